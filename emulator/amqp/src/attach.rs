@@ -1,0 +1,182 @@
+//! What a peer asks for when it attaches a link, and what the owner answers. Reading and writing the
+//! frames is elsewhere; the echo of source and target is byte for byte.
+
+use serde_amqp::Value;
+
+use crate::session::SessionId;
+use crate::wire::cold;
+
+/// Which end of a link the peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkRole {
+    /// The peer sends to us.
+    Sender,
+    /// The peer receives from us.
+    Receiver,
+}
+
+/// Who settles first, as the sender sees it (AMQP 1.0 §2.8.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SenderSettleMode {
+    /// Every delivery is sent unsettled.
+    Unsettled,
+    /// Every delivery is sent settled: receive-and-delete for a Service Bus receiver.
+    Settled,
+    /// The sender chooses; also when the peer left it out.
+    Mixed,
+}
+
+/// When the receiver settles (AMQP 1.0 §2.8.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReceiverSettleMode {
+    /// At once; also when the peer left it out.
+    First,
+    /// After the sender has settled.
+    Second,
+}
+
+/// A peer's attach (AMQP 1.0 §2.7.3).
+#[derive(Debug)]
+pub struct AttachRequest {
+    name: Box<str>,
+    role: LinkRole,
+    session: SessionId,
+    modes: (SenderSettleMode, ReceiverSettleMode),
+    source_address: Option<String>,
+    target_address: Option<String>,
+    coordinator: bool,
+    filter: Vec<(String, Value)>,
+    properties: Vec<(String, Value)>,
+}
+
+/// How to answer an attach that is accepted.
+#[derive(Debug, Clone, Default)]
+pub struct AttachReply {
+    /// Largest message in bytes. On a link whose peer sends it must not be zero, which some SDKs take
+    /// for "no message fits" (spec/wire.md §3.1); zero is written as 2^53 - 1 there.
+    pub max_message_size: u64,
+    /// Link properties; the map is written even when empty.
+    pub properties: Vec<(String, Value)>,
+    /// Filter values to write in place of those asked for, under the same keys. The owner mirrors
+    /// the shape (plain or described) of the request (spec/wire.md §5).
+    pub filter: Vec<(String, Value)>,
+}
+
+impl AttachRequest {
+    /// Name of the link, unique per role on its session.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Which end the peer is.
+    pub fn role(&self) -> LinkRole {
+        self.role
+    }
+
+    /// The session that the link is on; equal for links that share one.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// The address that we stand for: the target of a sender, the source of a receiver.
+    pub fn address(&self) -> Option<&str> {
+        match self.role {
+            LinkRole::Sender => self.target_address(),
+            LinkRole::Receiver => self.source_address(),
+        }
+    }
+
+    /// Address of the source, as sent.
+    pub fn source_address(&self) -> Option<&str> {
+        self.source_address.as_deref()
+    }
+
+    /// Address of the target, as sent.
+    pub fn target_address(&self) -> Option<&str> {
+        self.target_address.as_deref()
+    }
+
+    /// Whether the target is a transaction coordinator.
+    pub fn is_coordinator(&self) -> bool {
+        self.coordinator
+    }
+
+    /// The sender settle mode asked for, which is also the one that is answered.
+    pub fn sender_settle_mode(&self) -> SenderSettleMode {
+        self.modes.0
+    }
+
+    /// The receiver settle mode asked for, which is also the one that is answered.
+    pub fn receiver_settle_mode(&self) -> ReceiverSettleMode {
+        self.modes.1
+    }
+
+    /// A link property.
+    pub fn property(&self, name: &str) -> Option<&Value> {
+        find(&self.properties, name)
+    }
+
+    /// A filter of the source; `Some(Value::Null)` when it is there and null.
+    pub fn filter(&self, name: &str) -> Option<&Value> {
+        find(&self.filter, name)
+    }
+}
+
+fn find<'a>(entries: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
+    let (_, value) = entries.iter().find(|(key, _)| key == name)?;
+    Some(value)
+}
+
+/// What the answer to an attach repeats. Kept until the owner has decided.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    pub(crate) snd_settle_mode: u8,
+    pub(crate) rcv_settle_mode: u8,
+    pub(crate) source: Option<Box<[u8]>>,
+    pub(crate) target: Option<Box<[u8]>>,
+}
+
+impl AttachRequest {
+    /// Parts the frame into what the owner sees and what the answer repeats.
+    ///
+    /// Fails with the name of a field that has no meaning.
+    pub(crate) fn split(
+        attach: cold::Attach,
+        session: SessionId,
+    ) -> Result<(Self, Echo), &'static str> {
+        let sender = match attach.snd_settle_mode {
+            Some(0) => SenderSettleMode::Unsettled,
+            Some(1) => SenderSettleMode::Settled,
+            None | Some(2) => SenderSettleMode::Mixed,
+            Some(_) => return Err("snd-settle-mode"),
+        };
+        let receiver = match attach.rcv_settle_mode {
+            None | Some(0) => ReceiverSettleMode::First,
+            Some(1) => ReceiverSettleMode::Second,
+            Some(_) => return Err("rcv-settle-mode"),
+        };
+        let source = attach.source.unwrap_or_default();
+        let target = attach.target.unwrap_or_default();
+        let request = Self {
+            name: attach.name.into(),
+            role: match attach.peer_receives {
+                true => LinkRole::Receiver,
+                false => LinkRole::Sender,
+            },
+            session,
+            modes: (sender, receiver),
+            source_address: source.address,
+            target_address: target.address,
+            coordinator: target.coordinator,
+            filter: source.filter,
+            properties: attach.properties,
+        };
+        let echo = Echo {
+            snd_settle_mode: sender as u8,
+            rcv_settle_mode: receiver as u8,
+            source: Some(source.encoded).filter(|encoded| !encoded.is_empty()),
+            target: Some(target.encoded).filter(|encoded| !encoded.is_empty()),
+        };
+        Ok((request, echo))
+    }
+}

@@ -1,0 +1,188 @@
+//! The engine: one peer's connection from its first byte to its last.
+//!
+//! This file holds the state and the calls that only look at it; each verb of the protocol has a file
+//! of its own below. Invariant: after [`Phase::Closing`] or [`Phase::Closed`] is entered there are no
+//! sessions, so that every later intent finds nothing to act on.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::link::{Link, Side};
+use crate::{Config, Event, LinkId, Output};
+
+mod attach;
+mod begin;
+mod close;
+mod deliver;
+mod detach;
+mod disposition;
+mod flow;
+mod handshake;
+mod outbox;
+mod receive;
+mod sessions;
+mod timeout;
+mod transfer;
+
+pub use deliver::Delivery;
+
+use outbox::Outbox;
+use sessions::Sessions;
+
+/// The server side of one AMQP connection.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    phase: Phase,
+    /// The latest time that we were told.
+    now: Duration,
+    last_received: Duration,
+    heartbeat: Option<Heartbeat>,
+    /// Highest channel that both sides allow.
+    channel_max: u16,
+    /// Largest frame that we may send.
+    max_frame_size: usize,
+    sessions: Sessions,
+    /// Sessions and links made so far; the source of their ids.
+    generation: u32,
+    /// Links that exist, on all sessions.
+    link_count: usize,
+    /// Bytes of deliveries of which frames are missing.
+    reassembly: usize,
+    events: VecDeque<Event>,
+    outbox: Outbox,
+    /// Flows to be written by the next flush.
+    owed: Vec<Owed>,
+}
+
+/// How far the connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has been read.
+    Header,
+    /// Mechanisms have been offered.
+    Sasl,
+    /// The owner has the peer's credentials.
+    SaslPending,
+    /// Authenticated; the AMQP header is due.
+    Secured,
+    /// Headers are exchanged; the peer's open is due.
+    Opening,
+    /// Both opens are exchanged.
+    Running,
+    /// Our close is out; only the peer's is waited for, until this time.
+    Closing(Duration),
+    /// Nothing more is read.
+    Closed,
+}
+
+/// When to say that we are alive.
+#[derive(Debug, Clone, Copy)]
+struct Heartbeat {
+    interval: Duration,
+    next: Duration,
+}
+
+/// A flow to be written.
+#[derive(Debug, Clone, Copy)]
+enum Owed {
+    Session(u16),
+    Link(LinkId),
+}
+
+impl Connection {
+    /// A connection of which no byte has been read. `now` counts from any fixed origin.
+    pub fn new(config: Config, now: Duration) -> Self {
+        let config = config.bounded();
+        Self {
+            phase: Phase::Header,
+            now,
+            last_received: now,
+            heartbeat: None,
+            channel_max: config.channel_max,
+            max_frame_size: config.max_frame_size as usize,
+            sessions: Sessions::default(),
+            generation: 0,
+            link_count: 0,
+            reassembly: 0,
+            events: VecDeque::new(),
+            outbox: Outbox::default(),
+            owed: Vec::new(),
+            config,
+        }
+    }
+
+    /// The next thing that happened, in the order of the peer's frames.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        while let Some(event) = self.events.pop_front() {
+            let Event::Credit { link, .. } = event else {
+                return Some(event);
+            };
+            if let Some(event) = self.current_credit(link) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// The bytes to write. Call [`Connection::flush`] before.
+    pub fn output(&mut self) -> &mut Output {
+        self.outbox.output()
+    }
+
+    /// Whether nothing more will be read or appended: write what is left and drop the socket.
+    pub fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    /// How many more deliveries this link may send now: what the peer wants and its window lets through.
+    pub fn credit(&self, link: LinkId) -> u32 {
+        let Some(session) = self.sessions.of(link) else {
+            return 0;
+        };
+        if session.backlog.is_some() {
+            return 0;
+        }
+        match session.get(link) {
+            Some(found) if found.is_attached() => match &found.side {
+                Side::Outgoing(outgoing) => outgoing.credit.min(session.remote_window),
+                Side::Incoming(_) => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// The credit event with the numbers of this moment, unless the link has gone since.
+    fn current_credit(&mut self, id: LinkId) -> Option<Event> {
+        let link = self.sessions.of_mut(id)?.link_by_id(id)?;
+        if !link.is_attached() {
+            return None;
+        }
+        let outgoing = link.outgoing()?;
+        outgoing.announced = false;
+        Some(Event::Credit {
+            link: id,
+            credit: outgoing.credit,
+            drain: outgoing.drain,
+        })
+    }
+}
+
+/// Queues a credit event, once until it is polled: this is what bounds the queue against peers that
+/// send flows without end.
+fn announce(events: &mut VecDeque<Event>, link: &mut Link) {
+    let id = link.id;
+    if !link.is_attached() {
+        return;
+    }
+    if let Some(outgoing) = link.outgoing()
+        && !outgoing.announced
+    {
+        outgoing.announced = true;
+        events.push_back(Event::Credit {
+            link: id,
+            credit: 0,
+            drain: false,
+        });
+    }
+}

@@ -1,0 +1,218 @@
+//! Links come (AMQP 1.0 §2.6.3). The owner decides, now or later; until then the peer's transfers and
+//! flows are taken but nothing is written on the link.
+
+use super::{Connection, announce};
+use crate::attach::Echo;
+use crate::error::{Fault, condition};
+use crate::link::{Incoming, Link, LinkId, Outgoing, Side, Stage};
+use crate::session::Session;
+use crate::wire::flow::LinkPart;
+use crate::wire::{cold, flow, reply, source};
+use crate::{AttachReply, AttachRequest, Error, Event};
+
+/// Links on all sessions of a connection. Above what any client has, below what hurts.
+const LINKS_PER_CONNECTION: usize = 20_000;
+/// Longest link name in bytes. Rust's exceed 255.
+const NAME_LIMIT: usize = 4_096;
+/// Largest message on a link that has not been accepted.
+const PROVISIONAL_LIMIT: u64 = 1 << 20;
+/// "No limit" in a form that JavaScript can read (spec/wire.md §3.1).
+const LARGEST_MESSAGE: u64 = (1 << 53) - 1;
+
+impl Connection {
+    pub(super) fn on_attach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+        let Some(session) = self.sessions.live(channel)? else {
+            return Ok(());
+        };
+        let attach = cold::attach(body)?;
+        vacate(session, attach.handle, &mut self.link_count)?;
+        let initial_delivery_count = attach.initial_delivery_count;
+        let handle = attach.handle;
+        let (request, echo) = AttachRequest::split(attach, session.id).map_err(|field| {
+            let description = format!("{field} has no meaning");
+            Fault::session(condition::INVALID_FIELD, description)
+        })?;
+        self.generation = self.generation.wrapping_add(1);
+        let id = LinkId::new(self.generation, channel, handle);
+        self.steal(channel, &request);
+        let link = Link::new(id, &request, echo, initial_delivery_count);
+        if let Some(session) = self.sessions.on(channel) {
+            session.insert(link);
+            self.link_count += 1;
+        }
+        match self.objection(&request) {
+            Some(error) => self.refuse_attach(id, error),
+            None => self.events.push_back(Event::Attach {
+                link: id,
+                attach: Box::new(request),
+            }),
+        }
+        Ok(())
+    }
+
+    /// Answers an attach with our half of the link, and a sender with credit.
+    pub fn accept_attach(&mut self, link: LinkId, answer: AttachReply) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        let Some(found) = session.link_by_id(link) else {
+            return;
+        };
+        let Stage::Attaching(echo) = &found.stage else {
+            return;
+        };
+        let limit = answer_attach(self.outbox.buffer(), found, echo, &answer);
+        found.stage = Stage::Attached;
+        if let Some(part) = grant(found, limit, self.config.incoming_credit) {
+            let session = session.flow(self.config.session_window);
+            flow::write(self.outbox.buffer(), link.channel(), session, Some(part));
+        } else if found.outgoing().is_some_and(|o| o.credit > 0 || o.drain) {
+            announce(&mut self.events, found);
+        }
+    }
+
+    /// Answers an attach with a link that has no terminus, and closes it with the reason.
+    pub fn refuse_attach(&mut self, link: LinkId, error: Error) {
+        if self.is_attaching(link) {
+            self.detach(link, Some(error));
+        }
+    }
+
+    fn is_attaching(&mut self, link: LinkId) -> bool {
+        let session = self.sessions.of_mut(link);
+        let found = session.and_then(|session| session.link_by_id(link));
+        found.is_some_and(|found| matches!(found.stage, Stage::Attaching(_)))
+    }
+
+    /// Takes the link away from whoever has the same name in the same direction (spec/wire.md §10.20).
+    fn steal(&mut self, channel: u16, request: &AttachRequest) {
+        let Some(session) = self.sessions.on(channel) else {
+            return;
+        };
+        let same = |link: &&Link| {
+            !link.is_detaching() && link.role() == request.role() && &*link.name == request.name()
+        };
+        let old = session.links().find(same).map(|link| link.id);
+        if let Some(old) = old {
+            let error = Error::new(condition::LINK_STOLEN, "the link was attached again");
+            self.detach(old, Some(error));
+            self.events.push_back(Event::Detached { link: old });
+        }
+    }
+
+    /// Why a link cannot even be asked for.
+    fn objection(&self, request: &AttachRequest) -> Option<Error> {
+        if self.link_count > LINKS_PER_CONNECTION {
+            let description = format!("a connection has at most {LINKS_PER_CONNECTION} links");
+            return Some(Error::new(condition::RESOURCE_LIMIT_EXCEEDED, description));
+        }
+        if request.name().len() > NAME_LIMIT {
+            let description = format!("link names have at most {NAME_LIMIT} bytes");
+            return Some(Error::new(condition::INVALID_FIELD, description));
+        }
+        None
+    }
+}
+
+/// Makes sure that a handle may be used. Python uses the handle of a refused link again without
+/// having answered the detach (spec/wire.md §0.6).
+fn vacate(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<(), Fault> {
+    if handle > session.handle_max {
+        return Err(Fault::connection(
+            condition::FRAMING_ERROR,
+            format!("handle {handle} is above {}", session.handle_max),
+        ));
+    }
+    match session.link(handle) {
+        None => Ok(()),
+        Some(link) if link.is_detaching() => {
+            session.remove(handle);
+            *link_count -= 1;
+            Ok(())
+        }
+        Some(_) => Err(Fault::session(
+            condition::HANDLE_IN_USE,
+            format!("handle {handle} is in use"),
+        )),
+    }
+}
+
+/// Writes our half of an accepted link and returns the largest message on it.
+fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachReply) -> u64 {
+    let mut attach = half(link, echo);
+    attach.properties = &answer.properties;
+    attach.max_message_size = match answer.max_message_size {
+        0 if attach.receives => LARGEST_MESSAGE,
+        size => size,
+    };
+    let rewritten = match attach.source {
+        Some(encoded) if !answer.filter.is_empty() => {
+            source::with_filter(encoded, &answer.filter).ok()
+        }
+        _ => None,
+    };
+    attach.source = rewritten.as_deref().or(attach.source);
+    reply::attach(out, link.id.channel(), &attach);
+    attach.max_message_size
+}
+
+/// Writes our half of a link that will be closed at once: without the terminus that would be ours
+/// (spec/wire.md §0.6).
+pub(super) fn answer_without_terminus(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
+    let mut attach = half(link, echo);
+    match attach.receives {
+        true => attach.target = None,
+        false => attach.source = None,
+    }
+    reply::attach(out, link.id.channel(), &attach);
+}
+
+/// Our half of a link, before anybody's wishes.
+fn half<'a>(link: &'a Link, echo: &'a Echo) -> reply::Attach<'a> {
+    reply::Attach {
+        name: &link.name,
+        handle: link.id.handle(),
+        receives: matches!(link.side, Side::Incoming(_)),
+        snd_settle_mode: echo.snd_settle_mode,
+        rcv_settle_mode: echo.rcv_settle_mode,
+        source: echo.source.as_deref(),
+        target: echo.target.as_deref(),
+        max_message_size: 0,
+        properties: &[],
+    }
+}
+
+/// The first credit of a link whose peer sends.
+fn grant(link: &mut Link, limit: u64, credit: u32) -> Option<LinkPart> {
+    let handle = link.id.handle();
+    let incoming = link.incoming()?;
+    incoming.limit = limit;
+    incoming.credit = credit;
+    Some(LinkPart {
+        handle,
+        delivery_count: incoming.delivery_count,
+        link_credit: credit,
+        drain: false,
+    })
+}
+
+impl Link {
+    /// A link that the owner has not decided on.
+    fn new(id: LinkId, request: &AttachRequest, echo: Echo, initial_delivery_count: u32) -> Self {
+        Self {
+            id,
+            name: request.name().into(),
+            stage: Stage::Attaching(Box::new(echo)),
+            side: match request.role() {
+                crate::LinkRole::Receiver => Side::Outgoing(Outgoing::default()),
+                crate::LinkRole::Sender => Side::Incoming(Incoming {
+                    delivery_count: initial_delivery_count,
+                    credit: 0,
+                    limit: PROVISIONAL_LIMIT,
+                    partial: None,
+                }),
+            },
+            owes_flow: false,
+        }
+    }
+}

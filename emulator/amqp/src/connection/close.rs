@@ -1,0 +1,80 @@
+//! The connection ends (AMQP 1.0 §2.4.3), by either side's wish, by an offence or by the loss of the
+//! socket. In each case the links' events come first and [`Event::Closed`] comes once.
+
+use std::time::Duration;
+
+use super::{Connection, Phase};
+use crate::error::Fault;
+use crate::wire::{cold, reply};
+use crate::{Error, Event};
+
+/// How long a peer may take to answer our close.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Connection {
+    /// Closes the connection. What is queued before is still written, nothing after.
+    pub fn close(&mut self, error: Option<Error>) {
+        let next = self.farewell(error.as_ref());
+        self.finish(error);
+        self.phase = next;
+    }
+
+    /// Says that the socket is gone: everything ends without another byte.
+    pub fn lost(&mut self) {
+        self.finish(None);
+        self.phase = Phase::Closed;
+    }
+
+    pub(super) fn on_close(&mut self, body: &[u8]) {
+        let error = cold::farewell(body);
+        reply::close(self.outbox.buffer(), None);
+        self.finish(error);
+        self.phase = Phase::Closed;
+    }
+
+    /// Answers a peer's offence in the scope that it has.
+    pub(super) fn fault(&mut self, channel: u16, fault: Fault) {
+        match fault {
+            Fault::Link(handle, error) => self.drop_link(channel, handle, error),
+            Fault::Session(error) => self.end_session(channel, &error),
+            Fault::Connection(error) => self.close(Some(error)),
+            Fault::Framing(error) => {
+                self.close(Some(error));
+                self.phase = Phase::Closed;
+            }
+        }
+    }
+
+    /// Ends all sessions and says so. Does nothing the second time.
+    pub(super) fn finish(&mut self, error: Option<Error>) {
+        if matches!(self.phase, Phase::Closing(_) | Phase::Closed) {
+            return;
+        }
+        for session in self.sessions.take() {
+            self.bury(&session);
+        }
+        self.owed.clear();
+        self.events.push_back(Event::Closed { error });
+    }
+
+    /// Writes the last frame that the peer can still read, and returns the phase after it.
+    fn farewell(&mut self, error: Option<&Error>) -> Phase {
+        match self.phase {
+            Phase::Header | Phase::Secured => Phase::Closed,
+            Phase::Sasl | Phase::SaslPending => {
+                reply::sasl_outcome(self.outbox.buffer(), 2);
+                Phase::Closed
+            }
+            Phase::Opening => {
+                reply::open(self.outbox.buffer(), &self.config);
+                reply::close(self.outbox.buffer(), error);
+                Phase::Closing(self.now + PATIENCE)
+            }
+            Phase::Running => {
+                reply::close(self.outbox.buffer(), error);
+                Phase::Closing(self.now + PATIENCE)
+            }
+            Phase::Closing(_) | Phase::Closed => self.phase,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Links go (AMQP 1.0 §2.6.4 to §2.6.6).
+
+use super::Connection;
+use super::attach::answer_without_terminus;
+use crate::error::{Fault, condition};
+use crate::link::{Link, Stage};
+use crate::wire::{cold, reply};
+use crate::{Error, Event, LinkId};
+
+impl Connection {
+    /// Closes a link from our side. There is no [`Event::Detached`] for it.
+    pub fn detach(&mut self, link: LinkId, error: Option<Error>) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        let Some(found) = session.link_by_id(link) else {
+            return;
+        };
+        if found.is_detaching() {
+            return;
+        }
+        self.reassembly -= found.drop_partial();
+        let out = self.outbox.buffer();
+        introduce(out, found);
+        found.stage = Stage::Detaching;
+        session.forget(link);
+        reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
+    }
+
+    pub(super) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+        let Some(session) = self.sessions.live(channel)? else {
+            return Ok(());
+        };
+        let (handle, closed, _error) = cold::detach(body)?;
+        let Some(link) = session.remove(handle) else {
+            return Err(unattached(handle));
+        };
+        self.link_count -= 1;
+        self.reassembly -= link.reassembling();
+        if link.is_detaching() {
+            return Ok(());
+        }
+        session.forget(link.id);
+        let out = self.outbox.buffer();
+        introduce(out, &link);
+        reply::detach(out, channel, handle, closed, None);
+        self.events.push_back(Event::Detached { link: link.id });
+        Ok(())
+    }
+
+    /// Closes a link because of what its peer did.
+    pub(super) fn drop_link(&mut self, channel: u16, handle: u32, error: Error) {
+        let link = self.sessions.on(channel).and_then(|s| s.link(handle));
+        let Some(id) = link.filter(|link| !link.is_detaching()).map(|link| link.id) else {
+            return;
+        };
+        self.detach(id, Some(error));
+        self.events.push_back(Event::Detached { link: id });
+    }
+}
+
+/// Answers the attach of a link that goes before the owner has decided. A detach alone would name a
+/// handle that the peer has not heard from us.
+fn introduce(out: &mut Vec<u8>, link: &Link) {
+    if let Stage::Attaching(echo) = &link.stage {
+        answer_without_terminus(out, link, echo);
+    }
+}
+
+/// A handle that no link has.
+pub(super) fn unattached(handle: u32) -> Fault {
+    Fault::session(
+        condition::UNATTACHED_HANDLE,
+        format!("there is no link with handle {handle}"),
+    )
+}

@@ -1,0 +1,147 @@
+//! Outcomes, both ways (AMQP 1.0 §2.6.12).
+//!
+//! A peer's range is never walked by id: only what is unsettled is visited, however wide the range.
+//! Each delivery is told to the owner at most once, whatever the peer repeats.
+
+use std::collections::VecDeque;
+
+use super::Connection;
+use super::outbox::Outbox;
+use crate::error::{Fault, condition};
+use crate::link::{DeliveryNumber, LinkId};
+use crate::serial;
+use crate::session::Session;
+use crate::wire::disposition::{self, Disposition};
+use crate::wire::state::{self, State};
+use crate::{Error, Event, Outcome, Settlement};
+
+/// Gaps in one range that are answered. An honest peer's ranges have none.
+const ANSWERED_GAPS: u32 = 8;
+
+impl Connection {
+    pub(super) fn on_disposition(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+        let disposition = disposition::read(body)?;
+        let Some(session) = self.sessions.live(channel)? else {
+            return Ok(());
+        };
+        if !disposition.from_receiver {
+            // About the peer's own deliveries, all of which we have settled or are going to.
+            return Ok(());
+        }
+        let state = match disposition.state {
+            Some(encoded) => state::read(encoded)?,
+            None => State::default(),
+        };
+        apply(
+            channel,
+            session,
+            &disposition,
+            &state,
+            &mut self.events,
+            &mut self.outbox,
+        );
+        Ok(())
+    }
+
+    /// Answers a delivery from the peer: accepted, or rejected. The other outcomes hang or deceive
+    /// senders (spec/wire.md §10a.6) and must not be used.
+    pub fn outcome(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+        debug_assert!(
+            matches!(outcome, Outcome::Accepted | Outcome::Rejected { .. }),
+            "a sender is told accepted or rejected"
+        );
+        let session = self.sessions.of_mut(link);
+        let Some(found) = session.and_then(|session| session.link_by_id(link)) else {
+            return;
+        };
+        if found.is_detaching() || found.incoming().is_none() {
+            return;
+        }
+        self.outbox.settled(link, true, delivery.0, outcome);
+    }
+
+    /// Answers a peer's settlement, or settles by our own decision, and forgets the delivery. Does
+    /// nothing if the peer has settled it already.
+    pub fn settle(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        let id = serial::widen(delivery.0, session.next_delivery);
+        if session
+            .unsettled
+            .get_mut(id)
+            .is_none_or(|entry| entry.link != link)
+        {
+            return;
+        }
+        session.unsettled.remove(id);
+        self.outbox.settled(link, false, delivery.0, outcome);
+    }
+}
+
+fn apply(
+    channel: u16,
+    session: &mut Session,
+    disposition: &Disposition<'_>,
+    state: &State,
+    events: &mut VecDeque<Event>,
+    outbox: &mut Outbox,
+) {
+    let mut cursor = serial::widen(disposition.first, session.next_delivery);
+    let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
+    // Only who waits for an answer gets one (spec/wire.md §4.4).
+    let mut gaps = match &state.outcome {
+        Some(_) if !disposition.settled => ANSWERED_GAPS,
+        _ => 0,
+    };
+    while cursor <= last {
+        let found = session.unsettled.next_from(cursor).filter(|id| *id <= last);
+        let until = found.unwrap_or(last + 1);
+        if until > cursor && gaps > 0 {
+            gaps -= 1;
+            deny(outbox, channel, (cursor as u32, (until - 1) as u32));
+        }
+        if let Some(id) = found {
+            if let Some(event) = tell(session, id, disposition.settled, state) {
+                events.push_back(event);
+            }
+        }
+        cursor = until + 1;
+    }
+}
+
+/// The event for one delivery, unless there is nothing new to say about it.
+fn tell(session: &mut Session, id: u64, settled: bool, state: &State) -> Option<Event> {
+    let outcome = match &state.outcome {
+        Some(outcome) => outcome.clone(),
+        None if settled => Outcome::Released,
+        None => return None,
+    };
+    let entry = session.unsettled.get_mut(id)?;
+    let told = entry.told;
+    entry.told = true;
+    let entry = *entry;
+    if settled {
+        session.unsettled.remove(id);
+    }
+    if told {
+        return None;
+    }
+    Some(Event::Settle(Settlement {
+        link: entry.link,
+        delivery: DeliveryNumber(id as u32),
+        tag: entry.tag,
+        outcome,
+        settled,
+        transaction: state.transaction.clone(),
+    }))
+}
+
+/// Answers for deliveries that are unknown or have been forgotten.
+fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32)) {
+    let description = "the lock of the message is lost: the delivery is not known";
+    let outcome = Outcome::Rejected {
+        error: Some(Error::new(condition::MESSAGE_LOCK_LOST, description)),
+    };
+    disposition::write(outbox.buffer(), channel, false, range, &outcome);
+}

@@ -1,0 +1,189 @@
+//! Windows and credit, both ways (AMQP 1.0 §2.5.6, §2.6.7).
+
+use std::mem;
+
+use super::detach::unattached;
+use super::{Connection, Owed, announce};
+use crate::LinkId;
+use crate::error::Fault;
+use crate::link::{Incoming, Link, Outgoing, Side};
+use crate::serial;
+use crate::session::Session;
+use crate::wire::flow::{self, Flow, LinkPart};
+
+impl Connection {
+    pub(super) fn on_flow(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+        let flow = flow::read(body)?;
+        let Some(session) = self.sessions.live(channel)? else {
+            return Ok(());
+        };
+        let shut = session.remote_window == 0;
+        session.set_remote_window(flow.next_incoming_id, flow.incoming_window);
+        if shut && session.remote_window > 0 {
+            self.window_opened(channel);
+        }
+        let Some(session) = self.sessions.on(channel) else {
+            return Ok(());
+        };
+        let Some(handle) = flow.handle else {
+            if flow.echo {
+                owe_session(&mut self.owed, channel, session);
+            }
+            return Ok(());
+        };
+        let link = session.link(handle).ok_or_else(|| unattached(handle))?;
+        if link.is_detaching() {
+            return Ok(());
+        }
+        let half = self.config.incoming_credit / 2;
+        let owes = match &mut link.side {
+            Side::Outgoing(outgoing) => receiver_says(outgoing, &flow),
+            Side::Incoming(incoming) => sender_says(incoming, &flow, half),
+        };
+        announce(&mut self.events, link);
+        if owes {
+            owe_link(&mut self.owed, link);
+        }
+        Ok(())
+    }
+
+    /// Writes what is pending: the open range of dispositions, and refills of credit and windows.
+    /// Call before looking at [`Connection::output`].
+    pub fn flush(&mut self) {
+        self.outbox.output();
+        let mut owed = mem::take(&mut self.owed);
+        for flow in owed.drain(..) {
+            match flow {
+                Owed::Session(channel) => self.pay_session(channel),
+                Owed::Link(link) => self.pay_link(link),
+            }
+        }
+        self.owed = owed;
+    }
+
+    /// Says that nothing more is available on a link. If the peer waits for that, its credit is used
+    /// up without deliveries (AMQP 1.0 §2.6.7, spec/wire.md §4.3); else nothing happens.
+    pub fn drained(&mut self, link: LinkId) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        // A delivery that is cut off has to be whole before the peer hears that there is no more.
+        if session.backlog.is_some() {
+            return;
+        }
+        let Some(found) = session.link_by_id(link).filter(|found| found.is_attached()) else {
+            return;
+        };
+        let Some(outgoing) = found.outgoing().filter(|outgoing| outgoing.drain) else {
+            return;
+        };
+        outgoing.delivery_count = outgoing.delivery_count.wrapping_add(outgoing.credit);
+        outgoing.credit = 0;
+        outgoing.drain = false;
+        let part = LinkPart {
+            handle: link.handle(),
+            delivery_count: outgoing.delivery_count,
+            link_credit: 0,
+            drain: true,
+        };
+        let session = session.flow(self.config.session_window);
+        flow::write(self.outbox.buffer(), link.channel(), session, Some(part));
+    }
+
+    /// Continues what the session window has held back.
+    fn window_opened(&mut self, channel: u16) {
+        self.resume(channel);
+        let Some(session) = self.sessions.on(channel) else {
+            return;
+        };
+        if session.backlog.is_some() || session.remote_window == 0 {
+            return;
+        }
+        for link in session.links_mut() {
+            if link
+                .outgoing()
+                .is_some_and(|outgoing| outgoing.credit > 0 || outgoing.drain)
+            {
+                announce(&mut self.events, link);
+            }
+        }
+    }
+
+    fn pay_session(&mut self, channel: u16) {
+        let Some(session) = self
+            .sessions
+            .on(channel)
+            .filter(|session| session.owes_flow)
+        else {
+            return;
+        };
+        let session = session.flow(self.config.session_window);
+        flow::write(self.outbox.buffer(), channel, session, None);
+    }
+
+    fn pay_link(&mut self, id: LinkId) {
+        let Some(session) = self.sessions.of_mut(id) else {
+            return;
+        };
+        let Some(link) = session.link_by_id(id) else {
+            return;
+        };
+        link.owes_flow = false;
+        if !link.is_attached() {
+            return;
+        }
+        let (delivery_count, link_credit) = match &mut link.side {
+            Side::Incoming(incoming) => {
+                incoming.credit = self.config.incoming_credit;
+                (incoming.delivery_count, incoming.credit)
+            }
+            Side::Outgoing(outgoing) => (outgoing.delivery_count, outgoing.credit),
+        };
+        let part = LinkPart {
+            handle: id.handle(),
+            delivery_count,
+            link_credit,
+            drain: false,
+        };
+        let session = session.flow(self.config.session_window);
+        flow::write(self.outbox.buffer(), id.channel(), session, Some(part));
+    }
+}
+
+/// Notes that the next flush announces the session's window.
+pub(super) fn owe_session(owed: &mut Vec<Owed>, channel: u16, session: &mut Session) {
+    if !session.owes_flow {
+        session.owes_flow = true;
+        owed.push(Owed::Session(channel));
+    }
+}
+
+/// Notes that the next flush states the link's credit.
+pub(super) fn owe_link(owed: &mut Vec<Owed>, link: &mut Link) {
+    if !link.owes_flow {
+        link.owes_flow = true;
+        owed.push(Owed::Link(link.id));
+    }
+}
+
+/// Takes a receiver's credit, and says whether it wants an answer. The answer to a drain is the
+/// owner's to trigger.
+fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
+    if let Some(credit) = flow.link_credit {
+        // Without a count the peer has not seen our attach, in which it was zero.
+        let base = flow.delivery_count.unwrap_or(0);
+        outgoing.credit = serial::remaining(base, credit, outgoing.delivery_count);
+    }
+    outgoing.drain = flow.drain;
+    flow.echo && !flow.drain
+}
+
+/// Takes a sender's count, and says whether a flow is due. Its link-credit is not a grant: Python
+/// writes numbers of its own there (spec/wire.md §3.1).
+fn sender_says(incoming: &mut Incoming, flow: &Flow, half: u32) -> bool {
+    if let Some(count) = flow.delivery_count {
+        incoming.credit = serial::remaining(incoming.delivery_count, incoming.credit, count);
+        incoming.delivery_count = count;
+    }
+    flow.echo || incoming.credit <= half
+}

@@ -1,0 +1,97 @@
+//! Protocol headers, SASL and open: everything before the first session (AMQP 1.0 §2.2, §2.4.1, §5.3).
+
+use bytes::{Buf, BytesMut};
+
+use super::{Connection, Heartbeat, Phase};
+use crate::error::{Fault, condition};
+use crate::wire::{code, cold, reply};
+use crate::{Error, Event};
+
+const AMQP_HEADER: [u8; 8] = *b"AMQP\x00\x01\x00\x00";
+const SASL_HEADER: [u8; 8] = *b"AMQP\x03\x01\x00\x00";
+/// The part of a SASL header that says that it is one.
+const SASL_PROTOCOL: &[u8] = b"AMQP\x03";
+
+/// Peers that cannot bear this much silence get a heartbeat this often all the same.
+const HEARTBEAT_FLOOR: std::time::Duration = std::time::Duration::from_millis(100);
+
+impl Connection {
+    /// Says whether the credentials of [`Event::Sasl`] are good. If not, the connection is closed.
+    ///
+    /// Call [`Connection::receive`] again afterwards: the peer may have sent more already.
+    pub fn sasl_outcome(&mut self, accepted: bool) {
+        if self.phase != Phase::SaslPending {
+            return;
+        }
+        reply::sasl_outcome(self.outbox.buffer(), if accepted { 0 } else { 1 });
+        if accepted {
+            self.phase = Phase::Secured;
+        } else {
+            let error = Error::new(condition::UNAUTHORIZED_ACCESS, "authentication failed");
+            self.finish(Some(error));
+            self.phase = Phase::Closed;
+        }
+    }
+
+    /// Takes a protocol header. SASL may be left out.
+    pub(super) fn header(&mut self, input: &mut BytesMut) -> bool {
+        let Some(&header) = input.first_chunk::<8>() else {
+            return false;
+        };
+        input.advance(header.len());
+        let first = self.phase == Phase::Header;
+        match header {
+            AMQP_HEADER => {
+                self.outbox.buffer().extend_from_slice(&AMQP_HEADER);
+                self.phase = Phase::Opening;
+            }
+            SASL_HEADER if first => {
+                self.outbox.buffer().extend_from_slice(&SASL_HEADER);
+                reply::sasl_mechanisms(self.outbox.buffer());
+                self.phase = Phase::Sasl;
+            }
+            _ => {
+                let ours = match first && header.starts_with(SASL_PROTOCOL) {
+                    true => SASL_HEADER,
+                    false => AMQP_HEADER,
+                };
+                self.outbox.buffer().extend_from_slice(&ours);
+                let description = "the protocol header is not one of AMQP 1.0";
+                self.finish(Some(Error::new(condition::FRAMING_ERROR, description)));
+                self.phase = Phase::Closed;
+            }
+        }
+        true
+    }
+
+    pub(super) fn on_sasl(&mut self, body: &[u8], performative: u8) -> Result<(), Fault> {
+        if performative != code::SASL_INIT {
+            return Err(Fault::framing("only sasl-init is due here"));
+        }
+        let (mechanism, response, hostname) = cold::sasl_init(body)?;
+        self.phase = Phase::SaslPending;
+        self.events.push_back(Event::Sasl {
+            mechanism,
+            response,
+            hostname,
+        });
+        Ok(())
+    }
+
+    pub(super) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
+        let open = cold::open(body)?;
+        reply::open(self.outbox.buffer(), &self.config);
+        self.phase = Phase::Running;
+        self.channel_max = self.config.channel_max.min(open.channel_max);
+        self.max_frame_size = self.config.max_frame_size.min(open.max_frame_size) as usize;
+        self.heartbeat = open.idle_timeout.map(|timeout| {
+            let interval = (timeout / 2).max(HEARTBEAT_FLOOR);
+            Heartbeat {
+                interval,
+                next: self.now + interval,
+            }
+        });
+        self.events.push_back(Event::Opened(open));
+        Ok(())
+    }
+}

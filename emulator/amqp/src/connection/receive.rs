@@ -1,0 +1,142 @@
+//! From bytes to performatives: cuts the input into frames and hands each to its verb.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Connection, Phase};
+use crate::error::{Fault, condition};
+use crate::wire::frame::Frame;
+use crate::wire::{code, frame};
+
+impl Connection {
+    /// Consumes the whole frames in `input` and leaves a partial one.
+    ///
+    /// Payloads are slices of the block that is taken from `input`. While a SASL outcome is due
+    /// nothing is consumed: call again after [`Connection::sasl_outcome`], as bytes may be waiting.
+    pub fn receive(&mut self, now: Duration, input: &mut BytesMut) {
+        self.now = self.now.max(now);
+        if !input.is_empty() {
+            self.last_received = self.now;
+        }
+        while self.step(input) {}
+    }
+
+    /// Consumes some input; false when there is nothing more that can be used.
+    fn step(&mut self, input: &mut BytesMut) -> bool {
+        match self.phase {
+            Phase::Header | Phase::Secured => self.header(input),
+            Phase::Sasl | Phase::Opening | Phase::Running | Phase::Closing(_) => self.frames(input),
+            Phase::SaslPending => {
+                if input.len() > self.config.max_frame_size as usize {
+                    self.fault(
+                        0,
+                        Fault::framing("too much was sent ahead of authentication"),
+                    );
+                }
+                false
+            }
+            Phase::Closed => {
+                input.clear();
+                false
+            }
+        }
+    }
+
+    fn frames(&mut self, input: &mut BytesMut) -> bool {
+        let taken = match frame::complete(input, self.config.max_frame_size) {
+            Ok(0) => return false,
+            // Behind a SASL frame comes what is not for this layer.
+            Ok(_) if self.phase == Phase::Sasl => frame::size(input),
+            Ok(taken) => taken,
+            Err(fault) => {
+                self.fault(0, fault);
+                return true;
+            }
+        };
+        let block = input.split_to(taken).freeze();
+        let mut position = 0;
+        while position < block.len() && self.phase != Phase::Closed {
+            position = self.frame(&block, position);
+        }
+        true
+    }
+
+    /// Handles the frame at `start` and returns where it ends.
+    fn frame(&mut self, block: &Bytes, start: usize) -> usize {
+        let frame = match frame::parse(block, start) {
+            Ok(frame) => frame,
+            Err(fault) => {
+                self.fault(0, fault);
+                return block.len();
+            }
+        };
+        if let Err(fault) = self.body(block, frame) {
+            self.fault(frame.channel, fault);
+        }
+        frame.end
+    }
+
+    fn body(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
+        let body = &block[frame.body..frame.end];
+        let layer = if self.phase == Phase::Sasl {
+            frame::SASL
+        } else {
+            frame::AMQP
+        };
+        if frame.kind != layer {
+            return Err(Fault::framing(format!(
+                "frame type {} is not due here",
+                frame.kind
+            )));
+        }
+        if body.is_empty() {
+            return Ok(());
+        }
+        let performative = frame::performative(body)?;
+        match self.phase {
+            Phase::Running => self.performative(block, frame, performative),
+            Phase::Sasl => self.on_sasl(body, performative),
+            Phase::Closing(_) if performative == code::CLOSE => {
+                self.phase = Phase::Closed;
+                Ok(())
+            }
+            Phase::Opening if performative == code::OPEN => self.on_open(body),
+            Phase::Opening => Err(Fault::connection(
+                condition::ILLEGAL_STATE,
+                "the first performative must be open",
+            )),
+            Phase::Closing(_)
+            | Phase::Header
+            | Phase::SaslPending
+            | Phase::Secured
+            | Phase::Closed => Ok(()),
+        }
+    }
+
+    fn performative(&mut self, block: &Bytes, frame: Frame, code: u8) -> Result<(), Fault> {
+        let body = &block[frame.body..frame.end];
+        let channel = frame.channel;
+        match code {
+            code::TRANSFER => self.on_transfer(block, frame),
+            code::DISPOSITION => self.on_disposition(channel, body),
+            code::FLOW => self.on_flow(channel, body),
+            code::ATTACH => self.on_attach(channel, body),
+            code::DETACH => self.on_detach(channel, body),
+            code::BEGIN => self.on_begin(channel, body),
+            code::END => self.on_end(channel),
+            code::CLOSE => {
+                self.on_close(body);
+                Ok(())
+            }
+            code::OPEN => Err(Fault::connection(
+                condition::ILLEGAL_STATE,
+                "the connection is open already",
+            )),
+            code => Err(Fault::connection(
+                condition::NOT_IMPLEMENTED,
+                format!("0x{code:02x} is not a performative"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The sessions of a connection by channel. Our channel for a session is always the peer's own number
+//! for it, so that one table serves both directions.
+
+use std::mem;
+
+use crate::LinkId;
+use crate::error::{Fault, condition};
+use crate::session::Session;
+
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Default)]
+enum Slot {
+    #[default]
+    Free,
+    Live(Box<Session>),
+    /// Our end is out, the peer's is not; what arrives is dropped.
+    Ending,
+}
+
+impl Sessions {
+    /// The session on `channel`; `None` when we have ended it and the peer may not know yet.
+    pub(super) fn live(&mut self, channel: u16) -> Result<Option<&mut Session>, Fault> {
+        match self.slots.get_mut(usize::from(channel)) {
+            Some(Slot::Live(session)) => Ok(Some(session)),
+            Some(Slot::Ending) => Ok(None),
+            Some(Slot::Free) | None => Err(Fault::connection(
+                condition::NOT_ALLOWED,
+                format!("there is no session on channel {channel}"),
+            )),
+        }
+    }
+
+    pub(super) fn of(&self, link: LinkId) -> Option<&Session> {
+        match self.slots.get(usize::from(link.channel()))? {
+            Slot::Live(session) => Some(session),
+            Slot::Free | Slot::Ending => None,
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, link: LinkId) -> Option<&mut Session> {
+        self.on(link.channel())
+    }
+
+    pub(super) fn on(&mut self, channel: u16) -> Option<&mut Session> {
+        match self.slots.get_mut(usize::from(channel))? {
+            Slot::Live(session) => Some(session),
+            Slot::Free | Slot::Ending => None,
+        }
+    }
+
+    /// Puts a session on a channel that has none.
+    pub(super) fn insert(&mut self, channel: u16, session: Session) {
+        let index = usize::from(channel);
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Slot::default);
+        }
+        self.slots[index] = Slot::Live(Box::new(session));
+    }
+
+    /// Takes the session off its channel, which becomes free.
+    pub(super) fn remove(&mut self, channel: u16) -> Option<Box<Session>> {
+        self.replace(channel, Slot::Free)
+    }
+
+    /// Takes the session off its channel, on which the peer's end is still due.
+    pub(super) fn retire(&mut self, channel: u16) -> Option<Box<Session>> {
+        self.replace(channel, Slot::Ending)
+    }
+
+    /// Takes everything; no channel is known any more.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Box<Session>> + use<> {
+        mem::take(&mut self.slots)
+            .into_iter()
+            .filter_map(|slot| match slot {
+                Slot::Live(session) => Some(session),
+                Slot::Free | Slot::Ending => None,
+            })
+    }
+
+    fn replace(&mut self, channel: u16, with: Slot) -> Option<Box<Session>> {
+        let slot = self.slots.get_mut(usize::from(channel))?;
+        match mem::replace(slot, with) {
+            Slot::Live(session) => Some(session),
+            Slot::Free | Slot::Ending => None,
+        }
+    }
+}

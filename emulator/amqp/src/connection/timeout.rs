@@ -1,0 +1,76 @@
+//! What happens by the passing of time: heartbeats out, silence in, and the end of patience for a
+//! close (AMQP 1.0 §2.4.5).
+
+use std::time::Duration;
+
+use super::{Connection, Phase};
+use crate::error::{Fault, condition};
+use crate::wire::reply;
+
+impl Connection {
+    /// When to call [`Connection::handle_timeout`], on the scale of `now`.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Closed => None,
+            Phase::Closing(deadline) => Some(deadline),
+            Phase::Header
+            | Phase::Sasl
+            | Phase::SaslPending
+            | Phase::Secured
+            | Phase::Opening
+            | Phase::Running => {
+                let silence = self.last_received.saturating_add(self.config.idle_timeout);
+                let heartbeat = self.heartbeat.map_or(Duration::MAX, |beat| beat.next);
+                Some(silence.min(heartbeat))
+            }
+        }
+    }
+
+    /// Does what is due at `now`; harmless when nothing is.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        match self.phase {
+            Phase::Closed => {}
+            Phase::Closing(deadline) => {
+                if deadline <= self.now {
+                    self.phase = Phase::Closed;
+                }
+            }
+            Phase::Header
+            | Phase::Sasl
+            | Phase::SaslPending
+            | Phase::Secured
+            | Phase::Opening
+            | Phase::Running => {
+                if self.last_received.saturating_add(self.config.idle_timeout) <= self.now {
+                    // Every SDK opens a new connection on this one; the condition that the standard
+                    // suggests means an exceeded quota to them (spec/wire.md §9).
+                    let description = "nothing was received for longer than the idle time-out";
+                    self.fault(
+                        0,
+                        Fault::connection(condition::CONNECTION_FORCED, description),
+                    );
+                } else {
+                    self.beat();
+                }
+            }
+        }
+    }
+
+    /// Sends a heartbeat if one is due, unless bytes that are still waiting do the same service. Also
+    /// gives back what a burst has left behind.
+    fn beat(&mut self) {
+        let Some(beat) = &mut self.heartbeat else {
+            return;
+        };
+        if self.now < beat.next {
+            return;
+        }
+        beat.next = self.now + beat.interval;
+        if self.outbox.output().is_empty() {
+            self.outbox.output().release();
+            self.events.shrink_to_fit();
+            reply::heartbeat(self.outbox.buffer());
+        }
+    }
+}

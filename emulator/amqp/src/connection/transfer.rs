@@ -1,0 +1,196 @@
+//! Deliveries from the peer (AMQP 1.0 §2.6.14): reassembled, counted and handed to the owner.
+
+use bytes::Bytes;
+
+use super::detach::unattached;
+use super::flow::{owe_link, owe_session};
+use super::{Connection, Owed};
+use crate::error::{Fault, condition};
+use crate::link::{DeliveryNumber, Incoming, Link, Partial};
+use crate::wire::frame::Frame;
+use crate::wire::{state, transfer};
+use crate::{Event, LinkId, Transfer};
+
+/// Bytes that all unfinished deliveries of a connection may hold.
+const REASSEMBLY_LIMIT: usize = 256 << 20;
+
+impl Connection {
+    pub(super) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
+        let transfer = transfer::read(&block[frame.body..frame.end])?;
+        let Some(session) = self.sessions.live(frame.channel)? else {
+            return Ok(());
+        };
+        session.next_incoming_id = session.next_incoming_id.wrapping_add(1);
+        session.incoming_window = session.incoming_window.saturating_sub(1);
+        if session.incoming_window <= self.config.session_window / 2 {
+            owe_session(&mut self.owed, frame.channel, session);
+        }
+        let handle = transfer.handle;
+        let link = session.link(handle).ok_or_else(|| unattached(handle))?;
+        if link.is_detaching() {
+            return Ok(());
+        }
+        let id = link.id;
+        let Some(incoming) = link.incoming() else {
+            let description = "transfers go the other way on this link";
+            return Err(Fault::link(handle, condition::NOT_ALLOWED, description));
+        };
+        let payload = block.slice(frame.body + transfer.payload..frame.end);
+        let event = if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
+            Some(whole(id, incoming, &transfer, payload)?)
+        } else {
+            part(id, incoming, &transfer, &payload, &mut self.reassembly)?
+        };
+        if !transfer.more || transfer.aborted {
+            count(link, &mut self.owed, self.config.incoming_credit);
+        }
+        if let Some(event) = event {
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+}
+
+/// A delivery in one frame.
+fn whole(
+    link: LinkId,
+    incoming: &Incoming,
+    transfer: &transfer::Transfer<'_>,
+    payload: Bytes,
+) -> Result<Event, Fault> {
+    let delivery = delivery_id(link, transfer)?;
+    let size = payload.len() as u64;
+    if size > incoming.limit {
+        return Ok(Event::TransferTooLarge {
+            link,
+            delivery,
+            settled: transfer.settled,
+            size,
+            limit: incoming.limit,
+        });
+    }
+    Ok(Event::Transfer(Transfer {
+        link,
+        delivery,
+        settled: transfer.settled,
+        message_format: transfer.message_format.unwrap_or(0),
+        payload,
+        transaction: transaction(transfer)?,
+    }))
+}
+
+/// One frame of a delivery in several. Returns the event of the last one.
+fn part(
+    link: LinkId,
+    incoming: &mut Incoming,
+    transfer: &transfer::Transfer<'_>,
+    payload: &Bytes,
+    reassembly: &mut usize,
+) -> Result<Option<Event>, Fault> {
+    let limit = incoming.limit;
+    let mut partial = match incoming.partial.take() {
+        Some(partial) => partial,
+        None => Box::new(start(link, transfer)?),
+    };
+    *reassembly -= partial.data.len();
+    if transfer
+        .delivery_id
+        .is_some_and(|id| id != partial.delivery.0)
+    {
+        let description = "a delivery began before the one before it ended";
+        return Err(Fault::link(
+            link.handle(),
+            condition::NOT_ALLOWED,
+            description,
+        ));
+    }
+    if transfer.aborted {
+        return Ok(None);
+    }
+    partial.settled |= transfer.settled;
+    if let Some(transaction) = transaction(transfer)? {
+        partial.transaction = Some(transaction);
+    }
+    partial.append(payload, limit);
+    if !transfer.more {
+        return Ok(Some(finished(link, *partial, limit)));
+    }
+    if *reassembly + partial.data.len() > REASSEMBLY_LIMIT {
+        let description = format!("unfinished deliveries hold more than {REASSEMBLY_LIMIT} bytes");
+        let condition = condition::RESOURCE_LIMIT_EXCEEDED;
+        return Err(Fault::link(link.handle(), condition, description));
+    }
+    *reassembly += partial.data.len();
+    incoming.partial = Some(partial);
+    Ok(None)
+}
+
+fn start(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Partial, Fault> {
+    Ok(Partial {
+        delivery: delivery_id(link, transfer)?,
+        settled: false,
+        message_format: transfer.message_format.unwrap_or(0),
+        transaction: None,
+        data: Vec::new(),
+        size: 0,
+    })
+}
+
+fn finished(link: LinkId, partial: Partial, limit: u64) -> Event {
+    if partial.size > limit {
+        return Event::TransferTooLarge {
+            link,
+            delivery: partial.delivery,
+            settled: partial.settled,
+            size: partial.size,
+            limit,
+        };
+    }
+    Event::Transfer(Transfer {
+        link,
+        delivery: partial.delivery,
+        settled: partial.settled,
+        message_format: partial.message_format,
+        payload: partial.data.into(),
+        transaction: partial.transaction,
+    })
+}
+
+/// Takes one delivery off the link's credit and refills it at half. Python exceeds its credit
+/// (spec/wire.md §10.8), so nobody is held to it.
+fn count(link: &mut Link, owed: &mut Vec<Owed>, credit: u32) {
+    let attached = link.is_attached();
+    let Some(incoming) = link.incoming() else {
+        return;
+    };
+    incoming.delivery_count = incoming.delivery_count.wrapping_add(1);
+    incoming.credit = incoming.credit.saturating_sub(1);
+    if attached && incoming.credit <= credit / 2 {
+        owe_link(owed, link);
+    }
+}
+
+fn delivery_id(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<DeliveryNumber, Fault> {
+    transfer.delivery_id.map(DeliveryNumber).ok_or_else(|| {
+        let description = "the first transfer of a delivery has no delivery-id";
+        Fault::link(link.handle(), condition::INVALID_FIELD, description)
+    })
+}
+
+fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Bytes>, Fault> {
+    match transfer.state {
+        Some(encoded) => Ok(state::read(encoded)?.transaction),
+        None => Ok(None),
+    }
+}
+
+impl Partial {
+    fn append(&mut self, payload: &[u8], limit: u64) {
+        self.size += payload.len() as u64;
+        if self.size > limit {
+            self.data = Vec::new();
+        } else {
+            self.data.extend_from_slice(payload);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The AMQP `error` that travels in refusals, detaches, ends, closes and rejections, and how a
+//! peer's offence is scoped. Not a Rust error: nothing here is returned to the owner as an `Err`.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use servicebus_codec::DecodeError;
+
+/// An AMQP error (AMQP 1.0 §2.8.14). All three fields are always written (spec/wire.md §0.7).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// Symbol that says what happened, such as `amqp:not-found`.
+    pub condition: Cow<'static, str>,
+    /// Text for people; some SDKs search it (spec/wire.md §10.32).
+    pub description: String,
+    /// An encoded map with more, if there is more.
+    pub info: Option<Bytes>,
+}
+
+impl Error {
+    /// An error without further information.
+    pub fn new(condition: impl Into<Cow<'static, str>>, description: impl Into<String>) -> Self {
+        Self {
+            condition: condition.into(),
+            description: description.into(),
+            info: None,
+        }
+    }
+}
+
+/// The conditions that the engine itself raises.
+pub(crate) mod condition {
+    pub(crate) const CONNECTION_FORCED: &str = "amqp:connection:forced";
+    pub(crate) const DECODE_ERROR: &str = "amqp:decode-error";
+    pub(crate) const FRAMING_ERROR: &str = "amqp:connection:framing-error";
+    pub(crate) const HANDLE_IN_USE: &str = "amqp:session:handle-in-use";
+    pub(crate) const ILLEGAL_STATE: &str = "amqp:illegal-state";
+    pub(crate) const INVALID_FIELD: &str = "amqp:invalid-field";
+    pub(crate) const LINK_STOLEN: &str = "amqp:link:stolen";
+    pub(crate) const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+    pub(crate) const NOT_ALLOWED: &str = "amqp:not-allowed";
+    pub(crate) const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
+    pub(crate) const RESOURCE_LIMIT_EXCEEDED: &str = "amqp:resource-limit-exceeded";
+    pub(crate) const UNATTACHED_HANDLE: &str = "amqp:session:unattached-handle";
+    pub(crate) const UNAUTHORIZED_ACCESS: &str = "amqp:unauthorized-access";
+}
+
+/// A peer's offence, by what it costs the peer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The byte stream has lost its frame boundaries: close, and read no more.
+    Framing(Error),
+    /// Close the connection.
+    Connection(Error),
+    /// End the session that the frame came on.
+    Session(Error),
+    /// Detach the link with this handle on the session that the frame came on.
+    Link(u32, Error),
+}
+
+impl Fault {
+    pub(crate) fn framing(description: impl Into<String>) -> Self {
+        Self::Framing(Error::new(condition::FRAMING_ERROR, description))
+    }
+
+    pub(crate) fn connection(condition: &'static str, description: impl Into<String>) -> Self {
+        Self::Connection(Error::new(condition, description))
+    }
+
+    pub(crate) fn session(condition: &'static str, description: impl Into<String>) -> Self {
+        Self::Session(Error::new(condition, description))
+    }
+
+    pub(crate) fn link(
+        handle: u32,
+        condition: &'static str,
+        description: impl Into<String>,
+    ) -> Self {
+        Self::Link(handle, Error::new(condition, description))
+    }
+}
+
+impl From<DecodeError> for Fault {
+    fn from(error: DecodeError) -> Self {
+        Self::connection(condition::DECODE_ERROR, error.to_string())
+    }
+}

@@ -1,0 +1,120 @@
+//! What a connection tells its owner, in the order in which the peer's frames caused it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::attach::AttachRequest;
+use crate::{DeliveryNumber, Error, LinkId, Outcome};
+
+/// Something the owner may want to act on.
+#[derive(Debug)]
+pub enum Event {
+    /// The peer authenticates; answer with [`crate::Connection::sasl_outcome`].
+    Sasl {
+        /// Mechanism chosen from those offered (or another one; the owner decides).
+        mechanism: String,
+        /// Initial response, empty if there was none.
+        response: Vec<u8>,
+        /// Host name the peer thinks it talks to.
+        hostname: Option<String>,
+    },
+    /// The peer's `open` has arrived and ours has been written.
+    Opened(PeerOpen),
+    /// The peer wants a link; answer with [`crate::Connection::accept_attach`] or
+    /// [`crate::Connection::refuse_attach`], now or later.
+    Attach {
+        /// Name of the link from now on.
+        link: LinkId,
+        /// What the peer asked for.
+        attach: Box<AttachRequest>,
+    },
+    /// A whole delivery on a link whose peer sends. May precede the answer to the attach.
+    Transfer(Transfer),
+    /// A delivery above the link's maximum message size has ended; its bytes were dropped.
+    TransferTooLarge {
+        /// Link it came on.
+        link: LinkId,
+        /// Its number, to be answered with [`crate::Connection::outcome`] unless settled.
+        delivery: DeliveryNumber,
+        /// Whether the peer has settled it already.
+        settled: bool,
+        /// Bytes of payload that arrived.
+        size: u64,
+        /// Bytes that were allowed.
+        limit: u64,
+    },
+    /// The credit of a link whose peer receives has changed, or deliveries that the session window
+    /// held back may go on. Several changes before the owner looks are one event.
+    Credit {
+        /// The link.
+        link: LinkId,
+        /// Deliveries that the peer still wants.
+        credit: u32,
+        /// Whether the peer waits for [`crate::Connection::drained`].
+        drain: bool,
+    },
+    /// The peer has stated the outcome of a delivery. At most once for each delivery.
+    Settle(Settlement),
+    /// The link is gone by the peer's doing; everything the wire needs has been written.
+    Detached {
+        /// The link, whose id will not come back.
+        link: LinkId,
+    },
+    /// The connection is over; the events of its links came before. Raised once.
+    Closed {
+        /// Why: the peer's error if the peer closed, ours if we did.
+        error: Option<Error>,
+    },
+}
+
+/// The peer's `open` (AMQP 1.0 §2.7.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerOpen {
+    /// Name of the peer's container.
+    pub container_id: String,
+    /// Host the peer wants, sometimes with a port (spec/wire.md §1.4).
+    pub hostname: Option<String>,
+    /// How long we may be silent, if the peer minds.
+    pub idle_timeout: Option<Duration>,
+    /// Highest channel the peer takes.
+    pub channel_max: u16,
+    /// Largest frame the peer takes, in bytes.
+    pub max_frame_size: u32,
+    /// Whether the peer described itself (product, version and so on).
+    pub has_properties: bool,
+}
+
+/// A whole delivery from the peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// Link it came on.
+    pub link: LinkId,
+    /// Its number, for [`crate::Connection::outcome`].
+    pub delivery: DeliveryNumber,
+    /// Whether the peer wants no answer.
+    pub settled: bool,
+    /// Zero for a message, 0x80013700 for a Service Bus batch.
+    pub message_format: u32,
+    /// The encoded message: a slice of the block it was read into, unless it took several frames.
+    pub payload: Bytes,
+    /// The transaction it belongs to, if the transfer's state was transactional.
+    pub transaction: Option<Bytes>,
+}
+
+/// The peer's word on one delivery of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settlement {
+    /// Link it was delivered on.
+    pub link: LinkId,
+    /// Its number, for [`crate::Connection::settle`].
+    pub delivery: DeliveryNumber,
+    /// The tag it was delivered with.
+    pub tag: [u8; 16],
+    /// What became of it. A delivery settled without an outcome counts as released.
+    pub outcome: Outcome,
+    /// Whether the peer has forgotten it; if not, it waits for [`crate::Connection::settle`].
+    pub settled: bool,
+    /// The transaction it belongs to, if the state was transactional.
+    pub transaction: Option<Bytes>,
+}

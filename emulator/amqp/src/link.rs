@@ -1,0 +1,144 @@
+//! One link of a session: its name, its state and the credit that flows over it. It neither reads nor
+//! writes frames. A link is [`Stage::Attached`] only between the owner's acceptance and a detach.
+
+use bytes::Bytes;
+
+use crate::LinkRole;
+use crate::attach::Echo;
+
+/// A link, unique in the life of its connection. Ordered by the time of attaching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(u64);
+
+/// The delivery-id of a delivery on its session (AMQP 1.0 §2.8.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeliveryNumber(pub u32);
+
+impl LinkId {
+    /// The link that came `generation`-th, on this channel and handle.
+    pub(crate) fn new(generation: u32, channel: u16, handle: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(channel) << 16 | u64::from(handle as u16))
+    }
+
+    pub(crate) fn channel(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    pub(crate) fn handle(self) -> u32 {
+        u32::from(self.0 as u16)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) id: LinkId,
+    pub(crate) name: Box<str>,
+    pub(crate) stage: Stage,
+    pub(crate) side: Side,
+    /// Whether the next flush writes a flow for this link.
+    pub(crate) owes_flow: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// The owner has not answered the attach.
+    Attaching(Box<Echo>),
+    /// Both attaches are on the wire.
+    Attached,
+    /// Our detach is on the wire, the peer's is not; what arrives is dropped.
+    Detaching,
+}
+
+#[derive(Debug)]
+pub(crate) enum Side {
+    /// The peer sends.
+    Incoming(Incoming),
+    /// The peer receives.
+    Outgoing(Outgoing),
+}
+
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    /// Deliveries seen, counted from the peer's initial delivery count.
+    pub(crate) delivery_count: u32,
+    /// Deliveries the peer may still send, as far as we told it.
+    pub(crate) credit: u32,
+    /// Largest message in bytes.
+    pub(crate) limit: u64,
+    /// A delivery of which frames are missing.
+    pub(crate) partial: Option<Box<Partial>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    /// Deliveries sent or given up by draining.
+    pub(crate) delivery_count: u32,
+    /// Deliveries the peer still wants.
+    pub(crate) credit: u32,
+    /// Whether the peer waits for an answer to its drain.
+    pub(crate) drain: bool,
+    /// Whether a credit event is in the queue.
+    pub(crate) announced: bool,
+}
+
+/// The frames of a delivery so far.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    pub(crate) delivery: DeliveryNumber,
+    pub(crate) settled: bool,
+    pub(crate) message_format: u32,
+    pub(crate) transaction: Option<Bytes>,
+    /// Bytes kept; none once the limit is passed.
+    pub(crate) data: Vec<u8>,
+    /// Bytes seen.
+    pub(crate) size: u64,
+}
+
+impl Link {
+    pub(crate) fn is_attached(&self) -> bool {
+        matches!(self.stage, Stage::Attached)
+    }
+
+    pub(crate) fn is_detaching(&self) -> bool {
+        matches!(self.stage, Stage::Detaching)
+    }
+
+    /// Which end the peer is.
+    pub(crate) fn role(&self) -> LinkRole {
+        match self.side {
+            Side::Incoming(_) => LinkRole::Sender,
+            Side::Outgoing(_) => LinkRole::Receiver,
+        }
+    }
+
+    /// Bytes kept of a delivery of which frames are missing.
+    pub(crate) fn reassembling(&self) -> usize {
+        match &self.side {
+            Side::Incoming(incoming) => incoming.partial.as_ref().map_or(0, |p| p.data.len()),
+            Side::Outgoing(_) => 0,
+        }
+    }
+
+    /// Gives up a delivery of which frames are missing, and says how many bytes that frees.
+    pub(crate) fn drop_partial(&mut self) -> usize {
+        let freed = self.reassembling();
+        if let Some(incoming) = self.incoming() {
+            incoming.partial = None;
+        }
+        freed
+    }
+
+    pub(crate) fn outgoing(&mut self) -> Option<&mut Outgoing> {
+        match &mut self.side {
+            Side::Outgoing(outgoing) => Some(outgoing),
+            Side::Incoming(_) => None,
+        }
+    }
+
+    pub(crate) fn incoming(&mut self) -> Option<&mut Incoming> {
+        match &mut self.side {
+            Side::Incoming(incoming) => Some(incoming),
+            Side::Outgoing(_) => None,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What became of a delivery, as either side says it.
+
+use bytes::Bytes;
+
+use crate::Error;
+
+/// A terminal delivery state (AMQP 1.0 §3.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Taken: complete, for a Service Bus receiver.
+    Accepted,
+    /// Given back as if never delivered.
+    Released,
+    /// Given back with changes: abandon, or defer when `undeliverable_here` (spec/wire.md §4.4).
+    Modified {
+        /// Whether the attempt counts as failed.
+        delivery_failed: bool,
+        /// Whether this link should not get it again.
+        undeliverable_here: bool,
+        /// An encoded map of annotations to change.
+        annotations: Option<Bytes>,
+    },
+    /// Refused: dead-letter, for a Service Bus receiver.
+    Rejected {
+        /// Why, if said.
+        error: Option<Error>,
+    },
+}

@@ -1,0 +1,159 @@
+//! One session: its links by handle, its windows and the deliveries that are out. It neither reads nor
+//! writes frames. Links are kept sorted by handle, so that memory follows their number and not the
+//! size of the handles that a peer likes to use.
+
+use bytes::Bytes;
+
+use crate::Config;
+use crate::link::{Link, LinkId};
+use crate::serial;
+use crate::unsettled::Unsettled;
+use crate::wire::cold::SessionBegin;
+use crate::wire::flow::SessionPart;
+use crate::wire::reply::OUTGOING_WINDOW;
+use crate::wire::transfer::Head;
+
+/// A session, unique in the life of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub(crate) u64);
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    /// Sorted by handle.
+    links: Vec<(u32, Box<Link>)>,
+    /// Id that the peer's next transfer should have; counted by frame, never enforced (spec/wire.md §1.5).
+    pub(crate) next_incoming_id: u32,
+    /// Frames that the peer may still send, as far as we told it.
+    pub(crate) incoming_window: u32,
+    pub(crate) next_outgoing_id: u32,
+    /// Frames that we may still send.
+    pub(crate) remote_window: u32,
+    /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
+    pub(crate) next_delivery: u64,
+    pub(crate) unsettled: Unsettled,
+    /// A delivery that the window cut off.
+    pub(crate) backlog: Option<Box<Backlog>>,
+    /// Whether the next flush writes a flow for this session.
+    pub(crate) owes_flow: bool,
+    /// Highest handle that both sides allow.
+    pub(crate) handle_max: u32,
+}
+
+/// The rest of a delivery, to be sent when the window opens.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    pub(crate) link: LinkId,
+    pub(crate) head: Head,
+    pub(crate) rest: Bytes,
+}
+
+impl Session {
+    /// The session that a peer's begin asks for.
+    pub(crate) fn new(id: SessionId, begin: &SessionBegin, config: &Config) -> Self {
+        Self {
+            id,
+            links: Vec::new(),
+            next_incoming_id: begin.next_outgoing_id,
+            incoming_window: config.session_window,
+            next_outgoing_id: 0,
+            remote_window: begin.incoming_window,
+            next_delivery: 1 << 32,
+            unsettled: Unsettled::default(),
+            backlog: None,
+            owes_flow: false,
+            handle_max: config.handle_max.min(begin.handle_max),
+        }
+    }
+
+    /// The link with this handle.
+    pub(crate) fn link(&mut self, handle: u32) -> Option<&mut Link> {
+        let index = self.position(handle).ok()?;
+        Some(&mut self.links[index].1)
+    }
+
+    pub(crate) fn get(&self, id: LinkId) -> Option<&Link> {
+        let index = self.position(id.handle()).ok()?;
+        Some(&*self.links[index].1).filter(|link| link.id == id)
+    }
+
+    /// The link, unless its handle has passed on to another one.
+    pub(crate) fn link_by_id(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.link(id.handle()).filter(|link| link.id == id)
+    }
+
+    pub(crate) fn links(&self) -> impl ExactSizeIterator<Item = &Link> {
+        self.links.iter().map(|(_, link)| &**link)
+    }
+
+    pub(crate) fn links_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Link> {
+        self.links.iter_mut().map(|(_, link)| &mut **link)
+    }
+
+    /// Adds a link; its handle must be free.
+    pub(crate) fn insert(&mut self, link: Link) {
+        let handle = link.id.handle();
+        if let Err(index) = self.position(handle) {
+            self.links.insert(index, (handle, Box::new(link)));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, handle: u32) -> Option<Box<Link>> {
+        let index = self.position(handle).ok()?;
+        Some(self.links.remove(index).1)
+    }
+
+    /// Forgets what was delivered on a link that is going, and what was still to be.
+    pub(crate) fn forget(&mut self, link: LinkId) {
+        if self.unsettled.len() > 0 {
+            self.unsettled.forget_link(link);
+        }
+        if self
+            .backlog
+            .as_ref()
+            .is_some_and(|backlog| backlog.link == link)
+        {
+            self.backlog = None;
+        }
+    }
+
+    /// Takes the window of a peer's flow or begin. An absent id means that our begin has not arrived.
+    pub(crate) fn set_remote_window(&mut self, next_incoming_id: Option<u32>, window: u32) {
+        let base = next_incoming_id.unwrap_or(0);
+        self.remote_window = serial::remaining(base, window, self.next_outgoing_id);
+    }
+
+    /// Counts frames that we send.
+    pub(crate) fn sent(&mut self, frames: u32) {
+        self.next_outgoing_id = self.next_outgoing_id.wrapping_add(frames);
+        self.remote_window = self.remote_window.saturating_sub(frames);
+    }
+
+    /// The session's part of a flow that is about to be written.
+    pub(crate) fn flow(&mut self, window: u32) -> SessionPart {
+        self.incoming_window = window;
+        self.owes_flow = false;
+        SessionPart {
+            next_incoming_id: self.next_incoming_id,
+            incoming_window: window,
+            next_outgoing_id: self.next_outgoing_id,
+            outgoing_window: OUTGOING_WINDOW,
+        }
+    }
+
+    /// Where the link is, or where it would be. SDKs number from 0 or 1 without gaps.
+    fn position(&self, handle: u32) -> Result<usize, usize> {
+        let likely = handle as usize;
+        for index in [likely, likely.wrapping_sub(1)] {
+            if self
+                .links
+                .get(index)
+                .is_some_and(|(found, _)| *found == handle)
+            {
+                return Ok(index);
+            }
+        }
+        self.links
+            .binary_search_by_key(&handle, |(found, _)| *found)
+    }
+}

@@ -1,0 +1,213 @@
+//! The deliveries of a session that the peer has not settled, found by delivery id.
+//!
+//! A ring indexed by id serves the usual case, in which deliveries are settled roughly in order. A few
+//! that stay behind would make it grow for ever, so they move to an ordered map, each at most once.
+//! What is kept is therefore in proportion to what is unsettled, and that has a limit: past it the
+//! oldest is forgotten, which its receiver will see as a lost lock.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::LinkId;
+
+/// The most that a session keeps. Two orders above any prefetch that SDKs use.
+const LIMIT: usize = 1 << 18;
+/// The ring may be this much longer than what it holds before stragglers leave it.
+const SLACK: usize = 4096;
+
+/// A delivery that is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) link: LinkId,
+    pub(crate) tag: [u8; 16],
+    /// Whether the owner knows the peer's outcome.
+    pub(crate) told: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled {
+    /// Id of the first slot of the ring.
+    base: u64,
+    ring: VecDeque<Option<Entry>>,
+    in_ring: usize,
+    stragglers: BTreeMap<u64, Entry>,
+}
+
+impl Unsettled {
+    /// Adds a delivery; ids only grow.
+    pub(crate) fn insert(&mut self, id: u64, entry: Entry) {
+        if self.ring.is_empty() {
+            self.base = id;
+        }
+        let span = (id - self.base) as usize;
+        if span > 8 * self.in_ring + SLACK {
+            self.spill();
+            self.base = id;
+        }
+        if self.len() >= LIMIT {
+            self.forget_oldest();
+        }
+        if self.ring.is_empty() {
+            self.base = id;
+        }
+        self.ring.resize((id - self.base) as usize, None);
+        self.ring.push_back(Some(entry));
+        self.in_ring += 1;
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Entry> {
+        match self.slot(id) {
+            Some(index) => self.ring[index].as_mut(),
+            None => self.stragglers.get_mut(&id),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Entry> {
+        let Some(index) = self.slot(id) else {
+            return self.stragglers.remove(&id);
+        };
+        let entry = self.ring[index].take()?;
+        self.in_ring -= 1;
+        if index == 0 {
+            self.trim();
+        }
+        Some(entry)
+    }
+
+    /// The first id at or above `id` that is unsettled.
+    pub(crate) fn next_from(&self, id: u64) -> Option<u64> {
+        if let Some((&found, _)) = self.stragglers.range(id..).next() {
+            return Some(found);
+        }
+        let start = id.max(self.base);
+        let skip = usize::try_from(start - self.base).ok()?;
+        let offset = self.ring.iter().skip(skip).position(Option::is_some)?;
+        Some(start + offset as u64)
+    }
+
+    /// Forgets everything that was delivered on `link`.
+    pub(crate) fn forget_link(&mut self, link: LinkId) {
+        self.stragglers.retain(|_, entry| entry.link != link);
+        for slot in &mut self.ring {
+            if slot.is_some_and(|entry| entry.link == link) {
+                *slot = None;
+                self.in_ring -= 1;
+            }
+        }
+        self.trim();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.in_ring + self.stragglers.len()
+    }
+
+    fn slot(&self, id: u64) -> Option<usize> {
+        let index = usize::try_from(id.checked_sub(self.base)?).ok()?;
+        (index < self.ring.len()).then_some(index)
+    }
+
+    fn spill(&mut self) {
+        let ids = self.base..;
+        let entries = ids.zip(self.ring.drain(..));
+        self.stragglers
+            .extend(entries.filter_map(|(id, slot)| Some((id, slot?))));
+        self.in_ring = 0;
+    }
+
+    fn forget_oldest(&mut self) {
+        if self.stragglers.pop_first().is_none() {
+            self.in_ring -= usize::from(self.ring.pop_front().flatten().is_some());
+            self.base += 1;
+            self.trim();
+        }
+    }
+
+    fn trim(&mut self) {
+        while let Some(None) = self.ring.front() {
+            self.ring.pop_front();
+            self.base += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry(link: u32, tag: u8) -> Entry {
+        Entry {
+            link: LinkId::new(link, 0, 0),
+            tag: [tag; 16],
+            told: false,
+        }
+    }
+
+    #[test]
+    fn a_straggler_does_not_hold_the_ring() {
+        let mut unsettled = Unsettled::default();
+        unsettled.insert(0, entry(1, 9));
+        for id in 1..100_000 {
+            unsettled.insert(id, entry(1, 1));
+            assert!(unsettled.remove(id).is_some());
+            assert!(unsettled.ring.len() <= SLACK + 16);
+        }
+        assert_eq!(unsettled.len(), 1);
+        assert_eq!(unsettled.remove(0), Some(entry(1, 9)));
+        assert_eq!(unsettled.len(), 0);
+    }
+
+    #[test]
+    fn the_oldest_is_forgotten_at_the_limit() {
+        let mut unsettled = Unsettled::default();
+        for id in 0..LIMIT as u64 + 10 {
+            unsettled.insert(id, entry(1, 1));
+        }
+        assert_eq!(unsettled.len(), LIMIT);
+        assert_eq!(unsettled.next_from(0), Some(10));
+    }
+
+    #[test]
+    fn ids_that_were_never_unsettled_leave_gaps() {
+        let mut unsettled = Unsettled::default();
+        unsettled.insert(5, entry(1, 1));
+        unsettled.insert(1_000_000, entry(1, 2));
+        assert!(unsettled.ring.len() < SLACK);
+        assert_eq!(unsettled.next_from(0), Some(5));
+        assert_eq!(unsettled.next_from(6), Some(1_000_000));
+        assert_eq!(unsettled.next_from(1_000_001), None);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_map(steps in prop::collection::vec((0u8..5, 0u64..300, 0u32..3), 1..400)) {
+            let mut unsettled = Unsettled::default();
+            let mut model = BTreeMap::new();
+            let mut next = 1u64 << 32;
+            for (step, number, link) in steps {
+                let id = next.saturating_sub(number);
+                match step {
+                    0 | 1 => {
+                        next += number * number % 97;
+                        unsettled.insert(next, entry(link, number as u8));
+                        model.insert(next, entry(link, number as u8));
+                        next += 1;
+                    }
+                    2 => prop_assert_eq!(unsettled.remove(id), model.remove(&id)),
+                    3 => {
+                        prop_assert_eq!(unsettled.get_mut(id).copied(), model.get(&id).copied());
+                        prop_assert_eq!(unsettled.next_from(id), model.range(id..).next().map(|e| *e.0));
+                    }
+                    _ if number < 10 => {
+                        unsettled.forget_link(LinkId::new(link, 0, 0));
+                        model.retain(|_, e| e.link != LinkId::new(link, 0, 0));
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(unsettled.len(), model.len());
+            }
+        }
+    }
+}

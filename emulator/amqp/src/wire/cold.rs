@@ -1,0 +1,193 @@
+//! Reads the performatives that come a few times per connection, session or link.
+//!
+//! Every body is first walked by [`Reader::validate`], because `serde_amqp` recurses and allocates by
+//! count. Open, begin and sasl-init are then decoded through `fe2o3-amqp-types`. Attach is read field
+//! by field: its source and target must be echoed byte for byte, and a property or filter that the
+//! library cannot decode (a string key, an odd terminus field) must cost that entry and not the link;
+//! single property and filter values do go through `serde_amqp`. Detach, end and close are a handle, a
+//! flag and an error, and have to be understood even if the error is odd.
+
+use std::time::Duration;
+
+use fe2o3_amqp_types::performatives::{Begin, Open};
+use fe2o3_amqp_types::sasl::SaslInit;
+use serde_amqp::Value;
+use serde_amqp::serde::Deserialize;
+use servicebus_codec::{DecodeError, Descriptor, Reader};
+
+use super::state;
+use crate::error::{Fault, condition};
+use crate::{Error, PeerOpen};
+
+/// What the engine needs of an attach (AMQP 1.0 §2.7.3).
+#[derive(Debug)]
+pub(crate) struct Attach {
+    pub(crate) name: String,
+    pub(crate) handle: u32,
+    pub(crate) peer_receives: bool,
+    pub(crate) snd_settle_mode: Option<u32>,
+    pub(crate) rcv_settle_mode: Option<u32>,
+    pub(crate) source: Option<Terminus>,
+    pub(crate) target: Option<Terminus>,
+    pub(crate) initial_delivery_count: u32,
+    pub(crate) properties: Vec<(String, Value)>,
+}
+
+/// A source, a target or a coordinator.
+#[derive(Debug, Default)]
+pub(crate) struct Terminus {
+    /// As it came, to be echoed.
+    pub(crate) encoded: Box<[u8]>,
+    pub(crate) coordinator: bool,
+    pub(crate) address: Option<String>,
+    /// Empty for a target.
+    pub(crate) filter: Vec<(String, Value)>,
+}
+
+/// What the engine needs of a begin (AMQP 1.0 §2.7.2).
+#[derive(Debug)]
+pub(crate) struct SessionBegin {
+    pub(crate) remote_channel: Option<u16>,
+    pub(crate) next_outgoing_id: u32,
+    pub(crate) incoming_window: u32,
+    pub(crate) handle_max: u32,
+}
+
+pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
+    let open: Open = decode(body)?;
+    let idle = open.idle_time_out.filter(|milliseconds| *milliseconds > 0);
+    Ok(PeerOpen {
+        container_id: open.container_id,
+        hostname: open.hostname,
+        idle_timeout: idle.map(|milliseconds| Duration::from_millis(milliseconds.into())),
+        channel_max: open.channel_max.0,
+        // Nobody may announce less (AMQP 1.0 §2.7.1); who does gets frames that everyone must take.
+        max_frame_size: open.max_frame_size.0.max(512),
+        has_properties: open.properties.is_some_and(|map| !map.is_empty()),
+    })
+}
+
+pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
+    let begin: Begin = decode(body)?;
+    Ok(SessionBegin {
+        remote_channel: begin.remote_channel,
+        next_outgoing_id: begin.next_outgoing_id,
+        incoming_window: begin.incoming_window,
+        handle_max: begin.handle_max.0,
+    })
+}
+
+/// Mechanism, initial response and host name.
+pub(crate) fn sasl_init(body: &[u8]) -> Result<(String, Vec<u8>, Option<String>), Fault> {
+    let init: SaslInit = decode(body)?;
+    let response = init.initial_response.map(|binary| binary.into_vec());
+    Ok((
+        init.mechanism.into_inner(),
+        response.unwrap_or_default(),
+        init.hostname,
+    ))
+}
+
+pub(crate) fn attach(body: &[u8]) -> Result<Attach, DecodeError> {
+    Reader::new(body).validate()?;
+    let mut reader = Reader::new(body);
+    reader.descriptor()?;
+    let mut fields = reader.fields()?;
+    let name = fields.text()?.ok_or(DecodeError::Truncated)?.to_owned();
+    let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let peer_receives = fields.bool()?.ok_or(DecodeError::Truncated)?;
+    let snd_settle_mode = fields.u32()?;
+    let rcv_settle_mode = fields.u32()?;
+    let source = fields.raw()?.map(terminus).transpose()?;
+    let target = fields.raw()?.map(terminus).transpose()?;
+    let _unsettled = fields.raw()?;
+    let _incomplete_unsettled = fields.raw()?;
+    let initial_delivery_count = fields.u32()?.unwrap_or(0);
+    for _max_message_size_and_capabilities in 0..3 {
+        fields.raw()?;
+    }
+    let properties = fields.raw()?.map(entries).unwrap_or_default();
+    Ok(Attach {
+        name,
+        handle,
+        peer_receives,
+        snd_settle_mode,
+        rcv_settle_mode,
+        source,
+        target,
+        initial_delivery_count,
+        properties,
+    })
+}
+
+/// Handle, whether the link is closed and not only detached, and why.
+pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeError> {
+    Reader::new(body).validate()?;
+    let mut reader = Reader::new(body);
+    reader.descriptor()?;
+    let mut fields = reader.fields()?;
+    let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let closed = fields.bool()?.unwrap_or(false);
+    let error = fields
+        .raw()?
+        .and_then(|encoded| state::read_error(encoded).ok());
+    Ok((handle, closed, error))
+}
+
+/// The error of an end or a close, if there is one that can be read.
+pub(crate) fn farewell(body: &[u8]) -> Option<Error> {
+    Reader::new(body).validate().ok()?;
+    let mut reader = Reader::new(body);
+    reader.descriptor().ok()?;
+    let error = reader.fields().ok()?.raw().ok()??;
+    state::read_error(error).ok()
+}
+
+fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
+    let mut reader = Reader::new(encoded);
+    let coordinator = match reader.descriptor()? {
+        Descriptor::Code(code) => code == 0x30,
+        Descriptor::Symbol(name) => name == "amqp:coordinator:list",
+    };
+    let mut terminus = Terminus {
+        encoded: encoded.into(),
+        coordinator,
+        ..Terminus::default()
+    };
+    if !coordinator {
+        let mut fields = reader.fields()?;
+        terminus.address = fields.value()?.as_text().map(str::to_owned);
+        for _up_to_the_filter in 1..7 {
+            fields.raw()?;
+        }
+        // In a target the same place holds no map but nothing.
+        terminus.filter = fields.raw()?.map(entries).unwrap_or_default();
+    }
+    Ok(terminus)
+}
+
+/// The entries of an encoded map that have a text key and a value that the library can decode.
+fn entries(encoded: &[u8]) -> Vec<(String, Value)> {
+    let Ok(map) = Reader::new(encoded).map() else {
+        return Vec::new();
+    };
+    let mut items = map.items;
+    let mut all = Vec::new();
+    for _ in 0..map.count / 2 {
+        let (Ok(key), Ok(value)) = (items.value(), items.skip()) else {
+            break;
+        };
+        if let (Some(key), Ok(value)) = (key.as_text(), serde_amqp::from_slice(value)) {
+            all.push((key.to_owned(), value));
+        }
+    }
+    all
+}
+
+/// Decodes through the library, after making sure that it cannot be led astray.
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
+    let mut reader = Reader::new(body);
+    reader.validate()?;
+    serde_amqp::from_slice(&body[..reader.position()])
+        .map_err(|error| Fault::connection(condition::DECODE_ERROR, error.to_string()))
+}

@@ -1,0 +1,101 @@
+//! The disposition performative (AMQP 1.0 §2.7.6).
+
+use servicebus_codec::{DecodeError, Reader};
+
+use super::{code, frame, state};
+use crate::Outcome;
+
+/// An incoming disposition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Disposition<'a> {
+    /// Whether the peer speaks as the receiver of what it names.
+    pub(crate) from_receiver: bool,
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) settled: bool,
+    /// The encoded delivery state.
+    pub(crate) state: Option<&'a [u8]>,
+}
+
+/// Reads the performative at the start of a frame's body.
+pub(crate) fn read(body: &[u8]) -> Result<Disposition<'_>, DecodeError> {
+    let mut reader = Reader::new(body);
+    reader.descriptor()?;
+    let mut fields = reader.fields()?;
+    let from_receiver = fields.bool()?.ok_or(DecodeError::Truncated)?;
+    let first = fields.u32()?.ok_or(DecodeError::Truncated)?;
+    let last = fields.u32()?.unwrap_or(first);
+    let settled = fields.bool()?.unwrap_or(false);
+    let state = fields.raw()?;
+    Ok(Disposition {
+        from_receiver,
+        first,
+        last,
+        settled,
+        state,
+    })
+}
+
+/// Appends a settled disposition, the only kind that every SDK takes (spec/wire.md §3.4, §10a.7).
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    channel: u16,
+    from_receiver: bool,
+    (first, last): (u32, u32),
+    outcome: &Outcome,
+) {
+    let start = frame::begin(out, frame::AMQP, channel);
+    out.extend_from_slice(&[0x00, 0x53, code::DISPOSITION]);
+    let list = out.len();
+    let short = matches!(outcome, Outcome::Accepted | Outcome::Released);
+    if short {
+        out.extend_from_slice(&[0xc0, 18, 6]);
+    } else {
+        out.extend_from_slice(&[0xd0, 0, 0, 0, 0, 0, 0, 0, 6]);
+    }
+    let [a, b, c, d] = first.to_be_bytes();
+    let [e, f, g, h] = last.to_be_bytes();
+    let role = if from_receiver { 0x41 } else { 0x42 };
+    out.extend_from_slice(&[role, 0x70, a, b, c, d, 0x70, e, f, g, h, 0x41]);
+    state::write(out, outcome);
+    out.push(0x42);
+    if !short {
+        let size = (out.len() - list - 5) as u32;
+        out[list + 1..list + 5].copy_from_slice(&size.to_be_bytes());
+    }
+    frame::end(out, start, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let outcomes = [
+            Outcome::Accepted,
+            Outcome::Released,
+            Outcome::Rejected { error: None },
+            Outcome::Rejected {
+                error: Some(Error::new("a:b", "c".repeat(300))),
+            },
+        ];
+        for outcome in outcomes {
+            for from_receiver in [false, true] {
+                let mut out = Vec::new();
+                write(&mut out, 2, from_receiver, (u32::MAX, 1), &outcome);
+                assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
+                let mut reader = Reader::new(&out[8..]);
+                reader.validate().unwrap();
+                assert!(reader.is_empty());
+                let read = read(&out[8..]).unwrap();
+                assert_eq!(read.from_receiver, from_receiver);
+                assert_eq!((read.first, read.last), (u32::MAX, 1));
+                assert!(read.settled);
+                let state = state::read(read.state.unwrap()).unwrap();
+                assert_eq!(state.outcome, Some(outcome.clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Outcomes, both ways.
+
+use bytes::Bytes;
+use serde_amqp::Value;
+use servicebus_amqp::{DeliveryNumber, Error, Event, LinkId, Outcome, Settlement};
+
+use crate::peer::*;
+
+fn receiver_with(count: u8) -> (Peer, LinkId) {
+    let mut peer = Peer::new();
+    let link = peer.receiver(1000);
+    for tag in 0..count {
+        peer.deliver(link, tag, false).unwrap();
+    }
+    peer.frames();
+    (peer, link)
+}
+
+fn settlements(peer: &mut Peer) -> Vec<Settlement> {
+    let events = peer.events().into_iter();
+    events
+        .map(|event| {
+            let Event::Settle(settlement) = event else {
+                panic!("expected a settlement, got {event:?}");
+            };
+            settlement
+        })
+        .collect()
+}
+
+fn numbers(settlements: &[Settlement]) -> Vec<u32> {
+    settlements.iter().map(|s| s.delivery.0).collect()
+}
+
+#[test]
+fn sends_are_answered_in_ranges() {
+    let mut peer = Peer::new();
+    let one = peer.link("1", 0, SENDER);
+    let two = peer.link("2", 1, SENDER);
+    for id in 0..5 {
+        peer.connection
+            .outcome(one, DeliveryNumber(id), Outcome::Accepted);
+    }
+    peer.connection
+        .outcome(two, DeliveryNumber(5), Outcome::Accepted);
+    peer.connection
+        .outcome(two, DeliveryNumber(7), Outcome::Accepted);
+    let rejected = Outcome::Rejected {
+        error: Some(an_error()),
+    };
+    peer.connection.outcome(two, DeliveryNumber(8), rejected);
+    let frames = peer.frames();
+    let ranges: Vec<_> = frames
+        .iter()
+        .map(|f| (f.fields[1].clone(), f.fields[2].clone()))
+        .collect();
+    let expected = [(0, 4), (5, 5), (7, 7), (8, 8)].map(|(a, b)| (uint(a), uint(b)));
+    assert_eq!(ranges, expected);
+    for frame in &frames {
+        assert_eq!(frame.fields.len(), 6);
+        assert_eq!(frame.fields[0], Value::Bool(RECEIVER));
+        assert_eq!(frame.fields[3], Value::Bool(true));
+    }
+    assert_eq!(frames[0].fields[4], accepted());
+    assert!(
+        frames[0]
+            .body
+            .windows(4)
+            .any(|w| w == [0x00, 0x53, 0x24, 0x45])
+    );
+    let (code, fields) = described(&frames[3].fields[4]);
+    assert_eq!(code, 0x25);
+    assert_eq!(error_of(&fields[0]).0, "amqp:not-found");
+}
+
+#[test]
+fn a_range_wraps_with_the_ids() {
+    let mut peer = Peer::new();
+    let link = peer.link("1", 0, SENDER);
+    for id in [u32::MAX - 1, u32::MAX, 0, 1] {
+        peer.connection
+            .outcome(link, DeliveryNumber(id), Outcome::Accepted);
+    }
+    assert_eq!(peer.only().fields[1..3], [uint(u32::MAX - 1), uint(1)]);
+}
+
+#[test]
+fn nothing_overtakes_an_open_range() {
+    let mut peer = Peer::new();
+    let receiver = peer.receiver(5);
+    let sender = peer.link("s", 1, SENDER);
+    peer.connection
+        .outcome(sender, DeliveryNumber(0), Outcome::Accepted);
+    peer.deliver(receiver, 1, true);
+    peer.connection
+        .outcome(sender, DeliveryNumber(1), Outcome::Accepted);
+    assert_eq!(codes(&peer.frames()), [DISPOSITION, TRANSFER, DISPOSITION]);
+}
+
+#[test]
+fn a_settlement_waits_for_its_answer() {
+    let (mut peer, link) = receiver_with(3);
+    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
+    let told = settlements(&mut peer);
+    assert_eq!(numbers(&told), [1]);
+    assert_eq!(
+        (told[0].link, told[0].tag, told[0].settled),
+        (link, [1; 16], false)
+    );
+    assert_eq!(told[0].outcome, Outcome::Accepted);
+    // Said again before the answer: one answer is enough.
+    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+    peer.connection
+        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    let reply = peer.only();
+    assert_eq!(
+        reply.fields[..4],
+        [Value::Bool(SENDER), uint(1), uint(1), Value::Bool(true)]
+    );
+    assert_eq!(reply.fields[4], accepted());
+    peer.connection
+        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    assert!(peer.frames().is_empty(), "it has been forgotten");
+}
+
+#[test]
+fn a_settled_settlement_is_not_answered() {
+    let (mut peer, link) = receiver_with(2);
+    peer.frame(
+        0,
+        DISPOSITION,
+        &disposition(0, 0, true, composite(0x26, vec![])),
+    );
+    let told = settlements(&mut peer);
+    assert!(told[0].settled);
+    assert_eq!(told[0].outcome, Outcome::Released);
+    peer.connection
+        .settle(link, DeliveryNumber(0), Outcome::Released);
+    peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted()));
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+    // First an outcome, then its end, without waiting for ours.
+    peer.frame(0, DISPOSITION, &disposition(1, 1, false, accepted()));
+    peer.frame(0, DISPOSITION, &disposition(1, 1, true, accepted()));
+    assert_eq!(numbers(&settlements(&mut peer)), [1]);
+    peer.connection
+        .settle(link, DeliveryNumber(1), Outcome::Accepted);
+    assert!(peer.frames().is_empty());
+}
+
+#[test]
+fn every_outcome_is_read() {
+    let info = map(&[(symbol("DeadLetterReason"), text("why"))]);
+    let encoded = Bytes::from(serde_amqp::to_vec(&info).unwrap());
+    let error = composite(
+        0x1d,
+        vec![symbol("com.microsoft:dead-letter"), text("d"), info.clone()],
+    );
+    let cases = [
+        (composite(0x25, vec![]), Outcome::Rejected { error: None }),
+        (
+            composite(0x25, vec![error]),
+            Outcome::Rejected {
+                error: Some(Error {
+                    info: Some(encoded.clone()),
+                    ..Error::new("com.microsoft:dead-letter", "d")
+                }),
+            },
+        ),
+        (
+            composite(0x27, vec![]),
+            Outcome::Modified {
+                delivery_failed: false,
+                undeliverable_here: false,
+                annotations: None,
+            },
+        ),
+        (
+            composite(0x27, vec![Value::Bool(true), Value::Bool(true), info]),
+            Outcome::Modified {
+                delivery_failed: true,
+                undeliverable_here: true,
+                annotations: Some(encoded),
+            },
+        ),
+    ];
+    let (mut peer, _) = receiver_with(4);
+    for (id, (state, outcome)) in cases.into_iter().enumerate() {
+        peer.frame(
+            0,
+            DISPOSITION,
+            &disposition(id as u32, id as u32, false, state),
+        );
+        assert_eq!(settlements(&mut peer)[0].outcome, outcome);
+    }
+}
+
+#[test]
+fn states_that_are_not_outcomes_say_nothing() {
+    let (mut peer, _) = receiver_with(2);
+    let received = composite(0x23, vec![uint(0), Value::Ulong(0)]);
+    peer.frame(0, DISPOSITION, &disposition(0, 0, false, received));
+    peer.frame(0, DISPOSITION, &disposition(0, 0, false, Value::Null));
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+    peer.frame(0, DISPOSITION, &disposition(0, 0, true, Value::Null));
+    assert_eq!(settlements(&mut peer)[0].outcome, Outcome::Released);
+    let transactional = composite(0x34, vec![binary(b"tx"), accepted()]);
+    peer.frame(0, DISPOSITION, &disposition(1, 1, false, transactional));
+    let told = settlements(&mut peer);
+    assert_eq!(told[0].transaction.as_deref(), Some(&b"tx"[..]));
+    assert_eq!(told[0].outcome, Outcome::Accepted);
+}
+
+#[test]
+fn a_range_over_everything_touches_what_there_is() {
+    let (mut peer, link) = receiver_with(5);
+    peer.connection
+        .settle(link, DeliveryNumber(2), Outcome::Accepted);
+    peer.frames();
+    peer.frame(0, DISPOSITION, &disposition(0, u32::MAX, true, accepted()));
+    assert_eq!(numbers(&settlements(&mut peer)), [0, 1, 3, 4]);
+    assert!(peer.frames().is_empty());
+}
+
+#[test]
+fn unknown_deliveries_have_lost_their_lock() {
+    let (mut peer, link) = receiver_with(5);
+    peer.connection
+        .settle(link, DeliveryNumber(2), Outcome::Accepted);
+    peer.frames();
+    peer.frame(0, DISPOSITION, &disposition(0, 7, false, accepted()));
+    assert_eq!(numbers(&settlements(&mut peer)), [0, 1, 3, 4]);
+    let frames = peer.frames();
+    let ranges: Vec<_> = frames.iter().map(|f| f.fields[1..3].to_vec()).collect();
+    assert_eq!(ranges, [vec![uint(2), uint(2)], vec![uint(5), uint(7)]]);
+    for frame in frames {
+        assert_eq!(frame.fields[0], Value::Bool(SENDER));
+        assert_eq!(frame.fields[3], Value::Bool(true));
+        let (code, fields) = described(&frame.fields[4]);
+        assert_eq!(code, 0x25);
+        assert_eq!(error_of(&fields[0]).0, "com.microsoft:message-lock-lost");
+    }
+}
+
+#[test]
+fn answers_for_unknown_deliveries_are_bounded() {
+    let (mut peer, link) = receiver_with(100);
+    for id in (0..100).step_by(2) {
+        peer.connection
+            .settle(link, DeliveryNumber(id), Outcome::Accepted);
+    }
+    peer.frames();
+    peer.frame(0, DISPOSITION, &disposition(0, 99, false, accepted()));
+    assert_eq!(settlements(&mut peer).len(), 50);
+    assert_eq!(peer.frames().len(), 8);
+}
+
+#[test]
+fn a_sender_talking_about_its_own_deliveries_is_not_answered() {
+    let (mut peer, _) = receiver_with(1);
+    let mut fields = disposition(0, 0, true, accepted());
+    fields[0] = Value::Bool(SENDER);
+    peer.frame(0, DISPOSITION, &fields);
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+}
+
+#[test]
+fn settlements_are_answered_in_ranges_of_one_outcome() {
+    let (mut peer, link) = receiver_with(6);
+    peer.frame(0, DISPOSITION, &disposition(0, 5, false, accepted()));
+    let told = settlements(&mut peer);
+    for settlement in &told {
+        let outcome = match settlement.delivery.0 {
+            3 => Outcome::Rejected { error: None },
+            _ => Outcome::Accepted,
+        };
+        peer.connection.settle(link, settlement.delivery, outcome);
+    }
+    let frames = peer.frames();
+    let ranges: Vec<_> = frames.iter().map(|f| f.fields[1..3].to_vec()).collect();
+    assert_eq!(
+        ranges,
+        [[uint(0), uint(2)], [uint(3), uint(3)], [uint(4), uint(5)]]
+    );
+    assert_eq!(frames[1].fields[4], composite(0x25, vec![Value::Null]));
+}
+
+#[test]
+fn another_links_delivery_cannot_be_settled() {
+    let (mut peer, _) = receiver_with(1);
+    let other = peer.link("other", 1, RECEIVER);
+    peer.connection
+        .settle(other, DeliveryNumber(0), Outcome::Accepted);
+    assert!(peer.frames().is_empty());
+}

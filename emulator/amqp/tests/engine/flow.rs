@@ -1,0 +1,165 @@
+//! Credit, drain and echo.
+
+use serde_amqp::Value;
+use servicebus_amqp::Event;
+
+use crate::peer::*;
+
+fn drain_flow(handle: u32, delivery_count: u32, credit: u32) -> Vec<Value> {
+    let mut fields = credit_flow(handle, delivery_count, credit);
+    fields.push(Value::Null);
+    fields.push(Value::Bool(true));
+    fields
+}
+
+#[test]
+fn credit_is_relative_to_the_peers_count() {
+    let mut peer = Peer::new();
+    let link = peer.receiver(10);
+    for tag in 0..4 {
+        peer.deliver(link, tag, true).unwrap();
+    }
+    // Sent before three of the four had arrived.
+    peer.frame(0, FLOW, &credit_flow(0, 1, 10));
+    assert!(matches!(
+        peer.event(),
+        Event::Credit {
+            credit: 7,
+            drain: false,
+            ..
+        }
+    ));
+    assert_eq!(peer.connection.credit(link), 7);
+    peer.frame(0, FLOW, &credit_flow(0, 4, 0));
+    assert!(matches!(peer.event(), Event::Credit { credit: 0, .. }));
+    assert_eq!(peer.connection.credit(link), 0);
+    peer.frame(0, FLOW, &credit_flow(0, 1, 2));
+    assert_eq!(
+        peer.connection.credit(link),
+        0,
+        "what is in flight exceeds it"
+    );
+}
+
+#[test]
+fn credit_events_do_not_pile_up() {
+    let mut peer = Peer::new();
+    peer.link("r", 0, RECEIVER);
+    for credit in 0..100 {
+        peer.frame(0, FLOW, &credit_flow(0, 0, credit));
+    }
+    let events = peer.events();
+    assert!(
+        matches!(events[..], [Event::Credit { credit: 99, .. }]),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn drain_sends_what_there_is_and_uses_up_the_rest() {
+    let mut peer = Peer::new();
+    let link = peer.receiver(10);
+    peer.connection.drained(link);
+    assert!(peer.frames().is_empty(), "nobody asked");
+    peer.frame(0, FLOW, &drain_flow(0, 0, 10));
+    assert!(matches!(
+        peer.event(),
+        Event::Credit {
+            credit: 10,
+            drain: true,
+            ..
+        }
+    ));
+    assert!(peer.frames().is_empty(), "the owner first");
+    peer.deliver(link, 1, true).unwrap();
+    peer.connection.drained(link);
+    peer.connection.drained(link);
+    let frames = peer.frames();
+    assert_eq!(codes(&frames), [TRANSFER, FLOW]);
+    let flow = &frames[1].fields;
+    assert_eq!(flow[4..8], [uint(0), uint(10), uint(0), uint(0)]);
+    assert_eq!(flow[8..10], [Value::Bool(true), Value::Bool(false)]);
+    assert_eq!(peer.connection.credit(link), 0);
+    peer.frame(0, FLOW, &credit_flow(0, 10, 3));
+    assert_eq!(peer.connection.credit(link), 3, "the link is not wedged");
+}
+
+#[test]
+fn a_drain_without_credit_is_answered() {
+    let mut peer = Peer::new();
+    let link = peer.link("r", 0, RECEIVER);
+    peer.frame(0, FLOW, &drain_flow(0, 0, 0));
+    assert!(matches!(
+        peer.event(),
+        Event::Credit {
+            credit: 0,
+            drain: true,
+            ..
+        }
+    ));
+    peer.connection.drained(link);
+    let flow = peer.only();
+    assert_eq!(flow.fields[5..7], [uint(0), uint(0)]);
+    assert_eq!(flow.fields[8], Value::Bool(true));
+}
+
+#[test]
+fn echo_is_answered_once_and_never_asked_for() {
+    let mut peer = Peer::new();
+    peer.link("s", 0, SENDER);
+    peer.link("r", 1, RECEIVER);
+    let echo = |handle: Option<u32>| {
+        let mut fields = match handle {
+            Some(handle) => credit_flow(handle, 0, 5),
+            None => vec![uint(0), uint(5000), uint(0), uint(5000)],
+        };
+        fields.resize(9, Value::Null);
+        fields.push(Value::Bool(true));
+        fields
+    };
+    peer.frame(0, FLOW, &echo(None));
+    let flow = peer.only();
+    assert_eq!(
+        (&flow.fields[4], &flow.fields[9]),
+        (&Value::Null, &Value::Bool(false))
+    );
+    peer.frame(0, FLOW, &echo(Some(0)));
+    assert_eq!(peer.only().fields[4..7], [uint(0), uint(0), uint(1000)]);
+    peer.frame(0, FLOW, &echo(Some(1)));
+    peer.frame(0, FLOW, &echo(Some(1)));
+    assert_eq!(peer.only().fields[4..7], [uint(1), uint(0), uint(5)]);
+}
+
+#[test]
+fn a_senders_credit_is_no_grant() {
+    let mut peer = Peer::new();
+    let link = peer.link("s", 0, SENDER);
+    peer.frame(0, FLOW, &credit_flow(0, 0, 10_000));
+    assert!(peer.events().is_empty() && peer.frames().is_empty());
+    assert_eq!(peer.connection.credit(link), 0);
+    // A sender that gave up 600 of its credit gets a new one.
+    peer.frame(0, FLOW, &credit_flow(0, 600, 10_000));
+    assert_eq!(peer.only().fields[4..7], [uint(0), uint(600), uint(1000)]);
+}
+
+#[test]
+fn a_flow_without_credit_changes_none() {
+    let mut peer = Peer::new();
+    let link = peer.receiver(4);
+    let mut fields = credit_flow(0, 0, 0);
+    fields[6] = Value::Null;
+    peer.frame(0, FLOW, &fields);
+    assert_eq!(peer.connection.credit(link), 4);
+}
+
+#[test]
+fn the_largest_window_and_credit_are_just_large() {
+    let mut peer = Peer::new();
+    let link = peer.link("r", 0, RECEIVER);
+    let mut fields = credit_flow(0, 0, u32::MAX);
+    fields[1] = uint(u32::MAX);
+    peer.frame(0, FLOW, &fields);
+    assert_eq!(peer.connection.credit(link), u32::MAX);
+    peer.deliver(link, 1, true).unwrap();
+    assert_eq!(peer.connection.credit(link), u32::MAX - 1);
+}

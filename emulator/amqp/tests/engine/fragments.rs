@@ -1,0 +1,113 @@
+//! One conversation, every frame of it cut at every byte: what comes out must not depend on that.
+
+use bytes::Bytes;
+use serde_amqp::Value;
+use servicebus_amqp::{Config, Delivery, Event, Outcome};
+
+use crate::peer::*;
+
+/// A client's whole side, from header to close, in the pieces between which the owner has its say.
+fn script() -> Vec<Vec<u8>> {
+    let mut all = vec![
+        SASL_HEADER.to_vec(),
+        framed(1, 0, &list(0x41, &[symbol("ANONYMOUS")])),
+        AMQP_HEADER.to_vec(),
+    ];
+    let mut frame = |channel, code, fields: &[Value], payload: &[u8]| {
+        all.push(performative(channel, code, fields, payload));
+    };
+    frame(0, OPEN, &[text("client"), text("host"), uint(512)], &[]);
+    frame(1, BEGIN, &[Value::Null, uint(0), uint(100), uint(100)], &[]);
+    frame(1, ATTACH, &attach("s", 0, SENDER), &[]);
+    frame(1, ATTACH, &attach("r", 1, RECEIVER), &[]);
+    frame(1, FLOW, &credit_flow(1, 0, 3), &[]);
+    frame(1, TRANSFER, &transfer(0, Some(0), false, false), b"first");
+    frame(1, TRANSFER, &transfer(0, Some(1), false, true), b"sec");
+    frame(1, TRANSFER, &transfer(0, None, false, false), b"ond");
+    frame(1, DISPOSITION, &disposition(0, 0, false, accepted()), &[]);
+    frame(1, DETACH, &[uint(0), Value::Bool(true)], &[]);
+    frame(1, END, &[], &[]);
+    frame(0, CLOSE, &[], &[]);
+    all
+}
+
+/// An owner that accepts everything and delivers one long message when asked.
+fn serve(peer: &mut Peer, log: &mut Vec<String>) {
+    while let Some(event) = peer.connection.poll_event() {
+        match &event {
+            Event::Sasl { .. } => peer.connection.sasl_outcome(true),
+            Event::Attach { link, .. } => peer.accept(*link),
+            Event::Transfer(transfer) => {
+                peer.connection
+                    .outcome(transfer.link, transfer.delivery, Outcome::Accepted);
+            }
+            Event::Credit { link, .. } => {
+                let delivery = Delivery {
+                    tag: [1; 16],
+                    settled: false,
+                    message_format: 0,
+                    head: &[7; 700],
+                    tail: Bytes::from_static(&[8; 400]),
+                };
+                peer.connection.deliver(*link, delivery);
+            }
+            Event::Settle(settlement) => {
+                let outcome = settlement.outcome.clone();
+                peer.connection
+                    .settle(settlement.link, settlement.delivery, outcome);
+            }
+            Event::Opened(_)
+            | Event::TransferTooLarge { .. }
+            | Event::Detached { .. }
+            | Event::Closed { .. } => {}
+        }
+        log.push(format!("{event:?}"));
+    }
+}
+
+fn converse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Vec<u8>) {
+    let mut peer = Peer::silent(Config::default());
+    let mut log = Vec::new();
+    let mut output = Vec::new();
+    for piece in pieces {
+        peer.send(piece);
+        serve(&mut peer, &mut log);
+        output.extend(peer.output());
+    }
+    assert!(peer.connection.is_closed());
+    assert!(peer.input.is_empty());
+    (log, output)
+}
+
+#[test]
+fn every_frame_in_two_and_byte_by_byte() {
+    let script = script();
+    let whole = converse(script.iter().map(Vec::as_slice));
+    assert_eq!(whole.0.len(), 11, "{:#?}", whole.0);
+    let frames = split(&whole.1);
+    assert_eq!(frames.iter().filter(|f| f.code == TRANSFER).count(), 3);
+    assert!(whole == converse(script.iter().flat_map(|piece| piece.chunks(1))));
+    for (index, piece) in script.iter().enumerate() {
+        for cut in 1..piece.len() {
+            let pieces = script.iter().enumerate().flat_map(|(other, piece)| {
+                let cut = if other == index { cut } else { 0 };
+                <[&[u8]; 2]>::from(piece.split_at(cut))
+            });
+            assert!(whole == converse(pieces), "piece {index} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn all_at_once_is_taken_as_far_as_the_owner_is_asked() {
+    let script = script().concat();
+    let mut peer = Peer::silent(Config::default());
+    peer.send(&script);
+    let mut log = Vec::new();
+    serve(&mut peer, &mut log);
+    assert_eq!(log.len(), 1, "SASL");
+    peer.send(&[]);
+    serve(&mut peer, &mut log);
+    assert!(log.last().unwrap().contains("Closed"), "{log:#?}");
+    split(&peer.output());
+}

@@ -1,0 +1,182 @@
+//! Protocol headers, SASL and open.
+
+use servicebus_amqp::{Config, Event};
+
+use crate::peer::*;
+
+fn sasl_init(mechanism: &str) -> Vec<u8> {
+    framed(
+        1,
+        0,
+        &list(0x41, &[symbol(mechanism), binary(b"trace"), text("host")]),
+    )
+}
+
+#[test]
+fn sasl_then_open() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(SASL_HEADER);
+    let output = peer.output();
+    assert_eq!(&output[..8], SASL_HEADER);
+    assert_eq!(output[8..][5], 1, "a SASL frame");
+    let mechanisms = split(&output);
+    assert_eq!(mechanisms[0].code, 0x40);
+    for name in [&b"MSSBCBS"[..], b"ANONYMOUS", b"PLAIN", b"EXTERNAL"] {
+        assert!(output.windows(name.len()).any(|window| window == name));
+    }
+    // An array, whose elements are symbols.
+    assert_eq!(mechanisms[0].body[12], 0xf0);
+
+    peer.send(&sasl_init("ANONYMOUS"));
+    let Event::Sasl {
+        mechanism,
+        response,
+        hostname,
+    } = peer.event()
+    else {
+        panic!("no SASL");
+    };
+    assert_eq!(mechanism, "ANONYMOUS");
+    assert_eq!(response, b"trace");
+    assert_eq!(hostname.as_deref(), Some("host"));
+    assert!(peer.output().is_empty(), "the owner decides");
+
+    peer.connection.sasl_outcome(true);
+    let outcome = peer.only();
+    assert_eq!(outcome.code, 0x44);
+    assert_eq!(outcome.fields[0], serde_amqp::Value::Ubyte(0));
+
+    peer.send(AMQP_HEADER);
+    assert_eq!(peer.output(), AMQP_HEADER);
+    peer.frame(0, OPEN, &[text("client")]);
+    let Event::Opened(open) = peer.event() else {
+        panic!("not opened");
+    };
+    assert_eq!(open.container_id, "client");
+    assert_eq!(open.hostname, None);
+    assert_eq!(open.idle_timeout, None);
+    assert_eq!(open.channel_max, u16::MAX);
+    assert_eq!(open.max_frame_size, u32::MAX);
+    assert!(!open.has_properties);
+    assert_eq!(peer.only().code, OPEN);
+}
+
+#[test]
+fn everything_pipelined_behind_sasl_waits_for_the_outcome() {
+    let mut peer = Peer::silent(Config::default());
+    let mut all = SASL_HEADER.to_vec();
+    all.extend(sasl_init("MSSBCBS"));
+    all.extend(AMQP_HEADER);
+    all.extend(performative(0, OPEN, &[text("client")], &[]));
+    peer.send(&all);
+    assert!(matches!(peer.event(), Event::Sasl { .. }));
+    assert!(peer.connection.poll_event().is_none());
+    peer.output();
+    peer.connection.sasl_outcome(true);
+    peer.send(&[]);
+    assert!(matches!(peer.event(), Event::Opened(_)));
+    assert!(peer.input.is_empty());
+}
+
+#[test]
+fn refused_credentials_close() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(SASL_HEADER);
+    peer.send(&sasl_init("PLAIN"));
+    peer.event();
+    peer.output();
+    peer.connection.sasl_outcome(false);
+    assert_eq!(peer.only().fields[0], serde_amqp::Value::Ubyte(1));
+    assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
+    assert!(peer.connection.is_closed());
+    peer.connection.sasl_outcome(true);
+    assert!(peer.output().is_empty());
+}
+
+#[test]
+fn open_answers_with_every_field() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(AMQP_HEADER);
+    let properties = map(&[(symbol("product"), text("x"))]);
+    let mut fields = vec![
+        text("c"),
+        text("h:5671"),
+        uint(1 << 20),
+        serde_amqp::Value::Ushort(7),
+        uint(60_000),
+    ];
+    fields.resize(9, serde_amqp::Value::Null);
+    fields.push(properties);
+    peer.frame(0, OPEN, &fields);
+    let Event::Opened(open) = peer.event() else {
+        panic!("not opened");
+    };
+    assert_eq!(open.hostname.as_deref(), Some("h:5671"));
+    assert_eq!(open.idle_timeout.map(|t| t.as_secs()), Some(60));
+    assert_eq!(open.channel_max, 7);
+    assert!(open.has_properties);
+    let output = peer.output();
+    let ours = &split(&output)[0];
+    assert_eq!(ours.fields.len(), 10);
+    assert_eq!(ours.fields[2], uint(65_536));
+    assert_eq!(ours.fields[3], serde_amqp::Value::Ushort(4999));
+    assert_eq!(ours.fields[4], uint(240_000));
+}
+
+#[test]
+fn an_unknown_header_is_answered_with_ours() {
+    for (theirs, ours) in [
+        (&b"GET / HT"[..], AMQP_HEADER),
+        (b"AMQP\x02\x01\x00\x00", AMQP_HEADER),
+        (b"AMQP\x00\x00\x09\x01", AMQP_HEADER),
+        (b"AMQP\x03\x02\x00\x00", SASL_HEADER),
+    ] {
+        let mut peer = Peer::silent(Config::default());
+        peer.send(theirs);
+        assert_eq!(peer.output(), ours);
+        assert!(peer.connection.is_closed());
+        assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
+        peer.send(&[1; 100]);
+        assert!(peer.input.is_empty(), "what comes after is dropped");
+    }
+}
+
+#[test]
+fn sasl_twice_is_refused() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(SASL_HEADER);
+    peer.send(&sasl_init("ANONYMOUS"));
+    peer.connection.sasl_outcome(true);
+    peer.output();
+    peer.send(SASL_HEADER);
+    assert_eq!(peer.output(), AMQP_HEADER);
+    assert!(peer.connection.is_closed());
+}
+
+#[test]
+fn a_wrong_frame_in_the_sasl_layer_ends_it() {
+    for frame in [
+        performative(0, OPEN, &[text("client")], &[]),
+        framed(1, 0, &list(0x43, &[binary(b"response")])),
+        framed(1, 0, &[0x00, 0x53, 0x41, 0xc0]),
+    ] {
+        let mut peer = Peer::silent(Config::default());
+        peer.send(SASL_HEADER);
+        peer.output();
+        peer.send(&frame);
+        assert_eq!(peer.only().code, 0x44);
+        assert!(peer.connection.is_closed());
+        assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
+    }
+}
+
+#[test]
+fn too_much_ahead_of_the_outcome_is_refused() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(SASL_HEADER);
+    peer.send(&sasl_init("ANONYMOUS"));
+    peer.event();
+    peer.send(&vec![0; 70_000]);
+    assert!(peer.connection.is_closed());
+    assert!(matches!(peer.event(), Event::Closed { error: Some(_) }));
+}

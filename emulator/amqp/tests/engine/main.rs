@@ -1,0 +1,17 @@
+//! The engine against a scripted peer: raw frames in, raw frames out, no sockets and no sleeping.
+
+mod peer;
+
+mod attach;
+mod contract;
+mod deliveries;
+mod detach;
+mod dispositions;
+mod flow;
+mod fragments;
+mod handshake;
+mod hostile;
+mod offences;
+mod sessions;
+mod timeouts;
+mod transfers;

@@ -1,0 +1,125 @@
+//! Begin and end.
+
+use serde_amqp::Value;
+use servicebus_amqp::Event;
+
+use crate::peer::*;
+
+fn begin() -> Vec<Value> {
+    vec![Value::Null, uint(7), uint(100), uint(100)]
+}
+
+#[test]
+fn begin_answers_on_the_same_channel_with_every_field() {
+    let mut peer = Peer::new();
+    peer.frame(300, BEGIN, &begin());
+    let frame = peer.only();
+    assert_eq!((frame.channel, frame.code), (300, BEGIN));
+    assert_eq!(frame.fields.len(), 8);
+    assert_eq!(frame.fields[0], Value::Ushort(300));
+    assert_eq!(frame.fields[1], uint(0));
+    assert_eq!(frame.fields[2], uint(5000));
+    assert_eq!(frame.fields[4], uint(4999));
+}
+
+#[test]
+fn sessions_come_and_go_on_one_channel() {
+    let mut peer = Peer::new();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        peer.frame(5, BEGIN, &begin());
+        peer.frame(5, ATTACH, &attach("link", 0, SENDER));
+        let Event::Attach { link, attach } = peer.event() else {
+            panic!("no attach");
+        };
+        assert!(!seen.contains(&(link, attach.session())));
+        seen.push((link, attach.session()));
+        peer.accept(link);
+        peer.frame(5, END, &[]);
+        assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
+        assert_eq!(codes(&peer.frames()), [BEGIN, ATTACH, FLOW, END]);
+    }
+}
+
+#[test]
+fn links_of_one_session_know_it() {
+    let mut peer = Peer::new();
+    peer.frame(1, BEGIN, &begin());
+    let (_, first) = peer.ask("a", 0, SENDER);
+    let (_, second) = peer.ask("b", 1, RECEIVER);
+    peer.frame(1, ATTACH, &attach("c", 0, SENDER));
+    let Event::Attach { attach: third, .. } = peer.event() else {
+        panic!("no attach");
+    };
+    assert_eq!(first.session(), second.session());
+    assert_ne!(first.session(), third.session());
+}
+
+#[test]
+fn after_our_end_the_channel_is_deaf_until_the_peers() {
+    let mut peer = Peer::new();
+    peer.frame(0, DETACH, &[uint(9), Value::Bool(true)]);
+    let end = peer.only();
+    assert_eq!(end.code, END);
+    assert_eq!(end.error(0).0, "amqp:session:unattached-handle");
+    peer.frame(0, ATTACH, &attach("late", 0, SENDER));
+    peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
+    peer.frame(0, FLOW, &credit_flow(0, 0, 1));
+    peer.frame(0, DISPOSITION, &disposition(0, 0, false, accepted()));
+    peer.frame(0, END, &[]);
+    assert!(peer.frames().is_empty());
+    assert!(peer.events().is_empty());
+    peer.frame(0, BEGIN, &begin());
+    assert_eq!(peer.only().code, BEGIN);
+}
+
+#[test]
+fn close_ends_links_first_and_is_answered() {
+    let mut peer = Peer::new();
+    let link = peer.link("a", 0, SENDER);
+    let error = composite(0x1d, vec![symbol("amqp:connection:forced"), text("bye")]);
+    peer.frame(0, CLOSE, &[error]);
+    assert_eq!(peer.only().code, CLOSE);
+    let events = peer.events();
+    assert!(matches!(events[0], Event::Detached { link: gone } if gone == link));
+    let Event::Closed { error: Some(error) } = &events[1] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(error.condition, "amqp:connection:forced");
+    assert_eq!(error.description, "bye");
+    assert!(peer.connection.is_closed());
+}
+
+#[test]
+fn our_close_waits_for_the_peers() {
+    let mut peer = Peer::new();
+    let link = peer.link("a", 0, RECEIVER);
+    peer.connection.close(Some(an_error()));
+    let events = peer.events();
+    assert!(matches!(events[0], Event::Detached { link: gone } if gone == link));
+    assert!(matches!(events[1], Event::Closed { error: Some(_) }));
+    assert_eq!(peer.only().error(0).0, "amqp:not-found");
+    peer.frame(0, FLOW, &credit_flow(0, 0, 1));
+    peer.connection.detach(link, None);
+    peer.connection.close(None);
+    assert!(peer.frames().is_empty() && peer.events().is_empty());
+    assert!(!peer.connection.is_closed());
+    peer.frame(0, CLOSE, &[]);
+    assert!(peer.connection.is_closed());
+    assert!(peer.frames().is_empty() && peer.events().is_empty());
+}
+
+#[test]
+fn a_lost_socket_ends_everything_without_a_word() {
+    let mut peer = Peer::new();
+    peer.link("a", 0, SENDER);
+    peer.connection.lost();
+    let events = peer.events();
+    assert!(matches!(
+        events[..],
+        [Event::Detached { .. }, Event::Closed { error: None }]
+    ));
+    assert!(peer.output().is_empty() && peer.connection.is_closed());
+    peer.connection.lost();
+    assert!(peer.events().is_empty());
+}

@@ -1,0 +1,76 @@
+//! Heartbeats and silence.
+
+use std::time::Duration;
+
+use serde_amqp::Value;
+use servicebus_amqp::Config;
+
+use crate::peer::*;
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn heartbeats_come_at_half_the_peers_patience() {
+    let mut peer = Peer::with(
+        Config::default(),
+        &[Value::Null, Value::Null, uint(30_000)],
+        5000,
+    );
+    assert_eq!(peer.connection.next_timeout(), Some(seconds(15)));
+    peer.connection.handle_timeout(seconds(14));
+    assert!(peer.output().is_empty());
+    peer.connection.handle_timeout(seconds(15));
+    assert_eq!(peer.output(), [0, 0, 0, 8, 2, 0, 0, 0]);
+    assert_eq!(peer.connection.next_timeout(), Some(seconds(30)));
+    peer.connection.handle_timeout(seconds(31));
+    peer.connection.handle_timeout(seconds(50));
+    assert_eq!(peer.output().len(), 8, "they do not pile up");
+}
+
+#[test]
+fn a_peer_without_patience_gets_none() {
+    let peer = Peer::with(
+        Config::default(),
+        &[Value::Null, Value::Null, uint(0)],
+        5000,
+    );
+    assert_eq!(peer.connection.next_timeout(), Some(seconds(240)));
+}
+
+#[test]
+fn silence_closes() {
+    let mut peer = Peer::new();
+    peer.now = seconds(100);
+    peer.send(&[0, 0, 0, 8, 2, 0, 0, 0]);
+    assert_eq!(peer.connection.next_timeout(), Some(seconds(340)));
+    peer.connection.handle_timeout(seconds(339));
+    assert!(peer.output().is_empty());
+    peer.connection.handle_timeout(seconds(340));
+    peer.assert_closed_with("amqp:connection:forced");
+    assert!(!peer.connection.is_closed(), "an answer may come");
+    let patience = peer.connection.next_timeout().unwrap();
+    assert_eq!(patience, seconds(345));
+    peer.connection.handle_timeout(patience);
+    assert!(peer.connection.is_closed());
+    assert_eq!(peer.connection.next_timeout(), None);
+}
+
+#[test]
+fn silence_before_anything_was_said_closes_without_a_word() {
+    let mut peer = Peer::silent(Config::default());
+    peer.connection.handle_timeout(seconds(240));
+    assert!(peer.connection.is_closed());
+    assert!(peer.output().is_empty());
+    assert_eq!(peer.events().len(), 1);
+}
+
+#[test]
+fn silence_in_the_middle_of_the_handshake_is_explained() {
+    let mut peer = Peer::silent(Config::default());
+    peer.send(AMQP_HEADER);
+    peer.connection.handle_timeout(seconds(240));
+    let output = peer.output();
+    assert_eq!(codes(&split(&output)), [OPEN, CLOSE]);
+}

@@ -1,0 +1,13 @@
+//! The only way out of the core: what the shell has to do because of an operation.
+
+use crate::ConsumerId;
+
+/// One thing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Something is assigned to this consumer: its owner should take it. Said once until the owner does.
+    Wake(ConsumerId),
+}
+
+/// Effects in the order in which they came about.
+pub type Effects = Vec<Effect>;

@@ -1,0 +1,230 @@
+//! What happened: the raw material of timelines and counters.
+//!
+//! Facts are small and own no memory of their own: entities and clients are numbers, and the few texts
+//! (message ids, reasons) stand in one buffer beside them. A fact never holds a slice of a payload, which
+//! would keep it alive.
+
+use std::collections::VecDeque;
+
+use crate::{ClientId, EntityId, SequenceNumber, StoreKind, Timestamp};
+
+/// Longest text that is kept, in bytes.
+const MAX_TEXT: usize = 1024;
+
+/// One thing that happened to one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fact {
+    /// When, in the namespace's time.
+    pub at: Timestamp,
+    /// In which entity.
+    pub entity: EntityId,
+    /// In which of its stores.
+    pub store: StoreKind,
+    /// Who did it; [`ClientId::BROKER`] for what time brought about.
+    pub client: ClientId,
+    /// To which message of that store; 0 when it was refused before it had a number.
+    pub number: SequenceNumber,
+    /// What.
+    pub kind: FactKind,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactKind {
+    /// Accepted into the store.
+    Enqueued {
+        /// The message's id.
+        message_id: Text,
+        /// Size of the encoded message in bytes.
+        bytes: u32,
+        /// When it will expire; [`Timestamp::NEVER`] if it will not.
+        expires_at: Timestamp,
+    },
+    /// Handed to a consumer under a lock.
+    Delivered {
+        /// Which delivery this is, from 1.
+        delivery: u32,
+        /// End of the lock.
+        locked_until: Timestamp,
+    },
+    /// Handed to a consumer and removed (receive-and-delete).
+    ReceivedAndDeleted,
+    /// Settled as done and removed.
+    Completed,
+    /// Given back; the delivery counts as failed.
+    Abandoned {
+        /// Failed deliveries so far.
+        delivery_count: u32,
+    },
+    /// Given back without counting: `released`, or a closed link under `LocksOnDetach::Release`.
+    Released,
+    /// The lock was extended.
+    LockRenewed {
+        /// Its new end.
+        locked_until: Timestamp,
+    },
+    /// The lock ended before the message was settled.
+    LockExpired {
+        /// Failed deliveries so far.
+        delivery_count: u32,
+    },
+    /// Moved to the dead-letter store.
+    DeadLettered {
+        /// Its number there.
+        moved_to: SequenceNumber,
+        /// `DeadLetterReason`; empty when none was given.
+        reason: Text,
+        /// `DeadLetterErrorDescription`; empty when none was given.
+        description: Text,
+    },
+    /// Removed because its time to live had passed.
+    Expired,
+    /// Removed by a reset of the namespace.
+    Removed,
+    /// Somebody moved the namespace's clock forward.
+    ClockAdvanced {
+        /// By how many milliseconds.
+        milliseconds: u64,
+    },
+    /// A client asked for something that was refused.
+    Refused {
+        /// The AMQP error condition.
+        condition: Text,
+        /// The text that the client was given, tracking id included.
+        description: Text,
+    },
+}
+
+/// A text in the buffer of the [`Facts`] that hold the fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Text {
+    start: u64,
+    length: u32,
+}
+
+/// Facts in order, with their texts.
+#[derive(Debug, Default)]
+pub struct Facts {
+    records: VecDeque<Fact>,
+    text: VecDeque<u8>,
+    /// Position of the first byte of `text` in the stream of all texts ever held.
+    origin: u64,
+}
+
+impl Facts {
+    /// Holds nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps a copy of `text` for a fact that is pushed next: its first [`MAX_TEXT`] bytes, so that nobody
+    /// can fill the record with one message.
+    pub fn text(&mut self, text: &str) -> Text {
+        let mut end = text.len().min(MAX_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = &text[..end];
+        let start = self.origin + self.text.len() as u64;
+        self.text.extend(text.as_bytes());
+        Text {
+            start,
+            length: text.len() as u32,
+        }
+    }
+
+    /// Appends a fact.
+    pub fn push(&mut self, fact: Fact) {
+        self.records.push_back(fact);
+    }
+
+    /// The facts, oldest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Fact> {
+        self.records.iter()
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The words behind a [`Text`] of one of these facts.
+    pub fn read(&self, text: Text) -> String {
+        if text.length == 0 {
+            // The empty text of a fact has no place of its own: it may begin before what is still held.
+            return String::new();
+        }
+        let start = (text.start - self.origin) as usize;
+        let bytes: Vec<u8> = self
+            .text
+            .range(start..start + text.length as usize)
+            .copied()
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Moves everything from `batch` to the end; `batch` is empty afterwards and keeps its memory.
+    pub(crate) fn absorb(&mut self, batch: &mut Self) {
+        let shift = (self.origin + self.text.len() as u64).wrapping_sub(batch.origin);
+        let (front, back) = batch.text.as_slices();
+        self.text.extend(front);
+        self.text.extend(back);
+        for mut fact in batch.records.drain(..) {
+            fact.kind
+                .texts(|text| text.start = text.start.wrapping_add(shift));
+            self.records.push_back(fact);
+        }
+        batch.text.clear();
+        batch.origin = 0;
+    }
+
+    /// Forgets the oldest fact and its texts.
+    pub(crate) fn pop_front(&mut self) -> Option<Fact> {
+        let mut fact = self.records.pop_front()?;
+        let mut end = self.origin;
+        fact.kind
+            .texts(|text| end = end.max(text.start + u64::from(text.length)));
+        let passed = (end - self.origin) as usize;
+        self.text.drain(..passed);
+        self.origin = end;
+        Some(fact)
+    }
+}
+
+impl FactKind {
+    fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
+        match self {
+            Self::Enqueued { message_id, .. } => each(message_id),
+            Self::DeadLettered {
+                reason,
+                description,
+                ..
+            } => {
+                each(reason);
+                each(description);
+            }
+            Self::Refused {
+                condition,
+                description,
+            } => {
+                each(condition);
+                each(description);
+            }
+            Self::Delivered { .. }
+            | Self::ReceivedAndDeleted
+            | Self::Completed
+            | Self::Abandoned { .. }
+            | Self::Released
+            | Self::LockRenewed { .. }
+            | Self::LockExpired { .. }
+            | Self::Expired
+            | Self::Removed
+            | Self::ClockAdvanced { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What names a thing: entities, stores, messages, locks, consumers.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use thiserror::Error;
+use uuid::Uuid;
+
+/// Longest path of a queue or topic, in characters (service-bus-quotas).
+pub const MAX_PATH_LENGTH: usize = 260;
+
+/// The name of a queue or topic: compared without regard to case, shown as it was declared.
+#[derive(Debug, Clone)]
+pub struct EntityPath(Arc<str>);
+
+/// Why a text is not the name of an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PathError {
+    /// Nothing, or more than [`MAX_PATH_LENGTH`] characters.
+    #[error("must have 1 to {MAX_PATH_LENGTH} characters, has {0}")]
+    Length(usize),
+    /// A character that Service Bus does not allow there.
+    #[error("must not contain {0:?}; allowed are letters, digits, '.', '-', '_', '~' and '/'")]
+    Character(char),
+    /// A first or last character other than a letter or digit.
+    #[error("must begin and end with a letter or digit")]
+    Edge,
+}
+
+impl EntityPath {
+    /// The path as declared.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for EntityPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        let length = text.chars().count();
+        if length == 0 || length > MAX_PATH_LENGTH {
+            return Err(PathError::Length(length));
+        }
+        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '~' | '/');
+        if let Some(illegal) = text.chars().find(|&c| !allowed(c)) {
+            return Err(PathError::Character(illegal));
+        }
+        if text.starts_with(char::is_alphanumeric) && text.ends_with(char::is_alphanumeric) {
+            Ok(Self(text.into()))
+        } else {
+            Err(PathError::Edge)
+        }
+    }
+}
+
+impl fmt::Display for EntityPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Ord for EntityPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let fold = |c: char| c.to_lowercase();
+        self.0
+            .chars()
+            .flat_map(fold)
+            .cmp(other.0.chars().flat_map(fold))
+    }
+}
+
+impl PartialOrd for EntityPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for EntityPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for EntityPath {}
+
+impl Hash for EntityPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0
+            .chars()
+            .flat_map(char::to_lowercase)
+            .for_each(|c| c.hash(state));
+    }
+}
+
+/// Which of the stores of a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StoreKind {
+    /// The messages of the queue itself.
+    Active,
+    /// `$DeadLetterQueue`.
+    DeadLetters,
+}
+
+impl StoreKind {
+    /// What stands behind the entity's path in the address of the store.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Active => "",
+            Self::DeadLetters => "/$DeadLetterQueue",
+        }
+    }
+}
+
+/// The number of an entity within its process, for facts: names are long, facts are many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntityId(pub u32);
+
+impl EntityId {
+    /// The namespace itself, for facts that concern no entity.
+    pub const NAMESPACE: Self = Self(0);
+}
+
+/// The number of a client (a connection) within its process, for facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u32);
+
+impl ClientId {
+    /// The emulator itself: expiry, lock ends, purges.
+    pub const BROKER: Self = Self(0);
+}
+
+/// A message's place in one store; ascending by arrival, without gaps, first 1 (semantics §8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SequenceNumber(pub u64);
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Someone with credit on a store; unique in the process, never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConsumerId(pub u64);
+
+/// Where unpredictable numbers come from; tests and `--seed` make them predictable.
+pub trait IdSource {
+    /// Sixty-four fresh bits.
+    fn next(&mut self) -> u64;
+}
+
+/// What proves that its holder received a message and may settle it. 16 bytes; on the wire the delivery
+/// tag, in bodies a `uuid` (wire.md §4.2).
+///
+/// It carries the place of its message beside fresh bits, so that no table from token to message is
+/// needed: a million locks cost no memory beyond the entries they lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockToken(Uuid);
+
+/// The fresh half of a token, kept in the entry it locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LockNonce(u64);
+
+const PLACE_BITS: u64 = (1 << 62) - 1;
+const VARIANT: u64 = 0b10 << 62;
+const VERSION: u64 = 0x4000;
+
+impl LockNonce {
+    pub(crate) fn generate(ids: &mut dyn IdSource) -> Self {
+        Self((ids.next() & !0xf000) | VERSION)
+    }
+}
+
+impl LockToken {
+    pub(crate) fn new(nonce: LockNonce, number: SequenceNumber) -> Self {
+        let place = (number.0 ^ scramble(nonce)) & PLACE_BITS;
+        Self(Uuid::from_u64_pair(nonce.0, place | VARIANT))
+    }
+
+    pub(crate) fn parts(self) -> (LockNonce, SequenceNumber) {
+        let (high, low) = self.0.as_u64_pair();
+        let nonce = LockNonce(high);
+        (nonce, SequenceNumber((low ^ scramble(nonce)) & PLACE_BITS))
+    }
+
+    /// The token as clients print it.
+    pub fn uuid(self) -> Uuid {
+        self.0
+    }
+
+    /// The token's bytes in the order of .NET, as delivery tags carry them.
+    pub fn to_tag(self) -> [u8; 16] {
+        self.0.to_bytes_le()
+    }
+
+    /// From a delivery tag.
+    pub fn from_tag(tag: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes_le(tag))
+    }
+}
+
+impl From<Uuid> for LockToken {
+    fn from(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+}
+
+impl fmt::Display for LockToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Spreads the nonce over the place bits (the finaliser of SplitMix64), so that tokens do not show numbers.
+fn scramble(nonce: LockNonce) -> u64 {
+    let mut bits = nonce.0;
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(u64);
+    impl IdSource for Fixed {
+        fn next(&mut self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_token_leads_back_to_its_message() {
+        for number in [1, 2, 1 << 40, PLACE_BITS] {
+            let nonce = LockNonce::generate(&mut Fixed(0x0123_4567_89ab_cdef));
+            let token = LockToken::new(nonce, SequenceNumber(number));
+            assert_eq!(token.parts(), (nonce, SequenceNumber(number)));
+            assert_eq!(token.uuid().get_version_num(), 4);
+            assert_eq!(LockToken::from_tag(token.to_tag()), token);
+        }
+    }
+
+    #[test]
+    fn paths_are_compared_without_case_and_checked() {
+        let path = |text: &str| text.parse::<EntityPath>();
+        assert_eq!(path("Orders/Eu").unwrap(), path("orders/EU").unwrap());
+        assert_eq!(path("").unwrap_err(), PathError::Length(0));
+        assert_eq!(path(&"a".repeat(261)).unwrap_err(), PathError::Length(261));
+        assert_eq!(path("a$b").unwrap_err(), PathError::Character('$'));
+        assert_eq!(path("-a").unwrap_err(), PathError::Edge);
+        assert_eq!(path("a/").unwrap_err(), PathError::Edge);
+        assert!(path("queue.1").is_ok());
+    }
+}

@@ -1,0 +1,91 @@
+//! Application properties that are set when a message is abandoned or dead-lettered.
+
+use std::collections::BTreeMap;
+
+use servicebus_codec::{DecodeError, Reader, Writer};
+
+use super::sections;
+
+/// Application properties to set, by name, with their encoded values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PropertyChanges {
+    entries: BTreeMap<String, Vec<u8>>,
+}
+
+impl PropertyChanges {
+    /// Sets nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads an encoded map whose keys are strings or symbols: `message-annotations` of `modified`, `info` of
+    /// a `rejected` error, `properties-to-modify` (semantics §2.3).
+    pub fn from_map(encoded: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(encoded);
+        reader.validate()?;
+        let map = Reader::new(encoded).map()?;
+        let mut items = map.items;
+        let mut changes = Self::new();
+        for _ in 0..map.count / 2 {
+            let key = items.value()?;
+            let value = items.skip()?;
+            let name = key.as_text().ok_or(DecodeError::Unexpected {
+                expected: "a string or symbol as key",
+                code: encoded[0],
+            })?;
+            changes.set(name, value.to_vec());
+        }
+        Ok(changes)
+    }
+
+    /// Whether nothing is to be set.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Sets `name` to a string.
+    pub fn set_text(&mut self, name: &str, text: &str) {
+        let mut encoded = Vec::with_capacity(text.len() + 5);
+        Writer::new(&mut encoded).string(text);
+        self.set(name, encoded);
+    }
+
+    /// Takes `name` out and returns its value if that is a text; null and other types count as none.
+    pub fn take_text(&mut self, name: &str) -> Option<String> {
+        let encoded = self.entries.remove(name)?;
+        let value = Reader::new(&encoded).value().ok()?;
+        value.as_text().map(str::to_owned)
+    }
+
+    fn set(&mut self, name: &str, encoded: Vec<u8>) {
+        self.entries.insert(name.to_owned(), encoded);
+    }
+}
+
+/// The section with the changes in it; entries that are not changed stay as they were, byte for byte.
+pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
+    let mut merged = Vec::with_capacity(section.len() + 256);
+    let mut out = Writer::new(&mut merged);
+    out.descriptor(sections::APPLICATION_PROPERTIES as u8);
+    let mark = out.begin_map();
+    let mut entries = changes.entries.len() as u32;
+    if !section.is_empty() {
+        let map = sections::content(section)?.map()?;
+        let mut items = map.items;
+        for _ in 0..map.count / 2 {
+            let (key, value) = (items.skip()?, items.skip()?);
+            let name = Reader::new(key).value()?.as_text();
+            if !name.is_some_and(|name| changes.entries.contains_key(name)) {
+                out.raw(key);
+                out.raw(value);
+                entries += 1;
+            }
+        }
+    }
+    for (name, value) in &changes.entries {
+        out.string(name);
+        out.raw(value);
+    }
+    out.end(mark, entries * 2);
+    Ok(merged)
+}

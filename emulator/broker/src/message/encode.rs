@@ -1,0 +1,114 @@
+//! What a receiver gets: a fresh header and fresh annotations, then the letter as it was sent.
+
+use bytes::Bytes;
+use servicebus_codec::{DecodeError, Writer};
+use uuid::Uuid;
+
+use super::header::Header;
+use super::{Message, annotations, properties, sections};
+use crate::{SequenceNumber, Timestamp};
+
+/// The end of the year 9999, as SDKs write it: later instants do not fit their types (wire.md §7.2).
+const LATEST_EXPIRY: i64 = 253_402_300_799_999;
+
+/// What the broker writes on a message when it hands it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Failed deliveries so far.
+    pub delivery_count: u32,
+    /// The time to live to show, in milliseconds (decision D7).
+    pub time_to_live: Option<u64>,
+    /// The expiry instant to show; none leaves what the sender wrote (decision D7).
+    pub expires_at: Option<Timestamp>,
+    /// Place in its store.
+    pub sequence_number: SequenceNumber,
+    /// Place where the message first entered.
+    pub enqueued_sequence_number: SequenceNumber,
+    /// When it was accepted.
+    pub enqueued_at: Timestamp,
+    /// The lock and its end; none for peeked messages and those removed on delivery.
+    pub lock: Option<(Uuid, Timestamp)>,
+    /// `x-opt-message-state`, for peeked messages.
+    pub state: Option<i32>,
+}
+
+impl Message {
+    /// Appends everything up to the first byte that goes out as it was sent, and returns the rest, shared.
+    ///
+    /// `ahead` is how far the namespace's clock runs ahead of the client's, in milliseconds: instants are
+    /// written in the client's time (decision D20).
+    pub fn encode(
+        &self,
+        stamp: &Stamp,
+        ahead: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<Bytes, DecodeError> {
+        let payload = &self.payload;
+        let client_time = |instant: Timestamp| instant.as_millis().saturating_sub(ahead);
+        let mut writer = Writer::new(out);
+        let header = Header::parse(self.sections.header(payload))?;
+        header.write(stamp.delivery_count, stamp.time_to_live, &mut writer);
+
+        let sent = self.sections.delivery_annotations(payload);
+        if stamp.lock.is_some() || !sent.is_empty() {
+            annotations::write(sections::DELIVERY_ANNOTATIONS, sent, &mut writer, |out| {
+                let Some((token, _)) = stamp.lock else {
+                    return 0;
+                };
+                out.symbol("x-opt-lock-token");
+                out.uuid(token);
+                1
+            })?;
+        }
+        let sent = self.sections.message_annotations(payload);
+        annotations::write(sections::MESSAGE_ANNOTATIONS, sent, &mut writer, |out| {
+            stamp.write_annotations(client_time, out)
+        })?;
+        let expiry = stamp.expires_at.map(client_time);
+        self.write_letter(expiry.map(|instant| instant.min(LATEST_EXPIRY)), out)
+    }
+
+    /// The properties with the expiry instant in them, changed application properties, and what follows.
+    fn write_letter(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
+        let section = self.sections.properties(&self.payload);
+        let (application_start, application_end) = self.sections.application_range();
+        let mut untouched = application_start - section.len();
+        if let Some(milliseconds) = expiry {
+            out.extend_from_slice(&properties::with_expiry(section, milliseconds)?);
+            untouched = application_start;
+        }
+        if let Some(application) = &self.application {
+            out.extend_from_slice(&self.payload[untouched..application_start]);
+            out.extend_from_slice(application);
+            untouched = application_end;
+        }
+        Ok(self.payload.slice(untouched..))
+    }
+}
+
+impl Stamp {
+    fn write_annotations(
+        &self,
+        client_time: impl Fn(Timestamp) -> i64,
+        out: &mut Writer<'_>,
+    ) -> u32 {
+        out.symbol("x-opt-enqueued-time");
+        out.timestamp(client_time(self.enqueued_at));
+        out.symbol("x-opt-sequence-number");
+        out.long(self.sequence_number.0 as i64);
+        out.symbol("x-opt-enqueue-sequence-number");
+        out.long(self.enqueued_sequence_number.0 as i64);
+        let mut entries = 3;
+        if let Some((_, locked_until)) = self.lock {
+            out.symbol("x-opt-locked-until");
+            out.timestamp(client_time(locked_until));
+            entries += 1;
+        }
+        if let Some(state) = self.state {
+            out.symbol("x-opt-message-state");
+            out.int(state);
+            entries += 1;
+        }
+        entries
+    }
+}

@@ -1,0 +1,104 @@
+//! The properties section: read at a glance, changed by splicing single fields.
+
+use std::borrow::Cow;
+
+use servicebus_codec::{DecodeError, Value, Writer};
+
+use super::sections;
+
+const MESSAGE_ID: u32 = 0;
+const ABSOLUTE_EXPIRY_TIME: u32 = 8;
+
+/// What every send needs to know of the properties.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Glance {
+    pub(super) has_message_id: bool,
+    /// Expiry time minus creation time, where both are set and it is positive; milliseconds.
+    pub(super) lifetime: Option<u64>,
+}
+
+pub(super) fn glance(section: &[u8]) -> Result<Glance, DecodeError> {
+    if section.is_empty() {
+        return Ok(Glance::default());
+    }
+    let mut fields = sections::content(section)?.fields()?;
+    let has_message_id = fields.value()? != Value::Null;
+    for _ in MESSAGE_ID + 1..ABSOLUTE_EXPIRY_TIME {
+        fields.raw()?;
+    }
+    let lifetime = match (fields.value()?, fields.value()?) {
+        (Value::Timestamp(expiry), Value::Timestamp(creation)) => expiry
+            .checked_sub(creation)
+            .and_then(|lifetime| u64::try_from(lifetime).ok())
+            .filter(|&lifetime| lifetime > 0),
+        _ => None,
+    };
+    Ok(Glance {
+        has_message_id,
+        lifetime,
+    })
+}
+
+/// The message id as text; empty when there is none.
+pub(super) fn message_id(section: &[u8]) -> Cow<'_, str> {
+    let first = || sections::content(section)?.fields()?.value();
+    match first().unwrap_or(Value::Null) {
+        Value::String(text) | Value::Symbol(text) => text.into(),
+        Value::Unsigned(number) => number.to_string().into(),
+        Value::Signed(number) => number.to_string().into(),
+        Value::Uuid(uuid) => uuid.to_string().into(),
+        Value::Binary(bytes) => bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+            .into(),
+        Value::Null | Value::Bool(_) | Value::Float(_) | Value::Timestamp(_) | Value::Other(_) => {
+            "".into()
+        }
+    }
+}
+
+/// The section with this message id; every other field stays as it was, byte for byte.
+pub(super) fn with_message_id(section: &[u8], id: &str) -> Result<Vec<u8>, DecodeError> {
+    splice(section, MESSAGE_ID, |out| out.string(id))
+}
+
+/// The section with this absolute expiry time in milliseconds.
+pub(super) fn with_expiry(section: &[u8], milliseconds: i64) -> Result<Vec<u8>, DecodeError> {
+    splice(section, ABSOLUTE_EXPIRY_TIME, |out| {
+        out.timestamp(milliseconds)
+    })
+}
+
+/// Rewrites the field at `index`, padding with nulls up to it.
+fn splice(
+    section: &[u8],
+    index: u32,
+    write: impl FnOnce(&mut Writer<'_>),
+) -> Result<Vec<u8>, DecodeError> {
+    let mut spliced = Vec::with_capacity(section.len() + 64);
+    let mut out = Writer::new(&mut spliced);
+    out.descriptor(sections::PROPERTIES as u8);
+    let mark = out.begin_list();
+    let mut count = 0;
+    let mut rest: &[u8] = &[];
+    if !section.is_empty() {
+        let list = sections::content(section)?.list()?;
+        let mut items = list.items;
+        count = list.count;
+        for _ in 0..index.min(count) {
+            out.raw(items.skip()?);
+        }
+        if count > index {
+            items.skip()?;
+            rest = items.rest();
+        }
+    }
+    for _ in count..index {
+        out.null();
+    }
+    write(&mut out);
+    out.raw(rest);
+    out.end(mark, count.max(index + 1));
+    Ok(spliced)
+}

@@ -1,0 +1,193 @@
+//! Application properties that are set while a message is in the broker.
+
+use servicebus_codec::DecodeError;
+
+use super::*;
+
+fn with(items: &[&[u8]]) -> Message {
+    parse([properties("id"), application(items), data(b"body")].concat()).unwrap()
+}
+
+fn after(message: &mut Message, items: &[&[u8]]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    message.change_properties(&changes(items)).unwrap();
+    let delivered = Delivered::of(message, &plain());
+    assert_eq!(delivered.body(), data(b"body"), "the body is never touched");
+    assert_eq!(
+        delivered.properties(),
+        properties("id"),
+        "nor are the properties"
+    );
+    assert_eq!(delivered.application(), message.application_properties());
+    let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    entries(delivered.application())
+        .into_iter()
+        .map(owned)
+        .collect()
+}
+
+#[test]
+fn properties_are_replaced_and_added_and_the_others_keep_their_order_and_bytes() {
+    // Encoded as no writer of ours would: four-byte lengths and widths.
+    let long_text = [&[0xb1, 0, 0, 0, 1][..], b"v"].concat();
+    let wide_number = [0x80, 0, 0, 0, 0, 0, 0, 0, 1];
+    let described = encoded(|out| {
+        out.raw(&[0]);
+        out.symbol("com.microsoft:datetime-offset");
+        out.long(1);
+    });
+    let mut message = with(&[
+        &string("z"),
+        &long_text,
+        &string("replaced"),
+        &string("old"),
+        &string("a"),
+        &wide_number,
+        &string("m"),
+        &described,
+    ]);
+    assert_eq!(
+        after(
+            &mut message,
+            &[
+                &string("new"),
+                &string("2"),
+                &string("replaced"),
+                &described
+            ]
+        ),
+        [
+            (string("z"), long_text),
+            (string("a"), wide_number.to_vec()),
+            (string("m"), described.clone()),
+            (string("new"), string("2")),
+            (string("replaced"), described),
+        ]
+    );
+}
+
+#[test]
+fn keys_may_be_symbols_and_become_strings() {
+    let mut message = with(&[&symbol("s"), &string("old"), &string("k"), &string("v")]);
+    assert_eq!(
+        after(&mut message, &[&symbol("s"), &string("new")]),
+        [(string("k"), string("v")), (string("s"), string("new"))]
+    );
+}
+
+#[test]
+fn a_null_is_a_value() {
+    let mut message = with(&[&string("k"), &string("v")]);
+    assert_eq!(
+        after(&mut message, &[&string("k"), &null()]),
+        [(string("k"), null())]
+    );
+}
+
+#[test]
+fn of_a_name_that_comes_twice_the_last_counts() {
+    let mut message = with(&[&string("k"), &string("1"), &string("k"), &string("2")]);
+    let twice: [&[u8]; 4] = [&string("k"), &string("3"), &string("k"), &string("4")];
+    assert_eq!(after(&mut message, &twice), [(string("k"), string("4"))]);
+}
+
+#[test]
+fn a_message_without_application_properties_gets_the_section() {
+    let mut message = parse([properties("id"), data(b"body")].concat()).unwrap();
+    assert!(message.application_properties().is_empty());
+    let expected = [(string("k"), string("v"))];
+    assert_eq!(after(&mut message, &[&string("k"), &string("v")]), expected);
+}
+
+#[test]
+fn changes_add_up() {
+    let mut message = with(&[&string("a"), &string("0")]);
+    after(&mut message, &[&string("b"), &string("1")]);
+    after(&mut message, &[&string("c"), &string("2")]);
+    assert_eq!(
+        after(&mut message, &[&string("b"), &string("3")]),
+        [
+            (string("a"), string("0")),
+            (string("c"), string("2")),
+            (string("b"), string("3")),
+        ]
+    );
+}
+
+#[test]
+fn changes_that_set_nothing_leave_the_very_bytes() {
+    let mut message = with(&[&string("a"), &string("0")]);
+    let size = message.size();
+    message.change_properties(&PropertyChanges::new()).unwrap();
+    assert!(message.application.is_none());
+    assert_eq!(message.size(), size);
+}
+
+#[test]
+fn changes_work_together_with_the_expiry_instant() {
+    let mut message = with(&[&string("k"), &string("old")]);
+    message
+        .change_properties(&changes(&[&string("k"), &string("new")]))
+        .unwrap();
+    let stamp = Stamp {
+        expires_at: Some(Timestamp::from_millis(9)),
+        ..plain()
+    };
+    let delivered = Delivered::of(&message, &stamp);
+    assert_eq!(entries(delivered.application())[0].1, string("new"));
+    assert_eq!(
+        raw_fields(delivered.properties(), 9)[8],
+        encoded(|out| out.timestamp(9))
+    );
+    assert_eq!(delivered.body(), data(b"body"));
+}
+
+#[test]
+fn the_size_follows() {
+    let mut message = with(&[]);
+    let before = message.size();
+    message
+        .change_properties(&changes(&[&string("k"), &string(&"v".repeat(500))]))
+        .unwrap();
+    assert!(message.size() > before + 500);
+}
+
+#[test]
+fn only_maps_of_named_values_are_changes() {
+    let refused = |encoded: &[u8]| PropertyChanges::from_map(encoded).unwrap_err();
+    assert_eq!(refused(&[]), DecodeError::Truncated);
+    for other in [null(), string("k"), list(&[]), map(&[&null(), &null()])] {
+        assert!(matches!(refused(&other), DecodeError::Unexpected { .. }));
+    }
+    let odd = map(&[&string("k"), &null(), &string("l")]);
+    assert_eq!(refused(&odd), DecodeError::CountMismatch);
+    let deep = (0..40).fold(null(), |inner, _| list(&[&inner]));
+    assert_eq!(refused(&map(&[&string("k"), &deep])), DecodeError::TooDeep);
+    assert!(PropertyChanges::from_map(&map(&[])).unwrap().is_empty());
+}
+
+#[test]
+fn texts_can_be_taken_out() {
+    let mut changes = changes(&[
+        &symbol("DeadLetterReason"),
+        &string("because"),
+        &string("none"),
+        &null(),
+        &string("number"),
+        &encoded(|out| out.uint(1)),
+        &string("kept"),
+        &string("v"),
+    ]);
+    assert_eq!(
+        changes.take_text("DeadLetterReason").as_deref(),
+        Some("because")
+    );
+    assert_eq!(changes.take_text("DeadLetterReason"), None, "it is gone");
+    assert_eq!(changes.take_text("none"), None);
+    assert_eq!(changes.take_text("number"), None);
+    let mut message = with(&[]);
+    message.change_properties(&changes).unwrap();
+    assert_eq!(
+        entries(message.application_properties()),
+        [(&*string("kept"), &*string("v"))]
+    );
+}

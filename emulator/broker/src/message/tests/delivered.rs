@@ -1,0 +1,258 @@
+//! What the broker writes on a message, and what it leaves alone.
+
+use servicebus_codec::Value;
+use uuid::Uuid;
+
+use super::*;
+
+fn annotation(name: &str, write: impl FnOnce(&mut Writer<'_>)) -> (Vec<u8>, Vec<u8>) {
+    (symbol(name), encoded(write))
+}
+
+fn as_owned(entries: Vec<(&[u8], &[u8])>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let owned = |(key, value): (&[u8], &[u8])| (key.to_vec(), value.to_vec());
+    entries.into_iter().map(owned).collect()
+}
+
+#[test]
+fn the_header_is_fresh() {
+    let message = parse(properties("id")).unwrap();
+    let stamp = Stamp {
+        delivery_count: 300,
+        time_to_live: Some(60_000),
+        ..plain()
+    };
+    let delivered = Delivered::of(&message, &stamp);
+    let mut header = delivered.header();
+    assert_eq!(header.bool().unwrap(), Some(true), "durable");
+    assert_eq!(header.value().unwrap(), Value::Null, "priority");
+    assert_eq!(header.u32().unwrap(), Some(60_000), "time to live");
+    assert_eq!(header.bool().unwrap(), Some(false), "first acquirer");
+    assert_eq!(header.u32().unwrap(), Some(300), "delivery count");
+}
+
+#[test]
+fn what_the_sender_put_into_the_header_is_kept_but_its_delivery_count() {
+    let sent = encoded(|out| {
+        let mark = out.begin_list();
+        out.bool(false);
+        out.ubyte(9);
+        out.uint(70_000);
+        out.bool(true);
+        out.uint(12);
+        out.end(mark, 5);
+    });
+    let message = parse(section(sections::HEADER, &sent)).unwrap();
+    let delivered = Delivered::of(&message, &plain());
+    let mut header = delivered.header();
+    assert_eq!(header.bool().unwrap(), Some(false));
+    assert_eq!(header.value().unwrap(), Value::Unsigned(9));
+    assert_eq!(header.u32().unwrap(), None, "as stamped");
+    assert_eq!(header.bool().unwrap(), Some(false));
+    assert_eq!(header.u32().unwrap(), Some(0), "as stamped");
+}
+
+#[test]
+fn a_time_to_live_beyond_the_field_is_shown_as_its_maximum() {
+    let message = parse(properties("id")).unwrap();
+    let stamp = Stamp {
+        time_to_live: Some(u64::from(u32::MAX) + 1),
+        ..plain()
+    };
+    let delivered = Delivered::of(&message, &stamp);
+    let header = delivered.sections.header(&delivered.bytes);
+    assert_eq!(raw_fields(header, 3)[2], encoded(|out| out.uint(u32::MAX)));
+}
+
+#[test]
+fn annotations_have_the_types_that_clients_cast_to() {
+    let message = parse(properties("id")).unwrap();
+    let token = Uuid::from_u128(77);
+    let stamp = Stamp {
+        lock: Some((token, Timestamp::from_millis(61_000))),
+        state: Some(0),
+        ..plain()
+    };
+    let delivered = Delivered::of(&message, &stamp);
+    assert_eq!(
+        as_owned(delivered.message_annotations()),
+        [
+            annotation("x-opt-enqueued-time", |out| out.timestamp(1_000)),
+            annotation("x-opt-sequence-number", |out| out.long(5)),
+            annotation("x-opt-enqueue-sequence-number", |out| out.long(3)),
+            annotation("x-opt-locked-until", |out| out.timestamp(61_000)),
+            annotation("x-opt-message-state", |out| out.int(0)),
+        ]
+    );
+    assert_eq!(
+        as_owned(delivered.delivery_annotations()),
+        [annotation("x-opt-lock-token", |out| out.uuid(token))]
+    );
+    let unlocked = Delivered::of(&message, &plain());
+    assert!(
+        unlocked
+            .sections
+            .delivery_annotations(&unlocked.bytes)
+            .is_empty()
+    );
+    assert_eq!(unlocked.message_annotations().len(), 3);
+}
+
+#[test]
+fn what_the_broker_owns_is_replaced_and_the_rest_is_kept_in_order() {
+    let sent = map(&[
+        &symbol("x-opt-partition-key"),
+        &string("p"),
+        &symbol("x-opt-sequence-number"),
+        &string("forged"),
+        &symbol("mine"),
+        &list(&[&string("deep")]),
+        &symbol("x-opt-deadletter-source"),
+        &string("forged"),
+        &encoded(|out| out.ulong(7)),
+        &string("keys may be numbers"),
+        &symbol("x-opt-locked-until"),
+        &string("forged"),
+    ]);
+    for code in [
+        sections::MESSAGE_ANNOTATIONS,
+        sections::DELIVERY_ANNOTATIONS,
+    ] {
+        let message = parse(section(code, &sent)).unwrap();
+        let delivered = Delivered::of(&message, &plain());
+        let entries = match code {
+            sections::MESSAGE_ANNOTATIONS => delivered.message_annotations(),
+            _ => delivered.delivery_annotations(),
+        };
+        assert_eq!(
+            as_owned(entries)[..3],
+            [
+                (symbol("x-opt-partition-key"), string("p")),
+                (symbol("mine"), list(&[&string("deep")])),
+                (encoded(|out| out.ulong(7)), string("keys may be numbers")),
+            ]
+        );
+        assert!(!delivered.bytes.windows(6).any(|bytes| bytes == b"forged"));
+    }
+}
+
+#[test]
+fn annotations_without_value_are_left_out() {
+    let sent = map(&[
+        &symbol("x-opt-partition-key"),
+        &null(),
+        &symbol("a"),
+        &string("1"),
+    ]);
+    let message = parse(section(sections::MESSAGE_ANNOTATIONS, &sent)).unwrap();
+    let entries = as_owned(Delivered::of(&message, &plain()).message_annotations());
+    assert_eq!(entries[0], (symbol("a"), string("1")));
+    assert_eq!(entries.len(), 4);
+}
+
+#[test]
+fn from_the_properties_on_the_payload_is_shared() {
+    let letter = [
+        properties("id"),
+        application(&[&string("k"), &string("v")]),
+        data(b"body"),
+    ];
+    let message = parse([header(5), letter.concat()].concat()).unwrap();
+    let mut fresh = Vec::new();
+    let rest = message.encode(&plain(), 0, &mut fresh).unwrap();
+    assert_eq!(*rest, *letter.concat());
+    assert_eq!(rest.as_ptr_range().end, message.payload.as_ptr_range().end);
+}
+
+#[test]
+fn the_expiry_instant_replaces_one_field_and_no_other() {
+    let user = encoded(|out| out.binary(b"user"));
+    let (group, odd) = (string("group"), list(&[&null()]));
+    let null = null();
+    let mut all = vec![null.as_slice(); 13];
+    let id = string("id");
+    let expiry = encoded(|out| out.timestamp(1));
+    let creation = encoded(|out| out.timestamp(2));
+    all[0] = &id;
+    all[1] = &user;
+    all[6] = &odd;
+    all[8] = &expiry;
+    all[9] = &creation;
+    all[10] = &group;
+    for count in [1, 2, 8, 9, 10, 13] {
+        let sent = section(sections::PROPERTIES, &list(&all[..count]));
+        let application = application(&[]);
+        let message = parse([sent.clone(), application.clone(), data(b"x")].concat()).unwrap();
+        let stamp = Stamp {
+            expires_at: Some(Timestamp::from_millis(99)),
+            ..plain()
+        };
+        let delivered = Delivered::of(&message, &stamp);
+        let mut expected = raw_fields(&sent, 13);
+        let expiry = encoded(|out| out.timestamp(99));
+        expected[8] = &expiry;
+        assert_eq!(
+            raw_fields(delivered.properties(), 13),
+            expected,
+            "{count} fields"
+        );
+        let list = sections::content(delivered.properties())
+            .unwrap()
+            .list()
+            .unwrap();
+        assert_eq!(list.count as usize, count.max(9));
+        assert_eq!(delivered.application(), application);
+        assert_eq!(delivered.body(), data(b"x"));
+    }
+}
+
+#[test]
+fn instants_are_written_in_the_time_of_the_client() {
+    let sent = map(&[
+        &symbol("x-opt-scheduled-enqueue-time"),
+        &encoded(|out| out.timestamp(4)),
+    ]);
+    let annotations = section(sections::MESSAGE_ANNOTATIONS, &sent);
+    let message = parse([annotations, lifetime(123, 456)].concat()).unwrap();
+    let at = Timestamp::from_millis;
+    let stamp = Stamp {
+        expires_at: Some(at(90_000)),
+        lock: Some((Uuid::nil(), at(61_000))),
+        ..plain()
+    };
+    let delivered = Delivered::ahead(&message, &stamp, 500);
+    let entries = as_owned(delivered.message_annotations());
+    let expected = [
+        annotation("x-opt-scheduled-enqueue-time", |out| out.timestamp(4)),
+        annotation("x-opt-enqueued-time", |out| out.timestamp(500)),
+        annotation("x-opt-locked-until", |out| out.timestamp(60_500)),
+    ];
+    assert!(
+        expected.iter().all(|entry| entries.contains(entry)),
+        "{entries:?}"
+    );
+    let fields = raw_fields(delivered.properties(), 10);
+    assert_eq!(fields[8], encoded(|out| out.timestamp(89_500)));
+    assert_eq!(
+        fields[9],
+        encoded(|out| out.timestamp(123)),
+        "the sender's own time"
+    );
+}
+
+#[test]
+fn no_expiry_is_later_than_the_year_9999() {
+    let message = parse(properties("id")).unwrap();
+    let end = encoded(|out| out.timestamp(253_402_300_799_999));
+    for instant in [
+        Timestamp::NEVER,
+        Timestamp::from_millis(253_402_300_800_000),
+    ] {
+        let stamp = Stamp {
+            expires_at: Some(instant),
+            ..plain()
+        };
+        let delivered = Delivered::of(&message, &stamp);
+        assert_eq!(raw_fields(delivered.properties(), 9)[8], end);
+    }
+}

@@ -1,0 +1,203 @@
+//! Messages that nobody would think of.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+
+/// The sections of a message; those that it does not have are empty.
+#[derive(Debug, Clone)]
+struct Letter {
+    /// In order: header, delivery annotations, message annotations, properties, application properties.
+    envelope: [Vec<u8>; 5],
+    body: Vec<u8>,
+    footer: Vec<u8>,
+}
+
+impl Letter {
+    fn payload(&self) -> Vec<u8> {
+        [&self.envelope.concat(), &self.body, &self.footer]
+            .map(Vec::as_slice)
+            .concat()
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_sent_is_received(letter in letter(), expiry in any::<Option<i64>>()) {
+        let message = parse(letter.payload()).unwrap();
+        let stamp = Stamp {
+            expires_at: expiry.map(Timestamp::from_millis),
+            ..plain()
+        };
+        let delivered = Delivered::of(&message, &stamp);
+        let [_, _, _, properties, application] = &letter.envelope;
+        prop_assert_eq!(delivered.application(), application);
+        prop_assert_eq!(delivered.body(), [&*letter.body, &*letter.footer].concat());
+        let empty = section(sections::PROPERTIES, &list(&[]));
+        let properties = if properties.is_empty() { &empty } else { properties };
+        let (sent, received) = (raw_fields(properties, 13), raw_fields(delivered.properties(), 13));
+        for at in 0..13 {
+            let owned = at == 0 && sent[0].is_empty() || at == 8 && expiry.is_some();
+            prop_assert!(owned || sent[at] == received[at], "field {}", at);
+        }
+    }
+
+    #[test]
+    fn what_was_received_can_be_sent_again(letter in letter()) {
+        let message = parse(letter.payload()).unwrap();
+        let once = Delivered::of(&message, &plain());
+        let again = Delivered::of(&parse(once.bytes.clone()).unwrap(), &plain());
+        prop_assert_eq!(once.bytes, again.bytes);
+    }
+
+    #[test]
+    fn whatever_is_accepted_can_be_delivered_and_changed(
+        letter in letter(),
+        damage in prop::collection::vec((any::<Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut payload = letter.payload();
+        payload.push(0);
+        for (at, byte) in damage {
+            let at = at.index(payload.len());
+            payload[at] = byte;
+        }
+        payload.pop();
+        live_through(payload);
+    }
+
+    #[test]
+    fn bytes_are_refused_or_understood(payload in prop::collection::vec(any::<u8>(), 0..60)) {
+        live_through(payload);
+    }
+
+    /// Random bytes hardly ever get past the first descriptor.
+    #[test]
+    fn sections_of_anything_are_refused_or_understood(
+        sections in prop::collection::vec((0x70..0x7au64, value()), 0..5),
+    ) {
+        let sections = sections.into_iter().map(|(code, content)| section(code, &content));
+        live_through(sections.collect::<Vec<_>>().concat());
+    }
+}
+
+/// Does with a payload all that a broker does.
+fn live_through(payload: Vec<u8>) {
+    drop(Message::parse_batch(
+        &payload.clone().into(),
+        &mut Counting::default(),
+    ));
+    drop(PropertyChanges::from_map(&payload));
+    if let Ok(mut message) = parse(payload) {
+        Delivered::of(&message, &plain());
+        message
+            .change_properties(&changes(&[&string("k"), &string("v")]))
+            .unwrap();
+        let stamp = Stamp {
+            expires_at: Some(Timestamp::from_millis(1)),
+            ..plain()
+        };
+        let delivered = Delivered::of(&message, &stamp);
+        assert!(!message.id().is_empty() || message.payload.len() < delivered.bytes.len());
+    }
+}
+
+fn letter() -> impl Strategy<Value = Letter> {
+    let properties = prop::collection::vec(value(), 0..13).prop_map(|fields| {
+        let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+        section(sections::PROPERTIES, &list(&fields))
+    });
+    let envelope = (
+        optional(header_section()),
+        optional(map_section(sections::DELIVERY_ANNOTATIONS)),
+        optional(map_section(sections::MESSAGE_ANNOTATIONS)),
+        optional(properties),
+        optional(map_section(sections::APPLICATION_PROPERTIES)),
+    );
+    (envelope, body(), optional(map_section(0x78))).prop_map(|(envelope, body, footer)| Letter {
+        envelope: envelope.into(),
+        body,
+        footer,
+    })
+}
+
+fn optional(section: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    prop::option::of(section).prop_map(Option::unwrap_or_default)
+}
+
+fn header_section() -> impl Strategy<Value = Vec<u8>> {
+    let fields = (
+        any::<Option<bool>>(),
+        any::<Option<u8>>(),
+        prop::option::of(1u32..),
+    );
+    fields.prop_map(|(durable, priority, time_to_live)| {
+        let durable = durable.map_or_else(null, |durable| encoded(|out| out.bool(durable)));
+        let priority = priority.map_or_else(null, |priority| encoded(|out| out.ubyte(priority)));
+        let time_to_live = time_to_live.map_or_else(null, |ms| encoded(|out| out.uint(ms)));
+        section(
+            sections::HEADER,
+            &list(&[&durable, &priority, &time_to_live]),
+        )
+    })
+}
+
+fn map_section(code: u64) -> impl Strategy<Value = Vec<u8>> {
+    map_of(value()).prop_map(move |map| section(code, &map))
+}
+
+fn map_of(values: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let keys = prop_oneof![
+        "[a-c]{1,2}".prop_map(|name| symbol(&name)),
+        "[a-c]{1,2}".prop_map(|name| string(&name)),
+        Just(symbol("x-opt-sequence-number")),
+    ];
+    prop::collection::vec((keys, values), 0..4).prop_map(|entries| {
+        let items = entries.iter().flat_map(|(key, value)| [&**key, &**value]);
+        map(&items.collect::<Vec<_>>())
+    })
+}
+
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        Just(Vec::new()),
+        prop::collection::vec(bytes.prop_map(|bytes| data(&bytes)), 1..3)
+            .prop_map(|sections| sections.concat()),
+        value().prop_map(|value| section(sections::SEQUENCE, &list(&[&value]))),
+        value().prop_map(|value| section(sections::VALUE, &value)),
+    ]
+}
+
+/// Any one value, encoded.
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    let leaf = prop_oneof![
+        Just(null()),
+        Just(vec![0x45]),
+        any::<bool>().prop_map(|flag| encoded(|out| out.bool(flag))),
+        any::<u32>().prop_map(|number| encoded(|out| out.uint(number))),
+        any::<u64>().prop_map(|number| encoded(|out| out.ulong(number))),
+        any::<i64>().prop_map(|number| encoded(|out| out.long(number))),
+        any::<i64>().prop_map(|instant| encoded(|out| out.timestamp(instant))),
+        any::<u128>().prop_map(|bits| encoded(|out| out.uuid(uuid::Uuid::from_u128(bits)))),
+        ".{0,3}".prop_map(|text| string(&text)),
+        "[a-z]{0,3}".prop_map(|text| symbol(&text)),
+        prop::collection::vec(any::<u8>(), 0..4).prop_map(|b| encoded(|out| out.binary(&b))),
+        prop::collection::vec(any::<i64>(), 0..4)
+            .prop_map(|numbers| encoded(|out| out.long_array(numbers.into_iter()))),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| { list(&items.iter().map(Vec::as_slice).collect::<Vec<_>>()) }),
+            map_of(inner.clone()),
+            inner.prop_map(|value| {
+                encoded(|out| {
+                    out.raw(&[0]);
+                    out.symbol("some:type");
+                    out.raw(&value);
+                })
+            }),
+        ]
+    })
+}

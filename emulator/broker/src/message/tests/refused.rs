@@ -1,0 +1,181 @@
+//! What is not a message.
+
+use servicebus_codec::{DecodeError, MAX_DEPTH};
+
+use super::*;
+
+const FOOTER: u64 = 0x78;
+
+fn refusal(payload: impl Into<Bytes>) -> MessageError {
+    parse(payload).expect_err("this is not a message")
+}
+
+fn value() -> Vec<u8> {
+    section(sections::VALUE, &null())
+}
+
+fn sequence() -> Vec<u8> {
+    section(sections::SEQUENCE, &list(&[]))
+}
+
+#[test]
+fn sections_out_of_order() {
+    let annotations = section(sections::MESSAGE_ANNOTATIONS, &map(&[]));
+    let footer = section(FOOTER, &map(&[]));
+    for (first, second, found) in [
+        (properties("id"), header(1), sections::HEADER),
+        (properties("id"), annotations, sections::MESSAGE_ANNOTATIONS),
+        (application(&[]), properties("id"), sections::PROPERTIES),
+        (
+            data(b""),
+            application(&[]),
+            sections::APPLICATION_PROPERTIES,
+        ),
+        (footer, data(b""), sections::DATA),
+    ] {
+        assert_eq!(
+            refusal([first, second].concat()),
+            MessageError::Section(found)
+        );
+    }
+}
+
+#[test]
+fn sections_that_come_twice() {
+    let footer = section(FOOTER, &map(&[]));
+    for (twice, found) in [
+        (header(1), sections::HEADER),
+        (properties("id"), sections::PROPERTIES),
+        (application(&[]), sections::APPLICATION_PROPERTIES),
+        (value(), sections::VALUE),
+        (footer, FOOTER),
+    ] {
+        assert_eq!(refusal(twice.repeat(2)), MessageError::Section(found));
+    }
+}
+
+#[test]
+fn two_kinds_of_body() {
+    for (first, second, found) in [
+        (data(b""), sequence(), sections::SEQUENCE),
+        (data(b""), value(), sections::VALUE),
+        (sequence(), data(b""), sections::DATA),
+        (value(), sequence(), sections::SEQUENCE),
+    ] {
+        assert_eq!(
+            refusal([first, second].concat()),
+            MessageError::Section(found)
+        );
+    }
+}
+
+#[test]
+fn unknown_sections() {
+    assert_eq!(
+        refusal(section(0x79, &map(&[]))),
+        MessageError::Section(0x79)
+    );
+    let symbolic = encoded(|out| {
+        out.raw(&[0]);
+        out.symbol("amqp:unheard-of:map");
+        out.null();
+    });
+    assert_eq!(refusal(symbolic), MessageError::Section(0));
+    let bare = string("not a section");
+    assert!(matches!(refusal(bare), MessageError::Malformed(_)));
+}
+
+#[test]
+fn sections_of_the_wrong_type() {
+    for (code, content) in [
+        (sections::HEADER, map(&[])),
+        (sections::HEADER, list(&[&string("durable")])),
+        (sections::DELIVERY_ANNOTATIONS, list(&[])),
+        (sections::MESSAGE_ANNOTATIONS, null()),
+        (sections::PROPERTIES, map(&[])),
+        (sections::APPLICATION_PROPERTIES, string("text")),
+        (sections::APPLICATION_PROPERTIES, list(&[])),
+        (sections::DATA, string("text")),
+        (sections::SEQUENCE, map(&[])),
+        (FOOTER, list(&[])),
+    ] {
+        let refusal = refusal(section(code, &content));
+        assert!(
+            matches!(refusal, MessageError::Malformed(_)),
+            "0x{code:x}: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn maps_that_could_not_be_copied_entry_by_entry() {
+    // A descriptor that is itself described: legal to the letter, used by nobody, and not skipped.
+    let value = [0, 0, 0x53, 1, 0x53, 2, 0x53, 3];
+    for code in [
+        sections::DELIVERY_ANNOTATIONS,
+        sections::MESSAGE_ANNOTATIONS,
+        sections::APPLICATION_PROPERTIES,
+    ] {
+        let refusal = refusal(section(code, &map(&[&string("k"), &value])));
+        assert!(
+            matches!(refusal, MessageError::Malformed(_)),
+            "0x{code:x}: {refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_time_to_live_of_zero() {
+    assert_eq!(refusal(header(0)), MessageError::ZeroTimeToLive);
+}
+
+#[test]
+fn anything_cut_short() {
+    let sections = [
+        header(60_000),
+        properties("id"),
+        application(&[&string("k"), &string("v")]),
+        data(b"body"),
+    ];
+    let whole = sections.concat();
+    let mut complete = vec![0];
+    for section in &sections {
+        complete.push(complete.last().unwrap() + section.len());
+    }
+    for length in 0..=whole.len() {
+        let accepted = parse(whole[..length].to_vec()).is_ok();
+        assert_eq!(
+            accepted,
+            complete.contains(&length),
+            "{length} of {} bytes",
+            whole.len()
+        );
+    }
+}
+
+#[test]
+fn values_nested_too_deep() {
+    let nested = |depth: usize| (0..depth).fold(null(), |inner, _| list(&[&inner]));
+    let value = |depth| section(sections::VALUE, &nested(depth));
+    assert!(parse(value(MAX_DEPTH - 1)).is_ok());
+    let too_deep = MessageError::Malformed(DecodeError::TooDeep);
+    assert_eq!(refusal(value(MAX_DEPTH)), too_deep);
+    assert_eq!(refusal(value(50 * MAX_DEPTH)), too_deep);
+    let described = [0, 0x53, 1].repeat(10_000);
+    let described = section(sections::VALUE, &[described, null()].concat());
+    assert_eq!(refusal(described), too_deep);
+    let deep = application(&[&string("k"), &nested(MAX_DEPTH)]);
+    assert_eq!(refusal(deep), too_deep);
+}
+
+#[test]
+fn counts_that_promise_more_than_there_is() {
+    // A list of four billion elements in eight bytes.
+    let list = [0xd0, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff];
+    for code in [sections::HEADER, sections::PROPERTIES, sections::VALUE] {
+        assert_eq!(
+            refusal(section(code, &list)),
+            MessageError::Malformed(DecodeError::CountMismatch)
+        );
+    }
+}

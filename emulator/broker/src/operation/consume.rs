@@ -1,0 +1,48 @@
+//! Consumers come, ask for messages and go.
+
+use crate::{ConsumerId, Context, FactKind, Mailbox, ReceiveMode, StoreKind};
+
+impl Mailbox {
+    /// Registers a consumer without credit.
+    pub fn open_consumer(&mut self, kind: StoreKind, id: ConsumerId, mode: ReceiveMode) {
+        self.store_mut(kind).consumers.add(id, mode);
+    }
+
+    /// Says how many messages a consumer can take from now on, those assigned to it included.
+    pub fn set_credit(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        id: ConsumerId,
+        credit: u32,
+    ) {
+        self.handle_timeout(cx);
+        let store = self.store_mut(kind);
+        for number in store.consumers.set_credit(id, credit) {
+            store.return_to_ready(number);
+        }
+        self.expire_what_waited(cx);
+        self.assign(cx);
+    }
+
+    /// How many messages are assigned to a consumer and wait to be taken.
+    pub fn assigned(&self, kind: StoreKind, id: ConsumerId) -> usize {
+        self.store(kind).consumers.assigned_to(id)
+    }
+
+    /// Forgets a consumer. What was assigned to it is ready again as if nothing had been; what it has locked
+    /// follows decision D2.
+    pub fn close_consumer(&mut self, cx: &mut Context<'_>, kind: StoreKind, id: ConsumerId) {
+        self.handle_timeout(cx);
+        let store = self.store_mut(kind);
+        let estate = store.consumers.remove(id);
+        for number in estate.assigned {
+            store.return_to_ready(number);
+        }
+        for number in estate.held {
+            self.store(kind).note(cx, number, FactKind::Released);
+            self.lock_ended(cx, kind, number);
+        }
+        self.assign(cx);
+    }
+}

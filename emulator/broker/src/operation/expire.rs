@@ -1,0 +1,101 @@
+//! What time brings about: a lock ends, a message expires.
+
+use super::dead_letter::DeadLetterCause;
+use crate::store::Due;
+use crate::{Context, FactKind, Mailbox, PropertyChanges, SequenceNumber, StoreKind, Timestamp};
+
+impl Mailbox {
+    /// Lets happen everything that is due by `cx.now`, in order, each at its own instant.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.let_happen(cx, Timestamp::from_millis(i64::MIN));
+    }
+
+    /// Lets expire what was due but waited for a receiver: now that there is one, not in the past (decision D1).
+    pub(crate) fn expire_what_waited(&mut self, cx: &mut Context<'_>) {
+        self.let_happen(cx, cx.now);
+    }
+
+    /// Lets happen everything that is due by `cx.now`, nothing of it before `earliest`.
+    fn let_happen(&mut self, cx: &mut Context<'_>, earliest: Timestamp) {
+        let mut last = None;
+        while let Some((kind, due)) = self.next_due().filter(|(_, due)| due.at() <= cx.now) {
+            let instant = due.at().max(earliest);
+            // Those who wait are served between two instants, so that a timer that comes late changes nothing.
+            if last.replace(instant).is_some_and(|last| last < instant) {
+                self.assign(cx);
+            }
+            let cx = &mut cx.at(instant);
+            match due {
+                Due::LockEnd(_, number) => self.lock_expired(cx, kind, number),
+                Due::Expiry(_, number) => self.expire(cx, number),
+            }
+        }
+        if last.is_some() {
+            self.assign(cx);
+        }
+    }
+
+    /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24).
+    pub(crate) fn lock_ended(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        number: SequenceNumber,
+    ) {
+        let store = self.store_mut(kind);
+        let Some(entry) = store.entries.get(number.0) else {
+            return;
+        };
+        if entry.is_expired(cx.now) {
+            self.expire(cx, number);
+            return;
+        }
+        match store.policy.max_delivery_count {
+            Some(limit) if entry.delivery_count >= limit => {
+                let cause = DeadLetterCause::MaxDeliveryCount(limit);
+                self.dead_letter_by_rule(cx, number, cause);
+            }
+            _ => store.return_to_ready(number),
+        }
+    }
+
+    fn lock_expired(&mut self, cx: &mut Context<'_>, kind: StoreKind, number: SequenceNumber) {
+        let store = self.store_mut(kind);
+        let counts = store.policy.counts_lock_expiry;
+        let Some(entry) = store.entries.get_mut(number.0) else {
+            return;
+        };
+        entry.delivery_count += u32::from(counts);
+        let delivery_count = entry.delivery_count;
+        store.note(cx, number, FactKind::LockExpired { delivery_count });
+        self.lock_ended(cx, kind, number);
+    }
+
+    /// Only messages of the active store expire.
+    fn expire(&mut self, cx: &mut Context<'_>, number: SequenceNumber) {
+        if self.active.policy.dead_letters_expired {
+            self.dead_letter_by_rule(cx, number, DeadLetterCause::Expired);
+        } else {
+            self.active.remove(number);
+            self.active.note(cx, number, FactKind::Expired);
+        }
+    }
+
+    fn dead_letter_by_rule(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        cause: DeadLetterCause,
+    ) {
+        self.dead_letter(cx, number, cause, &PropertyChanges::new())
+            .expect("the application properties of an accepted message decode");
+    }
+
+    fn next_due(&self) -> Option<(StoreKind, Due)> {
+        let stores = [&self.active, &self.dead_letters];
+        let dues = stores
+            .into_iter()
+            .filter_map(|store| Some((store.policy.kind, store.next_due()?)));
+        dues.min_by_key(|(_, due)| due.at())
+    }
+}

@@ -1,0 +1,131 @@
+//! A consumer takes what is assigned to it: here the lock begins, or the message goes.
+
+use super::send::{effective_time_to_live, milliseconds};
+use crate::ids::LockNonce;
+use crate::message::Stamp;
+use crate::store::entry::{Entry, Lock, State};
+use crate::{
+    ConsumerId, Context, FactKind, LockToken, LocksOnDetach, Mailbox, Message, MessageStore,
+    SequenceNumber, StoreKind, StorePolicy,
+};
+
+/// How a consumer receives (semantics §2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveMode {
+    /// Under a lock, until it is settled.
+    PeekLock,
+    /// Removed when handed over.
+    ReceiveAndDelete,
+}
+
+/// A message on its way to a consumer.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The lock under which it goes; in receive-and-delete a token that settles nothing, because
+    /// every delivery needs a tag (wire.md §4.2).
+    pub token: LockToken,
+    /// What the broker writes on it.
+    pub stamp: Stamp,
+    /// The message itself.
+    pub message: Message,
+}
+
+impl Mailbox {
+    /// Takes up to `max` assigned messages in order and appends them to `taken`.
+    pub fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        id: ConsumerId,
+        max: usize,
+        taken: &mut Vec<Delivery>,
+    ) {
+        self.handle_timeout(cx);
+        let store = self.store_mut(kind);
+        for _ in 0..max {
+            let Some((number, mode)) = store.consumers.take(id) else {
+                return;
+            };
+            let nonce = LockNonce::generate(cx.ids);
+            let delivery = match mode {
+                ReceiveMode::PeekLock => store.take_locked(cx, number, nonce, id),
+                ReceiveMode::ReceiveAndDelete => store.take_away(cx, number, nonce),
+            };
+            taken.extend(delivery);
+        }
+    }
+}
+
+impl MessageStore {
+    fn take_locked(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        nonce: LockNonce,
+        consumer: ConsumerId,
+    ) -> Option<Delivery> {
+        let until = cx.now + self.policy.lock_duration;
+        let token = LockToken::new(nonce, number);
+        let entry = self.entries.get_mut(number.0)?;
+        entry.state = State::Locked(Lock {
+            nonce,
+            until,
+            consumer,
+        });
+        let expires_at = entry.expires_at;
+        let delivery = Delivery {
+            token,
+            stamp: Stamp {
+                lock: Some((token.uuid(), until)),
+                ..received(&self.policy, entry, number)
+            },
+            message: entry.message.clone(),
+        };
+        self.protect(number, expires_at);
+        self.locks.insert((until, number));
+        if self.policy.locks_on_detach == LocksOnDetach::Release {
+            self.consumers.hold(consumer, number);
+        }
+        let kind = FactKind::Delivered {
+            delivery: delivery.stamp.delivery_count + 1,
+            locked_until: until,
+        };
+        self.note(cx, number, kind);
+        Some(delivery)
+    }
+
+    fn take_away(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        nonce: LockNonce,
+    ) -> Option<Delivery> {
+        // Its credit is used up, not given back: it leaves the store as one that nobody was waiting for.
+        self.entries.get_mut(number.0)?.state = State::Ready;
+        let entry = self.remove(number)?;
+        self.note(cx, number, FactKind::ReceivedAndDeleted);
+        Some(Delivery {
+            token: LockToken::new(nonce, number),
+            stamp: received(&self.policy, &entry, number),
+            message: entry.message,
+        })
+    }
+}
+
+/// What a received message shows: time to live and expiry whenever one applies (decision D7).
+fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
+    let lifetime = effective_time_to_live(policy, &entry.message);
+    Stamp {
+        delivery_count: entry.delivery_count,
+        time_to_live: match policy.expires {
+            true => lifetime.map(milliseconds),
+            false => entry.message.time_to_live(),
+        },
+        expires_at: lifetime.map(|_| entry.expires_at),
+        sequence_number: number,
+        enqueued_sequence_number: entry.enqueued_number,
+        enqueued_at: entry.enqueued_at,
+        lock: None,
+        state: None,
+    }
+}

@@ -1,0 +1,46 @@
+//! Whoever holds a lock asks for more time.
+
+use thiserror::Error;
+
+use crate::store::entry::State;
+use crate::{Context, FactKind, LockToken, Mailbox, SequenceNumber, StoreKind, Timestamp};
+
+/// Why locks were not renewed; none of them was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RenewError {
+    /// One of the locks has ended, was settled, or never was.
+    #[error("the lock {0} is not held")]
+    LockLost(LockToken),
+}
+
+impl Mailbox {
+    /// Renews locks: each lasts from now for the lock duration, whatever was left of it (semantics §2.4).
+    /// Returns their new ends in order. All or none.
+    pub fn renew_locks(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        tokens: &[LockToken],
+    ) -> Result<Vec<Timestamp>, RenewError> {
+        self.handle_timeout(cx);
+        let store = self.store_mut(kind);
+        let numbers: Vec<SequenceNumber> = tokens
+            .iter()
+            .map(|&token| store.locked_by(token).ok_or(RenewError::LockLost(token)))
+            .collect::<Result<_, _>>()?;
+        let until = cx.now + store.policy.lock_duration;
+        for &number in &numbers {
+            let Some(entry) = store.entries.get_mut(number.0) else {
+                continue;
+            };
+            if let State::Locked(lock) = &mut entry.state {
+                store.locks.remove(&(lock.until, number));
+                lock.until = until;
+                store.locks.insert((until, number));
+            }
+            let locked_until = until;
+            store.note(cx, number, FactKind::LockRenewed { locked_until });
+        }
+        Ok(vec![until; numbers.len()])
+    }
+}

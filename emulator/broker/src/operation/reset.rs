@@ -1,0 +1,18 @@
+//! A test wants a queue as it was declared.
+
+use crate::{Context, FactKind, Mailbox, SequenceNumber, StoreKind};
+
+impl Mailbox {
+    /// Removes every message, locked ones and dead letters included. Consumers and their credit stay.
+    pub fn reset(&mut self, cx: &mut Context<'_>) {
+        self.handle_timeout(cx);
+        for kind in [StoreKind::Active, StoreKind::DeadLetters] {
+            let store = self.store_mut(kind);
+            let numbers: Vec<u64> = store.entries.iter().map(|(number, _)| number).collect();
+            for number in numbers.into_iter().map(SequenceNumber) {
+                store.remove(number);
+                store.note(cx, number, FactKind::Removed);
+            }
+        }
+    }
+}

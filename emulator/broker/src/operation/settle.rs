@@ -1,0 +1,117 @@
+//! Whoever holds a lock says what became of its message.
+//!
+//! A disposition on a link and `update-disposition` over `$management` are the same call.
+
+use servicebus_codec::DecodeError;
+use thiserror::Error;
+
+use super::dead_letter::DeadLetterCause;
+use crate::{
+    Context, FactKind, LockToken, Mailbox, MessageStore, PropertyChanges, SequenceNumber, StoreKind,
+};
+
+/// What became of a message (semantics §2.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done: it is removed.
+    Complete,
+    /// It comes back, and the delivery counts as failed.
+    Abandon {
+        /// Application properties to set.
+        changes: PropertyChanges,
+    },
+    /// It comes back, and the delivery does not count.
+    Release,
+    /// It goes to the dead-letter store.
+    DeadLetter {
+        /// `DeadLetterReason`.
+        reason: Option<String>,
+        /// `DeadLetterErrorDescription`.
+        description: Option<String>,
+        /// Application properties to set besides.
+        changes: PropertyChanges,
+    },
+}
+
+/// Why a settlement did not happen; the message is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SettleError {
+    /// The lock has ended, was settled before, or never was.
+    #[error("the lock is not held")]
+    LockLost,
+    /// Dead letters cannot be dead-lettered again (semantics §3.3).
+    #[error("a message of a dead-letter queue cannot be dead-lettered")]
+    AlreadyDeadLettered,
+    /// The properties to set do not fit the message.
+    #[error("the properties to modify cannot be decoded: {0}")]
+    Properties(#[from] DecodeError),
+}
+
+impl Mailbox {
+    /// Ends a lock with an outcome.
+    pub fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        token: LockToken,
+        outcome: Outcome,
+    ) -> Result<(), SettleError> {
+        self.handle_timeout(cx);
+        let store = self.store_mut(kind);
+        let number = store.locked_by(token).ok_or(SettleError::LockLost)?;
+        match outcome {
+            Outcome::Complete => {
+                store.remove(number);
+                store.note(cx, number, FactKind::Completed);
+            }
+            Outcome::Abandon { changes } => {
+                store.abandon(cx, number, &changes)?;
+                self.lock_ended(cx, kind, number);
+            }
+            Outcome::Release => {
+                store.note(cx, number, FactKind::Released);
+                self.lock_ended(cx, kind, number);
+            }
+            Outcome::DeadLetter {
+                reason,
+                description,
+                changes,
+            } => {
+                if kind == StoreKind::DeadLetters {
+                    return Err(SettleError::AlreadyDeadLettered);
+                }
+                self.dead_letter(
+                    cx,
+                    number,
+                    DeadLetterCause::Client(reason, description),
+                    &changes,
+                )?;
+            }
+        }
+        self.assign(cx);
+        Ok(())
+    }
+}
+
+impl MessageStore {
+    /// The message that this token locks now.
+    pub(crate) fn locked_by(&self, token: LockToken) -> Option<SequenceNumber> {
+        let (nonce, number) = token.parts();
+        let lock = self.entries.get(number.0)?.lock()?;
+        (lock.nonce == nonce && LockToken::new(nonce, number) == token).then_some(number)
+    }
+
+    fn abandon(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        changes: &PropertyChanges,
+    ) -> Result<(), SettleError> {
+        let delivery_count = self.change(number, changes, |entry| {
+            entry.delivery_count += 1;
+            entry.delivery_count
+        })?;
+        self.note(cx, number, FactKind::Abandoned { delivery_count });
+        Ok(())
+    }
+}

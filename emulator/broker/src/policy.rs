@@ -1,0 +1,46 @@
+//! How the stores of a mailbox differ: the one place that tells a queue from a dead-letter queue.
+
+use std::time::Duration;
+
+use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
+
+/// The rules of one store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorePolicy {
+    /// Which store this is.
+    pub kind: StoreKind,
+    /// How long a lock lasts from take or renewal.
+    pub lock_duration: Duration,
+    /// Failed deliveries that dead-letter a message; none in a dead-letter store.
+    pub max_delivery_count: Option<u32>,
+    /// Default and ceiling of the time to live.
+    pub default_time_to_live: Option<Duration>,
+    /// Whether messages expire at all; not in a dead-letter store (semantics §3.3).
+    pub expires: bool,
+    /// Whether what expires is dead-lettered rather than dropped.
+    pub dead_letters_expired: bool,
+    /// When what has expired leaves (decision D1).
+    pub expiry: Expiry,
+    /// What a closed link does to its locks (decision D2).
+    pub locks_on_detach: LocksOnDetach,
+    /// Whether the end of a lock counts as a failed delivery; not in a dead-letter store (decision D32).
+    pub counts_lock_expiry: bool,
+}
+
+impl StorePolicy {
+    /// The rules of a queue's store of this kind.
+    pub fn new(kind: StoreKind, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
+        let active = kind == StoreKind::Active;
+        Self {
+            kind,
+            lock_duration: queue.lock_duration,
+            max_delivery_count: active.then_some(queue.max_delivery_count),
+            default_time_to_live: queue.default_message_time_to_live.filter(|_| active),
+            expires: active,
+            dead_letters_expired: queue.dead_lettering_on_message_expiration,
+            expiry: settings.expiry,
+            locks_on_detach: settings.locks_on_detach,
+            counts_lock_expiry: active,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What holds for a whole namespace: which reading of the documentation, and which tier.
+
+/// When an expired message leaves (decision D1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expiry {
+    /// At its instant.
+    #[default]
+    Eager,
+    /// When a receiver is active on its store; until then it can be peeked and counted.
+    OnReceive,
+}
+
+/// What happens to the locks of a link that goes away (decision D2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LocksOnDetach {
+    /// They run to their end; then the delivery counts as failed.
+    #[default]
+    Keep,
+    /// They end at once; the delivery does not count.
+    Release,
+}
+
+/// What the namespace was bought as; decides limits (decision D15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tier {
+    /// Queues only, 256 KiB messages.
+    Basic,
+    /// 256 KiB messages.
+    #[default]
+    Standard,
+    /// 1 MiB messages unless an entity allows more.
+    Premium,
+}
+
+impl Tier {
+    /// Largest message, in bytes, headers included (semantics §1).
+    pub fn max_message_size(self) -> u64 {
+        match self {
+            Self::Basic | Self::Standard => 256 * 1024,
+            Self::Premium => 1024 * 1024,
+        }
+    }
+}
+
+/// The settings of a namespace that change how its entities behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NamespaceSettings {
+    /// When expired messages leave.
+    pub expiry: Expiry,
+    /// What a closed link does to its locks.
+    pub locks_on_detach: LocksOnDetach,
+    /// Limits.
+    pub tier: Tier,
+}

@@ -1,0 +1,207 @@
+//! The bounded record of what happened in a namespace, and counters that stay exact when it overflows.
+
+use std::collections::BTreeMap;
+
+use crate::{EntityId, Fact, FactKind, Facts, StoreKind};
+
+/// What is counted for ever, per store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counter {
+    /// Messages accepted.
+    Sent,
+    /// Deliveries under a lock.
+    Delivered,
+    /// Messages received and deleted.
+    ReceivedAndDeleted,
+    /// Messages completed.
+    Completed,
+    /// Deliveries abandoned.
+    Abandoned,
+    /// Deliveries released.
+    Released,
+    /// Locks renewed.
+    LockRenewed,
+    /// Locks that ran out.
+    LockExpired,
+    /// Messages dead-lettered.
+    DeadLettered,
+    /// Messages dropped because their time had passed.
+    Expired,
+    /// Messages removed by a reset.
+    Removed,
+    /// Times the clock was moved.
+    ClockAdvanced,
+    /// Requests refused.
+    Refused,
+}
+
+impl Counter {
+    /// All of them, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Sent,
+        Self::Delivered,
+        Self::ReceivedAndDeleted,
+        Self::Completed,
+        Self::Abandoned,
+        Self::Released,
+        Self::LockRenewed,
+        Self::LockExpired,
+        Self::DeadLettered,
+        Self::Expired,
+        Self::Removed,
+        Self::ClockAdvanced,
+        Self::Refused,
+    ];
+
+    /// The word for it in timelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Delivered => "delivered",
+            Self::ReceivedAndDeleted => "received-and-deleted",
+            Self::Completed => "completed",
+            Self::Abandoned => "abandoned",
+            Self::Released => "released",
+            Self::LockRenewed => "lock-renewed",
+            Self::LockExpired => "lock-expired",
+            Self::DeadLettered => "dead-lettered",
+            Self::Expired => "expired",
+            Self::Removed => "removed",
+            Self::ClockAdvanced => "clock-advanced",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl From<&FactKind> for Counter {
+    fn from(kind: &FactKind) -> Self {
+        match kind {
+            FactKind::Enqueued { .. } => Self::Sent,
+            FactKind::Delivered { .. } => Self::Delivered,
+            FactKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
+            FactKind::Completed => Self::Completed,
+            FactKind::Abandoned { .. } => Self::Abandoned,
+            FactKind::Released => Self::Released,
+            FactKind::LockRenewed { .. } => Self::LockRenewed,
+            FactKind::LockExpired { .. } => Self::LockExpired,
+            FactKind::DeadLettered { .. } => Self::DeadLettered,
+            FactKind::Expired => Self::Expired,
+            FactKind::Removed => Self::Removed,
+            FactKind::ClockAdvanced { .. } => Self::ClockAdvanced,
+            FactKind::Refused { .. } => Self::Refused,
+        }
+    }
+}
+
+type Tally = [u64; Counter::ALL.len()];
+
+/// A ring of facts and a fold over them.
+#[derive(Debug)]
+pub struct Timeline {
+    facts: Facts,
+    capacity: usize,
+    dropped: u64,
+    tallies: BTreeMap<(EntityId, StoreKind), Tally>,
+}
+
+impl Timeline {
+    /// How many facts a namespace keeps unless told otherwise (harness.md §6).
+    pub const CAPACITY: usize = 65_536;
+
+    /// Keeps at most `capacity` facts.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            facts: Facts::new(),
+            capacity,
+            dropped: 0,
+            tallies: BTreeMap::new(),
+        }
+    }
+
+    /// Takes everything from `batch`, counts it, and drops the oldest facts that no longer fit.
+    pub fn absorb(&mut self, batch: &mut Facts) {
+        for fact in batch.iter() {
+            let tally = self.tallies.entry((fact.entity, fact.store)).or_default();
+            tally[Counter::from(&fact.kind) as usize] += 1;
+        }
+        self.facts.absorb(batch);
+        while self.facts.len() > self.capacity {
+            self.facts.pop_front();
+            self.dropped += 1;
+        }
+    }
+
+    /// The facts still held.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The facts of one entity, oldest first.
+    pub fn of(&self, entity: EntityId) -> impl Iterator<Item = &Fact> {
+        self.facts.iter().filter(move |fact| fact.entity == entity)
+    }
+
+    /// How many facts no longer fitted.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// How often this happened in this store, dropped facts included.
+    pub fn count(&self, entity: EntityId, store: StoreKind, counter: Counter) -> u64 {
+        self.tallies
+            .get(&(entity, store))
+            .map_or(0, |tally| tally[counter as usize])
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.capacity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClientId, SequenceNumber, Timestamp};
+
+    fn fact(kind: FactKind) -> Fact {
+        Fact {
+            at: Timestamp::from_millis(0),
+            entity: EntityId(7),
+            store: StoreKind::Active,
+            client: ClientId(1),
+            number: SequenceNumber(1),
+            kind,
+        }
+    }
+
+    #[test]
+    fn the_oldest_are_dropped_and_the_counters_stay_exact() {
+        let mut timeline = Timeline::new(3);
+        let mut batch = Facts::new();
+        for id in ["a", "bb", "ccc", "dddd", "eeeee"] {
+            let message_id = batch.text(id);
+            batch.push(fact(FactKind::Enqueued {
+                message_id,
+                bytes: 0,
+                expires_at: Timestamp::NEVER,
+            }));
+            batch.push(fact(FactKind::Completed));
+            timeline.absorb(&mut batch);
+        }
+        assert_eq!(timeline.dropped(), 7);
+        let count = |counter| timeline.count(EntityId(7), StoreKind::Active, counter);
+        assert_eq!((count(Counter::Sent), count(Counter::Completed)), (5, 5));
+        let ids: Vec<String> = timeline
+            .of(EntityId(7))
+            .filter_map(|fact| {
+                let FactKind::Enqueued { message_id, .. } = fact.kind else {
+                    return None;
+                };
+                Some(timeline.facts().read(message_id))
+            })
+            .collect();
+        assert_eq!(ids, ["eeeee"]);
+        assert_eq!(timeline.facts().len(), 3);
+    }
+}

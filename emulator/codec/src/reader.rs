@@ -1,0 +1,482 @@
+//! Walks encoded values without copying them.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
+)]
+
+use uuid::Uuid;
+
+use crate::code::{self, Width};
+use crate::{DecodeError, Value};
+
+/// How deep lists, maps, arrays and descriptors may nest before a value is refused.
+pub const MAX_DEPTH: usize = 32;
+
+/// A cursor over encoded AMQP values.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    /// Bytes there were at the beginning.
+    length: usize,
+}
+
+/// What names a described type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Descriptor<'a> {
+    /// Numeric, as every SDK writes it.
+    Code(u64),
+    /// Symbolic.
+    Symbol(&'a str),
+}
+
+/// The inside of a list or map.
+#[derive(Debug, Clone, Copy)]
+pub struct Compound<'a> {
+    /// Number of elements; a map counts keys and values.
+    pub count: u32,
+    /// The elements, bounded by the size of the compound.
+    pub items: Reader<'a>,
+}
+
+/// The fields of a described list, where trailing ones may be left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    left: u32,
+    items: Reader<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the beginning of `input`.
+    #[inline]
+    pub fn new(input: &'a [u8]) -> Self {
+        Self {
+            rest: input,
+            length: input.len(),
+        }
+    }
+
+    /// Bytes consumed so far.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.length - self.rest.len()
+    }
+
+    /// Bytes not yet read.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether everything has been read.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next constructor, if there is one.
+    #[inline]
+    pub fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    /// Steps over a null and says whether there was one.
+    #[inline]
+    pub fn take_null(&mut self) -> bool {
+        if let [code::NULL, rest @ ..] = self.rest {
+            self.rest = rest;
+            return true;
+        }
+        false
+    }
+
+    /// Reads `0x00` and the descriptor behind it; the described value follows.
+    #[inline]
+    pub fn descriptor(&mut self) -> Result<Descriptor<'a>, DecodeError> {
+        match self.byte()? {
+            code::DESCRIBED => {}
+            code => return Err(unexpected("a described type", code)),
+        }
+        match self.value()? {
+            Value::Unsigned(code) => Ok(Descriptor::Code(code)),
+            Value::Symbol(name) => Ok(Descriptor::Symbol(name)),
+            _ => Err(unexpected("a numeric or symbolic descriptor", code::NULL)),
+        }
+    }
+
+    /// Reads a list.
+    #[inline]
+    pub fn list(&mut self) -> Result<Compound<'a>, DecodeError> {
+        match self.byte()? {
+            code::LIST_EMPTY => Ok(Compound {
+                count: 0,
+                items: Reader::new(&[]),
+            }),
+            code::LIST8 => self.compound(1),
+            code::LIST32 => self.compound(4),
+            code => Err(unexpected("a list", code)),
+        }
+    }
+
+    /// Reads a list whose elements are the fields of a composite type.
+    #[inline]
+    pub fn fields(&mut self) -> Result<Fields<'a>, DecodeError> {
+        let list = self.list()?;
+        Ok(Fields {
+            left: list.count,
+            items: list.items,
+        })
+    }
+
+    /// Reads a map; its count is even.
+    pub fn map(&mut self) -> Result<Compound<'a>, DecodeError> {
+        let map = match self.byte()? {
+            code::MAP8 => self.compound(1)?,
+            code::MAP32 => self.compound(4)?,
+            code => return Err(unexpected("a map", code)),
+        };
+        if map.count % 2 == 0 {
+            Ok(map)
+        } else {
+            Err(DecodeError::CountMismatch)
+        }
+    }
+
+    /// Reads `binary`.
+    #[inline]
+    pub fn binary(&mut self) -> Result<&'a [u8], DecodeError> {
+        match self.byte()? {
+            code::BINARY8 => self.sized(1),
+            code::BINARY32 => self.sized(4),
+            code => Err(unexpected("binary", code)),
+        }
+    }
+
+    /// Reads any one value; compound, described and exotic ones are returned as their bytes.
+    pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
+        let start = self.rest;
+        let code = self.byte()?;
+        Ok(match code {
+            code::NULL => Value::Null,
+            code::TRUE => Value::Bool(true),
+            code::FALSE => Value::Bool(false),
+            code::UINT_ZERO | code::ULONG_ZERO => Value::Unsigned(0),
+            code::UBYTE | code::UINT_SMALL | code::ULONG_SMALL => {
+                Value::Unsigned(u64::from(self.byte()?))
+            }
+            code::BYTE | code::INT_SMALL | code::LONG_SMALL => {
+                Value::Signed(i64::from(i8::from_be_bytes(self.array()?)))
+            }
+            code::BOOLEAN => Value::Bool(self.byte()? != 0),
+            code::USHORT => Value::Unsigned(u64::from(u16::from_be_bytes(self.array()?))),
+            code::SHORT => Value::Signed(i64::from(i16::from_be_bytes(self.array()?))),
+            code::UINT => Value::Unsigned(u64::from(u32::from_be_bytes(self.array()?))),
+            code::INT => Value::Signed(i64::from(i32::from_be_bytes(self.array()?))),
+            code::FLOAT => Value::Float(f64::from(f32::from_be_bytes(self.array()?))),
+            code::ULONG => Value::Unsigned(u64::from_be_bytes(self.array()?)),
+            code::LONG => Value::Signed(i64::from_be_bytes(self.array()?)),
+            code::DOUBLE => Value::Float(f64::from_be_bytes(self.array()?)),
+            code::TIMESTAMP => Value::Timestamp(i64::from_be_bytes(self.array()?)),
+            code::UUID => Value::Uuid(Uuid::from_bytes(self.array()?)),
+            code::BINARY8 => Value::Binary(self.sized(1)?),
+            code::BINARY32 => Value::Binary(self.sized(4)?),
+            code::STRING8 => Value::String(text(self.sized(1)?)?),
+            code::STRING32 => Value::String(text(self.sized(4)?)?),
+            code::SYMBOL8 => Value::Symbol(text(self.sized(1)?)?),
+            code::SYMBOL32 => Value::Symbol(text(self.sized(4)?)?),
+            _ => {
+                self.rest = start;
+                Value::Other(self.skip()?)
+            }
+        })
+    }
+
+    /// Steps over one value by its lengths alone and returns its bytes; what is inside a compound is
+    /// not looked at.
+    #[inline]
+    pub fn skip(&mut self) -> Result<&'a [u8], DecodeError> {
+        let start = self.rest;
+        for _ in 0..=MAX_DEPTH {
+            let code = self.byte()?;
+            if code == code::DESCRIBED {
+                // The descriptor may be any value but another described one: all in use are numbers or symbols.
+                self.skip_plain()?;
+                continue;
+            }
+            self.skip_content(code)?;
+            return Ok(&start[..start.len() - self.rest.len()]);
+        }
+        Err(DecodeError::TooDeep)
+    }
+
+    /// Walks one value completely: every length, count and constructor down to the leaves.
+    ///
+    /// What passes can be handed to a recursive decoder that allocates by count.
+    pub fn validate(&mut self) -> Result<(), DecodeError> {
+        self.validate_at(MAX_DEPTH)
+    }
+
+    fn validate_at(&mut self, depth: usize) -> Result<(), DecodeError> {
+        let Some(inner) = depth.checked_sub(1) else {
+            return Err(DecodeError::TooDeep);
+        };
+        match self.peek().ok_or(DecodeError::Truncated)? {
+            code::DESCRIBED => {
+                self.byte()?;
+                self.validate_at(inner)?;
+                self.validate_at(inner)
+            }
+            code::LIST8 | code::LIST32 | code::LIST_EMPTY => self.list()?.validate_at(inner),
+            code::MAP8 | code::MAP32 => self.map()?.validate_at(inner),
+            code @ (code::ARRAY8 | code::ARRAY32) => {
+                self.byte()?;
+                self.validate_array(code, inner)
+            }
+            code::STRING8 | code::STRING32 | code::SYMBOL8 | code::SYMBOL32 => {
+                self.value().map(drop)
+            }
+            _ => self.skip_plain(),
+        }
+    }
+
+    /// The inside of an array with this constructor.
+    fn validate_array(&mut self, code: u8, depth: usize) -> Result<(), DecodeError> {
+        let width = if code == code::ARRAY8 { 1 } else { 4 };
+        let Compound { count, mut items } = self.compound(width)?;
+        let Some(inner) = depth.checked_sub(1) else {
+            return Err(DecodeError::TooDeep);
+        };
+        let mut code = items.byte()?;
+        while code == code::DESCRIBED {
+            items.validate_at(inner)?;
+            code = items.byte()?;
+        }
+        for _ in 0..count {
+            items.validate_element(code, inner)?;
+        }
+        if items.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::CountMismatch)
+        }
+    }
+
+    /// One array element: a value whose constructor stands before the first element.
+    fn validate_element(&mut self, code: u8, depth: usize) -> Result<(), DecodeError> {
+        match code {
+            code::LIST8 => self.compound(1)?.validate_at(depth),
+            code::LIST32 => self.compound(4)?.validate_at(depth),
+            code::MAP8 => self.compound(1)?.validate_at(depth),
+            code::MAP32 => self.compound(4)?.validate_at(depth),
+            code::ARRAY8 | code::ARRAY32 => self.validate_array(code, depth),
+            _ => self.skip_content(code),
+        }
+    }
+
+    fn skip_plain(&mut self) -> Result<(), DecodeError> {
+        let code = self.byte()?;
+        self.skip_content(code)
+    }
+
+    fn skip_content(&mut self, code: u8) -> Result<(), DecodeError> {
+        match code::width(code)? {
+            Width::Fixed(length) => self.take(length).map(drop),
+            Width::Sized(width) => self.sized(width).map(drop),
+        }
+    }
+
+    /// Size and count of `width` bytes each, then the elements.
+    #[inline]
+    fn compound(&mut self, width: usize) -> Result<Compound<'a>, DecodeError> {
+        let content = self.sized(width)?;
+        let mut items = Reader::new(content);
+        let count = items.size(width)?;
+        // Zero-width elements exist, but nobody needs more of them than bytes: a list of
+        // 2^32 nulls in an array of nine bytes would cost its reader dearly.
+        if count > content.len() {
+            return Err(DecodeError::CountMismatch);
+        }
+        Ok(Compound {
+            count: count as u32,
+            items: Reader::new(items.rest()),
+        })
+    }
+
+    #[inline]
+    fn sized(&mut self, width: usize) -> Result<&'a [u8], DecodeError> {
+        let length = self.size(width)?;
+        self.take(length)
+    }
+
+    #[inline]
+    fn size(&mut self, width: usize) -> Result<usize, DecodeError> {
+        if width == 1 {
+            Ok(usize::from(self.byte()?))
+        } else {
+            Ok(u32::from_be_bytes(self.array()?) as usize)
+        }
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Result<u8, DecodeError> {
+        let (byte, rest) = self.rest.split_first().ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(*byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let bytes = self.take(N)?;
+        bytes.try_into().map_err(|_| DecodeError::Truncated)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+impl<'a> Compound<'a> {
+    fn validate_at(mut self, depth: usize) -> Result<(), DecodeError> {
+        for _ in 0..self.count {
+            self.items.validate_at(depth)?;
+        }
+        if self.items.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::CountMismatch)
+        }
+    }
+
+    /// The pairs of a map, in the order written; stops after an entry that does not decode.
+    pub fn entries(self) -> impl Iterator<Item = Result<(Value<'a>, Value<'a>), DecodeError>> {
+        let mut items = self.items;
+        let mut left = self.count / 2;
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let entry = items.value().and_then(|key| Ok((key, items.value()?)));
+            if entry.is_err() {
+                left = 0;
+            }
+            Some(entry)
+        })
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The next field; null when it is null or was left out.
+    pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
+        match self.step() {
+            true => self.items.value(),
+            false => Ok(Value::Null),
+        }
+    }
+
+    /// The bytes of the next field, unless it is null or was left out.
+    #[inline(always)]
+    pub fn raw(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+        if !self.step() || self.items.take_null() {
+            return Ok(None);
+        }
+        let mut items = self.items;
+        let raw = items.skip()?;
+        self.items = items;
+        Ok(Some(raw))
+    }
+
+    /// The next field as `uint`, `ushort` or `ubyte`.
+    // The fields of transfers are read at millions a second. These functions are inlined, and copy the
+    // reader before they call one that is not, so that it can live in registers.
+    #[inline(always)]
+    pub fn u32(&mut self) -> Result<Option<u32>, DecodeError> {
+        if !self.step() {
+            return Ok(None);
+        }
+        let (number, rest) = match self.items.rest {
+            [code::UINT, a, b, c, d, rest @ ..] => {
+                (Some(u32::from_be_bytes([*a, *b, *c, *d])), rest)
+            }
+            [code::UINT_SMALL, number, rest @ ..] => (Some(u32::from(*number)), rest),
+            [code::UINT_ZERO, rest @ ..] => (Some(0), rest),
+            [code::NULL, rest @ ..] => (None, rest),
+            _ => {
+                let mut items = self.items;
+                let number = odd_u32(&mut items)?;
+                (Some(number), items.rest)
+            }
+        };
+        self.items.rest = rest;
+        Ok(number)
+    }
+
+    /// The next field as `boolean`.
+    #[inline(always)]
+    pub fn bool(&mut self) -> Result<Option<bool>, DecodeError> {
+        if !self.step() {
+            return Ok(None);
+        }
+        let (flag, rest) = match self.items.rest {
+            [code::TRUE, rest @ ..] => (Some(true), rest),
+            [code::FALSE, rest @ ..] => (Some(false), rest),
+            [code::NULL, rest @ ..] => (None, rest),
+            [code::BOOLEAN, flag, rest @ ..] => (Some(*flag != 0), rest),
+            [] | [code::BOOLEAN] => return Err(DecodeError::Truncated),
+            [code, ..] => return Err(unexpected("boolean", *code)),
+        };
+        self.items.rest = rest;
+        Ok(flag)
+    }
+
+    /// The next field as `binary`.
+    #[inline(always)]
+    pub fn binary(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+        if !self.step() || self.items.take_null() {
+            return Ok(None);
+        }
+        let mut items = self.items;
+        let bytes = items.binary()?;
+        self.items = items;
+        Ok(Some(bytes))
+    }
+
+    /// The next field as `string` or `symbol`.
+    pub fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
+        match self.value()? {
+            Value::Null => Ok(None),
+            Value::String(text) | Value::Symbol(text) => Ok(Some(text)),
+            _ => Err(unexpected("string", code::NULL)),
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> bool {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A number in a form that is unusual for a field.
+#[cold]
+fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
+    match items.value()? {
+        Value::Unsigned(number) => {
+            u32::try_from(number).map_err(|_| unexpected("uint", code::ULONG))
+        }
+        _ => Err(unexpected("uint", code::NULL)),
+    }
+}
+
+fn unexpected(expected: &'static str, code: u8) -> DecodeError {
+    DecodeError::Unexpected { expected, code }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|_| DecodeError::InvalidText)
+}

@@ -1,0 +1,205 @@
+//! Connection strings: `Endpoint=sb://localhost;SharedAccessKeyName=…;SharedAccessKey=…;…`.
+//!
+//! Read as generously as the SDKs do (any order, any case of keys, unknown keys ignored) and written in the
+//! one form that all of them read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::Key;
+
+/// The parts of a connection string.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConnectionString {
+    /// The host, an IPv6 address without its brackets.
+    pub host: String,
+    /// The port, when it is not the usual one of the protocol.
+    pub port: Option<u16>,
+    /// Name of the shared key.
+    pub key_name: Option<String>,
+    /// The shared key.
+    pub key: Option<String>,
+    /// A finished token instead of a key.
+    pub signature: Option<String>,
+    /// The entity that it is limited to.
+    pub entity_path: Option<String>,
+    /// Whether the client speaks to an emulator, that is, without TLS.
+    pub development_emulator: bool,
+}
+
+/// Why a text is not a connection string. Values are not repeated: one of them is a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConnectionStringError {
+    /// A piece that is no `key=value`.
+    #[error("part {0} has no '='")]
+    NoValue(usize),
+    /// The same key a second time.
+    #[error("{0} stands twice")]
+    Twice(&'static str),
+    /// A key that cannot be done without.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// Not `sb://host[:port]`.
+    #[error("Endpoint must be sb://host or sb://host:port")]
+    Endpoint,
+    /// Neither yes nor no.
+    #[error("UseDevelopmentEmulator must be true or false")]
+    DevelopmentEmulator,
+}
+
+impl ConnectionString {
+    /// For clients of an emulator.
+    pub fn for_emulator(host: impl Into<String>, port: Option<u16>, key: &Key) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            key_name: Some(key.name.clone()),
+            key: Some(key.key.clone()),
+            signature: None,
+            entity_path: None,
+            development_emulator: true,
+        }
+    }
+}
+
+impl FromStr for ConnectionString {
+    type Err = ConnectionStringError;
+
+    fn from_str(text: &str) -> Result<Self, ConnectionStringError> {
+        let mut fields = Fields::default();
+        let parts = text.split(';').map(str::trim).enumerate();
+        for (index, part) in parts.filter(|(_, part)| !part.is_empty()) {
+            let (key, value) = part
+                .split_once('=')
+                .ok_or(ConnectionStringError::NoValue(index + 1))?;
+            fields.put(key.trim(), value.trim())?;
+        }
+        let endpoint = fields
+            .endpoint
+            .ok_or(ConnectionStringError::Missing("Endpoint"))?;
+        let (host, port) = read_endpoint(&endpoint).ok_or(ConnectionStringError::Endpoint)?;
+        if fields.key_name.is_some() && fields.key.is_none() {
+            return Err(ConnectionStringError::Missing("SharedAccessKey"));
+        }
+        if fields.key.is_some() && fields.key_name.is_none() {
+            return Err(ConnectionStringError::Missing("SharedAccessKeyName"));
+        }
+        Ok(Self {
+            host,
+            port,
+            key_name: fields.key_name,
+            key: fields.key,
+            signature: fields.signature,
+            entity_path: fields.entity_path,
+            development_emulator: match fields.development_emulator {
+                None => false,
+                Some(text) => text
+                    .to_ascii_lowercase()
+                    .parse()
+                    .map_err(|_| ConnectionStringError::DevelopmentEmulator)?,
+            },
+        })
+    }
+}
+
+impl fmt::Display for ConnectionString {
+    /// The whole string with its secret, every part closed by a semicolon as in the official documents.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(formatter, "Endpoint=sb://[{}]", self.host)?,
+            false => write!(formatter, "Endpoint=sb://{}", self.host)?,
+        }
+        if let Some(port) = self.port {
+            write!(formatter, ":{port}")?;
+        }
+        formatter.write_str(";")?;
+        let parts = [
+            ("SharedAccessKeyName", &self.key_name),
+            ("SharedAccessKey", &self.key),
+            ("SharedAccessSignature", &self.signature),
+            ("EntityPath", &self.entity_path),
+        ];
+        for (name, value) in parts {
+            if let Some(value) = value {
+                write!(formatter, "{name}={value};")?;
+            }
+        }
+        if self.development_emulator {
+            formatter.write_str("UseDevelopmentEmulator=true;")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ConnectionString {
+    /// Everything but the secrets, which must not reach a log.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ConnectionString")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("key_name", &self.key_name)
+            .field("entity_path", &self.entity_path)
+            .field("development_emulator", &self.development_emulator)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    endpoint: Option<String>,
+    key_name: Option<String>,
+    key: Option<String>,
+    signature: Option<String>,
+    entity_path: Option<String>,
+    development_emulator: Option<String>,
+}
+
+impl Fields {
+    fn put(&mut self, key: &str, value: &str) -> Result<(), ConnectionStringError> {
+        let fields: [(&'static str, &mut Option<String>); 6] = [
+            ("Endpoint", &mut self.endpoint),
+            ("SharedAccessKeyName", &mut self.key_name),
+            ("SharedAccessKey", &mut self.key),
+            ("SharedAccessSignature", &mut self.signature),
+            ("EntityPath", &mut self.entity_path),
+            ("UseDevelopmentEmulator", &mut self.development_emulator),
+        ];
+        let meant = fields
+            .into_iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(key));
+        match meant.map(|(name, field)| (name, field.replace(value.to_owned()))) {
+            Some((name, Some(_))) => Err(ConnectionStringError::Twice(name)),
+            Some((_, None)) | None => Ok(()),
+        }
+    }
+}
+
+fn read_endpoint(endpoint: &str) -> Option<(String, Option<u16>)> {
+    let (scheme, rest) = endpoint.split_once("://")?;
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if !scheme.eq_ignore_ascii_case("sb") || authority.contains(['/', '@', '?', '#']) {
+        return None;
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(bracketed) => {
+            let (host, rest) = bracketed.split_once(']')?;
+            let port = (!rest.is_empty()).then(|| rest.strip_prefix(':'));
+            (host, port.map_or(Some(None), |port| port.map(Some))?)
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let port = port.map(|port| port.parse().ok().filter(|&port: &u16| port > 0));
+    if host.is_empty() || port == Some(None) {
+        return None;
+    }
+    Some((host.to_owned(), port.flatten()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The rules of one namespace for who may enter.
+
+use super::{Claims, Key, TokenError, audience_path, covers, jwt, plain, sas, verify_plain};
+
+/// Longest token that is read, in bytes.
+const MAX_TOKEN_LENGTH: usize = 64 * 1024;
+
+/// Whether shared access signatures are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TokenCheck {
+    /// Key name, signature, expiry and audience must be right.
+    #[default]
+    Signature,
+    /// Whoever comes has every right.
+    None,
+}
+
+/// Whether JSON web tokens are accepted, by their shape and expiry only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Jwt {
+    /// With every right.
+    #[default]
+    Accept,
+    /// Never.
+    Refuse,
+}
+
+/// The rules of a namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy<'a> {
+    /// The keys that can sign.
+    pub keys: &'a [Key],
+    /// Whether signatures are checked.
+    pub token_check: TokenCheck,
+    /// Whether JSON web tokens are accepted.
+    pub jwt: Jwt,
+}
+
+/// What an accepted token gives: the arguments of [`super::Grants::put`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The key that signed; none for a JSON web token, or where nothing is checked.
+    pub key_name: Option<String>,
+    /// The path that was asked for.
+    pub audience_path: String,
+    /// The rights at that path and below.
+    pub claims: Claims,
+    /// Their end, in seconds since the Unix epoch.
+    pub expires_at: i64,
+}
+
+impl Policy<'_> {
+    /// Judges a token that a client shows for an audience (the `name` of put-token) at `now`, in seconds
+    /// since the Unix epoch. What kind of token it is shows its text, whatever type was said.
+    pub fn accept_token(
+        &self,
+        token: &str,
+        audience: &str,
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
+        let audience_path = audience_path(audience);
+        if self.token_check == TokenCheck::None {
+            return Ok(Acceptance {
+                key_name: None,
+                audience_path,
+                claims: Claims::ALL,
+                expires_at: i64::MAX,
+            });
+        }
+        if token.len() > MAX_TOKEN_LENGTH {
+            return Err(TokenError::Malformed("it is longer than 64 KiB"));
+        }
+        if sas::is_sas(token) {
+            self.accept_signature(token, audience_path, now)
+        } else {
+            self.accept_jwt(token, audience_path, now)
+        }
+    }
+
+    /// Judges a SASL PLAIN response: the name of the key and its rights in the whole namespace.
+    pub fn accept_plain(&self, response: &[u8]) -> Result<(String, Claims), TokenError> {
+        match self.token_check {
+            TokenCheck::Signature => verify_plain(response, self.keys),
+            TokenCheck::None => {
+                let name = plain::claimed_name(response).unwrap_or_default();
+                Ok((name.to_owned(), Claims::ALL))
+            }
+        }
+    }
+
+    fn accept_signature(
+        &self,
+        token: &str,
+        audience_path: String,
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
+        let verified = sas::verify(token, self.keys, now)?;
+        if !covers(&verified.audience_path, &audience_path) {
+            return Err(TokenError::Audience {
+                signed: super::error::quote(&verified.audience_path),
+                claimed: super::error::quote(&audience_path),
+            });
+        }
+        Ok(Acceptance {
+            key_name: Some(verified.key_name),
+            audience_path,
+            claims: verified.claims,
+            expires_at: verified.expires_at,
+        })
+    }
+
+    fn accept_jwt(
+        &self,
+        token: &str,
+        audience_path: String,
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
+        if self.jwt == Jwt::Refuse {
+            return Err(TokenError::JwtRefused);
+        }
+        let expires_at = jwt::check(token, now)?;
+        Ok(Acceptance {
+            key_name: None,
+            audience_path,
+            claims: Claims::ALL,
+            expires_at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JWT: &str = "e30.eyJleHAiOjE5MDAwMDAwMDB9.c2ln";
+    const NOW: i64 = 1_800_000_000;
+
+    fn policy(keys: &[Key]) -> Policy<'_> {
+        Policy {
+            keys,
+            token_check: TokenCheck::Signature,
+            jwt: Jwt::Accept,
+        }
+    }
+
+    #[test]
+    fn a_signature_gives_the_rights_of_its_key_where_it_covers() {
+        let keys = [Key::well_known()];
+        let token = sas::sign("amqps://localhost/orders", &keys[0], NOW + 60);
+        let accepted = policy(&keys).accept_token(&token, "sb://localhost/Orders/$management", NOW);
+        let expected = Acceptance {
+            key_name: Some("RootManageSharedAccessKey".into()),
+            audience_path: "orders/$management".into(),
+            claims: Claims::ALL,
+            expires_at: NOW + 60,
+        };
+        assert_eq!(accepted, Ok(expected));
+        let refused = policy(&keys)
+            .accept_token(&token, "sb://localhost/invoices", NOW)
+            .unwrap_err();
+        let text = "the token is for \"orders\" and does not cover \"invoices\"";
+        assert_eq!(refused.to_string(), text);
+    }
+
+    #[test]
+    fn json_web_tokens_follow_the_setting() {
+        let accepted = policy(&[])
+            .accept_token(JWT, "sb://localhost/orders", NOW)
+            .unwrap();
+        assert_eq!((accepted.key_name, accepted.claims), (None, Claims::ALL));
+        assert_eq!(accepted.expires_at, 1_900_000_000);
+        let strict = Policy {
+            jwt: Jwt::Refuse,
+            ..policy(&[])
+        };
+        assert_eq!(
+            strict.accept_token(JWT, "", NOW),
+            Err(TokenError::JwtRefused)
+        );
+    }
+
+    #[test]
+    fn without_a_check_everybody_may_enter() {
+        let open = Policy {
+            token_check: TokenCheck::None,
+            ..policy(&[])
+        };
+        let accepted = open
+            .accept_token("nothing", "sb://localhost/orders", NOW)
+            .unwrap();
+        assert_eq!(
+            (accepted.claims, accepted.expires_at),
+            (Claims::ALL, i64::MAX)
+        );
+        assert_eq!(
+            open.accept_plain(b"\0me\0x"),
+            Ok(("me".into(), Claims::ALL))
+        );
+        assert_eq!(open.accept_plain(b"?"), Ok((String::new(), Claims::ALL)));
+    }
+
+    #[test]
+    fn oversized_tokens_are_refused_before_they_are_read() {
+        let token = "a".repeat(MAX_TOKEN_LENGTH + 1);
+        let refused = policy(&[]).accept_token(&token, "", NOW);
+        assert!(matches!(refused, Err(TokenError::Malformed(_))));
+    }
+}

@@ -1,0 +1,234 @@
+//! The command line: what can be asked for, and the help that says so.
+//!
+//! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
+
+mod report;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand};
+use servicebus_broker::Tier;
+
+pub use report::{describe, run_check};
+
+/// What a process was asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// To serve.
+    Run(RunOptions),
+    /// To judge a configuration file.
+    Check(PathBuf),
+}
+
+/// How to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The configuration file; none for the default namespace.
+    pub config: Option<PathBuf>,
+    /// The address to listen on, a name or a number.
+    pub host: String,
+    /// The port of AMQP; 0 for any free one.
+    pub amqp_port: u16,
+    /// The port of AMQP over TLS, if there is to be one.
+    pub amqps_port: Option<u16>,
+    /// The port of HTTP; 0 for any free one.
+    pub http_port: u16,
+    /// The port of HTTP over TLS, if there is to be one.
+    pub https_port: Option<u16>,
+    /// The tier of namespaces whose configuration names none.
+    pub tier: Option<Tier>,
+    /// Makes lock tokens, tracking ids and choices the same in every run.
+    pub seed: Option<u64>,
+    /// Whether to end when standard input closes.
+    pub exit_with_stdin: bool,
+    /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond (decision D31).
+    pub outcome_delay: bool,
+}
+
+impl Command {
+    /// What this process was asked to do. Answers `--help` and `--version` itself, and ends the process
+    /// with code 2 on arguments that cannot be read.
+    pub fn from_process() -> Self {
+        Self::from_arguments(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The same from given arguments, the first being the name of the program.
+    pub fn from_arguments<I, T>(arguments: I) -> Result<Self, clap::Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<OsString> + Clone,
+    {
+        let cli = Cli::try_parse_from(arguments)?;
+        Ok(match cli.verb {
+            Some(Verb::Check { file }) => Self::Check(file),
+            Some(Verb::Run(arguments)) => Self::Run(arguments.into()),
+            None => Self::Run(cli.arguments.into()),
+        })
+    }
+}
+
+const ABOUT: &str = "An emulator of Azure Service Bus for tests: queues that real Service Bus SDKs can use, in memory";
+
+const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a namespace with one queue, queue.1:
+  Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;
+
+Once everything serves, one line of JSON on standard output tells the addresses and the connection strings.
+Nothing else is written there; logs go to standard error.
+
+Examples:
+  servicebus-emulator --config config.json
+      Serve the entities of a configuration file on the usual ports.
+  servicebus-emulator --amqp-port 0 --http-port 0 --exit-with-stdin
+      Serve one test run on free ports, and end with the process that started it.
+  servicebus-emulator check config.json
+      Report every problem of a configuration file, or print what it declares.
+
+Units: durations in configuration files are ISO 8601 (PT30S, PT5M, P14D), sizes are bytes.
+
+Environment: an option on the command line is stronger than its variable.
+  SERVICEBUS_EMULATOR_LOG   what to log, for example debug or servicebus_emulator=trace
+
+Exit codes: 0 stopped when asked, 1 bad configuration, 2 bad arguments, 3 cannot listen."#;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "servicebus-emulator",
+    version,
+    about = ABOUT,
+    after_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    arguments: RunArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Serve; the same as no command
+    #[command(after_help = AFTER_HELP)]
+    Run(RunArguments),
+    /// Report every problem of a configuration and exit 1, or print what it declares
+    Check {
+        /// A file in the official emulator's JSON
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct RunArguments {
+    /// Topology in the official emulator's JSON (comments allowed)
+    #[arg(long, value_name = "FILE", env = "SERVICEBUS_EMULATOR_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Address to listen on; localhost means 127.0.0.1 and ::1
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "localhost",
+        env = "SERVICEBUS_EMULATOR_HOST"
+    )]
+    host: String,
+
+    /// Port of AMQP, 0 = any free
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 5672,
+        env = "SERVICEBUS_EMULATOR_AMQP_PORT"
+    )]
+    amqp_port: u16,
+
+    /// Port of AMQP over TLS; not built yet, so only `off`
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value = "off",
+        value_parser = read_tls_door,
+        env = "SERVICEBUS_EMULATOR_AMQPS_PORT"
+    )]
+    amqps_port: Door,
+
+    /// Port of HTTP: health and control, 0 = any free
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 5300,
+        env = "EMULATOR_HTTP_PORT"
+    )]
+    http_port: u16,
+
+    /// Port of HTTP over TLS; not built yet, so only `off`
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value = "off",
+        value_parser = read_tls_door,
+        env = "SERVICEBUS_EMULATOR_HTTPS_PORT"
+    )]
+    https_port: Door,
+
+    /// Tier of namespaces whose configuration names none [default: standard]
+    #[arg(long, value_name = "TIER", value_parser = tiers())]
+    tier: Option<Tier>,
+
+    /// Make lock tokens, tracking ids and choices the same in every run
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// End when standard input closes
+    #[arg(long)]
+    exit_with_stdin: bool,
+
+    /// Do not hold outcomes back for a millisecond from clients on fe2o3-amqp 0.14 (the Rust azservicebus),
+    /// which lose those that come faster
+    #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
+    no_outcome_delay: bool,
+}
+
+/// A listener that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Door(Option<u16>);
+
+impl From<RunArguments> for RunOptions {
+    fn from(arguments: RunArguments) -> Self {
+        Self {
+            config: arguments.config,
+            host: arguments.host,
+            amqp_port: arguments.amqp_port,
+            amqps_port: arguments.amqps_port.0,
+            http_port: arguments.http_port,
+            https_port: arguments.https_port.0,
+            tier: arguments.tier,
+            seed: arguments.seed,
+            exit_with_stdin: arguments.exit_with_stdin,
+            outcome_delay: !arguments.no_outcome_delay,
+        }
+    }
+}
+
+fn read_tls_door(text: &str) -> Result<Door, String> {
+    if text == "off" {
+        return Ok(Door(None));
+    }
+    match text.parse::<u16>() {
+        Ok(_) => Err("TLS is not built yet; leave the option out or say `off`".to_owned()),
+        Err(_) => Err("neither a port nor `off`".to_owned()),
+    }
+}
+
+fn tiers() -> impl clap::builder::TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(["basic", "standard", "premium"]).map(|name| match name.as_str() {
+        "basic" => Tier::Basic,
+        "premium" => Tier::Premium,
+        _ => Tier::Standard,
+    })
+}
+
+#[cfg(test)]
+mod tests;

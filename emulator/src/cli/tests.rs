@@ -1,0 +1,149 @@
+//! The command line as scripts use it, and what `check` prints.
+
+use super::*;
+use crate::auth::{ConnectionString, Key};
+use crate::config::Config;
+
+fn parse(arguments: &[&str]) -> Result<Command, clap::Error> {
+    let program = std::iter::once("servicebus-emulator");
+    Command::from_arguments(program.chain(arguments.iter().copied()))
+}
+
+fn defaults() -> RunOptions {
+    RunOptions {
+        config: None,
+        host: "localhost".into(),
+        amqp_port: 5672,
+        amqps_port: None,
+        http_port: 5300,
+        https_port: None,
+        tier: None,
+        seed: None,
+        exit_with_stdin: false,
+        outcome_delay: true,
+    }
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let error = parse(arguments).expect_err("these arguments are refused");
+    assert_eq!(error.exit_code(), 2, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    <Cli as clap::CommandFactory>::command().debug_assert();
+}
+
+#[test]
+fn run_may_be_left_out() {
+    assert_eq!(parse(&[]).unwrap(), Command::Run(defaults()));
+    assert_eq!(parse(&["run"]).unwrap(), Command::Run(defaults()));
+    let all = [
+        "--config",
+        "c.json",
+        "--host",
+        "0.0.0.0",
+        "--amqp-port",
+        "0",
+        "--amqps-port",
+        "off",
+        "--http-port",
+        "8080",
+        "--https-port",
+        "off",
+        "--tier",
+        "premium",
+        "--seed",
+        "7",
+        "--exit-with-stdin",
+    ];
+    let expected = RunOptions {
+        config: Some("c.json".into()),
+        host: "0.0.0.0".into(),
+        amqp_port: 0,
+        http_port: 8080,
+        tier: Some(Tier::Premium),
+        seed: Some(7),
+        exit_with_stdin: true,
+        outcome_delay: true,
+        ..defaults()
+    };
+    assert_eq!(parse(&all).unwrap(), Command::Run(expected.clone()));
+    assert_eq!(
+        parse(&[&["run"], &all[..]].concat()).unwrap(),
+        Command::Run(expected)
+    );
+}
+
+#[test]
+fn check_takes_a_file_and_nothing_else() {
+    assert_eq!(
+        parse(&["check", "c.json"]).unwrap(),
+        Command::Check("c.json".into())
+    );
+    refused(&["check"]);
+    refused(&["check", "c.json", "--seed", "1"]);
+    refused(&["--seed", "1", "check", "c.json"]);
+}
+
+#[test]
+fn doors_with_tls_are_refused_clearly() {
+    for option in ["--amqps-port", "--https-port"] {
+        assert!(refused(&[option, "5671"]).contains("TLS is not built yet"));
+        assert!(refused(&[option, "0"]).contains("TLS is not built yet"));
+        assert!(refused(&[option, "on"]).contains("neither a port nor `off`"));
+    }
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    refused(&["serve"]);
+    refused(&["--amqp-port", "65536"]);
+    refused(&["--amqp-port", "off"]);
+    refused(&["--seed", "-1"]);
+    let tier = refused(&["--tier", "gold"]);
+    assert!(tier.contains("basic, standard, premium"), "{tier}");
+}
+
+#[test]
+fn help_tells_what_a_newcomer_needs() {
+    let help = parse(&["--help"]).expect_err("help is no command");
+    assert_eq!(help.exit_code(), 0);
+    let help = help.to_string();
+    let default = ConnectionString::for_emulator("localhost", None, &Key::well_known());
+    for text in [
+        &default.to_string(),
+        "servicebus-emulator check config.json",
+        "--exit-with-stdin",
+        "SERVICEBUS_EMULATOR_CONFIG",
+        "SERVICEBUS_EMULATOR_HOST",
+        "SERVICEBUS_EMULATOR_AMQP_PORT",
+        "SERVICEBUS_EMULATOR_AMQPS_PORT",
+        "EMULATOR_HTTP_PORT",
+        "SERVICEBUS_EMULATOR_HTTPS_PORT",
+        "SERVICEBUS_EMULATOR_LOG",
+        "3 cannot listen",
+    ] {
+        assert!(help.contains(text), "{text} is missing in:\n{help}");
+    }
+}
+
+#[test]
+fn check_prints_effective_values() {
+    let expected = "\
+namespace sbemulatorns
+  Tier                                standard
+  Expiry                              eager
+  LocksOnDetach                       keep
+  TokenCheck                          signature
+  Jwt                                 accept
+  key RootManageSharedAccessKey: Send, Listen, Manage
+  queue queue.1
+    LockDuration                      PT1M
+    MaxDeliveryCount                  10
+    DefaultMessageTimeToLive          for ever
+    DeadLetteringOnMessageExpiration  false
+";
+    assert_eq!(describe(&Config::default()), expected);
+}

@@ -1,0 +1,166 @@
+//! What the emulator is told before it starts: namespaces, who may enter them, and their entities.
+//!
+//! The format is the official emulator's JSON, comments included, with one block of ours per namespace.
+//! Reading is all or nothing: a file is either a [`Config`] that can be served as it stands, or a
+//! [`ConfigError`] with every problem at its path, line and column. Nothing is dropped in silence
+//! (decision D16), and what a file leaves out has the defaults of the service (decision D21).
+//!
+//! The way of a file: `syntax` makes a tree of the text, `document` reads the tree by its shape,
+//! `resolve` judges what it means. Bounds of entity settings live in the broker, for all doors.
+
+mod document;
+pub mod duration;
+mod problem;
+mod reader;
+mod resolve;
+mod syntax;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use servicebus_broker::{EntityPath, NamespaceSettings, QueueDescription, Tier};
+
+use crate::auth::{Jwt, Key, Policy, TokenCheck};
+
+pub use problem::{ConfigError, ConfigProblem, Position};
+
+/// Name of the namespace that is served when no configuration is given, as in the official emulator.
+pub const DEFAULT_NAMESPACE: &str = "sbemulatorns";
+/// The queue that is served when no configuration is given, as in the official emulator.
+pub const DEFAULT_QUEUE: &str = "queue.1";
+/// Largest configuration that is read, in bytes.
+pub const MAX_CONFIG_SIZE: u64 = 16 * 1024 * 1024;
+
+/// Everything that is served by one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The namespaces, in the order of their declaration; at least one.
+    pub namespaces: Vec<NamespaceConfig>,
+}
+
+/// One namespace, ready to be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceConfig {
+    /// The name, compared without regard to case.
+    pub name: String,
+    /// What changes how the entities behave.
+    pub settings: NamespaceSettings,
+    /// Who may enter; at least one, and no name twice in a process.
+    pub keys: Vec<Key>,
+    /// Whether shared access signatures are checked.
+    pub token_check: TokenCheck,
+    /// Whether JSON web tokens are accepted.
+    pub jwt: Jwt,
+    /// The queues with their effective settings, in the order of their declaration.
+    pub queues: Vec<(EntityPath, QueueDescription)>,
+}
+
+impl NamespaceConfig {
+    /// A namespace without entities, with the key that every client of an emulator knows.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            settings: NamespaceSettings::default(),
+            keys: vec![Key::well_known()],
+            token_check: TokenCheck::default(),
+            jwt: Jwt::default(),
+            queues: Vec::new(),
+        }
+    }
+
+    /// The rules for who may enter.
+    pub fn policy(&self) -> Policy<'_> {
+        Policy {
+            keys: &self.keys,
+            token_check: self.token_check,
+            jwt: self.jwt,
+        }
+    }
+}
+
+impl Default for Config {
+    /// What is served without a configuration: [`DEFAULT_NAMESPACE`] with [`DEFAULT_QUEUE`].
+    fn default() -> Self {
+        Self::default_in_tier(Tier::default())
+    }
+}
+
+impl Config {
+    /// What is served without a configuration, in the given tier.
+    pub fn default_in_tier(tier: Tier) -> Self {
+        let path = DEFAULT_QUEUE
+            .parse()
+            .expect("the default queue has a legal name");
+        let mut namespace = NamespaceConfig::new(DEFAULT_NAMESPACE);
+        namespace.settings.tier = tier;
+        namespace.queues.push((path, resolve::default_queue(tier)));
+        Self {
+            namespaces: vec![namespace],
+        }
+    }
+
+    /// Reads a file; namespaces that name no tier are standard.
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        Self::from_file_in_tier(path, Tier::default())
+    }
+
+    /// Reads a file; `tier` is that of the namespaces that name none.
+    pub fn from_file_in_tier(path: &Path, tier: Tier) -> Result<Self, ConfigError> {
+        read_text(path)
+            .and_then(|text| Self::parse_in_tier(&text, tier))
+            .map_err(|error| error.in_file(path))
+    }
+
+    /// Reads a text; namespaces that name no tier are standard.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        Self::parse_in_tier(text, Tier::default())
+    }
+
+    /// Reads a text; `tier` is that of the namespaces that name none.
+    pub fn parse_in_tier(text: &str, tier: Tier) -> Result<Self, ConfigError> {
+        if text.len() as u64 > MAX_CONFIG_SIZE {
+            return Err(too_large());
+        }
+        let report = reader::Report::new(text);
+        let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree));
+        let namespaces = resolve::resolve(&report, document.unwrap_or_default(), tier);
+        report.finish()?;
+        Ok(Self { namespaces })
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, ConfigError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_CONFIG_SIZE + 1).read_to_end(&mut bytes))
+        .map_err(|error| cannot_be_read(&error))?;
+    if bytes.len() as u64 > MAX_CONFIG_SIZE {
+        return Err(too_large());
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(ConfigError::general(
+            "is UTF-16, as some editors save it; it must be UTF-8",
+        ));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        ConfigError::general(format!(
+            "is not UTF-8: the byte at offset {offset} is not text"
+        ))
+    })
+}
+
+fn cannot_be_read(error: &io::Error) -> ConfigError {
+    ConfigError::general(format!("cannot be read: {error}"))
+}
+
+fn too_large() -> ConfigError {
+    ConfigError::general(format!(
+        "is larger than {} MiB",
+        MAX_CONFIG_SIZE / 1024 / 1024
+    ))
+}

@@ -1,0 +1,126 @@
+//! The shape of a configuration file: which keys stand where and what type each has.
+//!
+//! Only shape is judged here; whether a value is legal is for [`super::resolve`]. Keys are those of the
+//! official schema, and `Emulator` is ours.
+
+mod emulator;
+
+use jsonc_parser::ast::Value;
+
+use super::reader::{Located, Object, Place, Report};
+
+pub(super) use emulator::{EmulatorBlock, KeyBlock};
+
+/// A file.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) namespaces: Option<Located<Vec<NamespaceBlock>>>,
+}
+
+/// One element of `UserConfig.Namespaces`.
+#[derive(Debug)]
+pub(super) struct NamespaceBlock {
+    pub(super) name: Option<Located<String>>,
+    pub(super) queues: Vec<QueueBlock>,
+    /// Where topics are declared, when there are any.
+    pub(super) topics: Option<Place>,
+    pub(super) emulator: EmulatorBlock,
+}
+
+/// One element of `Queues`.
+#[derive(Debug)]
+pub(super) struct QueueBlock {
+    pub(super) name: Option<Located<String>>,
+    pub(super) properties: QueueProperties,
+}
+
+/// The `Properties` of a queue.
+#[derive(Debug, Default)]
+pub(super) struct QueueProperties {
+    pub(super) dead_lettering_on_message_expiration: Option<Located<bool>>,
+    pub(super) default_message_time_to_live: Option<Located<String>>,
+    pub(super) duplicate_detection_history_time_window: Option<Located<String>>,
+    pub(super) forward_dead_lettered_messages_to: Option<Located<String>>,
+    pub(super) forward_to: Option<Located<String>>,
+    pub(super) lock_duration: Option<Located<String>>,
+    pub(super) max_delivery_count: Option<Located<i64>>,
+    pub(super) requires_duplicate_detection: Option<Located<bool>>,
+    pub(super) requires_session: Option<Located<bool>>,
+}
+
+/// Reads the tree of a file; what has not the right shape is reported and left out.
+pub(super) fn read<'a>(report: &Report<'a>, tree: &Value<'a>) -> Option<Document> {
+    let mut root = Object::of(report, tree, String::new())?;
+    // Editors write it to find the schema.
+    root.string("$schema");
+    let user = root.required_object("UserConfig");
+    root.finish();
+    let mut user = user?;
+    if let Some(mut logging) = user.object("Logging") {
+        // Where the official emulator logs to; this one logs to standard error.
+        logging.string("Type");
+        logging.finish();
+    }
+    let namespaces = user.required_objects("Namespaces");
+    user.finish();
+    namespaces.map(|Located { place, value }| Document {
+        namespaces: Some(Located {
+            place,
+            value: value.into_iter().map(NamespaceBlock::read).collect(),
+        }),
+    })
+}
+
+impl NamespaceBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let queues = object.objects("Queues").map(|queues| queues.value);
+        let topics = object.array("Topics");
+        let emulator = object.object("Emulator").map(EmulatorBlock::read);
+        object.finish();
+        Self {
+            name,
+            queues: queues
+                .unwrap_or_default()
+                .into_iter()
+                .map(QueueBlock::read)
+                .collect(),
+            topics: topics
+                .filter(|topics| !topics.value.is_empty())
+                .map(|topics| topics.place),
+            emulator: emulator.unwrap_or_default(),
+        }
+    }
+}
+
+impl QueueBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let name = object.required_string("Name");
+        let properties = object.object("Properties").map(QueueProperties::read);
+        object.finish();
+        Self {
+            name,
+            properties: properties.unwrap_or_default(),
+        }
+    }
+}
+
+impl QueueProperties {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let properties = Self {
+            dead_lettering_on_message_expiration: object
+                .boolean("DeadLetteringOnMessageExpiration"),
+            default_message_time_to_live: object.string("DefaultMessageTimeToLive"),
+            duplicate_detection_history_time_window: object
+                .string("DuplicateDetectionHistoryTimeWindow"),
+            forward_dead_lettered_messages_to: object.string("ForwardDeadLetteredMessagesTo"),
+            forward_to: object.string("ForwardTo"),
+            lock_duration: object.string("LockDuration"),
+            max_delivery_count: object.integer("MaxDeliveryCount"),
+            requires_duplicate_detection: object.boolean("RequiresDuplicateDetection"),
+            requires_session: object.boolean("RequiresSession"),
+        };
+        object.finish();
+        properties
+    }
+}

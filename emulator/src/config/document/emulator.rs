@@ -1,0 +1,101 @@
+//! The shape of our own block in a namespace: `Emulator`.
+
+use jsonc_parser::ast::Value;
+use servicebus_broker::{Expiry, LocksOnDetach, Tier};
+
+use crate::auth::{Claim, Jwt, TokenCheck};
+use crate::config::reader::{Located, Object, Place};
+
+/// The `Emulator` block of a namespace.
+#[derive(Debug, Default)]
+pub(in crate::config) struct EmulatorBlock {
+    pub(in crate::config) expiry: Option<Expiry>,
+    pub(in crate::config) locks_on_detach: Option<LocksOnDetach>,
+    pub(in crate::config) tier: Option<Tier>,
+    pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
+    pub(in crate::config) token_check: Option<TokenCheck>,
+    pub(in crate::config) jwt: Option<Jwt>,
+    /// Where a key set for JSON web tokens is declared, when there is one.
+    pub(in crate::config) jwt_keys: Option<Place>,
+}
+
+/// One element of `Emulator.Keys`.
+#[derive(Debug)]
+pub(in crate::config) struct KeyBlock {
+    pub(in crate::config) name: Option<Located<String>>,
+    pub(in crate::config) key: Option<Located<String>>,
+    pub(in crate::config) claims: Option<Located<Vec<Claim>>>,
+}
+
+impl EmulatorBlock {
+    pub(super) fn read(mut object: Object<'_, '_>) -> Self {
+        // Nothing forwards yet, so either word holds already.
+        object.choice(
+            "FailedForwards",
+            &[("transfer-dead-letter", ()), ("dead-letter", ())],
+        );
+        let expiry = [("eager", Expiry::Eager), ("on-receive", Expiry::OnReceive)];
+        let locks = [
+            ("keep", LocksOnDetach::Keep),
+            ("release", LocksOnDetach::Release),
+        ];
+        let tiers = [
+            ("basic", Tier::Basic),
+            ("standard", Tier::Standard),
+            ("premium", Tier::Premium),
+        ];
+        let checks = [
+            ("signature", TokenCheck::Signature),
+            ("none", TokenCheck::None),
+        ];
+        let (jwt, jwt_keys) = read_jwt(&mut object);
+        let block = Self {
+            expiry: object.choice("Expiry", &expiry).map(|word| word.value),
+            locks_on_detach: object
+                .choice("LocksOnDetach", &locks)
+                .map(|word| word.value),
+            tier: object.choice("Tier", &tiers).map(|word| word.value),
+            keys: object.objects("Keys").map(|keys| Located {
+                place: keys.place,
+                value: keys.value.into_iter().map(KeyBlock::read).collect(),
+            }),
+            token_check: object.choice("TokenCheck", &checks).map(|word| word.value),
+            jwt,
+            jwt_keys,
+        };
+        object.finish();
+        block
+    }
+}
+
+impl KeyBlock {
+    fn read(mut object: Object<'_, '_>) -> Self {
+        let claims = [
+            ("Send", Claim::Send),
+            ("Listen", Claim::Listen),
+            ("Manage", Claim::Manage),
+        ];
+        let block = Self {
+            name: object.required_string("Name"),
+            key: object.required_string("Key"),
+            claims: object.choices("Claims", &claims),
+        };
+        object.finish();
+        block
+    }
+}
+
+/// A word, or an object that names a key set.
+fn read_jwt(object: &mut Object<'_, '_>) -> (Option<Jwt>, Option<Place>) {
+    match object.any("Jwt") {
+        Some(Located {
+            place,
+            value: Value::Object(_),
+        }) => (None, Some(place)),
+        Some(_) => {
+            let words = [("accept", Jwt::Accept), ("refuse", Jwt::Refuse)];
+            (object.choice("Jwt", &words).map(|word| word.value), None)
+        }
+        None => (None, None),
+    }
+}

@@ -1,0 +1,153 @@
+//! Typed access to the tree of a configuration that remembers paths and collects problems.
+//!
+//! An [`Object`] knows the keys it was asked for, so unknown keys need no list of their own: what nobody
+//! asked for is unknown, and the nearest key that somebody asked for is what was probably meant.
+
+mod object;
+
+use std::cell::RefCell;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::{Range, Ranged};
+
+use super::problem::{ConfigError, ConfigProblem, Position};
+
+pub(super) use object::Object;
+
+/// Longest excerpt of a value in a problem, in characters.
+const MAX_EXCERPT: usize = 60;
+
+/// The text being read and what was found wrong with it so far.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    text: &'a str,
+    line_starts: Vec<usize>,
+    problems: RefCell<Vec<(usize, ConfigProblem)>>,
+}
+
+/// Where a value stands: its JSON path and its range in the text.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) path: String,
+    range: Range,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Located<T> {
+    pub(super) place: Place,
+    pub(super) value: T,
+}
+
+impl<'a> Report<'a> {
+    /// A report without problems; a byte-order mark is no part of the text.
+    pub(super) fn new(text: &'a str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let breaks = text.match_indices('\n').map(|(offset, _)| offset + 1);
+        Self {
+            text,
+            line_starts: std::iter::once(0).chain(breaks).collect(),
+            problems: RefCell::default(),
+        }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Notes that what stands at `place` is wrong.
+    pub(super) fn problem(
+        &self,
+        place: &Place,
+        message: impl Into<String>,
+        allowed: Option<String>,
+    ) {
+        let problem = ConfigProblem {
+            path: place.path.clone(),
+            position: Some(self.position(place.range.start)),
+            value: Some(self.excerpt(place)),
+            message: message.into(),
+            allowed,
+        };
+        self.problems
+            .borrow_mut()
+            .push((place.range.start, problem));
+    }
+
+    /// What stands at `place`, shortened to one readable piece.
+    pub(super) fn excerpt(&self, place: &Place) -> String {
+        let written = self.text.get(place.range.start..place.range.end);
+        shorten(written.unwrap_or_default())
+    }
+
+    /// Nothing, or all problems in the order of the text.
+    pub(super) fn finish(self) -> Result<(), ConfigError> {
+        let mut problems = self.problems.into_inner();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        problems.sort_by_key(|(offset, _)| *offset);
+        Err(ConfigError {
+            file: None,
+            problems: problems.into_iter().map(|(_, problem)| problem).collect(),
+        })
+    }
+
+    fn position(&self, offset: usize) -> Position {
+        let line = self.line_starts.partition_point(|&start| start <= offset);
+        let start = self.line_starts[line - 1];
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Position {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+}
+
+impl Place {
+    /// A range of the text that is no value.
+    pub(super) fn at(start: usize, end: usize) -> Self {
+        Self {
+            path: String::new(),
+            range: Range { start, end },
+        }
+    }
+
+    pub(super) fn of(value: &Value<'_>, path: String) -> Self {
+        Self {
+            path,
+            range: value.range(),
+        }
+    }
+
+    fn key(&self, key: &str) -> String {
+        match (is_plain(key), self.path.is_empty()) {
+            (true, true) => key.to_owned(),
+            (true, false) => format!("{}.{key}", self.path),
+            (false, _) => format!("{}[{:?}]", self.path, shorten(key)),
+        }
+    }
+
+    fn index(&self, index: usize) -> String {
+        format!("{}[{index}]", self.path)
+    }
+}
+
+/// Whether a key can stand in a path without quotes.
+fn is_plain(key: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+    !key.is_empty() && key.len() <= MAX_EXCERPT && key.chars().all(plain)
+}
+
+fn shorten(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut short: String = characters
+        .by_ref()
+        .take(MAX_EXCERPT)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,285 @@
+//! One JSON object, read key by key.
+
+use jsonc_parser::ast::{ObjectProp, Value};
+use jsonc_parser::common::{Range, Ranged};
+
+use super::{Located, Place, Report};
+
+/// Longest unknown key that is worth a guess what was meant.
+const MAX_GUESSED_KEY: usize = 64;
+/// Least likeness of a key that is offered instead, of 1.
+const LIKENESS: f64 = 0.5;
+
+/// An object and the keys it was asked for.
+#[derive(Debug)]
+pub(in super::super) struct Object<'r, 'a> {
+    pub(in super::super) place: Place,
+    report: &'r Report<'a>,
+    members: Vec<&'r ObjectProp<'a>>,
+    asked: Vec<&'static str>,
+}
+
+impl<'r, 'a> Object<'r, 'a> {
+    /// The value as an object; none, and a problem reported, when it is something else.
+    pub(in super::super) fn of(
+        report: &'r Report<'a>,
+        value: &'r Value<'a>,
+        path: String,
+    ) -> Option<Self> {
+        let place = Place::of(value, path);
+        let Some(object) = value.as_object() else {
+            wrong_type(report, &place, value, "an object");
+            return None;
+        };
+        let mut members: Vec<&ObjectProp<'_>> = object.properties.iter().collect();
+        members.sort_by_key(|member| (member.name.as_str(), member.range.start));
+        let object = Self {
+            place,
+            report,
+            members,
+            asked: Vec::new(),
+        };
+        object.report_repeated();
+        Some(object)
+    }
+
+    pub(in super::super) fn string(&mut self, key: &'static str) -> Option<Located<String>> {
+        self.typed(key, "a string", |value| {
+            value
+                .as_string_lit()
+                .map(|literal| literal.value.to_string())
+        })
+    }
+
+    pub(in super::super) fn required_string(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<String>> {
+        self.require(key);
+        self.string(key)
+    }
+
+    pub(in super::super) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
+        self.typed(key, "true or false", |value| {
+            value.as_boolean_lit().map(|literal| literal.value)
+        })
+    }
+
+    /// A whole number; one beyond 64 bits comes as the nearest that fits, which no bound here allows.
+    pub(in super::super) fn integer(&mut self, key: &'static str) -> Option<Located<i64>> {
+        self.typed(key, "a whole number", |value| {
+            let digits = value.as_number_lit()?.value;
+            let whole = digits
+                .bytes()
+                .all(|byte| byte == b'-' || byte.is_ascii_digit());
+            let beyond = if digits.starts_with('-') {
+                i64::MIN
+            } else {
+                i64::MAX
+            };
+            whole.then(|| digits.parse().unwrap_or(beyond))
+        })
+    }
+
+    /// One of a few words.
+    pub(in super::super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<Located<T>> {
+        let word = self.string(key)?;
+        let value = choose(self.report, &word, choices)?;
+        Some(Located {
+            place: word.place,
+            value,
+        })
+    }
+
+    pub(in super::super) fn object(&mut self, key: &'static str) -> Option<Self> {
+        let value = self.value(key)?;
+        Self::of(self.report, value, self.place.key(key))
+    }
+
+    pub(in super::super) fn required_object(&mut self, key: &'static str) -> Option<Self> {
+        self.require(key);
+        self.object(key)
+    }
+
+    pub(in super::super) fn array(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<&'r [Value<'a>]>> {
+        self.typed(key, "an array", |value| {
+            value.as_array().map(|array| array.elements.as_slice())
+        })
+    }
+
+    /// The objects of an array; what is no object is reported and left out.
+    pub(in super::super) fn objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
+        let array = self.array(key)?;
+        let items = array.value.iter().enumerate();
+        let objects = items
+            .filter_map(|(index, value)| Self::of(self.report, value, array.place.index(index)));
+        Some(Located {
+            value: objects.collect(),
+            place: array.place,
+        })
+    }
+
+    pub(in super::super) fn required_objects(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<Vec<Self>>> {
+        self.require(key);
+        self.objects(key)
+    }
+
+    /// The words of an array, each one of a few; what is none of them is reported and left out.
+    pub(in super::super) fn choices<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<Located<Vec<T>>> {
+        let array = self.array(key)?;
+        let items = array.value.iter().enumerate();
+        let chosen = items.filter_map(|(index, value)| {
+            let place = Place::of(value, array.place.index(index));
+            let Some(word) = value.as_string_lit() else {
+                wrong_type(self.report, &place, value, "a string");
+                return None;
+            };
+            let value = word.value.to_string();
+            choose(self.report, &Located { place, value }, choices)
+        });
+        Some(Located {
+            value: chosen.collect(),
+            place: array.place,
+        })
+    }
+
+    /// Whatever stands at the key, with its place.
+    pub(in super::super) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
+        let value = self.value(key)?;
+        Some(Located {
+            place: Place::of(value, self.place.key(key)),
+            value,
+        })
+    }
+
+    /// Reports the keys that nobody asked for and gives back where the object stands.
+    pub(in super::super) fn finish(self) -> Place {
+        let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
+        for member in self.members.iter().filter(unknown) {
+            let key = member.name.as_str();
+            let message = match nearest(key, &self.asked) {
+                Some(near) => format!("unknown key; did you mean {near:?}?"),
+                None => format!("unknown key; known here: {}", self.asked.join(", ")),
+            };
+            self.report.problem(&self.key_place(member), message, None);
+        }
+        self.place
+    }
+
+    fn typed<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl FnOnce(&'r Value<'a>) -> Option<T>,
+    ) -> Option<Located<T>> {
+        let Located { place, value } = self.any(key)?;
+        let Some(value) = read(value) else {
+            wrong_type(self.report, &place, value, expected);
+            return None;
+        };
+        Some(Located { place, value })
+    }
+
+    fn value(&mut self, key: &'static str) -> Option<&'r Value<'a>> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        self.find(key).map(|member| &member.value)
+    }
+
+    fn require(&self, key: &'static str) {
+        if self.find(key).is_none() {
+            let start = self.place.range.start;
+            let place = Place {
+                path: self.place.path.clone(),
+                range: Range::from_byte_index(start),
+            };
+            self.report
+                .problem(&place, format!("the key {key:?} is missing"), None);
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<&'r ObjectProp<'a>> {
+        let index = self
+            .members
+            .partition_point(|member| member.name.as_str() < key);
+        let member = self.members.get(index)?;
+        (member.name.as_str() == key).then_some(member)
+    }
+
+    fn report_repeated(&self) {
+        for pair in self.members.windows(2) {
+            if pair[0].name.as_str() == pair[1].name.as_str() {
+                let place = self.key_place(pair[1]);
+                self.report
+                    .problem(&place, "the key stands here a second time", None);
+            }
+        }
+    }
+
+    fn key_place(&self, member: &ObjectProp<'_>) -> Place {
+        Place {
+            path: self.place.key(member.name.as_str()),
+            range: member.name.range(),
+        }
+    }
+}
+
+fn choose<T: Copy>(
+    report: &Report<'_>,
+    word: &Located<String>,
+    choices: &[(&str, T)],
+) -> Option<T> {
+    let found = choices.iter().find(|(name, _)| *name == word.value);
+    if found.is_none() {
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(name, _)| format!("{name:?}"))
+            .collect();
+        let message = format!("{} is not allowed", report.excerpt(&word.place));
+        report.problem(&word.place, message, Some(names.join(", ")));
+    }
+    found.map(|&(_, value)| value)
+}
+
+fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, expected: &str) {
+    let excerpt = report.excerpt(place);
+    let message = match value {
+        Value::StringLit(_) => format!("{excerpt} is a string"),
+        Value::NumberLit(_) if expected == "a whole number" => format!("{excerpt} is not whole"),
+        Value::NumberLit(_) => format!("{excerpt} is a number"),
+        Value::BooleanLit(_) => format!("{excerpt} is a boolean"),
+        Value::Object(_) => "this is an object".to_owned(),
+        Value::Array(_) => "this is an array".to_owned(),
+        Value::NullKeyword(_) => "this is null".to_owned(),
+    };
+    report.problem(place, message, Some(expected.to_owned()));
+}
+
+fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    if key.len() > MAX_GUESSED_KEY {
+        return None;
+    }
+    let key = key.to_lowercase();
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&key, &name.to_lowercase());
+    let best = known
+        .iter()
+        .map(|&name| (likeness(name), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness >= LIKENESS)
+        .map(|(_, name)| name)
+}

@@ -1,0 +1,132 @@
+//! Who may enter a namespace.
+//!
+//! A key name can be what chooses the namespace of a connection, so no name stands twice in a process. A
+//! namespace that declares no keys gets the well-known one, and when that is taken, one named after it.
+
+use std::collections::BTreeMap;
+
+use super::NamespaceBlock;
+use crate::auth::{Claim, Claims, Key, WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
+use crate::config::document::KeyBlock;
+use crate::config::reader::{Located, Report};
+
+/// Longest name and longest key, in characters, as in the service.
+const MAX_LENGTH: usize = 256;
+
+/// The names that are taken, and the paths where they are declared.
+#[derive(Debug)]
+pub(super) struct KeyNames {
+    taken: BTreeMap<String, String>,
+}
+
+impl KeyNames {
+    /// Takes every declared name, so that none that is made up can collide; reports repeated ones.
+    pub(super) fn declared(report: &Report<'_>, blocks: &[NamespaceBlock]) -> Self {
+        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        let keys = blocks
+            .iter()
+            .filter_map(|block| block.emulator.keys.as_ref());
+        let names = keys
+            .flat_map(|keys| &keys.value)
+            .filter_map(|key| key.name.as_ref());
+        for Located { place, value } in names {
+            if let Some(first) = taken.get(value) {
+                let name = report.excerpt(place);
+                let message = format!(
+                    "{name} names another key already, at {first}; a key name chooses the namespace"
+                );
+                report.problem(place, message, None);
+            } else {
+                taken.insert(value.clone(), place.path.clone());
+            }
+        }
+        Self { taken }
+    }
+
+    /// The keys of one namespace.
+    pub(super) fn keys(
+        &mut self,
+        report: &Report<'_>,
+        namespace: &str,
+        blocks: Option<Located<Vec<KeyBlock>>>,
+    ) -> Vec<Key> {
+        let Some(Located {
+            place,
+            value: blocks,
+        }) = blocks
+        else {
+            return vec![self.made_up(namespace)];
+        };
+        if blocks.is_empty() {
+            report.problem(
+                &place,
+                "nobody could enter; leave the key out for the well-known one",
+                None,
+            );
+        }
+        blocks
+            .into_iter()
+            .filter_map(|block| key(report, block))
+            .collect()
+    }
+
+    fn made_up(&mut self, namespace: &str) -> Key {
+        let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
+            .chain(std::iter::once(format!(
+                "{WELL_KNOWN_KEY_NAME}-{namespace}"
+            )))
+            .chain((2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}")));
+        let mut free = named.filter(|name| !self.taken.contains_key(name));
+        let name = free.next().unwrap_or_default();
+        drop(free);
+        self.taken.insert(name.clone(), String::new());
+        Key {
+            name,
+            key: WELL_KNOWN_KEY.to_owned(),
+            claims: Claims::ALL,
+        }
+    }
+}
+
+fn key(report: &Report<'_>, block: KeyBlock) -> Option<Key> {
+    let claims = claims(report, block.claims);
+    for text in [&block.name, &block.key].into_iter().flatten() {
+        check_text(report, text);
+    }
+    Some(Key {
+        name: block.name?.value,
+        key: block.key?.value,
+        claims,
+    })
+}
+
+fn claims(report: &Report<'_>, written: Option<Located<Vec<Claim>>>) -> Claims {
+    let Some(Located { place, value }) = written else {
+        return Claims::ALL;
+    };
+    let claims: Claims = value.iter().copied().collect();
+    let both = claims.contains(Claim::Send) && claims.contains(Claim::Listen);
+    if claims.contains(Claim::Manage) && !both {
+        report.problem(
+            &place,
+            "Manage is only granted together with Send and Listen",
+            None,
+        );
+    }
+    claims
+}
+
+/// What a connection string can carry.
+fn check_text(report: &Report<'_>, text: &Located<String>) {
+    let Located { place, value } = text;
+    let length = value.chars().count();
+    let illegal = value.chars().any(|c| c == ';' || c.is_control());
+    if length == 0 || length > MAX_LENGTH || illegal {
+        let message = format!(
+            "{} cannot stand in a connection string",
+            report.excerpt(place)
+        );
+        let allowed = format!("1 to {MAX_LENGTH} characters other than ';' and control characters");
+        report.problem(place, message, Some(allowed));
+    }
+}

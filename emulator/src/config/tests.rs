@@ -1,0 +1,266 @@
+//! The committed fixtures, and texts that must not do harm.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use servicebus_broker::{Expiry, LocksOnDetach};
+
+use super::*;
+use crate::auth::{Claim, Claims};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/config");
+
+fn fixtures(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(FIXTURES).join(folder)).expect("the fixtures are there");
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths
+}
+
+fn valid(name: &str) -> Config {
+    let path = Path::new(FIXTURES).join(name);
+    Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A namespace with one queue that has the given properties.
+fn with_properties(properties: &str) -> String {
+    format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{{"Name":"q","Properties":{properties}}}]}}]}}}}"#
+    )
+}
+
+fn problems(text: &str) -> Vec<String> {
+    let error = Config::parse(text).expect_err("this configuration is not legal");
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+/// Run with `UPDATE_EXPECTED=1` to write what is found instead of comparing it.
+#[test]
+fn every_invalid_file_has_its_problems() {
+    for path in fixtures("invalid") {
+        let error = Config::from_file(&path).expect_err("a file in invalid/ is not legal");
+        let file = path.file_name().expect("a file has a name");
+        let found = format!("{}\n", error.in_file(Path::new(file)));
+        let expected = path.with_extension("expected");
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            fs::write(&expected, &found).expect("the fixtures can be written");
+        }
+        let expected =
+            fs::read_to_string(&expected).expect("the expected text stands beside the file");
+        assert_eq!(found, expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn every_valid_file_is_read() {
+    for path in fixtures("") {
+        Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn the_smallest_file_is_the_default() {
+    assert_eq!(valid("minimal.json"), Config::default());
+}
+
+#[test]
+fn the_files_of_the_official_emulator_are_read() {
+    let config = valid("orders.json");
+    let [namespace] = &config.namespaces[..] else {
+        panic!("one namespace is declared: {config:?}");
+    };
+    let expected = QueueDescription {
+        lock_duration: Duration::from_secs(60),
+        max_delivery_count: 3,
+        default_message_time_to_live: Some(Duration::from_secs(3600)),
+        dead_lettering_on_message_expiration: true,
+    };
+    assert_eq!(namespace.queues, [("orders".parse().unwrap(), expected)]);
+}
+
+#[test]
+fn every_setting_arrives() {
+    let config = valid("all-settings.json");
+    let [first, second, third] = &config.namespaces[..] else {
+        panic!("three namespaces are declared: {config:?}");
+    };
+    assert_eq!(first.settings.expiry, Expiry::OnReceive);
+    assert_eq!(first.settings.locks_on_detach, LocksOnDetach::Release);
+    assert_eq!(first.settings.tier, Tier::Premium);
+    assert_eq!(
+        (first.token_check, first.jwt),
+        (TokenCheck::None, Jwt::Refuse)
+    );
+    let claims: Vec<(&str, Claims)> = first
+        .keys
+        .iter()
+        .map(|key| (key.name.as_str(), key.claims))
+        .collect();
+    let sender = [Claim::Send].into_iter().collect();
+    assert_eq!(claims, [("sender", sender), ("everything", Claims::ALL)]);
+    let (path, queue) = &first.queues[0];
+    let expected = QueueDescription {
+        lock_duration: Duration::from_millis(5500),
+        max_delivery_count: 2_147_483_647,
+        default_message_time_to_live: None,
+        dead_lettering_on_message_expiration: true,
+    };
+    assert_eq!((path.as_str(), queue), ("Team/Orders.v1", &expected));
+    assert_eq!(second.keys, [Key::well_known()]);
+    assert_eq!(
+        second.queues[0].1.default_message_time_to_live,
+        Some(Duration::from_secs(1_209_600))
+    );
+    assert_eq!(third.keys[0].name, "RootManageSharedAccessKey-third");
+    assert_eq!(third.queues, []);
+}
+
+#[test]
+fn the_tier_of_the_command_line_is_for_those_that_name_none() {
+    let text = r#"{"UserConfig":{"Namespaces":[
+        {"Name":"a","Queues":[{"Name":"q"}]},
+        {"Name":"b","Queues":[{"Name":"q"}],"Emulator":{"Tier":"premium"}}]}}"#;
+    let config = Config::parse_in_tier(text, Tier::Basic).unwrap();
+    let tiers: Vec<Tier> = config
+        .namespaces
+        .iter()
+        .map(|namespace| namespace.settings.tier)
+        .collect();
+    assert_eq!(tiers, [Tier::Basic, Tier::Premium]);
+    let fortnight = Some(Duration::from_secs(1_209_600));
+    assert_eq!(
+        config.namespaces[0].queues[0]
+            .1
+            .default_message_time_to_live,
+        fortnight
+    );
+    assert_eq!(
+        config.namespaces[1].queues[0]
+            .1
+            .default_message_time_to_live,
+        None
+    );
+    let default = Config::default_in_tier(Tier::Basic);
+    assert_eq!(
+        default.namespaces[0].queues[0]
+            .1
+            .default_message_time_to_live,
+        fortnight
+    );
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_shown_as_written() {
+    for number in [
+        "0",
+        "-1",
+        "2147483648",
+        "4294967297",
+        "99999999999999999999999",
+    ] {
+        let text = with_properties(&format!(r#"{{"MaxDeliveryCount":{number}}}"#));
+        let expected = format!(
+            "configuration:1:97: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: \
+             {number} is not allowed; allowed: 1 to 2147483647"
+        );
+        assert_eq!(problems(&text), [expected]);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_are_no_matter() {
+    let text = fs::read_to_string(Path::new(FIXTURES).join("orders.json")).unwrap();
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(Config::parse(&windows), Config::parse(&text));
+    assert!(problems("\u{feff}\r\n {")[0].starts_with("configuration:2:2: not JSON:"));
+}
+
+#[test]
+fn texts_of_other_encodings_are_named() {
+    let folder = std::env::temp_dir().join(format!("servicebus-config-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let table: [(&[u8], &str); 3] = [
+        (
+            b"\xff\xfe{\0}\0",
+            "is UTF-16, as some editors save it; it must be UTF-8",
+        ),
+        (
+            b"{\"\xe9\"",
+            "is not UTF-8: the byte at offset 2 is not text",
+        ),
+        (b"", "the text is empty"),
+    ];
+    for (bytes, message) in table {
+        let path = folder.join("config.json");
+        fs::write(&path, bytes).unwrap();
+        let error = Config::from_file(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with(message) && error.starts_with(&path.display().to_string()),
+            "{error}"
+        );
+    }
+    let missing = Config::from_file(&folder.join("none.json"))
+        .unwrap_err()
+        .to_string();
+    assert!(missing.contains("none.json: cannot be read: "), "{missing}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn size_and_depth_are_bounded() {
+    let text = " ".repeat(usize::try_from(MAX_CONFIG_SIZE).unwrap() + 1);
+    assert_eq!(problems(&text), ["configuration: is larger than 16 MiB"]);
+    for open in ["[", "{\"a\":", "[{\"a\":"] {
+        let deep = problems(&open.repeat(100_000));
+        assert!(deep[0].contains("nesting depth"), "{deep:?}");
+    }
+    let hidden = with_properties(&format!(
+        r#"{{"LockDuration":{}1{}}}"#,
+        "[".repeat(400),
+        "]".repeat(400)
+    ));
+    assert!(problems(&hidden)[0].ends_with("this is an array; allowed: a string"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = Config::parse(&text);
+    }
+
+    #[test]
+    fn no_changed_file_panics(
+        place in 0.0..1.0_f64,
+        length in 0_usize..40,
+        put in prop_oneof![
+            "[\\[\\]{}\",:/*]{0,3}",
+            Just("null".to_owned()),
+            Just("1e999".to_owned()),
+            Just("\"\\ud800\"".to_owned()),
+            "\\PC{0,4}",
+        ],
+    ) {
+        let text = include_str!("../../../fixtures/config/all-settings.json");
+        let boundary = |index: usize| {
+            let candidates = index.min(text.len())..=text.len();
+            candidates.into_iter().find(|&index| text.is_char_boundary(index)).unwrap_or_default()
+        };
+        let start = boundary((place * text.len() as f64) as usize);
+        let end = boundary(start + length);
+        let changed = [&text[..start], &put, &text[end..]].concat();
+        if let Err(error) = Config::parse(&changed) {
+            prop_assert!(!error.problems.is_empty());
+            let positions = error.problems.iter().map(|problem| problem.position);
+            prop_assert!(positions.is_sorted(), "{}", error);
+        }
+    }
+}

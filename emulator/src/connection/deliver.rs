@@ -1,0 +1,132 @@
+//! Credit comes in, messages go out.
+
+use servicebus_amqp::{Delivery as Frame, LinkId};
+use servicebus_broker::ConsumerId;
+
+use super::OUTPUT_HIGH;
+use super::links::Link;
+use super::peer::Peer;
+
+/// Messages taken under one lock.
+const TAKE: u32 = 64;
+
+impl Peer {
+    pub(super) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        let Some(namespace) = &self.namespace else {
+            self.send_waiting(link);
+            return;
+        };
+        match self.links.get_mut(&link) {
+            Some(Link::Receiver(receiver)) => {
+                receiver.drain = drain;
+                let (kind, consumer) = (receiver.kind, receiver.consumer);
+                namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+                    mailbox.set_credit(cx, kind, consumer, credit);
+                });
+                self.caller.woken.push(consumer);
+            }
+            _ => self.send_waiting(link),
+        }
+    }
+
+    /// Takes what is assigned to our consumers, as long as there is room to write it.
+    pub(super) fn take_assigned(&mut self) {
+        self.bell.answer(&mut self.caller.woken);
+        self.caller.woken.append(&mut self.postponed);
+        while !self.caller.woken.is_empty() {
+            let mut woken = std::mem::take(&mut self.caller.woken);
+            woken.sort_unstable();
+            woken.dedup();
+            for consumer in woken {
+                self.take(consumer);
+            }
+        }
+    }
+
+    fn take(&mut self, consumer: ConsumerId) {
+        let Some(&link) = self.consumers.get(&consumer) else {
+            return;
+        };
+        loop {
+            if self.engine.output().len() >= OUTPUT_HIGH {
+                self.postponed.push(consumer);
+                return;
+            }
+            let room = self.engine.credit(link).min(TAKE);
+            let taken = self.take_batch(link, room);
+            if taken < room || room == 0 {
+                break;
+            }
+        }
+        self.finish_drain(link);
+    }
+
+    /// Takes up to `max` messages under one lock and writes them; returns how many.
+    fn take_batch(&mut self, link: LinkId, max: u32) -> u32 {
+        let (Some(namespace), Some(Link::Receiver(receiver))) =
+            (&self.namespace, self.links.get(&link))
+        else {
+            return 0;
+        };
+        let mut taken = std::mem::take(&mut self.taken);
+        namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+            mailbox.take(
+                cx,
+                receiver.kind,
+                receiver.consumer,
+                max as usize,
+                &mut taken,
+            );
+        });
+        let count = taken.len() as u32;
+        let ahead = namespace.clock.read().ahead;
+        for delivery in taken.drain(..) {
+            self.scratch.clear();
+            match delivery
+                .message
+                .encode(&delivery.stamp, ahead, &mut self.scratch)
+            {
+                Ok(tail) => {
+                    self.engine.deliver(
+                        link,
+                        Frame {
+                            tag: delivery.token.to_tag(),
+                            settled: receiver.settled,
+                            message_format: 0,
+                            head: &self.scratch,
+                            tail,
+                        },
+                    );
+                }
+                // Cannot be: what is accepted was read down to its leaves. Its lock will end.
+                Err(error) => tracing::error!(%error, "an accepted message cannot be encoded"),
+            }
+        }
+        self.taken = taken;
+        count
+    }
+
+    /// Says that nothing more comes once everything assigned has gone out.
+    fn finish_drain(&mut self, link: LinkId) {
+        let (Some(namespace), Some(Link::Receiver(receiver))) =
+            (&self.namespace, self.links.get_mut(&link))
+        else {
+            return;
+        };
+        if !receiver.drain {
+            return;
+        }
+        let (kind, consumer) = (receiver.kind, receiver.consumer);
+        let drained = namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+            let drained = mailbox.assigned(kind, consumer) == 0;
+            if drained {
+                mailbox.set_credit(cx, kind, consumer, 0);
+            }
+            drained
+        });
+        if drained {
+            receiver.drain = false;
+            self.engine.drained(link);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The state of one connection, and how a turn goes through it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
+use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
+
+use super::commit::Work;
+use super::held::Held;
+use super::links::Link;
+use crate::auth::{Grants, Policy};
+use crate::namespace::{Caller, Entity, Namespace};
+use crate::nodes::{Refusal, broker_outcome};
+use crate::router::{ConnectionId, Doorbell};
+use crate::server::Shared;
+
+/// One connection without its socket.
+pub(super) struct Peer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: ConnectionId,
+    pub(super) bell: Arc<Doorbell>,
+    pub(super) engine: Engine,
+    /// Chosen once (interfaces.md); until then only `$cbs` may be attached.
+    pub(super) namespace: Option<Arc<Namespace>>,
+    pub(super) caller: Caller,
+    pub(super) grants: Grants,
+    pub(super) host: String,
+    pub(super) links: BTreeMap<LinkId, Link>,
+    pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
+    pub(super) consumers_made: u32,
+    pub(super) held: Held,
+    work: Work,
+    /// Consumers with something assigned that the output had no room for.
+    pub(super) postponed: Vec<ConsumerId>,
+    pub(super) taken: Vec<Delivery>,
+    pub(super) scratch: Vec<u8>,
+    pub(super) replies_sent: u64,
+}
+
+impl Peer {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let (id, bell) = shared.enter();
+        let now = shared.real.elapsed();
+        let mut caller = Caller::new(id, shared.options.seed);
+        let config = shared.engine_config(caller.ids());
+        Self {
+            engine: Engine::new(config, now),
+            namespace: shared.only_namespace(),
+            held: Held::new(),
+            id,
+            bell,
+            caller,
+            shared,
+            grants: Grants::default(),
+            host: String::from("localhost"),
+            links: BTreeMap::new(),
+            consumers: BTreeMap::new(),
+            consumers_made: 0,
+            work: Work::default(),
+            postponed: Vec::new(),
+            taken: Vec::new(),
+            scratch: Vec::new(),
+            replies_sent: 0,
+        }
+    }
+
+    /// One turn: everything in `input` is dealt with and everything assigned is taken, as far as the output
+    /// has room. Returns how many bytes wait to be written.
+    pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
+        let now = self.shared.real.elapsed();
+        self.engine.handle_timeout(now);
+        self.engine.receive(now, input);
+        let mut work = std::mem::take(&mut self.work);
+        while let Some(event) = self.engine.poll_event() {
+            self.handle(event, now, &mut work);
+        }
+        self.commit(&mut work);
+        self.work = work;
+        self.release_held(now);
+        self.take_assigned();
+        self.engine.flush();
+        self.engine.output().len()
+    }
+
+    fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
+        match event {
+            Event::Transfer(transfer) => self.on_transfer(transfer, now, work),
+            Event::Settle(settlement) => self.on_settle(settlement, work),
+            // Whatever else happens comes after what has gathered.
+            rare @ (Event::Sasl { .. }
+            | Event::Opened(_)
+            | Event::Attach { .. }
+            | Event::TransferTooLarge { .. }
+            | Event::Credit { .. }
+            | Event::Detached { .. }
+            | Event::Closed { .. }) => {
+                self.commit(work);
+                self.handle_rare(rare, now);
+            }
+        }
+    }
+
+    fn handle_rare(&mut self, event: Event, now: Duration) {
+        match event {
+            Event::Sasl {
+                mechanism,
+                response,
+                hostname,
+            } => self.on_sasl(&mechanism, &response, hostname.as_deref()),
+            Event::Opened(open) => self.on_open(&open),
+            Event::Attach { link, attach } => self.on_attach(link, &attach),
+            Event::TransferTooLarge {
+                link,
+                delivery,
+                settled,
+                size,
+                limit,
+            } => {
+                let refusal = Refusal::message_too_large(delivery.0, size, limit);
+                self.refuse_transfer(link, delivery, settled, now, &refusal);
+            }
+            Event::Credit {
+                link,
+                credit,
+                drain,
+            } => self.on_credit(link, credit, drain),
+            Event::Detached { link } => self.forget(link),
+            Event::Closed { error } => {
+                if let Some(error) = error {
+                    tracing::info!(connection = self.id.0, condition = %error.condition, text = error.description, "closed");
+                }
+            }
+            Event::Transfer(_) | Event::Settle(_) => {}
+        }
+    }
+
+    fn on_settle(&mut self, settlement: servicebus_amqp::Settlement, work: &mut Work) {
+        // Replies are settled by their readers; there is nothing to do but to agree.
+        let Some(Link::Receiver(receiver)) = self.links.get(&settlement.link) else {
+            if !settlement.settled {
+                let (link, delivery) = (settlement.link, settlement.delivery);
+                self.engine.settle(link, delivery, settlement.outcome);
+            }
+            return;
+        };
+        let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
+        match broker_outcome(&settlement.outcome) {
+            Ok(outcome) => {
+                let token = LockToken::from_tag(settlement.tag);
+                if work.is_elsewhere(&entity) {
+                    self.commit(work);
+                }
+                work.settle(entity, kind, token, outcome, settlement);
+            }
+            Err(refusal) => {
+                let error = self.refuse(&refusal, Some((&entity, kind)));
+                if !settlement.settled {
+                    let outcome = servicebus_amqp::Outcome::Rejected { error: Some(error) };
+                    self.engine
+                        .settle(settlement.link, settlement.delivery, outcome);
+                }
+            }
+        }
+    }
+
+    fn on_sasl(&mut self, mechanism: &str, response: &[u8], hostname: Option<&str>) {
+        if let Some(host) = hostname {
+            self.choose_by_host(host);
+        }
+        let accepted = match mechanism {
+            "ANONYMOUS" | "MSSBCBS" | "EXTERNAL" => true,
+            "PLAIN" => self.accept_plain(response),
+            _ => false,
+        };
+        self.engine.sasl_outcome(accepted);
+    }
+
+    fn accept_plain(&mut self, response: &[u8]) -> bool {
+        if self.namespace.is_none() {
+            self.namespace = self.shared.namespace_of_plain(response);
+        }
+        let Some(namespace) = self.namespace.clone() else {
+            return false;
+        };
+        match policy(&namespace).accept_plain(response) {
+            Ok((name, claims)) => {
+                tracing::debug!(connection = self.id.0, key = name, "signed in");
+                self.grants.put(String::new(), claims, i64::MAX);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(connection = self.id.0, %error, "SASL PLAIN was refused");
+                false
+            }
+        }
+    }
+
+    fn on_open(&mut self, open: &PeerOpen) {
+        if let Some(host) = &open.hostname {
+            self.host = host
+                .rsplit_once(':')
+                .map_or(host.as_str(), |(host, _)| host)
+                .to_owned();
+            self.choose_by_host(host);
+        }
+        if self.shared.options.outcome_delay && looks_like_old_fe2o3(open) {
+            self.held.delay();
+        }
+        if let Some(namespace) = &self.namespace {
+            namespace.name_client(self.caller.client, &open.container_id);
+        }
+        tracing::debug!(
+            connection = self.id.0,
+            container = open.container_id,
+            "opened"
+        );
+    }
+
+    fn choose_by_host(&mut self, host: &str) {
+        if self.namespace.is_none() {
+            self.namespace = self.shared.namespace_of_host(host);
+        }
+    }
+
+    /// Gives a refusal its tracking id, into the log and the timeline, and makes it an AMQP error.
+    pub(super) fn refuse(
+        &mut self,
+        refusal: &Refusal,
+        place: Option<(&Entity, StoreKind)>,
+    ) -> Error {
+        let text = self.track(refusal, place);
+        refusal.error(text)
+    }
+
+    /// The text of a refusal with its tracking id (decision D29).
+    pub(super) fn track(
+        &mut self,
+        refusal: &Refusal,
+        place: Option<(&Entity, StoreKind)>,
+    ) -> String {
+        let name = self
+            .namespace
+            .as_ref()
+            .map_or("none", |namespace| namespace.name());
+        let system = match place {
+            Some((entity, kind)) => format!("{name}:Queue:{}{}", entity.path, kind.suffix()),
+            None => name.to_owned(),
+        };
+        let tracking = self.shared.tracking_id(self.caller.ids());
+        let text = refusal.tracked(tracking, &system, self.shared.real.now());
+        let condition = refusal.condition.symbol();
+        tracing::info!(connection = self.id.0, condition, text, "refused");
+        if let Some(namespace) = &self.namespace {
+            namespace.note_refusal(self.caller.client, place, condition, &text);
+        }
+        text
+    }
+
+    pub(super) fn output(&mut self) -> &mut Output {
+        self.engine.output()
+    }
+
+    pub(super) fn unwritten(&mut self) -> usize {
+        self.engine.output().len()
+    }
+
+    pub(super) fn turn_ended(&mut self) {
+        let unwritten = !self.engine.output().is_empty() || !self.caller.woken.is_empty();
+        self.bell.turn_ended(unwritten);
+        if let Some(namespace) = &self.namespace {
+            namespace.turns.notify_waiters();
+        }
+    }
+
+    /// When the engine or a held outcome wants another turn, counted from the start of the clock.
+    pub(super) fn next_timeout(&self) -> Option<Duration> {
+        let timeouts = [self.engine.next_timeout(), self.held.due()];
+        timeouts.into_iter().flatten().min()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.engine.is_closed()
+    }
+
+    /// The emulator stops.
+    pub(super) fn say_goodbye(&mut self) {
+        let error = Error::new(
+            "amqp:connection:forced",
+            format!(
+                "The emulator is stopping. TrackingId:{}",
+                self.shared.tracking_id(self.caller.ids())
+            ),
+        );
+        self.engine.close(Some(error));
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let links: Vec<LinkId> = self.links.keys().copied().collect();
+        for link in links {
+            self.forget(link);
+        }
+        self.shared.leave(self.id);
+        if let Some(namespace) = &self.namespace {
+            namespace.turns.notify_waiters();
+        }
+    }
+}
+
+pub(super) fn policy(namespace: &Namespace) -> Policy<'_> {
+    Policy {
+        keys: &namespace.config.keys,
+        token_check: namespace.config.token_check,
+        jwt: namespace.config.jwt,
+    }
+}
+
+/// The clients of decision D31, by what they send: `fe2o3-amqp` 0.14 under `azservicebus`.
+fn looks_like_old_fe2o3(open: &PeerOpen) -> bool {
+    !open.has_properties
+        && open.channel_max == 255
+        && open.idle_timeout == Some(Duration::from_secs(30))
+}

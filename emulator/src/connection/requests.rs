@@ -1,0 +1,168 @@
+//! Requests to `$cbs` and `$management`, and the way back of their replies.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
+
+use super::attach::management_path;
+use super::links::{Link, Node};
+use super::peer::{Peer, policy};
+use crate::auth::Claim;
+use crate::nodes::{Condition, Management, Refusal, Reply, Request, put_token, spelling};
+
+/// Replies that may wait for credit on one link.
+const WAITING: usize = 1024;
+
+impl Peer {
+    pub(super) fn on_request(
+        &mut self,
+        node: &Node,
+        session: SessionId,
+        transfer: &Transfer,
+        now: Duration,
+    ) {
+        let request = match Request::parse(&transfer.payload) {
+            Ok(request) => request,
+            Err(refusal) => {
+                let (link, delivery) = (transfer.link, transfer.delivery);
+                self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
+                return;
+            }
+        };
+        let Some(reply_link) = self.reply_link(node, session, request.reply_to.as_deref()) else {
+            let text = format!(
+                "No receiver for the reply is attached: reply-to is {:?}.",
+                request.reply_to
+            );
+            let refusal = Refusal::new(Condition::NotAllowed, text);
+            let (link, delivery) = (transfer.link, transfer.delivery);
+            self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
+            return;
+        };
+        let reply = self
+            .perform(node, &request)
+            .unwrap_or_else(|refusal| Reply::Refused {
+                condition: refusal.condition,
+                text: self.track(&refusal, place(node)),
+            });
+        if !transfer.settled {
+            self.answer(now, transfer.link, transfer.delivery, Outcome::Accepted);
+        }
+        let spelling = match node {
+            Node::Cbs => spelling::CBS,
+            Node::Management(..) => spelling::MANAGEMENT,
+        };
+        self.reply(now, reply_link, reply.encode(&request, spelling));
+    }
+
+    fn perform(&mut self, node: &Node, request: &Request) -> Result<Reply, Refusal> {
+        match node {
+            Node::Cbs => self.put_token(request),
+            Node::Management(entity, kind) => {
+                self.check_claim(&management_path(entity, *kind), Claim::Listen)?;
+                let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+                let ahead = namespace.clock.read().ahead;
+                namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+                    Management {
+                        request,
+                        mailbox,
+                        cx,
+                        kind: *kind,
+                        ahead,
+                    }
+                    .perform()
+                })
+            }
+        }
+    }
+
+    fn put_token(&mut self, request: &Request) -> Result<Reply, Refusal> {
+        if self.namespace.is_none()
+            && let serde_amqp::Value::String(token) = &request.body
+        {
+            self.namespace = self.shared.namespace_of_token(token);
+        }
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let unix_seconds = self.shared.real.unix_seconds();
+        let (acceptance, reply) = put_token(request, &policy(namespace), unix_seconds)?;
+        let audience = acceptance.audience_path;
+        self.grants
+            .put(audience, acceptance.claims, acceptance.expires_at);
+        Ok(reply)
+    }
+
+    /// Where a reply goes, first match: the link whose target is the reply-to address, the link of that name, the
+    /// receiver on the node in the same session, any receiver on the node (wire.md §10a.10).
+    fn reply_link(
+        &self,
+        node: &Node,
+        session: SessionId,
+        reply_to: Option<&str>,
+    ) -> Option<LinkId> {
+        let candidates = || {
+            self.links.iter().filter_map(|(&id, link)| match link {
+                Link::Replies(replies) if replies.node.is(node) => Some((id, replies)),
+                Link::Sender(_) | Link::Receiver(_) | Link::Requests(..) | Link::Replies(_) => None,
+            })
+        };
+        let by_target =
+            candidates().find(|(_, r)| reply_to.is_some() && r.target.as_deref() == reply_to);
+        let by_name = || candidates().find(|(_, r)| reply_to == Some(r.name.as_str()));
+        let by_session = || candidates().find(|(_, r)| r.session == session);
+        let any = || candidates().next();
+        let found = by_target.or_else(by_name).or_else(by_session).or_else(any);
+        found.map(|(id, _)| id)
+    }
+
+    /// Sends a reply, or keeps it until there is credit for it.
+    pub(super) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
+        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
+            return;
+        };
+        replies.waiting.push_back(message);
+        if replies.waiting.len() > WAITING {
+            let text = format!("More than {WAITING} replies wait for credit.");
+            let refusal = Refusal::new(Condition::ResourceLimitExceeded, text);
+            let error: Error = self.refuse(&refusal, None);
+            self.engine.detach(link, Some(error));
+            self.forget(link);
+            return;
+        }
+        self.send_waiting(link);
+    }
+
+    pub(super) fn send_waiting(&mut self, link: LinkId) {
+        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
+            return;
+        };
+        while self.engine.credit(link) > 0 {
+            let Some(message) = replies.waiting.pop_front() else {
+                break;
+            };
+            self.replies_sent += 1;
+            let frame = Frame {
+                tag: u128::from(self.replies_sent).to_be_bytes(),
+                settled: replies.settled,
+                message_format: 0,
+                head: &message,
+                tail: Bytes::new(),
+            };
+            self.engine.deliver(link, frame);
+        }
+    }
+}
+
+fn place(node: &Node) -> Option<(&crate::namespace::Entity, servicebus_broker::StoreKind)> {
+    match node {
+        Node::Cbs => None,
+        Node::Management(entity, kind) => Some((entity, *kind)),
+    }
+}
+
+fn no_namespace() -> Refusal {
+    Refusal::new(
+        Condition::NotFound,
+        "The namespace cannot be told from host name or key name; it could not be found.",
+    )
+}

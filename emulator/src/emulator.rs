@@ -1,0 +1,296 @@
+//! A running emulator: started with options, stopped by its handle.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use serde::Serialize;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::auth::{ConnectionString, Key};
+use crate::clock::RealClock;
+use crate::config::Config;
+use crate::http;
+use crate::namespace::Namespace;
+use crate::router::Router;
+use crate::server::{self, Shared, Switches};
+use crate::timers;
+
+/// The port of AMQP; connection strings leave it out.
+pub const AMQP_PORT: u16 = 5672;
+/// The port of the control API, and of the admin API of the official emulator.
+pub const HTTP_PORT: u16 = 5300;
+
+/// How long the queue of connections that wait to be accepted may be.
+const BACKLOG: u32 = 1024;
+
+/// What an emulator is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The address to listen on, and the host in connection strings. `localhost` listens on 127.0.0.1
+    /// and ::1.
+    pub host: String,
+    /// Port of AMQP; 0 for any that is free.
+    pub amqp_port: u16,
+    /// Port of HTTP; 0 for any that is free.
+    pub http_port: u16,
+    /// What to serve.
+    pub config: Config,
+    /// Makes lock tokens, message ids and tracking ids the same in every run.
+    pub seed: Option<u64>,
+    /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
+    /// thousand hangs there (decision D31).
+    pub outcome_delay: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            host: "localhost".into(),
+            amqp_port: AMQP_PORT,
+            http_port: HTTP_PORT,
+            config: Config::default(),
+            seed: None,
+            outcome_delay: true,
+        }
+    }
+}
+
+/// Why an emulator does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The address does not name a place to listen on.
+    #[error("cannot find the address {host:?}: {source}")]
+    Host {
+        /// What was asked for.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody else has the port, or it is not ours to take.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// An entity was declared with settings that are not legal.
+    #[error("queue {queue:?} of namespace {namespace:?}: {problem}")]
+    Description {
+        /// The namespace.
+        namespace: String,
+        /// The queue.
+        queue: String,
+        /// What is wrong with it.
+        problem: servicebus_broker::Problem,
+    },
+}
+
+/// Where an emulator listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoints {
+    /// AMQP over TCP.
+    pub amqp: SocketAddr,
+    /// The control API.
+    pub http: SocketAddr,
+}
+
+/// A namespace as its users reach it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamespaceInfo {
+    /// Its name.
+    pub name: String,
+    /// For the data plane.
+    pub connection_string: String,
+    /// For the admin API.
+    pub admin_connection_string: String,
+}
+
+/// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] says
+/// goodbye first.
+#[derive(Debug)]
+pub struct Emulator {
+    endpoints: Endpoints,
+    namespaces: Vec<NamespaceInfo>,
+    stop: watch::Sender<bool>,
+    listeners: JoinSet<()>,
+    _timers: JoinSet<()>,
+}
+
+impl Emulator {
+    /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
+    pub async fn start(options: Options) -> Result<Self, StartError> {
+        check(&options.config)?;
+        let amqp = listen(&options.host, options.amqp_port).await?;
+        let http = listen(&options.host, options.http_port).await?;
+        let endpoints = Endpoints {
+            amqp: local(&amqp, &options.host)?,
+            http: local(&http, &options.host)?,
+        };
+        let namespaces = namespace_infos(&options, endpoints);
+
+        let real = RealClock::start();
+        let router = Arc::new(Router::default());
+        let switches = Switches {
+            seed: options.seed,
+            outcome_delay: options.outcome_delay,
+        };
+        let served = options.config.namespaces.into_iter();
+        let served = served
+            .map(|config| {
+                Arc::new(Namespace::new(
+                    config,
+                    real,
+                    Arc::clone(&router),
+                    options.seed,
+                ))
+            })
+            .collect();
+        let shared = Arc::new(Shared::new(switches, real, router, served));
+
+        let mut timers = JoinSet::new();
+        for namespace in &shared.namespaces {
+            timers.spawn(timers::run(Arc::clone(namespace)));
+        }
+        let control = http::router(Arc::clone(&shared), namespaces.clone());
+        let (stop, stopped) = watch::channel(false);
+        let mut listeners = JoinSet::new();
+        for listener in amqp.into_iter().chain(http) {
+            let (shared, control) = (Arc::clone(&shared), control.clone());
+            listeners.spawn(server::run(listener, shared, control, stopped.clone()));
+        }
+        Ok(Self {
+            endpoints,
+            namespaces,
+            stop,
+            listeners,
+            _timers: timers,
+        })
+    }
+
+    /// Where it listens.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// The namespaces with their connection strings.
+    pub fn namespaces(&self) -> &[NamespaceInfo] {
+        &self.namespaces
+    }
+
+    /// The line that says that everything serves: one JSON object (interfaces.md). Doors that are not built
+    /// yet are null.
+    pub fn ready_line(&self) -> String {
+        serde_json::json!({
+            "event": "ready",
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": std::process::id(),
+            "amqp": self.endpoints.amqp.to_string(),
+            "amqps": serde_json::Value::Null,
+            "http": self.endpoints.http.to_string(),
+            "ca_certificate": serde_json::Value::Null,
+            "namespaces": self.namespaces,
+        })
+        .to_string()
+    }
+
+    /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.
+    pub async fn stop(mut self) {
+        let _ = self.stop.send(true);
+        while self.listeners.join_next().await.is_some() {}
+    }
+}
+
+/// A configuration made in code is checked like one from a file.
+fn check(config: &Config) -> Result<(), StartError> {
+    for namespace in &config.namespaces {
+        for (path, description) in &namespace.queues {
+            if let Some(problem) = description.problems().into_iter().next() {
+                return Err(StartError::Description {
+                    namespace: namespace.name.clone(),
+                    queue: path.to_string(),
+                    problem,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn namespace_infos(options: &Options, endpoints: Endpoints) -> Vec<NamespaceInfo> {
+    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let host = match options.host.parse::<IpAddr>() {
+        Ok(address) if any.contains(&address) => "localhost".to_owned(),
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => options.host.clone(),
+    };
+    let info = |namespace: &crate::config::NamespaceConfig| {
+        let well_known = Key::well_known();
+        let key = namespace.keys.first().unwrap_or(&well_known);
+        let amqp = endpoints.amqp.port();
+        let amqp = (amqp != AMQP_PORT).then_some(amqp);
+        let http = Some(endpoints.http.port());
+        let string = |port| ConnectionString::for_emulator(host.as_str(), port, key).to_string();
+        NamespaceInfo {
+            name: namespace.name.clone(),
+            connection_string: string(amqp),
+            admin_connection_string: string(http),
+        }
+    };
+    options.config.namespaces.iter().map(info).collect()
+}
+
+/// Listens on every address that `host` stands for, all on the same port.
+async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
+    if host.eq_ignore_ascii_case("localhost") {
+        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
+        let port = local(std::slice::from_ref(&first), host)?.port();
+        return match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
+            Ok(second) => Ok(vec![first, second]),
+            Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => Ok(vec![first]),
+            Err(error) => Err(error),
+        };
+    }
+    let unknown = |source| StartError::Host {
+        host: host.into(),
+        source,
+    };
+    let mut addresses = lookup_host((host, port)).await.map_err(unknown)?;
+    let first = addresses.next();
+    let address = first.ok_or_else(|| unknown(io::Error::other("it has no address")))?;
+    Ok(vec![bind(address)?])
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    let socket = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A restart must not wait for connections of the last run to fade.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    socket().map_err(|source| StartError::Listen { address, source })
+}
+
+fn has_no_ipv6(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
+    )
+}
+
+fn local(listeners: &[TcpListener], host: &str) -> Result<SocketAddr, StartError> {
+    let first = listeners.first().map(TcpListener::local_addr);
+    let address = first.unwrap_or_else(|| Err(io::Error::other("nothing listens")));
+    address.map_err(|source| StartError::Host {
+        host: host.into(),
+        source,
+    })
+}

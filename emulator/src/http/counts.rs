@@ -1,0 +1,56 @@
+//! How many messages an entity holds.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use servicebus_broker::{EntityPath, StoreKind};
+
+use super::error::ApiError;
+use super::namespaces::Chosen;
+use crate::namespace::{Entity, Namespace};
+use crate::nodes::{Address, Destination};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    entity: String,
+}
+
+pub(super) async fn show(
+    Chosen(namespace): Chosen,
+    query: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Which { entity }) = query?;
+    let (entity, kind) = find(&namespace, &entity)?;
+    let counts = namespace.look(entity, |queue| queue.mailbox.counts(kind));
+    Ok(Json(json!({
+        "active": counts.active,
+        "dead_letter": counts.dead_letter,
+        "transfer_dead_letter": 0,
+        "scheduled": 0,
+        "transfer": 0,
+        "locked": counts.locked,
+        "deferred": 0,
+        "size_bytes": counts.size,
+    })))
+}
+
+/// The store that an address means.
+pub(super) fn find<'a>(
+    namespace: &'a Namespace,
+    address: &str,
+) -> Result<(&'a Arc<Entity>, StoreKind), ApiError> {
+    let parsed = Address::parse(address);
+    let path = parsed.entity.parse::<EntityPath>().ok();
+    let entity = path.and_then(|path| namespace.entity(&path));
+    match (entity, parsed.destination) {
+        (Some(entity), Destination::Store(kind)) => Ok((entity, kind)),
+        _ => {
+            let known = namespace.entities().map(|entity| entity.path.as_str());
+            Err(ApiError::unknown("entity", address, known))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How the control API says no: `{"error":{"code","message","problems"}}` with a fitting status.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
+
+/// A refusal.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    problems: Vec<Problem>,
+}
+
+/// One thing that is wrong with a request.
+#[derive(Debug, Serialize)]
+pub(super) struct Problem {
+    pub(super) path: String,
+    pub(super) value: serde_json::Value,
+    pub(super) allowed: String,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(super) fn invalid(problem: Problem) -> Self {
+        let message = format!("{} is not allowed here", problem.path);
+        Self {
+            problems: vec![problem],
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+        }
+    }
+
+    pub(super) fn with_problems(self, problems: Vec<Problem>) -> Self {
+        Self { problems, ..self }
+    }
+
+    /// An unknown name, with those that are known.
+    pub(super) fn unknown<'a>(
+        what: &str,
+        name: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<&str> = known.collect();
+        let message = format!(
+            "there is no {what} {name:?}; there are: {}",
+            known.join(", ")
+        );
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let Self {
+            status,
+            code,
+            message,
+            problems,
+        } = self;
+        let body = json!({"error": {"code": code, "message": message, "problems": problems}});
+        (status, Json(body)).into_response()
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::new(rejection.status(), "invalid-body", rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::new(rejection.status(), "invalid-query", rejection.body_text())
+    }
+}
+
+pub(super) async fn no_such_route(uri: Uri) -> ApiError {
+    let message = format!(
+        "{} is not a route; the control API is under /$emulator/v1",
+        uri.path()
+    );
+    ApiError::new(StatusCode::NOT_FOUND, "not-found", message)
+}
+
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> ApiError {
+    let message = format!("{method} is not allowed at {}", uri.path());
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method-not-allowed",
+        message,
+    )
+}

@@ -1,0 +1,213 @@
+//! What happened to the messages of an entity, oldest first.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use servicebus_broker::{
+    ClientId, Counter, EntityId, Fact, FactKind, SequenceNumber, StoreKind, Text, Timeline,
+    Timestamp,
+};
+
+use super::counts::find;
+use super::error::ApiError;
+use super::namespaces::Chosen;
+use crate::namespace::Namespace;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    entity: Option<String>,
+    message_id: Option<String>,
+}
+
+/// One event (interfaces.md).
+#[derive(Debug, Serialize)]
+struct Event {
+    at: String,
+    /// Seconds since the namespace was started.
+    offset: f64,
+    kind: &'static str,
+    entity: String,
+    sequence_number: Option<u64>,
+    message_id: Option<String>,
+    client: Option<String>,
+    delivery_count: Option<u32>,
+    locked_until: Option<String>,
+    reason: Option<String>,
+    detail: Option<String>,
+}
+
+pub(super) async fn show(
+    Chosen(namespace): Chosen,
+    query: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Which { entity, message_id }) = query?;
+    let entity = entity
+        .as_deref()
+        .map(|entity| find(&namespace, entity))
+        .transpose()?;
+    let entity = entity.map(|(entity, kind)| (entity.id, kind));
+    let reader = Reader {
+        namespace: &namespace,
+        timeline: &namespace.timeline(),
+    };
+    let events = reader.events(entity, message_id.as_deref());
+    Ok(Json(json!({
+        "dropped": reader.timeline.dropped(),
+        "events": events,
+        "counters": reader.counters(entity),
+    })))
+}
+
+/// An instant in UTC.
+pub(super) fn rfc3339(instant: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(instant.as_millis())
+        .map_or_else(|_| instant.to_string(), |t| t.to_string())
+}
+
+struct Reader<'a> {
+    namespace: &'a Namespace,
+    timeline: &'a Timeline,
+}
+
+/// Where a message is, for finding its id.
+type Place = (EntityId, StoreKind, SequenceNumber);
+
+impl Reader<'_> {
+    /// The events of one entity, its dead letters included, and of the namespace itself.
+    fn events(
+        &self,
+        entity: Option<(EntityId, StoreKind)>,
+        message_id: Option<&str>,
+    ) -> Vec<Event> {
+        let mut ids = BTreeMap::<Place, Text>::new();
+        let mut events = Vec::new();
+        for fact in self.timeline.facts().iter() {
+            let place = (fact.entity, fact.store, fact.number);
+            if let FactKind::Enqueued { message_id, .. } = fact.kind {
+                ids.insert(place, message_id);
+            }
+            let id = ids.get(&place).copied();
+            if let (FactKind::DeadLettered { moved_to, .. }, Some(id)) = (fact.kind, id) {
+                ids.insert((fact.entity, StoreKind::DeadLetters, moved_to), id);
+            }
+            let here = entity.is_none_or(|(entity, _)| entity == fact.entity);
+            if !here && fact.entity != EntityId::NAMESPACE {
+                continue;
+            }
+            let id = id.map(|id| self.timeline.facts().read(id));
+            let wanted = message_id.is_none() || id.is_none() || message_id == id.as_deref();
+            if wanted {
+                events.push(self.event(fact, id));
+            }
+        }
+        events
+    }
+
+    fn counters(&self, entity: Option<(EntityId, StoreKind)>) -> Map<String, Value> {
+        let mut counters = Map::new();
+        for counter in Counter::ALL {
+            let count: u64 = match entity {
+                Some((entity, store)) => self.timeline.count(entity, store, counter),
+                None => self
+                    .namespace
+                    .entities()
+                    .flat_map(|entity| {
+                        [StoreKind::Active, StoreKind::DeadLetters].map(|kind| (entity.id, kind))
+                    })
+                    .map(|(entity, store)| self.timeline.count(entity, store, counter))
+                    .sum(),
+            };
+            counters.insert(counter.name().into(), count.into());
+        }
+        counters
+    }
+
+    fn event(&self, fact: &Fact, message_id: Option<String>) -> Event {
+        let read = |text: Text| self.timeline.facts().read(text);
+        let texts = |reason: Text, detail: Text| (Some(read(reason)), Some(read(detail)));
+        let mut event = Event {
+            at: rfc3339(fact.at),
+            offset: (fact.at.as_millis() - self.namespace.started_at.as_millis()) as f64 / 1000.0,
+            kind: Counter::from(&fact.kind).name(),
+            entity: self.address(fact),
+            sequence_number: Some(fact.number.0).filter(|&number| number > 0),
+            message_id,
+            client: self.client(fact.client),
+            delivery_count: None,
+            locked_until: None,
+            reason: None,
+            detail: None,
+        };
+        match fact.kind {
+            FactKind::Enqueued {
+                bytes, expires_at, ..
+            } => event.detail = Some(arrival(fact.at, bytes, expires_at)),
+            FactKind::Delivered {
+                delivery,
+                locked_until,
+            } => {
+                event.delivery_count = Some(delivery);
+                event.locked_until = Some(rfc3339(locked_until));
+            }
+            FactKind::LockRenewed { locked_until } => {
+                event.locked_until = Some(rfc3339(locked_until));
+            }
+            FactKind::Abandoned { delivery_count } | FactKind::LockExpired { delivery_count } => {
+                event.delivery_count = Some(delivery_count);
+            }
+            FactKind::DeadLettered {
+                reason,
+                description,
+                ..
+            } => (event.reason, event.detail) = texts(reason, description),
+            FactKind::Refused {
+                condition,
+                description,
+            } => (event.reason, event.detail) = texts(condition, description),
+            FactKind::ClockAdvanced { milliseconds } => {
+                event.detail = Some(format!("{} s", milliseconds as f64 / 1000.0));
+            }
+            FactKind::ReceivedAndDeleted
+            | FactKind::Completed
+            | FactKind::Released
+            | FactKind::Expired
+            | FactKind::Removed => {}
+        }
+        event
+    }
+
+    fn address(&self, fact: &Fact) -> String {
+        let entity = self
+            .namespace
+            .entities()
+            .find(|entity| entity.id == fact.entity);
+        entity.map_or_else(String::new, |entity| {
+            format!("{}{}", entity.path, fact.store.suffix())
+        })
+    }
+
+    fn client(&self, client: ClientId) -> Option<String> {
+        if client == ClientId::BROKER {
+            return None;
+        }
+        let name = self.namespace.client_name(client);
+        Some(name.map_or_else(
+            || format!("connection {}", client.0),
+            |name| name.to_string(),
+        ))
+    }
+}
+
+fn arrival(at: Timestamp, bytes: u32, expires_at: Timestamp) -> String {
+    if expires_at == Timestamp::NEVER {
+        return format!("{bytes} bytes");
+    }
+    format!(
+        "{bytes} bytes, time to live {} s",
+        expires_at.since(at).as_secs_f64()
+    )
+}

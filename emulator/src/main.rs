@@ -1,0 +1,116 @@
+//! The binary: reads the command line, starts an emulator, says that it serves, waits to be told to stop.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use servicebus_emulator::cli::{Command, RunOptions, run_check};
+use servicebus_emulator::{Config, Emulator, Options, StartError};
+use tokio::io::AsyncReadExt as _;
+use tracing_subscriber::EnvFilter;
+
+/// Exit codes (interfaces.md); bad arguments end in the parser with 2.
+const BAD_CONFIGURATION: u8 = 1;
+const CANNOT_LISTEN: u8 = 3;
+
+fn main() -> ExitCode {
+    let ended = match Command::from_process() {
+        Command::Check(file) => check(&file),
+        Command::Run(options) => run(options),
+    };
+    ended.unwrap_or_else(|(code, message)| {
+        let _ = writeln!(io::stderr(), "{message}");
+        ExitCode::from(code)
+    })
+}
+
+type Ended = Result<ExitCode, (u8, String)>;
+
+fn check(file: &Path) -> Ended {
+    let report = run_check(file).map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
+    let _ = write!(io::stdout(), "{report}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(options: RunOptions) -> Ended {
+    log_to_stderr();
+    let tier = options.tier.unwrap_or_default();
+    let config = match &options.config {
+        Some(file) => Config::from_file_in_tier(file, tier),
+        None => Ok(Config::default_in_tier(tier)),
+    };
+    let config = config.map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
+    let runtime = tokio::runtime::Runtime::new();
+    let runtime = runtime.map_err(|error| (CANNOT_LISTEN, error.to_string()))?;
+    runtime.block_on(serve(options, config))
+}
+
+async fn serve(options: RunOptions, config: Config) -> Ended {
+    let started = Emulator::start(Options {
+        host: options.host,
+        amqp_port: options.amqp_port,
+        http_port: options.http_port,
+        config,
+        seed: options.seed,
+        outcome_delay: options.outcome_delay,
+    });
+    let emulator = started
+        .await
+        .map_err(|error| (exit_code(&error), error.to_string()))?;
+    let mut stdout = io::stdout();
+    // Whoever started us may not listen; that is no reason not to serve.
+    let _ = writeln!(stdout, "{}", emulator.ready_line());
+    let _ = stdout.flush();
+    told_to_stop(options.exit_with_stdin).await;
+    emulator.stop().await;
+    // Reading standard input blocks a thread that cannot be cancelled; returning would wait for it.
+    std::process::exit(0);
+}
+
+fn exit_code(error: &StartError) -> u8 {
+    match error {
+        StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
+        StartError::Description { .. } => BAD_CONFIGURATION,
+    }
+}
+
+async fn told_to_stop(exit_with_stdin: bool) {
+    tokio::select! {
+        () = interrupted() => {}
+        () = stdin_closed(), if exit_with_stdin => {}
+    }
+}
+
+#[cfg(unix)]
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() {
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+async fn stdin_closed() {
+    let mut stdin = tokio::io::stdin();
+    let mut ignored = [0; 256];
+    while matches!(stdin.read(&mut ignored).await, Ok(read) if read > 0) {}
+}
+
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("SERVICEBUS_EMULATOR_LOG");
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new("warn")))
+        .with_writer(io::stderr)
+        .init();
+}

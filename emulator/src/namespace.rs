@@ -1,0 +1,291 @@
+//! One namespace while it is served: its entities behind their locks, its clock, its record.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use servicebus_broker::{
+    ClientId, ConsumerId, Context, Effect, Effects, EntityId, EntityPath, Fact, FactKind, Facts,
+    IdSource, Mailbox, Queue, SequenceNumber, StoreKind, Timeline, Timestamp,
+};
+use tokio::sync::Notify;
+
+use crate::clock::{NamespaceClock, RealClock};
+use crate::config::NamespaceConfig;
+use crate::router::{ConnectionId, Router};
+use crate::timers::Alarm;
+
+mod rest;
+
+pub(crate) use rest::Unrest;
+
+/// Everything that belongs to one namespace.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    pub(crate) config: NamespaceConfig,
+    pub(crate) clock: NamespaceClock,
+    pub(crate) started_at: Timestamp,
+    pub(crate) alarm: Alarm,
+    pub(crate) router: Arc<Router>,
+    entities: BTreeMap<EntityPath, Arc<Entity>>,
+    timeline: Mutex<Timeline>,
+    clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
+    /// The caller that stands for time.
+    broker: Mutex<Caller>,
+    /// Notified after every turn of a connection.
+    pub(crate) turns: Notify,
+    advancing: tokio::sync::Mutex<()>,
+}
+
+/// An entity behind its lock.
+#[derive(Debug)]
+pub(crate) struct Entity {
+    pub(crate) id: EntityId,
+    pub(crate) path: EntityPath,
+    queue: Mutex<Queue>,
+}
+
+/// On whose behalf operations run, and the buffers that they use again and again.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    connection: ConnectionId,
+    pub(crate) client: ClientId,
+    ids: Ids,
+    effects: Effects,
+    facts: Facts,
+    /// Own consumers that have something to take.
+    pub(crate) woken: Vec<ConsumerId>,
+}
+
+/// Unpredictable numbers, or predictable ones from a seed.
+#[derive(Debug)]
+pub(crate) struct Ids(SmallRng);
+
+/// Names of clients that are remembered after they have gone, for timelines.
+const CLIENTS: usize = 4096;
+
+impl Ids {
+    pub(crate) fn new(seed: Option<u64>, salt: u32) -> Self {
+        Self(match seed {
+            Some(seed) => SmallRng::seed_from_u64(seed.wrapping_add(u64::from(salt) << 32)),
+            None => rand::make_rng(),
+        })
+    }
+}
+
+impl IdSource for Ids {
+    fn next(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+impl Caller {
+    pub(crate) fn new(connection: ConnectionId, seed: Option<u64>) -> Self {
+        Self {
+            connection,
+            client: ClientId(connection.0),
+            ids: Ids::new(seed, connection.0),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            woken: Vec::new(),
+        }
+    }
+
+    pub(crate) fn ids(&mut self) -> &mut Ids {
+        &mut self.ids
+    }
+}
+
+impl Namespace {
+    pub(crate) fn new(
+        config: NamespaceConfig,
+        real: RealClock,
+        router: Arc<Router>,
+        seed: Option<u64>,
+    ) -> Self {
+        let clock = NamespaceClock::new(real);
+        let entities = config.queues.iter().zip(1..);
+        let entities = entities.map(|((path, description), id)| {
+            let id = EntityId(id);
+            let queue = Queue::new(id, path.clone(), description.clone(), &config.settings);
+            let entity = Entity {
+                id,
+                path: path.clone(),
+                queue: Mutex::new(queue),
+            };
+            (path.clone(), Arc::new(entity))
+        });
+        Self {
+            entities: entities.collect(),
+            started_at: clock.now(),
+            clock,
+            config,
+            alarm: Alarm::default(),
+            router,
+            timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
+            clients: Mutex::default(),
+            broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
+            turns: Notify::new(),
+            advancing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(crate) fn entity(&self, path: &EntityPath) -> Option<&Arc<Entity>> {
+        self.entities.get(path)
+    }
+
+    pub(crate) fn entities(&self) -> impl Iterator<Item = &Arc<Entity>> {
+        self.entities.values()
+    }
+
+    /// Does something to an entity under its lock, records the facts and carries out the effects.
+    pub(crate) fn operate<T>(
+        &self,
+        entity: &Entity,
+        caller: &mut Caller,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut queue = entity.lock();
+        let mut cx = Context {
+            now: self.clock.now(),
+            client: caller.client,
+            ids: &mut caller.ids,
+            effects: &mut caller.effects,
+            facts: &mut caller.facts,
+        };
+        let result = work(&mut queue.mailbox, &mut cx);
+        let deadline = queue.mailbox.next_deadline();
+        if !caller.facts.is_empty() {
+            // Under the entity's lock, so that its facts stand in the order in which they happened.
+            self.timeline().absorb(&mut caller.facts);
+        }
+        drop(queue);
+        if let Some(deadline) = deadline {
+            self.alarm.arm(deadline);
+        }
+        for effect in caller.effects.drain(..) {
+            match effect {
+                Effect::Wake(consumer) if ConnectionId::of(consumer) == caller.connection => {
+                    caller.woken.push(consumer);
+                }
+                Effect::Wake(consumer) => self.router.wake(consumer),
+            }
+        }
+        result
+    }
+
+    /// The same on behalf of time, the control API and other callers without a connection.
+    pub(crate) fn operate_as_broker<T>(
+        &self,
+        entity: &Entity,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.operate(entity, &mut broker, work)
+    }
+
+    /// Looks at an entity without doing anything.
+    pub(crate) fn look<T>(&self, entity: &Entity, look: impl FnOnce(&Queue) -> T) -> T {
+        look(&entity.lock())
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        let deadlines = self.entities().filter_map(|entity| entity.next_deadline());
+        deadlines.min()
+    }
+
+    /// Lets happen what is due, in the order of the entities' paths.
+    pub(crate) fn fire_due(&self) {
+        let now = self.clock.now();
+        for entity in self.entities() {
+            if entity
+                .next_deadline()
+                .is_some_and(|deadline| deadline <= now)
+            {
+                self.operate_as_broker(entity, Mailbox::handle_timeout);
+            }
+        }
+        self.turns.notify_waiters();
+    }
+
+    /// Removes all messages and the record; entities and consumers stay.
+    pub(crate) fn reset(&self) {
+        for entity in self.entities() {
+            self.operate_as_broker(entity, Mailbox::reset);
+        }
+        self.timeline().clear();
+    }
+
+    pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
+        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts into the record that something was refused.
+    pub(crate) fn note_refusal(
+        &self,
+        client: ClientId,
+        entity: Option<(&Entity, StoreKind)>,
+        condition: &str,
+        text: &str,
+    ) {
+        let mut facts = Facts::new();
+        let kind = FactKind::Refused {
+            condition: facts.text(condition),
+            description: facts.text(text),
+        };
+        self.note(facts, client, entity, kind);
+    }
+
+    pub(crate) fn note_advance(&self, milliseconds: u64) {
+        let kind = FactKind::ClockAdvanced { milliseconds };
+        self.note(Facts::new(), ClientId::BROKER, None, kind);
+    }
+
+    fn note(
+        &self,
+        mut facts: Facts,
+        client: ClientId,
+        entity: Option<(&Entity, StoreKind)>,
+        kind: FactKind,
+    ) {
+        facts.push(Fact {
+            at: self.clock.now(),
+            entity: entity.map_or(EntityId::NAMESPACE, |(entity, _)| entity.id),
+            store: entity.map_or(StoreKind::Active, |(_, store)| store),
+            client,
+            number: SequenceNumber(0),
+            kind,
+        });
+        self.timeline().absorb(&mut facts);
+    }
+
+    /// Remembers what a client calls itself.
+    pub(crate) fn name_client(&self, client: ClientId, name: &str) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= CLIENTS {
+            clients.pop_first();
+        }
+        clients.insert(client, name.into());
+    }
+
+    /// What a client calls itself, if it is still remembered.
+    pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.get(&client).cloned()
+    }
+}
+
+impl Entity {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        self.lock().mailbox.next_deadline()
+    }
+}

@@ -1,0 +1,154 @@
+//! Moving time forward, and knowing when everything that follows from it has happened.
+//!
+//! At rest means: nothing is due, nothing ready waits for a consumer with credit to take it, and all output is
+//! in the sockets. What clients do next is never part of it (harness.md §7).
+
+use std::time::Duration;
+
+use servicebus_broker::{Mailbox, StoreKind};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Namespace;
+
+/// How long an advance waits for a client that does not read before it goes on.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What keeps a namespace from rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unrest {
+    /// The address of a store, or a connection.
+    pub(crate) place: String,
+    /// What it still has to do.
+    pub(crate) reason: String,
+}
+
+impl Namespace {
+    /// Moves time forward by `by`, stopping at every deadline on the way, and returns when all of it has
+    /// come to rest.
+    pub(crate) async fn advance(&self, by: Duration) {
+        let _alone = self.advancing.lock().await;
+        let walk = self.clock.begin_walk(by);
+        loop {
+            self.come_to_rest().await;
+            match self.next_deadline() {
+                Some(deadline) if deadline <= walk.target => {
+                    self.clock.step_to(deadline);
+                    self.fire_due();
+                }
+                _ => break,
+            }
+        }
+        self.clock.step_to(walk.target);
+        self.note_advance(by.as_millis() as u64);
+        self.clock.end_walk(&walk);
+        self.alarm.clock_changed();
+        self.come_to_rest().await;
+    }
+
+    /// Waits until the namespace is at rest and, if asked, no message is locked; says what is not after `within`.
+    pub(crate) async fn settled(
+        &self,
+        within: Duration,
+        entity: Option<&str>,
+    ) -> Result<(), Vec<Unrest>> {
+        let deadline = Instant::now() + within;
+        loop {
+            let turn = self.turns.notified();
+            tokio::pin!(turn);
+            turn.as_mut().enable();
+            let mut unrest = self.unrest();
+            unrest.extend(self.locks(entity));
+            if unrest.is_empty() {
+                return Ok(());
+            }
+            tokio::select! {
+                () = turn => {}
+                () = sleep_until(deadline) => return Err(unrest),
+            }
+        }
+    }
+
+    async fn come_to_rest(&self) {
+        let rest = async {
+            loop {
+                let turn = self.turns.notified();
+                tokio::pin!(turn);
+                turn.as_mut().enable();
+                if self.unrest().is_empty() {
+                    return;
+                }
+                turn.await;
+            }
+        };
+        if timeout(PATIENCE, rest).await.is_err() {
+            tracing::warn!(namespace = self.name(), unrest = ?self.unrest(), "time goes on without rest");
+        }
+    }
+
+    fn unrest(&self) -> Vec<Unrest> {
+        let mut unrest = Vec::new();
+        let now = self.clock.now();
+        for entity in self.entities() {
+            self.look(entity, |queue| {
+                if queue
+                    .mailbox
+                    .next_deadline()
+                    .is_some_and(|deadline| deadline <= now)
+                {
+                    unrest.push(Unrest {
+                        place: entity.path.to_string(),
+                        reason: "something is due".into(),
+                    });
+                }
+                if queue.mailbox.has_assigned() {
+                    unrest.push(Unrest {
+                        place: entity.path.to_string(),
+                        reason: "messages wait to be written to a receiver".into(),
+                    });
+                }
+            });
+        }
+        for connection in self.router.busy() {
+            unrest.push(Unrest {
+                place: format!("connection {}", connection.0),
+                reason: "its output is not written".into(),
+            });
+        }
+        unrest
+    }
+
+    fn locks(&self, entity: Option<&str>) -> Vec<Unrest> {
+        let wanted = |path: &str| entity.is_none_or(|entity| entity.eq_ignore_ascii_case(path));
+        let mut held = Vec::new();
+        for entity in self
+            .entities()
+            .filter(|entity| wanted(entity.path.as_str()))
+        {
+            for kind in [StoreKind::Active, StoreKind::DeadLetters] {
+                let holders = self.look(entity, |queue| holders(&queue.mailbox, kind));
+                held.extend(holders.into_iter().map(|(holder, count)| Unrest {
+                    place: format!("{}{}", entity.path, kind.suffix()),
+                    reason: format!("{count} messages are locked by {}", self.holder(holder)),
+                }));
+            }
+        }
+        held
+    }
+
+    fn holder(&self, connection: u32) -> String {
+        let name = self.client_name(servicebus_broker::ClientId(connection));
+        name.map_or_else(
+            || format!("connection {connection}"),
+            |name| name.to_string(),
+        )
+    }
+}
+
+/// The connections that hold locks, each with how many.
+fn holders(mailbox: &Mailbox, kind: StoreKind) -> Vec<(u32, usize)> {
+    let mut holders = std::collections::BTreeMap::new();
+    for consumer in mailbox.lock_holders(kind) {
+        *holders.entry((consumer.0 >> 32) as u32).or_insert(0) += 1;
+    }
+    holders.into_iter().collect()
+}

@@ -1,0 +1,130 @@
+//! The address of a link: which entity, and which part of it.
+//!
+//! Clients write `orders`, `/orders`, `amqps://host:5671/orders`, percent-encoded or not, and in any case
+//! (wire.md §3.1, §10.18); what they wrote is echoed elsewhere, here it is understood.
+
+use percent_encoding::percent_decode_str;
+use servicebus_broker::StoreKind;
+
+/// What an address means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// The entity's path as written, normalised but not looked up; empty for the namespace.
+    pub(crate) entity: String,
+    pub(crate) destination: Destination,
+}
+
+/// Which part of an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// One of its stores.
+    Store(StoreKind),
+    /// The request-response node of one of its stores.
+    Management(StoreKind),
+    /// Messages whose transfer failed.
+    TransferDeadLetters,
+    /// Where tokens are put.
+    Cbs,
+}
+
+const MANAGEMENT: &str = "/$management";
+const DEAD_LETTERS: &str = "/$deadletterqueue";
+const TRANSFER_DEAD_LETTERS: &str = "/$transfer/$deadletterqueue";
+
+impl Address {
+    pub(crate) fn parse(written: &str) -> Self {
+        let path = match written.split_once("://") {
+            Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+            None => written,
+        };
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let decoded = percent_decode_str(path).decode_utf8_lossy();
+        let path = decoded.as_ref();
+        if path.eq_ignore_ascii_case("$cbs") {
+            return Self {
+                entity: String::new(),
+                destination: Destination::Cbs,
+            };
+        }
+        let (path, management) = strip(path, MANAGEMENT);
+        let (path, transfer) = strip(path, TRANSFER_DEAD_LETTERS);
+        let (path, dead_letters) = match transfer {
+            true => (path, true),
+            false => strip(path, DEAD_LETTERS),
+        };
+        let kind = match dead_letters {
+            true => StoreKind::DeadLetters,
+            false => StoreKind::Active,
+        };
+        let destination = match (transfer, management) {
+            (true, _) => Destination::TransferDeadLetters,
+            (false, true) => Destination::Management(kind),
+            (false, false) => Destination::Store(kind),
+        };
+        Self {
+            entity: path.to_owned(),
+            destination,
+        }
+    }
+
+    /// The whole path again, normalised: what a token must cover.
+    pub(crate) fn path(&self) -> String {
+        let entity = &self.entity;
+        match self.destination {
+            Destination::Store(kind) => format!("{entity}{}", kind.suffix()),
+            Destination::Management(kind) => format!("{entity}{}{MANAGEMENT}", kind.suffix()),
+            Destination::TransferDeadLetters => format!("{entity}{TRANSFER_DEAD_LETTERS}"),
+            Destination::Cbs => "$cbs".to_owned(),
+        }
+    }
+}
+
+fn strip<'a>(path: &'a str, suffix: &str) -> (&'a str, bool) {
+    let at = path.len().saturating_sub(suffix.len());
+    match path.split_at_checked(at) {
+        Some((entity, end)) if end.eq_ignore_ascii_case(suffix) => (entity, true),
+        _ => (path, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_is_understood() {
+        use Destination::{Cbs, Management, Store, TransferDeadLetters};
+        use StoreKind::{Active, DeadLetters};
+        for (written, entity, destination) in [
+            ("orders", "orders", Store(Active)),
+            ("/orders", "orders", Store(Active)),
+            ("amqps://host:5671/orders", "orders", Store(Active)),
+            ("amqp://host/a%2Fb", "a/b", Store(Active)),
+            ("orders/$DeadLetterQueue", "orders", Store(DeadLetters)),
+            (
+                "sb://h/orders/$deadletterqueue/$management",
+                "orders",
+                Management(DeadLetters),
+            ),
+            ("orders/$management", "orders", Management(Active)),
+            (
+                "orders/$Transfer/$DeadLetterQueue",
+                "orders",
+                TransferDeadLetters,
+            ),
+            ("$cbs", "", Cbs),
+            ("amqps://host", "", Store(Active)),
+            (
+                "q/$deadletterqueue/$deadletterqueue",
+                "q/$deadletterqueue",
+                Store(DeadLetters),
+            ),
+        ] {
+            let expected = Address {
+                entity: entity.into(),
+                destination,
+            };
+            assert_eq!(Address::parse(written), expected, "{written}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `$cbs`: a client shows a token and from then on may do what it gives (wire.md §2).
+
+use serde_amqp::Value;
+
+use super::{Condition, Refusal, Reply, Request};
+use crate::auth::{Acceptance, Policy};
+
+/// Rust insists on exactly this one (wire.md §2.3).
+const ACCEPTED: i32 = 202;
+
+/// Judges a `put-token` request.
+pub(crate) fn put_token(
+    request: &Request,
+    policy: &Policy<'_>,
+    unix_seconds: i64,
+) -> Result<(Acceptance, Reply), Refusal> {
+    match request.property("operation") {
+        Some("put-token") => {}
+        other => {
+            let text = format!("$cbs knows no operation {other:?}; allowed: put-token.");
+            return Err(Refusal::new(Condition::NotImplemented, text));
+        }
+    }
+    let audience = request.property("name").ok_or_else(|| missing("name"))?;
+    let Value::String(token) = &request.body else {
+        return Err(missing("a body that is a string"));
+    };
+    let acceptance = policy
+        .accept_token(token, audience, unix_seconds)
+        .map_err(|error| {
+            let text = format!("Unauthorized access to '{audience}': {error}.");
+            Refusal::new(Condition::Unauthorized, text)
+        })?;
+    let reply = Reply::Done {
+        status: ACCEPTED,
+        body: vec![0x40],
+    };
+    Ok((acceptance, reply))
+}
+
+fn missing(what: &str) -> Refusal {
+    Refusal::new(Condition::ArgumentError, format!("put-token needs {what}."))
+}

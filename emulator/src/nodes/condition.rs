@@ -1,0 +1,108 @@
+//! The one table of what can be refused: AMQP condition, status in a management reply, and the texts.
+//!
+//! Sources: semantics §20.1 and §20.2, wire.md §6.3.
+
+use servicebus_amqp::Error;
+use servicebus_broker::Timestamp;
+use uuid::Uuid;
+
+/// Why something is refused, as a client's code tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    NotFound,
+    Unauthorized,
+    NotAllowed,
+    NotImplemented,
+    DecodeError,
+    InternalError,
+    ArgumentError,
+    MessageLockLost,
+    MessageSizeExceeded,
+    ResourceLimitExceeded,
+}
+
+impl Condition {
+    /// The AMQP symbol, and the status of a management reply that carries it.
+    fn row(self) -> (&'static str, i32) {
+        match self {
+            Self::NotFound => ("amqp:not-found", 404),
+            Self::Unauthorized => ("amqp:unauthorized-access", 401),
+            Self::NotAllowed => ("amqp:not-allowed", 400),
+            Self::NotImplemented => ("amqp:not-implemented", 501),
+            Self::DecodeError => ("amqp:decode-error", 400),
+            Self::InternalError => ("amqp:internal-error", 500),
+            Self::ArgumentError => ("com.microsoft:argument-error", 400),
+            Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410),
+            Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403),
+            Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403),
+        }
+    }
+
+    pub(crate) fn symbol(self) -> &'static str {
+        self.row().0
+    }
+
+    pub(crate) fn status(self) -> i32 {
+        self.row().1
+    }
+}
+
+/// A refusal before it has its tracking id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) condition: Condition,
+    pub(crate) text: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(condition: Condition, text: impl Into<String>) -> Self {
+        Self {
+            condition,
+            text: text.into(),
+        }
+    }
+
+    /// JavaScript and Java search for the words around the name (wire.md §2.3).
+    pub(crate) fn not_found(host: &str, path: &str) -> Self {
+        let text = format!(
+            "The messaging entity 'sb://{host}/{path}' could not be found. To know more visit \
+             https://aka.ms/sbResourceMgrExceptions."
+        );
+        Self::new(Condition::NotFound, text)
+    }
+
+    pub(crate) fn unauthorized(claim: &str, host: &str, path: &str) -> Self {
+        let text = format!(
+            "Unauthorized access. '{claim}' claim(s) are required to perform this operation. \
+             Resource: 'sb://{host}/{path}'."
+        );
+        Self::new(Condition::Unauthorized, text)
+    }
+
+    pub(crate) fn lock_lost() -> Self {
+        let text = "The lock supplied is invalid. Either the lock expired, or the message has already \
+                    been removed from the queue. For more information please see \
+                    https://aka.ms/ServiceBusExceptions .";
+        Self::new(Condition::MessageLockLost, text)
+    }
+
+    pub(crate) fn message_too_large(delivery: u32, size: u64, limit: u64) -> Self {
+        let text = format!(
+            "The received message (delivery-id:{delivery}, size:{size} bytes) exceeds the limit \
+             ({limit} bytes) currently allowed on the link."
+        );
+        Self::new(Condition::MessageSizeExceeded, text)
+    }
+
+    /// The text with the tail of the service: what to look for in log and timeline (decision D29).
+    pub(crate) fn tracked(&self, tracking: Uuid, system: &str, real_now: Timestamp) -> String {
+        let at = jiff::Timestamp::from_millisecond(real_now.as_millis()).unwrap_or_default();
+        let at = at.strftime("%Y-%m-%dT%H:%M:%S");
+        let text = &self.text;
+        format!("{text} TrackingId:{tracking}_B0, SystemTracker:{system}, Timestamp:{at}")
+    }
+
+    pub(crate) fn error(&self, text: String) -> Error {
+        Error::new(self.condition.symbol(), text)
+    }
+}

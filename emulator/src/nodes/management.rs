@@ -1,0 +1,59 @@
+//! `$management` of a store: a map comes in, a call is made, a map goes out (wire.md §6).
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
+)]
+
+mod locks;
+mod messages;
+
+use servicebus_broker::{Context, LockToken, Mailbox, StoreKind};
+
+use super::{Condition, Refusal, Reply, Request};
+
+/// One request as the operations see it.
+pub(crate) struct Management<'a, 'b> {
+    pub(crate) request: &'a Request,
+    pub(crate) mailbox: &'a mut Mailbox,
+    pub(crate) cx: &'a mut Context<'b>,
+    pub(crate) kind: StoreKind,
+    /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
+    pub(crate) ahead: i64,
+}
+
+impl Management<'_, '_> {
+    /// Does what the request asks for.
+    pub(crate) fn perform(mut self) -> Result<Reply, Refusal> {
+        match self.request.property("operation") {
+            Some("com.microsoft:renew-lock") => self.renew_lock(),
+            Some("com.microsoft:peek-message") => self.peek_message(),
+            Some("com.microsoft:update-disposition") => self.update_disposition(),
+            Some(other) => Err(Refusal::new(
+                Condition::NotImplemented,
+                format!(
+                    "The operation '{other}' is not supported by this version of the emulator."
+                ),
+            )),
+            None => Err(argument("the application property 'operation'", "a string")),
+        }
+    }
+
+    /// `lock-tokens`: an array or list of uuids.
+    fn lock_tokens(&self) -> Result<Vec<LockToken>, Refusal> {
+        let tokens = self.request.elements("lock-tokens");
+        let tokens = tokens.ok_or_else(|| argument("lock-tokens", "an array of uuid"))?;
+        let uuid = |token: &serde_amqp::Value| match token {
+            serde_amqp::Value::Uuid(uuid) => {
+                Ok(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
+            }
+            _ => Err(argument("lock-tokens", "an array of uuid")),
+        };
+        tokens.iter().map(uuid).collect()
+    }
+}
+
+fn argument(name: &str, allowed: &str) -> Refusal {
+    let text = format!("{name} is missing or has a wrong type; it must be {allowed}.");
+    Refusal::new(Condition::ArgumentError, text)
+}

@@ -1,0 +1,22 @@
+//! `renew-lock`.
+
+use servicebus_broker::RenewError;
+
+use super::Management;
+use crate::nodes::{Refusal, Reply};
+
+impl Management<'_, '_> {
+    /// `{lock-tokens: uuid[]}` → `{expirations: timestamp[]}`, in the client's time.
+    pub(super) fn renew_lock(&mut self) -> Result<Reply, Refusal> {
+        let tokens = self.lock_tokens()?;
+        let renewed = self.mailbox.renew_locks(self.cx, self.kind, &tokens);
+        let ends = renewed.map_err(|RenewError::LockLost(_)| Refusal::lock_lost())?;
+        let ends = ends
+            .iter()
+            .map(|end| end.as_millis().saturating_sub(self.ahead));
+        Ok(Reply::map(1, |out| {
+            out.string("expirations");
+            out.timestamp_array(ends);
+        }))
+    }
+}

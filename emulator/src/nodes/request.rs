@@ -1,0 +1,220 @@
+//! Request and response messages, as `$cbs` and `$management` speak them.
+//!
+//! Requests are read section by section; bodies become a [`Value`]. Responses are written by hand, because
+//! SDKs insist on exact types: the correlation id has the type of the request's message id, status codes are
+//! `int`, conditions are symbols (wire.md §0.12, §6.1).
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
+)]
+
+use serde_amqp::Value;
+use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
+
+use super::{Condition, Refusal};
+
+const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
+const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
+const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
+
+/// What a client asks of a node.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The message id as encoded; null when there is none.
+    message_id: Vec<u8>,
+    pub(crate) reply_to: Option<String>,
+    /// Application properties that are texts.
+    properties: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+/// What a node answers.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Done; the body is written by the operation, null if it has nothing to say.
+    Done { status: i32, body: Vec<u8> },
+    /// Refused, with the text that has its tracking id.
+    Refused { condition: Condition, text: String },
+}
+
+impl Request {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, Refusal> {
+        Self::read(payload).map_err(|error| {
+            let text = format!("The request cannot be decoded: {error}.");
+            Refusal::new(Condition::DecodeError, text)
+        })
+    }
+
+    fn read(payload: &[u8]) -> Result<Self, DecodeError> {
+        let mut request = Self {
+            message_id: vec![0x40],
+            reply_to: None,
+            properties: Vec::new(),
+            body: Value::Null,
+        };
+        let mut reader = Reader::new(payload);
+        while !reader.is_empty() {
+            let descriptor = reader.descriptor()?;
+            let mut content = reader;
+            reader.validate()?;
+            if descriptor == PROPERTIES {
+                request.read_properties(content)?;
+            } else if descriptor == APPLICATION_PROPERTIES {
+                for entry in content.map()?.entries() {
+                    if let (Plain::String(key), Plain::String(value) | Plain::Symbol(value)) =
+                        entry?
+                    {
+                        request.properties.push((key.into(), value.into()));
+                    }
+                }
+            } else if descriptor == AMQP_VALUE {
+                // Validated above, so that the decoder neither recurses nor allocates beyond the request.
+                request.body = serde_amqp::from_slice(content.skip()?).unwrap_or(Value::Null);
+            }
+        }
+        Ok(request)
+    }
+
+    fn read_properties(&mut self, mut section: Reader<'_>) -> Result<(), DecodeError> {
+        let mut fields = section.fields()?;
+        if let Some(id) = fields.raw()? {
+            self.message_id = id.to_vec();
+        }
+        for _ in 0..3 {
+            fields.raw()?;
+        }
+        self.reply_to = fields.value()?.as_text().map(str::to_owned);
+        Ok(())
+    }
+
+    /// A textual application property.
+    pub(crate) fn property(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.properties.iter().find(|(key, _)| key == name)?;
+        Some(value)
+    }
+
+    /// An entry of a body that is a map with textual keys.
+    pub(crate) fn field(&self, name: &str) -> Option<&Value> {
+        let Value::Map(map) = &self.body else {
+            return None;
+        };
+        map.iter().find_map(|(key, value)| match key {
+            Value::String(key) if key == name => Some(value),
+            Value::Symbol(key) if key.as_str() == name => Some(value),
+            _ => None,
+        })
+    }
+
+    /// A whole number of any width.
+    pub(crate) fn integer(&self, name: &str) -> Option<i64> {
+        match *self.field(name)? {
+            Value::Long(number) => Some(number),
+            Value::Int(number) => Some(number.into()),
+            Value::Short(number) => Some(number.into()),
+            Value::Byte(number) => Some(number.into()),
+            Value::Ulong(number) => i64::try_from(number).ok(),
+            Value::Uint(number) => Some(number.into()),
+            Value::Ushort(number) => Some(number.into()),
+            Value::Ubyte(number) => Some(number.into()),
+            _ => None,
+        }
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        match self.field(name)? {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list or array.
+    pub(crate) fn elements(&self, name: &str) -> Option<&[Value]> {
+        match self.field(name)? {
+            Value::List(list) => Some(list),
+            Value::Array(array) => Some(&array.0),
+            _ => None,
+        }
+    }
+}
+
+/// How a node spells the status of its replies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spelling {
+    status: &'static str,
+    description: &'static str,
+}
+
+/// The two spellings.
+pub(crate) mod spelling {
+    use super::Spelling;
+
+    pub(crate) const MANAGEMENT: Spelling = Spelling {
+        status: "statusCode",
+        description: "statusDescription",
+    };
+    pub(crate) const CBS: Spelling = Spelling {
+        status: "status-code",
+        description: "status-description",
+    };
+}
+
+impl Reply {
+    /// Done, with nothing to say.
+    pub(crate) fn done() -> Self {
+        Self::Done {
+            status: 200,
+            body: vec![0x40],
+        }
+    }
+
+    /// Done, with a map of `count` entries that `write` appends.
+    pub(crate) fn map(entries: u32, write: impl FnOnce(&mut Writer<'_>)) -> Self {
+        let mut body = Vec::new();
+        let mut out = Writer::new(&mut body);
+        let mark = out.begin_map();
+        write(&mut out);
+        out.end(mark, entries * 2);
+        Self::Done { status: 200, body }
+    }
+
+    /// The encoded response to `request`.
+    pub(crate) fn encode(&self, request: &Request, spelling: Spelling) -> Vec<u8> {
+        let mut message = Vec::with_capacity(256);
+        let mut out = Writer::new(&mut message);
+        out.descriptor(0x73);
+        let properties = out.begin_list();
+        for _ in 0..5 {
+            out.null();
+        }
+        out.raw(&request.message_id);
+        out.end(properties, 6);
+
+        out.descriptor(0x74);
+        let map = out.begin_map();
+        let (status, description) = match self {
+            Self::Done { status, .. } => (*status, if *status == 202 { "Accepted" } else { "OK" }),
+            Self::Refused { condition, text } => (condition.status(), text.as_str()),
+        };
+        out.string(spelling.status);
+        out.int(status);
+        out.string(spelling.description);
+        out.string(description);
+        let mut entries = 2;
+        // Not on `$cbs`, where Python takes its mere presence for failure; a failure there has a status.
+        if let (Self::Refused { condition, .. }, "statusCode") = (self, spelling.status) {
+            out.string("errorCondition");
+            out.symbol(condition.symbol());
+            entries += 1;
+        }
+        out.end(map, entries * 2);
+
+        out.descriptor(0x77);
+        match self {
+            Self::Done { body, .. } => out.raw(body),
+            Self::Refused { .. } => out.null(),
+        }
+        message
+    }
+}

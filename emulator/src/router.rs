@@ -1,0 +1,117 @@
+//! Carries effects from the operation that caused them to the connection that must act.
+//!
+//! A consumer's id names its connection, so that no table of consumers is needed.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use servicebus_broker::ConsumerId;
+use tokio::sync::Notify;
+
+/// A connection's number within the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u32);
+
+/// Finds connections by number.
+#[derive(Debug, Default)]
+pub(crate) struct Router {
+    connections: RwLock<BTreeMap<ConnectionId, Arc<Doorbell>>>,
+}
+
+/// How other tasks reach a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Doorbell {
+    state: Mutex<Rung>,
+    notify: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Rung {
+    woken: Vec<ConsumerId>,
+    /// Whether the connection has something to do or to write.
+    busy: bool,
+}
+
+impl ConnectionId {
+    /// The id of the `n`th consumer of this connection.
+    pub(crate) fn consumer(self, n: u32) -> ConsumerId {
+        ConsumerId(u64::from(self.0) << 32 | u64::from(n))
+    }
+
+    pub(crate) fn of(consumer: ConsumerId) -> Self {
+        Self((consumer.0 >> 32) as u32)
+    }
+}
+
+impl Router {
+    pub(crate) fn enter(&self, id: ConnectionId) -> Arc<Doorbell> {
+        let bell = Arc::new(Doorbell::default());
+        let mut connections = self
+            .connections
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        connections.insert(id, Arc::clone(&bell));
+        bell
+    }
+
+    pub(crate) fn leave(&self, id: ConnectionId) {
+        let mut connections = self
+            .connections
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        connections.remove(&id);
+    }
+
+    /// Tells the owner of a consumer to take what is assigned to it.
+    pub(crate) fn wake(&self, consumer: ConsumerId) {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = connections.get(&ConnectionId::of(consumer)) {
+            bell.ring(consumer);
+        }
+    }
+
+    /// The connections that have something to do or to write.
+    pub(crate) fn busy(&self) -> Vec<ConnectionId> {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let busy = connections.iter().filter(|(_, bell)| bell.rung().busy);
+        busy.map(|(&id, _)| id).collect()
+    }
+}
+
+impl Doorbell {
+    /// Resolves when somebody has rung since the last time.
+    pub(crate) async fn rang(&self) {
+        self.notify.notified().await;
+    }
+
+    /// The consumers that were rung for, each as often as it was.
+    pub(crate) fn answer(&self, consumers: &mut Vec<ConsumerId>) {
+        consumers.append(&mut self.rung().woken);
+    }
+
+    /// Says at the end of a turn whether something is left to write.
+    pub(crate) fn turn_ended(&self, unwritten: bool) {
+        let mut rung = self.rung();
+        rung.busy = unwritten || !rung.woken.is_empty();
+    }
+
+    fn ring(&self, consumer: ConsumerId) {
+        let mut rung = self.rung();
+        rung.woken.push(consumer);
+        if !mem::replace(&mut rung.busy, true) || rung.woken.len() == 1 {
+            drop(rung);
+            self.notify.notify_one();
+        }
+    }
+
+    fn rung(&self) -> std::sync::MutexGuard<'_, Rung> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

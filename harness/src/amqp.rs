@@ -1,0 +1,208 @@
+//! The harness's own AMQP connection to a bus.
+//!
+//! One connection and one session per bus, opened when first needed and opened anew when the emulator ended
+//! them. The emulator sees an ordinary client named [`CONTAINER`] that logs in with its key.
+
+mod consumer;
+mod error;
+mod management;
+
+use std::{
+    net::SocketAddr,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use fe2o3_amqp::{
+    Receiver, Sender, Session,
+    connection::{Connection, ConnectionHandle},
+    link::receiver::CreditMode,
+    sasl_profile::SaslProfile,
+    session::SessionHandle,
+    types::{
+        definitions::{ReceiverSettleMode, SenderSettleMode},
+        messaging::{Message, Outcome, SerializableBody},
+        primitives::{Symbol, Value},
+    },
+};
+use tokio::{
+    net::TcpStream,
+    sync::{MappedMutexGuard, Mutex, MutexGuard},
+};
+
+use crate::process::Liveness;
+
+pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
+pub use error::{AmqpError, Condition};
+
+/// How the timeline names the harness; it reads as "delivered to the test".
+pub(crate) const CONTAINER: &str = "the test";
+
+/// How long the emulator may take for one exchange.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is needed to log in.
+#[derive(Debug, Clone)]
+pub(crate) struct Login {
+    pub(crate) address: SocketAddr,
+    pub(crate) hostname: String,
+    pub(crate) key_name: String,
+    pub(crate) key: String,
+    pub(crate) liveness: Liveness,
+}
+
+/// A connection that is there when it is needed.
+#[derive(Debug)]
+pub(crate) struct Amqp {
+    login: Login,
+    connected: Mutex<Option<Connected>>,
+    links: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Connected {
+    // Dropped in this order: the session ends before its connection.
+    session: SessionHandle<()>,
+    connection: ConnectionHandle<()>,
+}
+
+/// Whether received messages are locked or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReceiveMode {
+    PeekLock,
+    ReceiveAndDelete,
+}
+
+impl Amqp {
+    pub(crate) fn new(login: Login) -> Self {
+        Self {
+            login,
+            connected: Mutex::new(None),
+            links: AtomicU64::new(0),
+        }
+    }
+
+    /// Sends messages one after the other and waits for each to be taken.
+    pub(crate) async fn send<B: SerializableBody>(
+        &self,
+        address: &str,
+        messages: Vec<Message<B>>,
+    ) -> Result<(), AmqpError> {
+        let mut sender = within(self.sender(address)).await?;
+        for message in messages {
+            let outcome = within(async { Ok(sender.send(message).await?) }).await?;
+            accepted(outcome)?;
+        }
+        within(async { Ok(sender.close().await?) }).await
+    }
+
+    /// Opens a link that receives from an address, without credit.
+    pub(crate) async fn consumer(
+        &self,
+        address: &str,
+        mode: ReceiveMode,
+    ) -> Result<Consumer, AmqpError> {
+        let (sender_mode, receiver_mode) = match mode {
+            ReceiveMode::PeekLock => (SenderSettleMode::Mixed, ReceiverSettleMode::Second),
+            ReceiveMode::ReceiveAndDelete => (SenderSettleMode::Settled, ReceiverSettleMode::First),
+        };
+        let attach = async {
+            let mut session = self.session().await?;
+            let receiver = Receiver::builder()
+                .name(self.link_name())
+                .source(address)
+                .sender_settle_mode(sender_mode)
+                .receiver_settle_mode(receiver_mode)
+                .credit_mode(CreditMode::Manual)
+                .attach(&mut session)
+                .await?;
+            Ok(receiver)
+        };
+        Ok(Consumer::new(within(attach).await?))
+    }
+
+    async fn sender(&self, address: &str) -> Result<Sender, AmqpError> {
+        let mut session = self.session().await?;
+        Ok(Sender::attach(&mut session, self.link_name(), address).await?)
+    }
+
+    fn link_name(&self) -> String {
+        let number = self.links.fetch_add(1, Ordering::Relaxed);
+        format!("harness-{number}")
+    }
+
+    async fn session(&self) -> Result<MappedMutexGuard<'_, SessionHandle<()>>, AmqpError> {
+        let mut connected = self.connected.lock().await;
+        let usable = connected
+            .as_ref()
+            .is_some_and(|open| !open.connection.is_closed() && !open.session.is_ended());
+        if !usable {
+            *connected = Some(self.login.connect().await?);
+        }
+        Ok(MutexGuard::map(connected, |connected| {
+            &mut connected
+                .as_mut()
+                .expect("it was connected a line above")
+                .session
+        }))
+    }
+}
+
+impl Login {
+    async fn connect(&self) -> Result<Connected, AmqpError> {
+        let stream = TcpStream::connect(self.address).await;
+        let stream = stream
+            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+            .map_err(|source| AmqpError::Unreachable {
+                address: self.address,
+                source: self.liveness.explain(source),
+            })?;
+        let product = [
+            (Symbol::from("product"), "servicebus-harness"),
+            (Symbol::from("version"), env!("CARGO_PKG_VERSION")),
+        ];
+        let mut connection = Connection::builder()
+            .container_id(CONTAINER)
+            .hostname(self.hostname.as_str())
+            .sasl_profile(SaslProfile::Plain {
+                username: self.key_name.clone(),
+                password: self.key.clone(),
+            })
+            .properties(
+                product
+                    .into_iter()
+                    .map(|(key, value)| (key, Value::from(value)))
+                    .collect(),
+            )
+            .open_with_stream(stream)
+            .await?;
+        let session = Session::begin(&mut connection).await?;
+        Ok(Connected {
+            session,
+            connection,
+        })
+    }
+}
+
+/// Gives an exchange the time it may take.
+pub(crate) async fn within<T>(
+    exchange: impl Future<Output = Result<T, AmqpError>>,
+) -> Result<T, AmqpError> {
+    tokio::time::timeout(ANSWER_WITHIN, exchange)
+        .await
+        .unwrap_or(Err(AmqpError::TimedOut {
+            within: ANSWER_WITHIN,
+        }))
+}
+
+fn accepted(outcome: Outcome) -> Result<(), AmqpError> {
+    match outcome {
+        Outcome::Accepted(_) => Ok(()),
+        Outcome::Rejected(rejected) => {
+            Err(AmqpError::Rejected(rejected.error.map(Condition::from)))
+        }
+        other => Err(AmqpError::Protocol(format!(
+            "the outcome of a send was {other:?}"
+        ))),
+    }
+}

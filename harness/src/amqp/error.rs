@@ -1,0 +1,203 @@
+//! What can go wrong on the AMQP connection, in the words of the one who refused.
+
+use std::{fmt, io, net::SocketAddr, time::Duration};
+
+use fe2o3_amqp::{
+    connection::{ConnectionStopReason, OpenError},
+    link::{
+        DetachError, IllegalLinkStateError, LinkStateError, ReceiverAttachError, RecvError,
+        SendError, SenderAttachError, SessionStopReason,
+    },
+    session::BeginError,
+    types::{definitions, primitives::Value},
+};
+
+use crate::text;
+
+/// An error as the emulator words it: a condition and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// The symbol, such as `amqp:not-found`.
+    pub condition: String,
+    /// The sentence; empty when there is none.
+    pub description: String,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.description.as_str() {
+            "" => f.write_str(&self.condition),
+            description => write!(f, "{}: {description}", self.condition),
+        }
+    }
+}
+
+impl From<definitions::Error> for Condition {
+    fn from(error: definitions::Error) -> Self {
+        let condition = match serde_amqp::to_value(&error.condition) {
+            Ok(Value::Symbol(symbol)) => symbol.0,
+            other => format!("{other:?}"),
+        };
+        Self {
+            condition,
+            description: error.description.unwrap_or_default(),
+        }
+    }
+}
+
+/// Why an exchange over AMQP failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AmqpError {
+    /// The emulator does not accept connections.
+    #[error("the emulator's AMQP door at {address} does not answer: {source}")]
+    Unreachable {
+        /// The address that was dialled.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The emulator closed a connection, a session or a link, and said why.
+    #[error("{0}")]
+    Refused(Condition),
+    /// The emulator did not take a message.
+    #[error("rejected{}", .0.as_ref().map(|condition| format!(": {condition}")).unwrap_or_default())]
+    Rejected(Option<Condition>),
+    /// The emulator answered a management request with an error.
+    #[error("status {status}: {condition}")]
+    Management {
+        /// The status.
+        status: i32,
+        /// The condition, and the description of the status.
+        condition: Condition,
+    },
+    /// There was no answer in time.
+    #[error("no answer within {}", text::seconds(*within))]
+    TimedOut {
+        /// How long was waited.
+        within: Duration,
+    },
+    /// Something that a correct exchange does not contain.
+    #[error("{0}")]
+    Protocol(String),
+}
+
+impl AmqpError {
+    /// Returns the condition the emulator gave.
+    pub fn condition(&self) -> Option<&Condition> {
+        match self {
+            Self::Refused(condition)
+            | Self::Rejected(Some(condition))
+            | Self::Management { condition, .. } => Some(condition),
+            Self::Rejected(None)
+            | Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Protocol(_) => None,
+        }
+    }
+
+    fn refused(error: definitions::Error) -> Self {
+        Self::Refused(error.into())
+    }
+
+    fn protocol(error: &impl fmt::Display) -> Self {
+        Self::Protocol(error.to_string())
+    }
+
+    fn connection_stopped(reason: ConnectionStopReason) -> Self {
+        match reason {
+            ConnectionStopReason::RemoteClosedWithError(error)
+            | ConnectionStopReason::ClosedWithError(error) => Self::refused(error),
+            other => Self::Protocol(format!("the connection stopped: {other:?}")),
+        }
+    }
+
+    fn session_stopped(reason: SessionStopReason) -> Self {
+        match reason {
+            SessionStopReason::RemoteEndedWithError(error)
+            | SessionStopReason::EndedWithError(error) => Self::refused(error),
+            SessionStopReason::ConnectionStopped(reason) => Self::connection_stopped(reason),
+            other => Self::Protocol(format!("the session stopped: {other:?}")),
+        }
+    }
+}
+
+impl From<OpenError> for AmqpError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::RemoteClosedWithError(error) => Self::refused(error),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<BeginError> for AmqpError {
+    fn from(error: BeginError) -> Self {
+        match error {
+            BeginError::RemoteEndedWithError(error) => Self::refused(error),
+            BeginError::ConnectionStopped(reason) => Self::connection_stopped(reason),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<SenderAttachError> for AmqpError {
+    fn from(error: SenderAttachError) -> Self {
+        match error {
+            SenderAttachError::RemoteClosedWithError(error) => Self::refused(error),
+            SenderAttachError::SessionStopped(reason) => Self::session_stopped(reason),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<ReceiverAttachError> for AmqpError {
+    fn from(error: ReceiverAttachError) -> Self {
+        match error {
+            ReceiverAttachError::RemoteClosedWithError(error) => Self::refused(error),
+            ReceiverAttachError::SessionStopped(reason) => Self::session_stopped(reason),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<LinkStateError> for AmqpError {
+    fn from(error: LinkStateError) -> Self {
+        match error {
+            LinkStateError::RemoteClosedWithError(error)
+            | LinkStateError::RemoteDetachedWithError(error) => Self::refused(error),
+            LinkStateError::SessionStopped(reason) => Self::session_stopped(reason),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<DetachError> for AmqpError {
+    fn from(error: DetachError) -> Self {
+        LinkStateError::from(error).into()
+    }
+}
+
+impl From<IllegalLinkStateError> for AmqpError {
+    fn from(error: IllegalLinkStateError) -> Self {
+        Self::protocol(&error)
+    }
+}
+
+impl From<SendError> for AmqpError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::LinkStateError(error) => error.into(),
+            SendError::Detached(error) => error.into(),
+            other => Self::protocol(&other),
+        }
+    }
+}
+
+impl From<RecvError> for AmqpError {
+    fn from(error: RecvError) -> Self {
+        match error {
+            RecvError::LinkStateError(error) => error.into(),
+            other => Self::protocol(&other),
+        }
+    }
+}

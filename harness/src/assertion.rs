@@ -1,0 +1,159 @@
+//! Sentences about a bus that are true, or fail with the reason.
+//!
+//! Each assertion is a value that is built, awaited, and yields a `Result`; the macros await it and panic at
+//! the line of the test. Each looks again and again up to a deadline in real time, and asks only what any
+//! client could: a negative one first waits for the bus to come to rest.
+
+mod completed;
+mod dead_lettered;
+mod empty;
+mod failure;
+mod hint;
+mod macros;
+mod message_count;
+mod not_dead_lettered;
+
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    control::ControlError,
+    mailbox::{CountsError, Mailbox, PeekError, TimelineError, UnknownQueue},
+    settled::SettledError,
+};
+
+pub use completed::Completed;
+pub use dead_lettered::DeadLettered;
+pub use empty::Empty;
+pub use failure::AssertionFailed;
+pub use message_count::MessageCount;
+pub use not_dead_lettered::NotDeadLettered;
+
+use failure::Report;
+
+/// How long an assertion waits in real time, unless it says otherwise.
+const WITHIN: Duration = Duration::from_secs(5);
+/// The pauses between two looks: short at first, for most things have happened already.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
+
+impl Mailbox {
+    /// Expects messages in the dead-letter queue.
+    pub fn expect_dead_lettered(&self) -> DeadLettered {
+        DeadLettered::of(self)
+    }
+
+    /// Expects no messages in the dead-letter queue once the bus is at rest.
+    pub fn expect_not_dead_lettered(&self) -> NotDeadLettered {
+        NotDeadLettered::of(self)
+    }
+
+    /// Expects no messages in the queue; dead letters may be.
+    pub fn expect_empty(&self) -> Empty {
+        Empty::of(self)
+    }
+
+    /// Expects exact numbers of messages.
+    pub fn expect_message_count(&self) -> MessageCount {
+        MessageCount::of(self)
+    }
+
+    /// Expects messages to have been settled as done, by anyone.
+    pub fn expect_completed(&self) -> Completed {
+        Completed::of(self)
+    }
+}
+
+/// What every assertion can do.
+pub(crate) trait Expectation: Sized + Send + 'static {
+    /// Looks until it is true or the time is over.
+    fn check(self) -> impl Future<Output = Result<(), AssertionFailed>> + Send;
+
+    /// Looks on the background runtime, where time is real.
+    fn into_check(self, mailbox: Mailbox) -> Checking {
+        Box::pin(async move { mailbox.run(|_| self.check()).await })
+    }
+}
+
+/// The future of an assertion.
+pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
+
+/// Lets each assertion be awaited as it stands.
+macro_rules! awaitable {
+    ($($expectation:ty),+) => {$(
+        impl IntoFuture for $expectation {
+            type Output = Result<(), AssertionFailed>;
+            type IntoFuture = Checking;
+
+            fn into_future(self) -> Checking {
+                let mailbox = self.mailbox.clone();
+                self.into_check(mailbox)
+            }
+        }
+    )+};
+}
+
+awaitable!(
+    Completed,
+    DeadLettered,
+    Empty,
+    MessageCount,
+    NotDeadLettered
+);
+
+/// Looks until `look` finds what is expected; else returns what it found last.
+async fn poll<T, F>(
+    within: Duration,
+    look: impl Fn() -> F,
+    is_expected: impl Fn(&T) -> bool,
+) -> Result<Looked<T>, ProbeError>
+where
+    F: Future<Output = Result<T, ProbeError>>,
+{
+    let started = Instant::now();
+    let [mut pause, longest] = PAUSES;
+    loop {
+        let found = look().await?;
+        if is_expected(&found) {
+            return Ok(Looked::Expected);
+        }
+        if started.elapsed() >= within {
+            return Ok(Looked::Otherwise(found));
+        }
+        tokio::time::sleep(pause.min(within)).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// How looking ended.
+enum Looked<T> {
+    Expected,
+    Otherwise(T),
+}
+
+/// Why an assertion could not look.
+#[derive(Debug, thiserror::Error)]
+enum ProbeError {
+    #[error(transparent)]
+    Peek(#[from] PeekError),
+    #[error(transparent)]
+    Counts(#[from] CountsError),
+    #[error(transparent)]
+    Timeline(#[from] TimelineError),
+    #[error(transparent)]
+    Settled(#[from] SettledError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    UnknownQueue(#[from] UnknownQueue),
+}
+
+/// Fails at once when the queue does not exist, with the names of those that do.
+async fn known(mailbox: &Mailbox) -> Result<(), ProbeError> {
+    match mailbox.catalog().await.missing(mailbox.queue_name()) {
+        Some(unknown) => Err(unknown.into()),
+        None => Ok(()),
+    }
+}

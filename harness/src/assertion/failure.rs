@@ -1,0 +1,190 @@
+//! The text of a failed assertion.
+//!
+//! Four parts, of which only the first is always there: what was expected and what was found, what the
+//! queues hold, how the messages got there, and a hint.
+
+use std::{error::Error, fmt};
+
+use super::{ProbeError, dead_lettered::Wanted, hint};
+use crate::{
+    catalog::DeclaredQueue,
+    mailbox::Mailbox,
+    peeked::{MessageState, PeekedMessage},
+    text,
+    timeline::{EventKind, Timeline},
+};
+
+/// How many messages of a queue are listed.
+const LISTED: usize = 10;
+/// Of how many messages the timeline is shown.
+const TIMELINES: usize = 3;
+
+/// What is said about a message beyond itself, given whether it is a dead letter.
+pub(super) type Remark<'a> = &'a dyn Fn(&PeekedMessage, bool) -> String;
+
+/// An assertion that did not come true, and everything that explains it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AssertionFailed {
+    text: String,
+}
+
+impl AssertionFailed {
+    /// Writes down that the assertion could not even be checked.
+    pub(super) fn unchecked(error: &ProbeError) -> Self {
+        Self {
+            text: error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for AssertionFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The same as displayed, so that `unwrap` in a test is readable.
+impl fmt::Debug for AssertionFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for AssertionFailed {}
+
+/// What is known at the moment of a failure.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// The address the assertion is about.
+    pub(super) subject: String,
+    /// The queue that address belongs to.
+    pub(super) queue: String,
+    pub(super) declared: Option<DeclaredQueue>,
+    /// The messages of the queue itself.
+    pub(super) live: Vec<PeekedMessage>,
+    /// Its dead letters.
+    pub(super) dead: Vec<PeekedMessage>,
+    pub(super) timeline: Timeline,
+    /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
+    pub(super) shows_dead: bool,
+}
+
+impl Report {
+    /// Looks at everything around a mailbox. What cannot be had is left out: the failure itself matters more.
+    pub(super) async fn of(mailbox: &Mailbox) -> Self {
+        let queue = mailbox.queue();
+        Self {
+            subject: mailbox.path().to_owned(),
+            queue: queue.name().to_owned(),
+            declared: mailbox.catalog().await.queue(queue.name()).cloned(),
+            live: queue.try_peek().await.unwrap_or_default(),
+            dead: queue.dead_letters().try_peek().await.unwrap_or_default(),
+            timeline: queue.try_timeline().await.unwrap_or_default(),
+            shows_dead: !mailbox.is_queue(),
+        }
+    }
+
+    /// Writes the failure with the usual remarks.
+    pub(super) fn plain_failure(&self, expected: &str) -> AssertionFailed {
+        let remark = |message: &PeekedMessage, is_dead: bool| match is_dead {
+            true => Wanted::default().difference(message),
+            false => state_of(self, message),
+        };
+        self.failure(expected, &remark, None)
+    }
+
+    /// Writes the failure around its first line.
+    pub(super) fn failure(
+        &self,
+        expected: &str,
+        remark: Remark<'_>,
+        hint: Option<String>,
+    ) -> AssertionFailed {
+        let mut parts = vec![format!("{}: {expected}", self.subject)];
+        if self.shows_dead {
+            let path = format!("{}/$DeadLetterQueue", self.queue);
+            let remark = |message: &PeekedMessage| remark(message, true);
+            parts.push(contents(&path, &self.dead, &remark));
+        }
+        if !self.live.is_empty() || !self.shows_dead {
+            let remark = |message: &PeekedMessage| remark(message, false);
+            parts.push(contents(&self.queue, &self.live, &remark));
+        }
+        parts.extend(self.timelines());
+        let hint = hint.or_else(|| hint::general(self));
+        parts.extend(hint.map(|hint| format!("hint: {hint}")));
+        AssertionFailed {
+            text: parts.join("\n\n"),
+        }
+    }
+
+    /// Tells whether the last thing that happened to a message was to be handed out or to stay so.
+    pub(super) fn is_locked(&self, message: &PeekedMessage) -> bool {
+        let id = message.message_id.as_deref();
+        let mut events = self.timeline.events().iter();
+        let last = events.rfind(|event| id.is_some() && event.message_id.as_deref() == id);
+        last.is_some_and(|event| {
+            matches!(event.kind, EventKind::Delivered | EventKind::LockRenewed)
+        })
+    }
+
+    /// Shows how the messages got where they are: those that are listed, else whatever was on record.
+    fn timelines(&self) -> Vec<String> {
+        let dead = self.dead.iter().filter(|_| self.shows_dead);
+        let listed = dead
+            .chain(&self.live)
+            .filter_map(|message| message.message_id.as_deref());
+        let recorded = self.timeline.events().iter();
+        let recorded = recorded.filter_map(|event| event.message_id.as_deref());
+        let mut ids: Vec<&str> = Vec::new();
+        for id in listed.chain(recorded) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        let mut shown: Vec<String> = ids
+            .iter()
+            .take(TIMELINES)
+            .map(|id| self.timeline.of_message(id).titled(id).to_string())
+            .collect();
+        if ids.len() > TIMELINES {
+            let more = text::count(ids.len() - TIMELINES, "other message");
+            shown.push(format!("the timelines of {more} are not shown"));
+        }
+        shown
+    }
+}
+
+/// Says what state a message of the queue itself is in, and how its deliveries went.
+pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
+    let state = match message.state {
+        MessageState::Active if report.is_locked(message) => "locked".to_owned(),
+        state => state.to_string(),
+    };
+    let declared = report.declared.as_ref();
+    let limit = declared.and_then(|queue| queue.max_delivery_count);
+    match (message.delivery_count, limit) {
+        (0, _) => format!(": {state}"),
+        (failed, Some(limit)) => format!(": {state}, {failed} of {limit} deliveries failed"),
+        (failed, None) => format!(": {state}, {failed} deliveries failed"),
+    }
+}
+
+fn contents(
+    path: &str,
+    messages: &[PeekedMessage],
+    remark: &dyn Fn(&PeekedMessage) -> String,
+) -> String {
+    if messages.is_empty() {
+        return format!("{path} is empty");
+    }
+    let held = text::count(messages.len(), "message");
+    let mut lines = vec![format!("{path} holds {held}")];
+    for message in messages.iter().take(LISTED) {
+        lines.push(format!("  {message}{}", remark(message)));
+    }
+    if messages.len() > LISTED {
+        lines.push(format!("  … and {} more", messages.len() - LISTED));
+    }
+    lines.join("\n")
+}

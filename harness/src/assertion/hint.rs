@@ -1,0 +1,119 @@
+//! What to try next, where the record tells.
+//!
+//! A hint names one likely cause and what would change it. Where the record shows no cause there is none: a
+//! wrong hint costs more than a missing one.
+
+use super::{dead_lettered::Wanted, failure::Report};
+use crate::{
+    peeked::PeekedMessage,
+    timeline::{EventKind, Timeline},
+};
+
+const EXPIRED: &str = "TTLExpiredException";
+
+/// Explains why a message was not dead-lettered as expected.
+pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
+    let other = report.dead.iter().find(|message| {
+        let reason = message.dead_letter_reason();
+        let mut wanted = wanted.reason.iter();
+        wanted.any(|wanted| !wanted.matches(reason))
+    });
+    match other {
+        Some(message) if message.dead_letter_reason() == Some(EXPIRED) => {
+            Some(expired(report, message))
+        }
+        Some(message) => Some(other_reason(message, wanted)),
+        None => general(report),
+    }
+}
+
+/// Explains what holds for every assertion.
+pub(super) fn general(report: &Report) -> Option<String> {
+    let timeline = &report.timeline;
+    if timeline.dropped() == 0 && timeline.count(&EventKind::Sent) == 0 {
+        return Some(format!("nothing was ever sent to {}", report.queue));
+    }
+    report
+        .live
+        .iter()
+        .find_map(|message| waiting(report, message))
+        .or_else(|| dropped(report))
+}
+
+fn expired(report: &Report, message: &PeekedMessage) -> String {
+    let deliveries = of(&report.timeline, message, &EventKind::Delivered);
+    let locked = of(&report.timeline, message, &EventKind::LockExpired) > 0;
+    let before = match deliveries {
+        0 => "before anyone received it".to_owned(),
+        _ if locked => format!(
+            "under its lock, before its {} delivery",
+            ordinal(deliveries + 1)
+        ),
+        some => format!("before its {} delivery", ordinal(some + 1)),
+    };
+    format!("the message expired {before}; raise its time to live or advance less")
+}
+
+fn other_reason(message: &PeekedMessage, wanted: &Wanted) -> String {
+    let found = match message.dead_letter_reason() {
+        Some(reason) => format!("with reason {reason:?}"),
+        None => "without a reason".to_owned(),
+    };
+    let words = match message.dead_letter_description() {
+        Some(description) => format!(" ({description:?})"),
+        None => String::new(),
+    };
+    match &wanted.reason {
+        Some(reason) => {
+            format!("a message was dead-lettered {found}{words}, not with {reason}")
+        }
+        None => format!("a message was dead-lettered {found}{words}"),
+    }
+}
+
+/// Explains a message that is still in its queue although it was handed out.
+fn waiting(report: &Report, message: &PeekedMessage) -> Option<String> {
+    let id = message.message_id.as_deref()?;
+    let limit = report.declared.as_ref()?.max_delivery_count?;
+    let delivered = of(&report.timeline, message, &EventKind::Delivered);
+    if delivered == 0 {
+        return Some(format!("{id} was never received; is a consumer running?"));
+    }
+    let failed = message.delivery_count;
+    let state = match report.is_locked(message) {
+        true => "it is locked now: settle it, or advance the clock past its lock",
+        false => "it waits to be received again",
+    };
+    Some(format!(
+        "{id} is still active after {delivered} of {limit} deliveries, {failed} of them failed; {state}"
+    ))
+}
+
+/// Explains a queue whose messages expired and were not kept.
+fn dropped(report: &Report) -> Option<String> {
+    let expired = report.timeline.count(&EventKind::Expired);
+    let keeps = report.declared.as_ref()?.dead_letters_expired;
+    (expired > 0 && !keeps).then(|| {
+        format!(
+            "a message expired and was dropped: {} does not dead-letter on expiration",
+            report.queue
+        )
+    })
+}
+
+fn of(timeline: &Timeline, message: &PeekedMessage, kind: &EventKind) -> usize {
+    let id = message.message_id.as_deref();
+    let events = timeline.events().iter();
+    events
+        .filter(|event| event.kind == *kind && event.message_id.as_deref() == id)
+        .count()
+}
+
+fn ordinal(number: usize) -> String {
+    match number {
+        1 => "first".to_owned(),
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        other => format!("{other}th"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The assertions as sentences.
+//!
+//! Each macro takes a queue and named expectations, which are the methods of the assertion of its name. It
+//! evaluates them at once and yields a future; the panic is at the line of the test.
+
+/// Asserts that messages are in the dead-letter queue.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// let orders = servicebus.queue("orders");
+/// assert_dead_lettered!(orders, reason = "MaxDeliveryCountExceeded").await;
+/// assert_dead_lettered!(orders, reason = "Rejected", description = contains("total"), count = 2).await;
+/// # }
+/// ```
+///
+/// Without `count` one message is enough. Takes `reason`, `description`, `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_dead_lettered {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(DeadLettered, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message is in the dead-letter queue once the bus is at rest.
+///
+/// Takes `reason`, `message_id` and `within`; with them only such messages matter.
+#[macro_export]
+macro_rules! assert_not_dead_lettered {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotDeadLettered, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that the queue holds no message, of whatever state; dead letters are not in it.
+///
+/// Takes `within`.
+#[macro_export]
+macro_rules! assert_empty {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Empty, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts exact numbers of messages.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_message_count!(servicebus.queue("orders"), active = 2, dead_letter = 1, scheduled = 0).await;
+/// # }
+/// ```
+///
+/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred` and `within`.
+#[macro_export]
+macro_rules! assert_message_count {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(MessageCount, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages were settled as done, by anyone.
+///
+/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_completed {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Completed, $queue $(, $field = $value)*)
+    };
+}
+
+/// What the sentences have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __assert {
+    ($expectation:ident, $queue:expr $(, $field:ident = $value:expr)*) => {{
+        let expectation = $crate::assertion::$expectation::of(&$queue)$(.$field($value))*;
+        async move {
+            if let ::std::result::Result::Err(failure) = expectation.await {
+                ::std::panic!("{failure}");
+            }
+        }
+    }};
+}

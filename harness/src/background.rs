@@ -1,0 +1,115 @@
+//! The one background runtime of a process.
+//!
+//! Emulators, connections and every deadline of the harness live here, never on the runtime of the test:
+//! that one may have a single thread, may be paused, or may not be tokio's at all. The process holds it
+//! weakly; the last bus or handle that goes away takes it along, without blocking.
+
+use std::{
+    future::Future,
+    io, panic,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+};
+
+static SHARED: Mutex<Weak<Background>> = Mutex::new(Weak::new());
+
+/// A runtime that shuts down in the background when its last user goes away.
+#[derive(Debug)]
+pub(crate) struct Background {
+    runtime: Option<Runtime>,
+}
+
+impl Background {
+    /// Returns the runtime of this process and starts it when nobody uses it at the moment.
+    pub(crate) fn shared() -> io::Result<Arc<Self>> {
+        // A panic of another test while it held the lock leaves nothing half done.
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(background) = shared.upgrade() {
+            return Ok(background);
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("servicebus-harness")
+            .enable_all()
+            .build()?;
+        let background = Arc::new(Self {
+            runtime: Some(runtime),
+        });
+        *shared = Arc::downgrade(&background);
+        Ok(background)
+    }
+
+    /// Runs a future there; dropping the task cancels it.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        Task(self.runtime().spawn(future))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime
+            .as_ref()
+            .expect("the runtime is taken only when the last user drops it")
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A future that runs on the background runtime while any executor waits for it.
+#[derive(Debug)]
+pub(crate) struct Task<T>(JoinHandle<T>);
+
+impl<T> Future for Task<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match ready!(Pin::new(&mut self.0).poll(context)) {
+            Ok(value) => Poll::Ready(value),
+            Err(error) => match error.try_into_panic() {
+                Ok(payload) => panic::resume_unwind(payload),
+                Err(_) => panic!("the harness's runtime was shut down during an operation"),
+            },
+        }
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_user_takes_the_runtime_along() {
+        let first = Background::shared().unwrap();
+        let second = Background::shared().unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        let weak = Arc::downgrade(&first);
+        drop((first, second));
+        assert!(weak.upgrade().is_none());
+    }
+
+    #[tokio::test]
+    async fn dropping_it_inside_another_runtime_does_not_panic() {
+        let background = Background::shared().unwrap();
+        assert_eq!(background.spawn(async { 7 }).await, 7);
+        drop(background);
+    }
+}

@@ -1,0 +1,34 @@
+//! Ready clients of the Rust Service Bus SDK.
+
+use std::panic::Location;
+
+use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPolicy};
+
+use crate::{ServiceBus, bus::or_panic};
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+#[error("the Service Bus client did not connect: {0}")]
+pub struct ClientError(String);
+
+impl ServiceBus {
+    /// Connects an `azservicebus` client, which belongs to the test and runs on its runtime.
+    ///
+    /// # Panics
+    ///
+    /// When it does not connect.
+    #[track_caller]
+    pub fn client(&self) -> impl Future<Output = ServiceBusClient<BasicRetryPolicy>> {
+        or_panic(Location::caller(), self.try_client())
+    }
+
+    /// Connects an `azservicebus` client, or says why not.
+    pub async fn try_client(&self) -> Result<ServiceBusClient<BasicRetryPolicy>, ClientError> {
+        let options = ServiceBusClientOptions::default();
+        let connecting = ServiceBusClient::unsecured()
+            .new_from_connection_string(self.connection_string(), options);
+        // Boxed: the SDK's future has the size of a page of memory, several times over.
+        let client = Box::pin(connecting).await;
+        client.map_err(|error| ClientError(error.to_string()))
+    }
+}

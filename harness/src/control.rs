@@ -1,0 +1,307 @@
+//! The control API, as a client of it.
+//!
+//! JSON over HTTP, one connection per request: a test asks rarely, and a connection that is not kept cannot
+//! be stale. Every request has a deadline in real time.
+
+use std::{fmt, io, net::SocketAddr, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use crate::{process::Liveness, text};
+
+/// How long the emulator may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// What a query value may hold as it is.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A client of one namespace's control API.
+#[derive(Debug)]
+pub(crate) struct Control {
+    address: SocketAddr,
+    namespace: String,
+    liveness: Liveness,
+}
+
+impl Control {
+    pub(crate) fn new(address: SocketAddr, namespace: &str, liveness: Liveness) -> Self {
+        Self {
+            address,
+            namespace: utf8_percent_encode(namespace, KEPT).to_string(),
+            liveness,
+        }
+    }
+
+    /// Returns the address of the API itself, without a namespace.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/$emulator/v1", self.address)
+    }
+
+    /// Asks a question of the namespace.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<T, ControlError> {
+        let path = self.path(path) + &query_string(query);
+        let answer = self
+            .request(Method::GET, &path, None, ANSWER_WITHIN)
+            .await?;
+        decode(&path, &answer)
+    }
+
+    /// Orders something whose answer matters.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, ControlError> {
+        let path = self.path(path);
+        let answer = self
+            .request(Method::POST, &path, Some(body), ANSWER_WITHIN)
+            .await?;
+        decode(&path, &answer)
+    }
+
+    /// Orders something that answers by its status alone, and may take `within` by itself.
+    pub(crate) async fn order(
+        &self,
+        path: &str,
+        body: &Value,
+        within: Duration,
+    ) -> Result<(), ControlError> {
+        let path = self.path(path);
+        self.request(Method::POST, &path, Some(body), ANSWER_WITHIN + within)
+            .await?;
+        Ok(())
+    }
+
+    fn path(&self, path: &str) -> String {
+        format!("/$emulator/v1/namespaces/{}/{path}", self.namespace)
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        within: Duration,
+    ) -> Result<Bytes, ControlError> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, self.address.to_string())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONNECTION, "close")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| self.unreachable(io::Error::other(error)))?;
+        let exchange = tokio::time::timeout(within, self.exchange(request)).await;
+        let (status, answer) = exchange
+            .unwrap_or_else(|_elapsed| Err(silence(within)))
+            .map_err(|source| self.unreachable(source))?;
+        if status.is_success() {
+            return Ok(answer);
+        }
+        Err(ControlError::Refused(Refusal::new(status, path, &answer)))
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
+        let stream = TcpStream::connect(self.address).await?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(io::Error::other)?;
+        let answer = async move {
+            let response = sender.send_request(request).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await?.to_bytes();
+            Ok((status, body))
+        };
+        // The connection makes progress only while it is polled; the answer ends both.
+        tokio::pin!(connection);
+        tokio::pin!(answer);
+        tokio::select! {
+            answer = &mut answer => answer,
+            _ = &mut connection => answer.await,
+        }
+        .map_err(|error: hyper::Error| io::Error::other(error))
+    }
+
+    fn unreachable(&self, source: io::Error) -> ControlError {
+        ControlError::Unreachable {
+            address: self.address,
+            source: self.liveness.explain(source),
+        }
+    }
+}
+
+fn query_string(query: &[(&str, &str)]) -> String {
+    let pairs = query
+        .iter()
+        .map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, KEPT)));
+    match Vec::from_iter(pairs).join("&") {
+        empty if empty.is_empty() => empty,
+        pairs => format!("?{pairs}"),
+    }
+}
+
+fn decode<T: DeserializeOwned>(path: &str, answer: &Bytes) -> Result<T, ControlError> {
+    serde_json::from_slice(answer).map_err(|source| ControlError::Malformed {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn silence(within: Duration) -> io::Error {
+    let text = format!("no answer within {}", text::seconds(within));
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+/// Why the control API did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The emulator did not answer.
+    #[error("the emulator's control API at {address} does not answer: {source}")]
+    Unreachable {
+        /// The address that was dialled.
+        address: SocketAddr,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The emulator said no.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The answer is not what the interface promises.
+    #[error("the emulator's answer to {path} is not understood: {source}")]
+    Malformed {
+        /// The path that was asked.
+        path: String,
+        /// What is wrong with the answer.
+        source: serde_json::Error,
+    },
+}
+
+impl ControlError {
+    /// Returns the HTTP status of a refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.status),
+            Self::Unreachable { .. } | Self::Malformed { .. } => None,
+        }
+    }
+}
+
+/// The emulator's own words for a no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// What kind of problem it is, for programs.
+    pub code: String,
+    /// What the problem is, for people.
+    pub message: String,
+    /// Its parts, each with the place it is at.
+    pub problems: Vec<String>,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
+        let envelope: Envelope = serde_json::from_slice(answer).unwrap_or_default();
+        let Details {
+            code,
+            mut message,
+            problems,
+        } = envelope.error;
+        if message.is_empty() {
+            message = format!("{path} answered {}", String::from_utf8_lossy(answer));
+        }
+        Self {
+            status: status.as_u16(),
+            code,
+            message,
+            problems: problems.into_iter().map(|problem| problem.text()).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (status {})", self.message, self.status)?;
+        self.problems
+            .iter()
+            .try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[derive(Debug, Default, Deserialize)]
+struct Envelope {
+    error: Details,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    code: String,
+    message: String,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    path: String,
+    value: Value,
+}
+
+impl Problem {
+    fn text(self) -> String {
+        match self.value {
+            Value::String(text) => format!("{}: {text}", self.path),
+            other => format!("{}: {other}", self.path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_encoded() {
+        assert_eq!(query_string(&[]), "");
+        assert_eq!(
+            query_string(&[("entity", "orders/$DeadLetterQueue"), ("message_id", "a b")]),
+            "?entity=orders%2F%24DeadLetterQueue&message_id=a%20b"
+        );
+    }
+
+    #[test]
+    fn a_refusal_speaks_the_emulators_words() {
+        let answer = br#"{"error":{"code":"not-settled","message":"not at rest",
+            "problems":[{"path":"orders","value":"1 locked","allowed":"at rest"}]}}"#;
+        let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, "/x", answer);
+        assert_eq!(
+            refusal.to_string(),
+            "not at rest (status 408)\n  orders: 1 locked"
+        );
+        assert_eq!(refusal.code, "not-settled");
+    }
+
+    #[test]
+    fn a_refusal_without_words_shows_what_came() {
+        let refusal = Refusal::new(StatusCode::BAD_GATEWAY, "/x", b"oops");
+        assert_eq!(refusal.to_string(), "/x answered oops (status 502)");
+    }
+}

@@ -1,0 +1,84 @@
+//! The emulator library inside the test's process.
+//!
+//! Its tasks run on the background runtime, so the test's own may have one thread or be paused.
+
+use std::{io::ErrorKind, sync::Arc};
+
+use servicebus_emulator::{Emulator, Options, config::Config};
+
+use crate::{
+    address,
+    background::Background,
+    error::StartError,
+    running::{Endpoints, Namespace, Running, Started},
+};
+
+/// Starts an emulator on a loopback address of its own.
+pub(crate) async fn start(
+    background: &Arc<Background>,
+    config: Option<Config>,
+    seed: Option<u64>,
+) -> Result<Started, StartError> {
+    let mut last = None;
+    for _ in 0..address::ATTEMPTS {
+        let options = Options {
+            host: address::random().to_string(),
+            seed,
+            ..Options::default()
+        };
+        let options = match &config {
+            Some(config) => Options {
+                config: config.clone(),
+                ..options
+            },
+            None => options,
+        };
+        match background.spawn(Emulator::start(options)).await {
+            Ok(emulator) => return Ok(started(emulator)),
+            Err(error) if is_taken(&error) => last = Some(error.to_string()),
+            Err(error) => return Err(refused(error)),
+        }
+    }
+    Err(StartError::NoAddress {
+        attempts: address::ATTEMPTS,
+        last: last.unwrap_or_default(),
+    })
+}
+
+fn started(emulator: Emulator) -> Started {
+    let endpoints = Endpoints {
+        amqp: emulator.endpoints().amqp,
+        http: emulator.endpoints().http,
+    };
+    let namespaces = emulator.namespaces().iter().map(|info| Namespace {
+        name: info.name.clone(),
+        connection_string: info.connection_string.clone(),
+        admin_connection_string: info.admin_connection_string.clone(),
+    });
+    Started {
+        endpoints,
+        namespaces: namespaces.collect(),
+        running: Running::InProcess(emulator),
+    }
+}
+
+fn is_taken(error: &servicebus_emulator::StartError) -> bool {
+    matches!(
+        error,
+        servicebus_emulator::StartError::Listen { source, .. }
+            if source.kind() == ErrorKind::AddrInUse
+    )
+}
+
+fn refused(error: servicebus_emulator::StartError) -> StartError {
+    match error {
+        servicebus_emulator::StartError::Listen { address, source }
+            if source.kind() == ErrorKind::AddrNotAvailable =>
+        {
+            StartError::NoLoopback {
+                address: address.to_string(),
+            }
+        }
+        other => StartError::Emulator(other),
+    }
+}

@@ -1,0 +1,66 @@
+#![doc = include_str!("../README.md")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "kinds of events and the errors of the AMQP client are open sets: what has no arm is shown by name"
+)]
+
+mod address;
+mod amqp;
+mod background;
+mod bus;
+mod catalog;
+#[cfg(feature = "azservicebus")]
+mod client;
+mod clock;
+mod connection_string;
+mod control;
+mod doors;
+mod error;
+mod fixture;
+mod in_process;
+mod mailbox;
+mod matcher;
+mod message;
+mod mode;
+mod peeked;
+mod process;
+mod running;
+mod settled;
+mod text;
+mod timeline;
+mod topology;
+
+pub mod assertion;
+
+pub use amqp::{AmqpError, Condition};
+#[cfg(feature = "azservicebus")]
+pub use azservicebus;
+pub use bus::{Builder, ServiceBus};
+#[cfg(feature = "azservicebus")]
+pub use client::ClientError;
+pub use clock::Clock;
+pub use control::{ControlError, Refusal};
+pub use error::StartError;
+pub use fixture::servicebus;
+pub use mailbox::{
+    Counts, CountsError, Mailbox, PeekError, PurgeError, Purged, QueueHandle, ReceiveError,
+    Received, SendError, SettleError, TimelineError, UnknownQueue,
+};
+pub use matcher::{Text, contains};
+pub use message::{Message, PropertyValue};
+pub use mode::{MODE_VARIABLE, Mode, ModeError};
+pub use peeked::{MessageState, PeekedMessage};
+pub use process::ReadyError;
+pub use running::Endpoints;
+pub use settled::SettledError;
+pub use timeline::{Event, EventKind, Shown, Timeline};
+pub use topology::{Expiry, LocksOnDetach, Queue, Topology, TopologyError};
+
+/// Everything a test usually needs.
+pub mod prelude {
+    pub use crate::{
+        Expiry, LocksOnDetach, Mailbox, Message, Mode, Queue, QueueHandle, Received, ServiceBus,
+        Topology, assert_completed, assert_dead_lettered, assert_empty, assert_message_count,
+        assert_not_dead_lettered, contains, servicebus,
+    };
+}

@@ -1,0 +1,245 @@
+//! Acting on a queue as another party would.
+//!
+//! A [`Mailbox`] is what can be looked into and received from: a queue, or one of its dead-letter queues. A
+//! [`QueueHandle`] is the mailbox of a queue that can also be sent to. Handles are cheap to clone, check
+//! nothing before they are used, and do not keep their bus alive.
+
+mod counts;
+mod error;
+mod purge;
+mod queue;
+mod received;
+
+use std::{fmt, panic::Location, sync::Arc, time::Duration};
+
+use crate::{
+    amqp::ReceiveMode,
+    bus::or_panic,
+    catalog::Catalog,
+    control::ControlError,
+    doors::Doors,
+    peeked::PeekedMessage,
+    settled::{self, SettledError},
+    timeline::{Answer, Timeline},
+};
+
+pub use counts::Counts;
+pub use error::{
+    CountsError, PeekError, PurgeError, ReceiveError, SendError, SettleError, TimelineError,
+    UnknownQueue,
+};
+pub use purge::Purged;
+pub use queue::QueueHandle;
+pub use received::Received;
+
+/// How long a receive waits in real time, unless said otherwise.
+const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A queue, or a dead-letter queue of one.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    doors: Arc<Doors>,
+    queue: String,
+    path: String,
+}
+
+impl Mailbox {
+    /// Returns the address, such as `orders/$DeadLetterQueue`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the name of the queue it belongs to.
+    pub fn queue_name(&self) -> &str {
+        &self.queue
+    }
+
+    /// Looks at every message in order of sequence number, without touching any.
+    ///
+    /// # Panics
+    ///
+    /// When the queue is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn peek(&self) -> impl Future<Output = Vec<PeekedMessage>> + Send {
+        or_panic(Location::caller(), self.try_peek())
+    }
+
+    /// Looks at every message, or says why not.
+    pub async fn try_peek(&self) -> Result<Vec<PeekedMessage>, PeekError> {
+        let peeked = self
+            .run(|mailbox| async move { mailbox.doors.amqp.peek(&mailbox.path).await })
+            .await;
+        match peeked {
+            Ok(messages) => Ok(messages),
+            Err(error) => Err(match self.unknown_by(error.condition()).await {
+                Some(unknown) => unknown.into(),
+                None => PeekError::Amqp {
+                    path: self.path.clone(),
+                    source: error,
+                },
+            }),
+        }
+    }
+
+    /// Counts the messages by what can be done with them.
+    ///
+    /// # Panics
+    ///
+    /// When the queue is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn counts(&self) -> impl Future<Output = Counts> + Send {
+        or_panic(Location::caller(), self.try_counts())
+    }
+
+    /// Counts the messages, or says why not.
+    pub async fn try_counts(&self) -> Result<Counts, CountsError> {
+        let counted = self
+            .run(|mailbox| async move {
+                let query = [("entity", mailbox.path.as_str())];
+                mailbox.doors.control.get("counts", &query).await
+            })
+            .await;
+        match counted {
+            Ok(counts) => Ok(counts),
+            Err(error) => Err(match self.unknown_if(error.status() == Some(404)).await {
+                Some(unknown) => unknown.into(),
+                None => CountsError::Control {
+                    path: self.path.clone(),
+                    source: error,
+                },
+            }),
+        }
+    }
+
+    /// Receives one message with a lock, as a competing consumer would.
+    ///
+    /// # Panics
+    ///
+    /// When none comes within 5 s of real time; the text says what the queue holds.
+    #[track_caller]
+    pub fn receive(&self) -> impl Future<Output = Received> + Send {
+        or_panic(Location::caller(), self.try_receive(RECEIVE_WITHIN))
+    }
+
+    /// Receives one message with a lock, and waits for it up to a deadline in real time.
+    ///
+    /// With a deadline of zero it takes what is ready at once. A message is never lost between the deadline
+    /// and the answer: what is on its way is waited for.
+    pub async fn try_receive(&self, within: Duration) -> Result<Received, ReceiveError> {
+        let arrived = self
+            .run(move |mailbox| async move {
+                let amqp = &mailbox.doors.amqp;
+                let mut consumer = amqp.consumer(&mailbox.path, ReceiveMode::PeekLock).await?;
+                let arrived = consumer.receive(amqp, &mailbox.path, within).await?;
+                Ok(arrived.map(|arrived| (consumer, arrived)))
+            })
+            .await;
+        match arrived {
+            Ok(Some((consumer, arrived))) => Ok(Received::new(self.clone(), consumer, arrived)),
+            Ok(None) => Err(self.nothing_came(within).await),
+            Err(source) => Err(self.receive_error(source).await),
+        }
+    }
+
+    /// Receives one message and deletes it at once.
+    ///
+    /// # Panics
+    ///
+    /// When none comes within 5 s of real time; the text says what the queue holds.
+    #[track_caller]
+    pub fn receive_and_delete(&self) -> impl Future<Output = PeekedMessage> + Send {
+        or_panic(
+            Location::caller(),
+            self.try_receive_and_delete(RECEIVE_WITHIN),
+        )
+    }
+
+    /// Receives one message, deletes it at once, and waits for it up to a deadline in real time.
+    pub async fn try_receive_and_delete(
+        &self,
+        within: Duration,
+    ) -> Result<PeekedMessage, ReceiveError> {
+        let arrived = self
+            .run(move |mailbox| async move {
+                let (amqp, path) = (&mailbox.doors.amqp, &mailbox.path);
+                let mut consumer = amqp.consumer(path, ReceiveMode::ReceiveAndDelete).await?;
+                let arrived = consumer.receive(amqp, path, within).await?;
+                consumer.close().await?;
+                Ok(arrived)
+            })
+            .await;
+        match arrived {
+            Ok(Some(arrived)) => Ok(arrived.message),
+            Ok(None) => Err(self.nothing_came(within).await),
+            Err(source) => Err(self.receive_error(source).await),
+        }
+    }
+
+    /// Returns what happened here so far, or says why not.
+    pub async fn try_timeline(&self) -> Result<Timeline, TimelineError> {
+        let asked: Result<_, ControlError> = self
+            .run(|mailbox| async move {
+                let query = [("entity", mailbox.path.as_str())];
+                let control = &mailbox.doors.control;
+                let answer: Answer = control.get("timeline", &query).await?;
+                let catalog = mailbox.doors.catalog().await;
+                let queue = catalog.queue(&mailbox.queue);
+                let limit = queue.and_then(|queue| queue.max_delivery_count);
+                Ok(Timeline::new(&mailbox.path, answer, limit))
+            })
+            .await;
+        match asked {
+            Ok(timeline) => Ok(timeline),
+            Err(error) => Err(match self.unknown_if(error.status() == Some(404)).await {
+                Some(unknown) => unknown.into(),
+                None => TimelineError::Control {
+                    path: self.path.clone(),
+                    source: error,
+                },
+            }),
+        }
+    }
+
+    /// Runs an operation on the background runtime, with a mailbox of its own.
+    pub(crate) async fn run<T, F>(&self, operation: impl FnOnce(Self) -> F) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.doors.run(|_| operation(self.clone())).await
+    }
+
+    /// Returns what the bus holds now.
+    pub(crate) async fn catalog(&self) -> Catalog {
+        self.run(|mailbox| async move { mailbox.doors.catalog().await })
+            .await
+    }
+
+    /// Waits for the bus to come to rest.
+    pub(crate) async fn settled(&self, within: Duration) -> Result<(), SettledError> {
+        self.run(move |mailbox| async move { settled::wait(&mailbox.doors, within).await })
+            .await
+    }
+
+    /// Returns the queue it belongs to.
+    pub(crate) fn queue(&self) -> QueueHandle {
+        QueueHandle::new(Arc::clone(&self.doors), self.queue.clone())
+    }
+
+    /// Returns whether it is a queue of its own and not one of dead letters.
+    pub(crate) fn is_queue(&self) -> bool {
+        self.path == self.queue
+    }
+}
+
+impl fmt::Display for Mailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl AsRef<Self> for Mailbox {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}

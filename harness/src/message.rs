@@ -1,0 +1,173 @@
+//! A message to send.
+//!
+//! Anything that turns into one can be sent: a string, bytes, JSON, or a message built field by field. What
+//! is not set is not on the wire; the emulator fills in what the service fills in.
+
+mod property;
+mod wire;
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+pub use property::PropertyValue;
+pub(crate) use property::from_amqp;
+pub(crate) use wire::to_amqp;
+
+/// A message, and everything a sender may say about it.
+///
+/// ```
+/// use std::time::Duration;
+/// use servicebus_harness::prelude::*;
+///
+/// let order = Message::json(serde_json::json!({ "total": 12 }))
+///     .id("o-17")
+///     .subject("order")
+///     .property("priority", 3)
+///     .time_to_live(Duration::from_secs(30));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Message {
+    pub(crate) body: Bytes,
+    pub(crate) id: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) correlation_id: Option<String>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) reply_to: Option<String>,
+    pub(crate) reply_to_session_id: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) partition_key: Option<String>,
+    pub(crate) time_to_live: Option<Duration>,
+    pub(crate) scheduled_for: Option<SystemTime>,
+    pub(crate) properties: Vec<(String, PropertyValue)>,
+}
+
+impl Message {
+    /// Builds a message from bytes.
+    pub fn new(body: impl Into<Bytes>) -> Self {
+        Self {
+            body: body.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Builds a message from a JSON value, with the content type `application/json`.
+    pub fn json(value: impl Into<serde_json::Value>) -> Self {
+        Self::new(value.into().to_string()).content_type("application/json")
+    }
+
+    /// Sets the message id; without one the emulator makes one up.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sets the subject, also known as the label.
+    pub fn subject(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Sets the content type.
+    pub fn content_type(mut self, content_type: impl Into<String>) -> Self {
+        self.content_type = Some(content_type.into());
+        self
+    }
+
+    /// Sets the correlation id.
+    pub fn correlation_id(mut self, id: impl Into<String>) -> Self {
+        self.correlation_id = Some(id.into());
+        self
+    }
+
+    /// Sets the session the message belongs to.
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// Sets the address to answer to.
+    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
+        self.reply_to = Some(address.into());
+        self
+    }
+
+    /// Sets the session to answer into.
+    pub fn reply_to_session_id(mut self, id: impl Into<String>) -> Self {
+        self.reply_to_session_id = Some(id.into());
+        self
+    }
+
+    /// Sets the `to` property, which nothing routes by.
+    pub fn to(mut self, address: impl Into<String>) -> Self {
+        self.to = Some(address.into());
+        self
+    }
+
+    /// Sets the partition key.
+    pub fn partition_key(mut self, key: impl Into<String>) -> Self {
+        self.partition_key = Some(key.into());
+        self
+    }
+
+    /// Sets after which time the message expires, to the millisecond and up to 49 days.
+    pub fn time_to_live(mut self, time_to_live: Duration) -> Self {
+        self.time_to_live = Some(time_to_live);
+        self
+    }
+
+    /// Sets how long from now the message becomes active.
+    pub fn scheduled_in(mut self, delay: Duration) -> Self {
+        self.scheduled_for = Some(SystemTime::now() + delay);
+        self
+    }
+
+    /// Adds an application property.
+    pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+        self.properties.push((name.into(), value.into()));
+        self
+    }
+}
+
+impl From<&str> for Message {
+    fn from(body: &str) -> Self {
+        Self::new(body.to_owned())
+    }
+}
+
+impl From<String> for Message {
+    fn from(body: String) -> Self {
+        Self::new(body)
+    }
+}
+
+impl From<&[u8]> for Message {
+    fn from(body: &[u8]) -> Self {
+        Self::new(body.to_vec())
+    }
+}
+
+impl<const N: usize> From<&[u8; N]> for Message {
+    fn from(body: &[u8; N]) -> Self {
+        Self::new(body.to_vec())
+    }
+}
+
+impl From<Vec<u8>> for Message {
+    fn from(body: Vec<u8>) -> Self {
+        Self::new(body)
+    }
+}
+
+impl From<Bytes> for Message {
+    fn from(body: Bytes) -> Self {
+        Self::new(body)
+    }
+}
+
+impl From<serde_json::Value> for Message {
+    fn from(body: serde_json::Value) -> Self {
+        Self::json(body)
+    }
+}

@@ -1,0 +1,118 @@
+//! Where the emulator runs.
+//!
+//! A mode is chosen by the builder, else by `SERVICEBUS_HARNESS_MODE`, else it is in process. A mode that
+//! cannot run is an error that says so; none ever turns silently into another.
+
+use std::{env, fmt, str::FromStr};
+
+/// The environment variable that picks a mode without touching the code.
+pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
+
+/// Where the emulator of a [`ServiceBus`](crate::ServiceBus) runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Inside the test's own process, on a runtime and threads of its own. Nothing needs to be installed.
+    #[default]
+    InProcess,
+    /// As a child process: the `servicebus-emulator` binary.
+    Process,
+    /// As a container. Not built yet: starting it is an error.
+    Container,
+    /// Nothing is started; a real namespace is used. Not built yet: starting it is an error.
+    Namespace,
+}
+
+impl Mode {
+    /// Every mode, in the order in which messages list them.
+    pub const ALL: [Self; 4] = [
+        Self::InProcess,
+        Self::Process,
+        Self::Container,
+        Self::Namespace,
+    ];
+
+    /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`].
+    pub fn from_env() -> Result<Self, ModeError> {
+        match env::var(MODE_VARIABLE) {
+            Ok(value) => value.parse(),
+            Err(env::VarError::NotPresent) => Ok(Self::default()),
+            Err(env::VarError::NotUnicode(value)) => Err(ModeError::Unknown {
+                value: value.to_string_lossy().into_owned(),
+            }),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::InProcess => "in-process",
+            Self::Process => "process",
+            Self::Container => "container",
+            Self::Namespace => "namespace",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = ModeError;
+
+    /// Accepts the names in any case, with or without the hyphen.
+    fn from_str(value: &str) -> Result<Self, ModeError> {
+        let plain = |name: &str| name.trim().replace(['-', '_'], "").to_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|mode| plain(mode.name()) == plain(value))
+            .ok_or_else(|| ModeError::Unknown {
+                value: value.to_owned(),
+            })
+    }
+}
+
+/// Why a mode was not chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    /// The environment names a mode that does not exist.
+    #[error(
+        "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
+    )]
+    Unknown {
+        /// What the variable holds.
+        value: String,
+    },
+    /// The mode exists on paper only.
+    #[error(
+        "mode \"{mode}\" is not built yet; choose in-process or process, by {MODE_VARIABLE} or by the builder"
+    )]
+    NotBuilt {
+        /// The mode that was asked for.
+        mode: Mode,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_any_spelling() {
+        for text in ["in-process", "InProcess", "IN_PROCESS", " inprocess "] {
+            assert_eq!(text.parse(), Ok(Mode::InProcess), "{text}");
+        }
+        for mode in Mode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+    }
+
+    #[test]
+    fn a_wrong_name_lists_the_allowed_ones() {
+        assert_eq!(
+            "docker".parse::<Mode>().unwrap_err().to_string(),
+            "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode; allowed are in-process, process, container and namespace"
+        );
+    }
+}

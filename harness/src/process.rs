@@ -1,0 +1,148 @@
+//! The emulator as a child process.
+//!
+//! The child listens on a loopback address of its own and says so in one line of JSON. It ends when its
+//! standard input closes, so a killed test leaves none behind; what it writes to standard error is kept for
+//! the day it fails.
+
+mod binary;
+mod child;
+mod ready;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    address,
+    background::Background,
+    error::StartError,
+    running::{Running, Started},
+};
+
+pub(crate) use child::{ChildProcess, Liveness};
+pub use ready::ReadyError;
+
+use child::ExitedEarly;
+
+/// The exit code by which the emulator says that it cannot listen.
+const CANNOT_LISTEN: i32 = 3;
+
+/// What a child is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessOptions {
+    pub(crate) binary: Option<PathBuf>,
+    pub(crate) topology: Option<String>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) ready_within: Duration,
+}
+
+/// Starts a child on a loopback address of its own.
+pub(crate) async fn start(
+    background: &Arc<Background>,
+    options: ProcessOptions,
+) -> Result<Started, StartError> {
+    let binary = binary::find(options.binary.as_deref())?;
+    let topology = options
+        .topology
+        .as_deref()
+        .map(TemporaryFile::write)
+        .transpose()
+        .map_err(StartError::TemporaryFile)?;
+
+    let mut last = String::new();
+    for _ in 0..address::ATTEMPTS {
+        let arguments = arguments(&options, topology.as_ref());
+        let mut child =
+            ChildProcess::spawn(&binary, &arguments).map_err(|source| StartError::Spawn {
+                binary: binary.clone(),
+                source,
+            })?;
+        let waiting = child.ready_line(options.ready_within);
+        // The deadline is real time, also when the test's runtime is paused.
+        match background.spawn(waiting).await {
+            Ok(line) => return Ok(started(&binary, child, &line)?),
+            Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => last = child.last_output(),
+            Err(early) => {
+                return Err(not_ready(&binary, &child, early, options.ready_within).into());
+            }
+        }
+    }
+    Err(StartError::NoAddress {
+        attempts: address::ATTEMPTS,
+        last,
+    })
+}
+
+fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<String> {
+    let mut arguments = vec![
+        "--exit-with-stdin".to_owned(),
+        "--host".to_owned(),
+        address::random().to_string(),
+    ];
+    if let Some(seed) = options.seed {
+        arguments.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    if let Some(file) = topology {
+        arguments.extend(["--config".to_owned(), file.0.display().to_string()]);
+    }
+    arguments
+}
+
+fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, ReadyError> {
+    let ready = ready::parse(line)?;
+    ready::check_version(binary, &ready.version)?;
+    Ok(Started {
+        endpoints: ready.endpoints()?,
+        namespaces: ready.namespaces,
+        running: Running::Process(child),
+    })
+}
+
+fn not_ready(
+    binary: &Path,
+    child: &ChildProcess,
+    early: ExitedEarly,
+    within: Duration,
+) -> ReadyError {
+    let binary = binary.to_owned();
+    let output = child.last_output();
+    match early {
+        ExitedEarly::Deadline => ReadyError::Late {
+            binary,
+            within,
+            output,
+        },
+        ExitedEarly::Ended => ReadyError::Ended {
+            binary,
+            status: child.status_text(),
+            output,
+        },
+    }
+}
+
+/// A file for the child to read, removed when the child is ready or was given up.
+#[derive(Debug)]
+struct TemporaryFile(PathBuf);
+
+impl TemporaryFile {
+    fn write(text: &str) -> io::Result<Self> {
+        let name = format!(
+            "servicebus-harness-{}-{:016x}.json",
+            std::process::id(),
+            address::random_number()
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, text)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        // A file left behind in the temporary directory harms nobody.
+        let _ = fs::remove_file(&self.0);
+    }
+}

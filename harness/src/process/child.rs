@@ -1,0 +1,235 @@
+//! A child, its last words, and its end.
+//!
+//! Two threads read what the child writes, so that it never waits for a reader. Dropping the value closes
+//! the child's standard input, which is its order to end; a third thread then collects it, and kills it
+//! should it not obey. None of this blocks the one who drops.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+
+/// How many lines of standard error are kept.
+const KEPT_LINES: usize = 40;
+/// How long a child may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A child process that ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ChildProcess {
+    stdin: Option<ChildStdin>,
+    child: Arc<Mutex<Child>>,
+    output: Arc<Mutex<Output>>,
+    ready: Option<oneshot::Receiver<String>>,
+}
+
+/// Why there was no ready line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExitedEarly {
+    Deadline,
+    Ended,
+}
+
+/// A look at the child that does not keep it alive.
+#[derive(Debug, Clone)]
+struct ChildView {
+    child: Arc<Mutex<Child>>,
+    output: Arc<Mutex<Output>>,
+}
+
+/// The last lines of standard error.
+#[derive(Debug, Default)]
+struct Output {
+    lines: VecDeque<String>,
+    complete: bool,
+}
+
+impl ChildProcess {
+    pub(super) fn spawn(binary: &Path, arguments: &[String]) -> io::Result<Self> {
+        let mut child = Command::new(binary)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let output = Arc::new(Mutex::new(Output::default()));
+        let (first_line, ready) = oneshot::channel();
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || read_stdout(stdout, first_line));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let output = Arc::clone(&output);
+            thread::spawn(move || read_stderr(stderr, &output));
+        }
+        Ok(Self {
+            stdin: child.stdin.take(),
+            child: Arc::new(Mutex::new(child)),
+            output,
+            ready: Some(ready),
+        })
+    }
+
+    /// Waits for the first line of standard output. To be awaited where time is real.
+    pub(super) fn ready_line(
+        &mut self,
+        within: Duration,
+    ) -> impl Future<Output = Result<String, ExitedEarly>> + Send + 'static {
+        let ready = self.ready.take();
+        let view = self.view();
+        async move {
+            let ready = ready.ok_or(ExitedEarly::Ended)?;
+            match tokio::time::timeout(within, ready).await {
+                Ok(Ok(line)) => Ok(line),
+                Ok(Err(_closed)) => {
+                    view.wait_for_end(Duration::from_secs(1)).await;
+                    Err(ExitedEarly::Ended)
+                }
+                Err(_elapsed) => Err(ExitedEarly::Deadline),
+            }
+        }
+    }
+
+    /// Orders the child to end and waits until it has ended.
+    pub(crate) async fn stop(self) {
+        let view = self.view();
+        drop(self);
+        // A little longer than it takes to lose patience.
+        view.wait_for_end(PATIENCE * 2).await;
+    }
+
+    /// Lets others see whether the child lives.
+    pub(crate) fn liveness(&self) -> Liveness {
+        Liveness(Some(self.view()))
+    }
+
+    pub(super) fn exit_code(&self) -> Option<i32> {
+        self.view().status()?.code()
+    }
+
+    pub(super) fn status_text(&self) -> String {
+        self.view().status().map_or_else(
+            || "no exit status yet".to_owned(),
+            |status| status.to_string(),
+        )
+    }
+
+    pub(super) fn last_output(&self) -> String {
+        self.view().last_output()
+    }
+
+    fn view(&self) -> ChildView {
+        ChildView {
+            child: Arc::clone(&self.child),
+            output: Arc::clone(&self.output),
+        }
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let child = Arc::clone(&self.child);
+        // Without a thread the child still ends by itself and is only collected later.
+        let _ = thread::Builder::new().spawn(move || collect(&child));
+    }
+}
+
+/// Knows whether a silent emulator is a dead child.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Liveness(Option<ChildView>);
+
+impl Liveness {
+    /// Puts the end of the child in place of a mere refusal to connect.
+    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+        let Some(child) = &self.0 else { return error };
+        let Some(status) = child.status() else {
+            return error;
+        };
+        let output = described(&child.last_output());
+        io::Error::other(format!(
+            "the emulator process has ended ({status}); {output}"
+        ))
+    }
+}
+
+impl ChildView {
+    fn status(&self) -> Option<std::process::ExitStatus> {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.try_wait().ok().flatten()
+    }
+
+    fn last_output(&self) -> String {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        Vec::from_iter(output.lines.iter().cloned()).join("\n")
+    }
+
+    /// Waits until the child has ended and all it wrote has been read.
+    async fn wait_for_end(&self, within: Duration) {
+        let started = Instant::now();
+        while !self.is_over() && started.elapsed() < within {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = output.complete;
+        drop(output);
+        complete && self.status().is_some()
+    }
+}
+
+/// Introduces the last output of a child, or says that there was none.
+pub(super) fn described(output: &str) -> String {
+    match output {
+        "" => "it wrote nothing to standard error".to_owned(),
+        output => format!("its last output was:\n{output}"),
+    }
+}
+
+fn read_stdout(stdout: impl Read, first_line: oneshot::Sender<String>) {
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    if let Some(line) = lines.next() {
+        // Nobody may be waiting any longer.
+        let _ = first_line.send(line);
+    }
+    lines.for_each(drop);
+}
+
+fn read_stderr(stderr: impl Read, output: &Mutex<Output>) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        let mut kept = output.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.lines.len() == KEPT_LINES {
+            kept.lines.pop_front();
+        }
+        kept.lines.push_back(line);
+    }
+    let mut kept = output.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.complete = true;
+}
+
+fn collect(child: &Mutex<Child>) {
+    let ordered = Instant::now();
+    loop {
+        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        match child.try_wait() {
+            Ok(None) if ordered.elapsed() < PATIENCE => {}
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return;
+            }
+            Ok(Some(_)) | Err(_) => return,
+        }
+        drop(child);
+        thread::sleep(Duration::from_millis(10));
+    }
+}

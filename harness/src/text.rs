@@ -1,0 +1,104 @@
+//! Words for numbers and times, so that every message of the harness spells them alike.
+
+use std::time::Duration;
+
+/// Spells a duration as seconds, with as many decimals as it needs: `5 s`, `0.25 s`.
+pub(crate) fn seconds(duration: Duration) -> String {
+    match duration.subsec_millis() {
+        0 => format!("{} s", duration.as_secs()),
+        millis => {
+            let decimals = format!("{millis:03}");
+            format!(
+                "{}.{} s",
+                duration.as_secs(),
+                decimals.trim_end_matches('0')
+            )
+        }
+    }
+}
+
+/// Spells a duration in ISO 8601, the form of the official configuration file: `PT1M30S`.
+pub(crate) fn iso8601(duration: Duration) -> String {
+    let total = duration.as_secs();
+    let part = |amount: u64, unit: &str| match amount {
+        0 => String::new(),
+        amount => format!("{amount}{unit}"),
+    };
+    let last = match duration.subsec_millis() {
+        0 => part(total % 60, "S"),
+        millis => format!("{}.{millis:03}S", total % 60),
+    };
+    let days = part(total / 86_400, "D");
+    let time = part(total / 3_600 % 24, "H") + &part(total / 60 % 60, "M") + &last;
+    match (days.is_empty(), time.is_empty()) {
+        (true, true) => "PT0S".to_owned(),
+        (false, true) => format!("P{days}"),
+        (_, false) => format!("P{days}T{time}"),
+    }
+}
+
+/// Spells a number with its noun: `1 message`, `2 messages`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    }
+}
+
+/// Orders names by how few edits turn them into `wanted`, letter case aside.
+pub(crate) fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    names.sort_by_cached_key(|name| edits(&wanted, &name.to_lowercase()));
+    names
+}
+
+/// The Levenshtein distance of two names.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (done, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = done + 1;
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_seconds() {
+        assert_eq!(seconds(Duration::from_secs(5)), "5 s");
+        assert_eq!(seconds(Duration::from_millis(250)), "0.25 s");
+        assert_eq!(seconds(Duration::from_millis(60_007)), "60.007 s");
+    }
+
+    #[test]
+    fn durations_read_as_iso_8601() {
+        let cases = [
+            (0, "PT0S"),
+            (60, "PT1M"),
+            (90, "PT1M30S"),
+            (3_600, "PT1H"),
+            (86_400, "P1D"),
+            (90_061, "P1DT1H1M1S"),
+        ];
+        for (secs, expected) in cases {
+            assert_eq!(iso8601(Duration::from_secs(secs)), expected);
+        }
+        assert_eq!(iso8601(Duration::from_millis(1_500)), "PT1.500S");
+    }
+
+    #[test]
+    fn the_nearest_name_comes_first() {
+        let names = ["billing", "orders", "audit"].map(str::to_owned).to_vec();
+        assert_eq!(nearest_first("Ordres", names)[0], "orders");
+        assert_eq!(edits("kitten", "sitting"), 3);
+    }
+}

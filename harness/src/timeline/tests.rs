@@ -1,0 +1,80 @@
+//! The record of the contract, read and shown.
+
+use super::*;
+
+const ANSWER: &str = r#"{
+  "dropped": 0,
+  "counters": { "sent": 1, "delivered": 2, "completed": 0 },
+  "events": [
+    {"at":"2024-01-01T00:00:00Z","offset":0,"kind":"sent","entity":"orders","sequence_number":1,
+     "message_id":"o-17","client":"arrange","delivery_count":null,"locked_until":null,"reason":null,
+     "detail":"8 bytes, time to live 30 s"},
+    {"at":"2024-01-01T00:00:00.004Z","offset":0.004,"kind":"delivered","entity":"orders","sequence_number":1,
+     "message_id":"o-17","client":"worker-1","delivery_count":1,"locked_until":"2024-01-01T00:01:00.004Z"},
+    {"at":"2024-01-01T00:00:00.006Z","offset":0.006,"kind":"abandoned","entity":"orders","sequence_number":1,
+     "message_id":"o-17","client":"worker-1"},
+    {"at":"2024-01-01T00:00:00.007Z","offset":0.007,"kind":"sent","entity":"orders","message_id":"o-18"},
+    {"at":"2024-01-01T00:00:01Z","offset":1,"kind":"clock-advanced","detail":"61 s"},
+    {"at":"2024-01-01T00:01:00.007Z","offset":60.007,"kind":"lock-expired","entity":"orders",
+     "message_id":"o-17","delivery_count":2},
+    {"at":"2024-01-01T00:01:00.007Z","offset":60.007,"kind":"dead-lettered","entity":"orders",
+     "message_id":"o-17","reason":"TTLExpiredException","detail":"its 30 s had passed under the lock"},
+    {"at":"2024-01-01T00:01:00.008Z","offset":60.008,"kind":"teleported","entity":"orders","message_id":"o-17"}
+  ]
+}"#;
+
+fn timeline() -> Timeline {
+    Timeline::new("orders", serde_json::from_str(ANSWER).unwrap(), Some(3))
+}
+
+#[test]
+fn the_timeline_of_a_message_reads_as_the_specification_shows_it() {
+    let message = timeline().of_message("o-17");
+    assert_eq!(
+        message.titled("o-17").to_string(),
+        "\
+timeline of o-17 in orders                                    (virtual time)
+  +0.000 s  sent            by arrange, 8 bytes, time to live 30 s
+  +0.004 s  delivered       to worker-1 (lock 60 s, delivery 1 of 3)
+  +0.006 s  abandoned       by worker-1
+            clock advanced  by the test, 61 s
+  +60.007 s lock expired    delivery 2 counted
+  +60.007 s dead-lettered   TTLExpiredException: its 30 s had passed under the lock
+  +60.008 s teleported"
+    );
+}
+
+#[test]
+fn the_timeline_of_a_queue_names_its_messages() {
+    let shown = timeline().to_string();
+    assert!(
+        shown.contains("+0.006 s  abandoned       o-17, by worker-1\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("+0.007 s  sent            o-18\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn counters_are_exact_and_events_the_fallback() {
+    let timeline = timeline();
+    assert_eq!(timeline.count(&EventKind::Delivered), 2);
+    assert_eq!(timeline.count(&EventKind::LockExpired), 1);
+    assert_eq!(timeline.count(&EventKind::Completed), 0);
+}
+
+#[test]
+fn an_unknown_kind_keeps_its_name() {
+    let last = timeline().events.pop().unwrap();
+    assert_eq!(last.kind, EventKind::Other("teleported".to_owned()));
+}
+
+#[test]
+fn every_kind_is_read_by_its_own_name() {
+    for (kind, name) in &EventKind::NAMES {
+        assert_eq!(EventKind::named(name), *kind);
+        assert_eq!(kind.name(), *name);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a bus holds when a test begins.
+//!
+//! A topology is written in two spellings, a file and a builder, that both end as one text: the official
+//! emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
+//! spelling and whichever mode it came through. Nothing is read or checked before the bus starts.
+
+mod document;
+mod file;
+mod queue;
+
+use std::path::PathBuf;
+
+use servicebus_emulator::config::{Config, ConfigError};
+
+pub use queue::Queue;
+
+/// When an expired message leaves its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expiry {
+    /// At the instant it expires.
+    #[default]
+    Eager,
+    /// When a receiver is active on the queue, as the Service Bus documentation describes.
+    OnReceive,
+}
+
+/// What happens to a message's lock when its link or connection goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LocksOnDetach {
+    /// It stays until it expires.
+    #[default]
+    Keep,
+    /// It is dropped at once, and the delivery is not counted.
+    Release,
+}
+
+/// The entities and settings a bus starts with.
+///
+/// ```
+/// use std::time::Duration;
+/// use servicebus_harness::prelude::*;
+///
+/// let built = Topology::new()
+///     .queue(Queue::new("orders").max_delivery_count(3).lock_duration(Duration::from_secs(30)))
+///     .expiry(Expiry::OnReceive);
+/// let read = Topology::file("fixtures/orders.json");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Topology {
+    file: Option<PathBuf>,
+    queues: Vec<Queue>,
+    expiry: Option<Expiry>,
+    locks_on_detach: Option<LocksOnDetach>,
+}
+
+impl Topology {
+    /// Starts an empty namespace to add queues to.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names a file in the official emulator's JSON format.
+    ///
+    /// A relative path is tried against the directory of the package under test (`CARGO_MANIFEST_DIR`),
+    /// then against the current directory. It is read when the bus starts.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            file: Some(path.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a queue.
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.queues.push(queue);
+        self
+    }
+
+    /// Sets when expired messages leave.
+    pub fn expiry(mut self, expiry: Expiry) -> Self {
+        self.expiry = Some(expiry);
+        self
+    }
+
+    /// Sets what happens to locks whose link goes away.
+    pub fn locks_on_detach(mut self, locks: LocksOnDetach) -> Self {
+        self.locks_on_detach = Some(locks);
+        self
+    }
+
+    /// Reads and checks the topology.
+    pub(crate) fn resolve(&self) -> Result<Resolved, TopologyError> {
+        let (path, text) = match &self.file {
+            Some(path) if self.is_extended() => {
+                return Err(TopologyError::Extended { path: path.clone() });
+            }
+            Some(path) => file::read(path).map(|(path, text)| (Some(path), text))?,
+            None => (None, document::text(self)),
+        };
+        match Config::parse(&text) {
+            Ok(config) => Ok(Resolved { text, config }),
+            Err(error) => Err(TopologyError::Invalid(located(error, path))),
+        }
+    }
+
+    fn is_extended(&self) -> bool {
+        !self.queues.is_empty() || self.expiry.is_some() || self.locks_on_detach.is_some()
+    }
+}
+
+/// Names the file in every problem; without one the positions go, for nobody wrote the text they point into.
+fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
+    if path.is_none() {
+        for problem in &mut error.problems {
+            problem.position = None;
+        }
+    }
+    error.file = path;
+    error
+}
+
+/// A topology in the forms the modes take it: as text for a process, as a value for the library.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) text: String,
+    pub(crate) config: Config,
+}
+
+/// Why a topology cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// No file is there.
+    #[error("no topology file at {}", tried.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" nor at "))]
+    Missing {
+        /// The paths that were tried, in order.
+        tried: Vec<PathBuf>,
+    },
+    /// The file is there and cannot be read.
+    #[error("cannot read the topology file {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text was read and is wrong; every problem is listed.
+    #[error("the topology is invalid:\n{0}")]
+    Invalid(ConfigError),
+    /// A file was named, and the builder was to add to it.
+    #[error("the topology file {} cannot be extended by the builder: write it all in one of the two", path.display())]
+    Extended {
+        /// The file.
+        path: PathBuf,
+    },
+}

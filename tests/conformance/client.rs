@@ -1,0 +1,195 @@
+//! Buses and clients as the tests want them, and the few things every test does with them.
+//!
+//! The SDK's calls wait long and try again before they report anything. A test wants neither: its
+//! clients try once, and every wait of a test has a deadline that names what it waited for.
+
+use std::future::Future;
+use std::time::Duration;
+
+use servicebus_harness::azservicebus::core::BasicRetryPolicy;
+use servicebus_harness::azservicebus::{
+    ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceivedMessage,
+    ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, SubQueue,
+};
+use servicebus_harness::prelude::*;
+
+/// Long enough for a slow machine, short enough to be told from a hang.
+const DEADLINE: Duration = Duration::from_secs(20);
+/// For asserting that nothing comes: the SDK waits that long before it says so.
+const NOTHING: Duration = Duration::from_millis(300);
+
+/// A client of the Rust SDK.
+pub(crate) type Client = ServiceBusClient<BasicRetryPolicy>;
+
+/// The queues the tests use.
+pub(crate) fn topology() -> Topology {
+    Topology::new()
+        .queue(Queue::new("orders"))
+        .queue(Queue::new("limited").max_delivery_count(3))
+        .queue(Queue::new("expiring").dead_lettering_on_message_expiration(true))
+        .queue(
+            Queue::new("fleeting")
+                .dead_lettering_on_message_expiration(true)
+                .default_time_to_live(Duration::from_secs(300)),
+        )
+}
+
+/// A bus with those queues and the default settings.
+pub(crate) async fn bus() -> ServiceBus {
+    start(topology()).await
+}
+
+/// A bus that holds what the topology says.
+pub(crate) async fn start(topology: Topology) -> ServiceBus {
+    ServiceBus::builder()
+        .topology(topology)
+        .start()
+        .await
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A client that tries once.
+pub(crate) async fn connect(servicebus: &ServiceBus) -> Client {
+    connect_with(servicebus.connection_string()).await
+}
+
+/// A client that tries once, from a connection string alone.
+pub(crate) async fn connect_with(connection_string: &str) -> Client {
+    let options = ServiceBusClientOptions {
+        retry_options: ServiceBusRetryOptions {
+            max_retries: 0,
+            ..ServiceBusRetryOptions::default()
+        },
+        ..ServiceBusClientOptions::default()
+    };
+    let connecting = async {
+        // The SDK ignores this key and leaves the choice to its caller.
+        if connection_string.contains("UseDevelopmentEmulator=true") {
+            Client::unsecured()
+                .new_from_connection_string(connection_string, options)
+                .await
+        } else {
+            Client::new_from_connection_string(connection_string, options).await
+        }
+    };
+    within("the connection", connecting)
+        .await
+        .expect("the client connects")
+}
+
+/// Sends the messages one by one and closes the sender.
+pub(crate) async fn send<M>(client: &mut Client, queue: &str, messages: impl IntoIterator<Item = M>)
+where
+    M: Into<ServiceBusMessage>,
+{
+    let mut sender = within(
+        "the sender",
+        client.create_sender(queue, Default::default()),
+    )
+    .await
+    .expect("the sender's link opens");
+    for message in messages {
+        within("a send", sender.send_message(message))
+            .await
+            .expect("the message is accepted");
+    }
+    within("the sender's end", sender.dispose())
+        .await
+        .expect("the sender closes");
+}
+
+/// A receiver that locks what it receives.
+pub(crate) async fn receiver(client: &mut Client, queue: &str) -> ServiceBusReceiver {
+    receiver_with(client, queue, ServiceBusReceiverOptions::default()).await
+}
+
+/// A receiver of a queue's dead letters.
+pub(crate) async fn dead_letters(client: &mut Client, queue: &str) -> ServiceBusReceiver {
+    let options = ServiceBusReceiverOptions {
+        sub_queue: SubQueue::DeadLetter,
+        ..ServiceBusReceiverOptions::default()
+    };
+    receiver_with(client, queue, options).await
+}
+
+/// A receiver with options of its own.
+pub(crate) async fn receiver_with(
+    client: &mut Client,
+    queue: &str,
+    options: ServiceBusReceiverOptions,
+) -> ServiceBusReceiver {
+    within(
+        "the receiver",
+        client.create_receiver_for_queue(queue, options),
+    )
+    .await
+    .expect("the receiver's link opens")
+}
+
+/// Receives exactly one message.
+pub(crate) async fn receive_one(receiver: &mut ServiceBusReceiver) -> ServiceBusReceivedMessage {
+    within("a message", receiver.receive_message())
+        .await
+        .expect("the receiver receives")
+}
+
+/// Receives exactly `count` messages.
+pub(crate) async fn receive(
+    receiver: &mut ServiceBusReceiver,
+    count: u32,
+) -> Vec<ServiceBusReceivedMessage> {
+    let what = format!("{count} messages");
+    within(&what, receiver.receive_messages(count))
+        .await
+        .expect("the receiver receives")
+}
+
+/// Asserts that the receiver gets nothing although it asks.
+pub(crate) async fn receive_nothing(receiver: &mut ServiceBusReceiver) {
+    let receiving = receiver.receive_messages_with_max_wait_time(1, NOTHING);
+    let messages = within("an empty receive", receiving)
+        .await
+        .expect("the receiver receives");
+    assert_eq!(bodies(&messages), Vec::<String>::new());
+}
+
+/// Completes a message.
+pub(crate) async fn complete(
+    receiver: &mut ServiceBusReceiver,
+    message: &ServiceBusReceivedMessage,
+) {
+    receiver
+        .complete_message(message)
+        .await
+        .expect("the message can be completed");
+}
+
+/// Abandons a message and leaves its properties alone.
+pub(crate) async fn abandon(
+    receiver: &mut ServiceBusReceiver,
+    message: &ServiceBusReceivedMessage,
+) {
+    receiver
+        .abandon_message(message, None)
+        .await
+        .expect("the message can be abandoned");
+}
+
+/// The bodies of messages, as text.
+pub(crate) fn bodies(messages: &[ServiceBusReceivedMessage]) -> Vec<String> {
+    messages.iter().map(body).collect()
+}
+
+/// The body of a message, as text.
+pub(crate) fn body(message: &ServiceBusReceivedMessage) -> String {
+    let bytes = message.body().expect("the body is data");
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a future gives, or a failure that names what did not come.
+pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
+    // The futures of the SDK are too large for the stack of a test, without optimisations.
+    tokio::time::timeout(DEADLINE, Box::pin(future))
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
+}

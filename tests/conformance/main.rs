@@ -1,0 +1,26 @@
+//! `azservicebus`, the Rust SDK, against the bus of the harness's mode: what a client may rely on.
+//!
+//! One module per topic. Everything is asserted through the SDK; the harness gives a bus per test
+//! and moves its clock, so that no test waits for a lock or an expiry to run its time.
+
+mod client;
+
+mod send;
+
+mod receive;
+
+mod settle;
+
+mod locks;
+
+mod detach;
+
+mod expiry;
+
+mod dead_letter;
+
+mod peek;
+
+mod not_found;
+
+mod many_sends;

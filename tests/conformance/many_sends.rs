@@ -1,0 +1,59 @@
+//! Twenty thousand sends, none of which hangs (D31).
+//!
+//! The AMQP library under this SDK puts a message on the wire before it notes that it waits for the
+//! outcome: an outcome that comes back faster than that is lost, and the send waits for ever. A
+//! broker in the same process is that fast, once in about a thousand sends, unless it holds back.
+//! The SDK would try again after a minute and hide the loss; these sends have deadlines of their own.
+
+use std::time::{Duration, Instant};
+
+use servicebus_harness::prelude::*;
+
+use crate::client::{bus, connect_with, within};
+
+const SENDS: usize = 20_000;
+/// Senders that wait for their outcomes side by side, on one connection each.
+const SENDERS: usize = 8;
+/// A send takes milliseconds; one that takes this long waits for an outcome that is lost.
+const SEND_DEADLINE: Duration = Duration::from_secs(15);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn none_of_twenty_thousand_sends_hangs() {
+    let servicebus = bus().await;
+    let started = Instant::now();
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|sender| {
+            let connection_string = servicebus.connection_string().to_owned();
+            tokio::spawn(async move { send_share(&connection_string, sender).await })
+        })
+        .collect();
+    for sender in senders {
+        sender
+            .await
+            .expect("every send of every sender is accepted");
+    }
+    eprintln!("{SENDS} sends took {:?}", started.elapsed());
+
+    assert_message_count!(servicebus.queue("orders"), active = SENDS as u64).await;
+}
+
+/// Sends one message after the other, each when the one before is accepted.
+async fn send_share(connection_string: &str, sender_number: usize) {
+    let mut client = connect_with(connection_string).await;
+    let mut sender = within(
+        "the sender",
+        client.create_sender("orders", Default::default()),
+    )
+    .await
+    .expect("the sender's link opens");
+    for number in 0..SENDS / SENDERS {
+        let sending = sender.send_message(format!("{sender_number}/{number}"));
+        tokio::time::timeout(SEND_DEADLINE, sending)
+            .await
+            .unwrap_or_else(|_| panic!("send {number} of sender {sender_number} hangs"))
+            .expect("the message is accepted");
+    }
+    within("the sender's end", sender.dispose())
+        .await
+        .expect("the sender closes");
+}

@@ -1,0 +1,100 @@
+//! Peeking: what is there, in which state, from which sequence number on.
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::azservicebus::{ServiceBusMessageState, ServiceBusPeekedMessage};
+use servicebus_harness::prelude::*;
+
+use crate::client::{bus, complete, connect, receive_one, receiver, send, within};
+
+#[tokio::test]
+async fn every_message_is_seen_with_its_state() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["deferred", "locked", "active"]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    let deferred = receive_one(&mut receiver).await;
+    receiver.defer_message(&deferred, None).await.unwrap();
+    let locked = receive_one(&mut receiver).await;
+    let mut sender = client
+        .create_sender("orders", Default::default())
+        .await
+        .unwrap();
+    let in_an_hour = SystemTime::now() + Duration::from_secs(3600);
+    let scheduling = sender.schedule_message("scheduled", in_an_hour.into());
+    let scheduled = within("the schedule", scheduling).await.unwrap();
+    assert_eq!(scheduled, 4);
+
+    let peeked = within("a peek", receiver.peek_messages(10, Some(1)))
+        .await
+        .unwrap();
+    let seen: Vec<_> = peeked
+        .iter()
+        .map(|message| (message.sequence_number(), body(message), message.state()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (1, "deferred".to_owned(), ServiceBusMessageState::Deferred),
+            (2, "locked".to_owned(), ServiceBusMessageState::Active),
+            (3, "active".to_owned(), ServiceBusMessageState::Active),
+            (4, "scheduled".to_owned(), ServiceBusMessageState::Scheduled),
+        ]
+    );
+    complete(&mut receiver, &locked).await;
+}
+
+#[tokio::test]
+async fn a_peek_starts_where_it_is_told_to_and_moves_nothing() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(
+        &mut client,
+        "orders",
+        (1..=10).map(|number| number.to_string()),
+    )
+    .await;
+    let mut receiver = receiver(&mut client, "orders").await;
+
+    let peeked = within("a peek", receiver.peek_messages(3, Some(5)))
+        .await
+        .unwrap();
+    assert_eq!(numbers(&peeked), [5, 6, 7]);
+    let texts: Vec<_> = peeked.iter().map(body).collect();
+    assert_eq!(texts, ["5", "6", "7"]);
+    let going_on = within("a peek", receiver.peek_messages(2, None))
+        .await
+        .unwrap();
+    assert_eq!(numbers(&going_on), [8, 9]);
+    let last = within("a peek", receiver.peek_messages(5, Some(10)))
+        .await
+        .unwrap();
+    assert_eq!(numbers(&last), [10]);
+    let past_the_end = within("a peek", receiver.peek_messages(5, Some(11)))
+        .await
+        .unwrap();
+    assert!(past_the_end.is_empty(), "{past_the_end:?}");
+    assert_message_count!(servicebus.queue("orders"), active = 10).await;
+}
+
+#[tokio::test]
+async fn a_peek_at_an_empty_queue_is_empty() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+
+    let peeked = within("a peek", receiver.peek_message(None)).await.unwrap();
+    assert!(peeked.is_none(), "{peeked:?}");
+}
+
+fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {
+    messages
+        .iter()
+        .map(ServiceBusPeekedMessage::sequence_number)
+        .collect()
+}
+
+fn body(message: &ServiceBusPeekedMessage) -> String {
+    let bytes = message.body().expect("the body is data");
+    String::from_utf8_lossy(bytes).into_owned()
+}

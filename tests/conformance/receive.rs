@@ -1,0 +1,119 @@
+//! Receiving: under a lock, destructively, several at once, and ahead of need.
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::azservicebus::{ServiceBusReceiveMode, ServiceBusReceiverOptions};
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    bodies, body, bus, complete, connect, receive, receive_nothing, receive_one, receiver,
+    receiver_with, send, within,
+};
+
+#[tokio::test]
+async fn a_received_message_is_locked_and_gone_once_completed() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["one"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), "one");
+    let locked_until: SystemTime = message.locked_until().expect("it is locked").into();
+    let remaining = locked_until.duration_since(SystemTime::now()).unwrap();
+    assert!(
+        (30..=61).contains(&remaining.as_secs()),
+        "a fresh lock of one minute has {remaining:?} left"
+    );
+    assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    complete(&mut receiver, &message).await;
+    assert_message_count!(servicebus.queue("orders"), active = 0).await;
+    receive_nothing(&mut receiver).await;
+}
+
+#[tokio::test]
+async fn receive_and_delete_removes_what_it_hands_over() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["one", "two"]).await;
+
+    let options = ServiceBusReceiverOptions {
+        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let mut receiver = receiver_with(&mut client, "orders", options).await;
+    let messages = receive(&mut receiver, 2).await;
+    assert_eq!(bodies(&messages), ["one", "two"]);
+    assert_message_count!(servicebus.queue("orders"), active = 0).await;
+    receive_nothing(&mut receiver).await;
+}
+
+#[tokio::test]
+async fn a_receive_for_more_than_there_is_returns_what_there_is() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let sent: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    send(&mut client, "orders", sent.clone()).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let waiting = receiver.receive_messages_with_max_wait_time(50, Duration::from_secs(1));
+    let messages = within("what there is", waiting).await.unwrap();
+    assert_eq!(bodies(&messages), sent);
+    for message in messages.iter().rev() {
+        complete(&mut receiver, message).await;
+    }
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn a_waiting_receive_gets_a_message_that_is_sent_later() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    receive_nothing(&mut receiver).await;
+
+    let (message, ()) = tokio::join!(
+        receive_one(&mut receiver),
+        send(&mut client, "orders", ["late"])
+    );
+    assert_eq!(body(&message), "late");
+    assert_eq!(message.delivery_count(), Some(1));
+    complete(&mut receiver, &message).await;
+}
+
+#[tokio::test]
+async fn prefetched_messages_are_locked_before_they_are_asked_for() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["a", "b", "c"]).await;
+
+    let options = ServiceBusReceiverOptions {
+        prefetch_count: 10,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let mut receiver = receiver_with(&mut client, "orders", options).await;
+    let first = receive_one(&mut receiver).await;
+    complete(&mut receiver, &first).await;
+    let rest = receive(&mut receiver, 2).await;
+    assert_eq!(bodies(&rest), ["b", "c"]);
+    for message in &rest {
+        complete(&mut receiver, message).await;
+    }
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn competing_receivers_share_a_queue() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut left = receiver(&mut client, "orders").await;
+    let mut right = receiver(&mut client, "orders").await;
+    send(&mut client, "orders", ["a", "b"]).await;
+
+    let first = receive_one(&mut left).await;
+    let second = receive_one(&mut right).await;
+    assert_eq!([body(&first), body(&second)], ["a", "b"]);
+    complete(&mut left, &first).await;
+    complete(&mut right, &second).await;
+    assert_completed!(servicebus.queue("orders"), count = 2).await;
+}

@@ -1,0 +1,183 @@
+//! Settling: complete, abandon up to the delivery limit, dead-letter, defer.
+
+use servicebus_harness::azservicebus::ServiceBusMessage;
+use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    abandon, bodies, body, bus, complete, connect, dead_letters, receive, receive_one, receiver,
+    send, within,
+};
+
+#[tokio::test]
+async fn a_completed_message_is_gone() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["done"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    complete(&mut receiver, &message).await;
+    assert_completed!(servicebus.queue("orders"), count = 1).await;
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn an_abandoned_message_comes_back_counted_and_with_its_new_properties() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut first = ServiceBusMessage::new("first");
+    let properties = first.application_properties_mut().get_or_insert_default();
+    properties.insert("kept".to_owned(), "k".to_owned().into());
+    properties.insert("changed".to_owned(), 1_i32.into());
+    send(
+        &mut client,
+        "orders",
+        [first, ServiceBusMessage::new("second")],
+    )
+    .await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    let changes = [
+        ("changed".to_owned(), 2_i32.into()),
+        ("added".to_owned(), true.into()),
+    ];
+    receiver
+        .abandon_message(&message, Some(changes.into_iter().collect()))
+        .await
+        .unwrap();
+    let again = receive(&mut receiver, 2).await;
+    assert_eq!(bodies(&again), ["first", "second"]);
+    assert_eq!(again[0].sequence_number(), message.sequence_number());
+    assert_eq!(again[0].delivery_count(), Some(2));
+    assert_eq!(again[1].delivery_count(), Some(1));
+    assert_ne!(again[0].lock_token(), message.lock_token());
+    let properties = again[0]
+        .application_properties()
+        .expect("it has properties");
+    assert_eq!(properties.get("kept"), Some(&"k".to_owned().into()));
+    assert_eq!(properties.get("changed"), Some(&2_i32.into()));
+    assert_eq!(properties.get("added"), Some(&true.into()));
+    for message in &again {
+        complete(&mut receiver, message).await;
+    }
+}
+
+#[tokio::test]
+async fn the_last_delivery_a_queue_allows_ends_in_the_dead_letter_queue() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "limited", ["poison"]).await;
+
+    let mut receiver = receiver(&mut client, "limited").await;
+    for delivery in 1..=3 {
+        let message = receive_one(&mut receiver).await;
+        assert_eq!(message.delivery_count(), Some(delivery));
+        abandon(&mut receiver, &message).await;
+    }
+
+    let mut dead = dead_letters(&mut client, "limited").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(body(&message), "poison");
+    assert_eq!(
+        message.dead_letter_reason(),
+        Some("MaxDeliveryCountExceeded")
+    );
+    assert_eq!(
+        message.dead_letter_error_description(),
+        Some("Message could not be consumed after 3 delivery attempts.")
+    );
+    // The SDK shows one more than the wire, which keeps 3.
+    assert_eq!(message.delivery_count(), Some(4));
+    complete(&mut dead, &message).await;
+    assert_message_count!(servicebus.queue("limited"), active = 0, dead_letter = 0).await;
+}
+
+#[tokio::test]
+async fn a_dead_lettered_message_carries_its_reason_and_its_new_properties() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["bad"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    let options = DeadLetterOptions {
+        dead_letter_reason: Some("Rejected".to_owned()),
+        dead_letter_error_description: Some("no total".to_owned()),
+        properties_to_modify: Some(
+            [("seen-by".to_owned(), "audit".into())]
+                .into_iter()
+                .collect(),
+        ),
+    };
+    receiver
+        .dead_letter_message(&message, options)
+        .await
+        .unwrap();
+
+    let mut dead = dead_letters(&mut client, "orders").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(body(&message), "bad");
+    assert_eq!(message.dead_letter_reason(), Some("Rejected"));
+    assert_eq!(message.dead_letter_error_description(), Some("no total"));
+    assert_eq!(message.dead_letter_source(), None);
+    assert_eq!(message.delivery_count(), Some(1));
+    let properties = message.application_properties().expect("it has properties");
+    assert_eq!(properties.get("seen-by"), Some(&"audit".to_owned().into()));
+    complete(&mut dead, &message).await;
+}
+
+#[tokio::test]
+async fn a_message_dead_lettered_without_a_reason_has_none() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["bad"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    // The SDK sends a rejection without an error then.
+    receiver
+        .dead_letter_message(&message, DeadLetterOptions::default())
+        .await
+        .unwrap();
+
+    let mut dead = dead_letters(&mut client, "orders").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(message.dead_letter_reason(), None);
+    assert_eq!(message.dead_letter_error_description(), None);
+    complete(&mut dead, &message).await;
+}
+
+#[tokio::test]
+async fn a_deferred_message_is_found_by_its_number_only() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["later", "now"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    receiver.defer_message(&message, None).await.unwrap();
+    let other = receive_one(&mut receiver).await;
+    assert_eq!(body(&other), "now");
+    complete(&mut receiver, &other).await;
+
+    let number = message.sequence_number();
+    let deferred = within(
+        "the deferred message",
+        receiver.receive_deferred_message(number),
+    )
+    .await
+    .unwrap()
+    .expect("it is there");
+    assert_eq!(body(&deferred), "later");
+    assert_eq!(deferred.delivery_count(), Some(1));
+    complete(&mut receiver, &deferred).await;
+    let gone = within("the answer", receiver.receive_deferred_message(number)).await;
+    let error = format!("{:?}", gone.expect_err("it was completed"));
+    assert!(
+        error.contains("Failed to lock one or more specified messages"),
+        "{error}"
+    );
+    assert_empty!(servicebus.queue("orders")).await;
+}

@@ -1,0 +1,176 @@
+//! Tests that run side by side do not meet, and none leaves anything behind.
+
+use std::{
+    collections::HashSet,
+    panic::{self, AssertUnwindSafe},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use servicebus_harness::prelude::*;
+use tokio::task::JoinSet;
+
+use crate::{bus_with_orders, orders, waiting::until_gone};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_buses_at_once_do_not_meet() {
+    let mut tests = JoinSet::new();
+    for number in 0..50 {
+        tests.spawn(async move {
+            let servicebus = bus_with_orders().await;
+            let orders = servicebus.queue("orders");
+            orders.send(format!("message of test {number}")).await;
+            let messages = orders.peek().await;
+            assert_eq!(messages.len(), 1);
+            assert_eq!(messages[0].body_text(), format!("message of test {number}"));
+            servicebus
+        });
+    }
+    let buses = tests.join_all().await;
+    let addresses: HashSet<_> = buses.iter().map(|bus| bus.endpoints().amqp).collect();
+    assert_eq!(addresses.len(), 50);
+}
+
+#[tokio::test]
+async fn the_ports_are_those_that_every_client_knows() {
+    let servicebus = ServiceBus::start().await;
+    assert_eq!(servicebus.endpoints().amqp.port(), 5672);
+    assert_eq!(servicebus.endpoints().http.port(), 5300);
+    let host = servicebus.endpoints().amqp.ip();
+    assert!(
+        servicebus
+            .connection_string()
+            .starts_with(&format!("Endpoint=sb://{host};"))
+    );
+    assert_eq!(
+        servicebus.control_url(),
+        format!("http://{host}:5300/$emulator/v1")
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_paused_runtime_waits_for_real_things() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    assert_message_count!(orders, active = 1).await;
+    assert_eq!(orders.receive_and_delete().await.body_text(), "hello");
+    assert_completed!(orders, count = 0).await;
+
+    // A deadline of the harness is real time, which the pause does not skip.
+    let started = std::time::Instant::now();
+    let nothing = orders.try_receive(Duration::from_millis(200)).await;
+    assert!(nothing.is_err());
+    assert!(started.elapsed() >= Duration::from_millis(200));
+}
+
+#[test]
+fn any_executor_will_do() {
+    block_on(async {
+        let servicebus = bus_with_orders().await;
+        servicebus.queue("orders").send("hello").await;
+        assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    });
+}
+
+#[test]
+fn a_panicking_test_leaves_nothing() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let test = thread::spawn(move || {
+        block_on(async {
+            let servicebus = bus_with_orders().await;
+            let orders = servicebus.queue("orders");
+            orders.send("hello").await;
+            let _locked = orders.receive().await;
+            tell.send(servicebus.endpoints()).unwrap();
+            panic::resume_unwind(Box::new("the test fails here"));
+        });
+    });
+    assert!(test.join().is_err());
+    let endpoints = told.recv().unwrap();
+    until_gone(endpoints.amqp);
+    until_gone(endpoints.http);
+}
+
+#[tokio::test]
+async fn a_bus_ends_although_its_handles_remain() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    let address = servicebus.endpoints().amqp;
+    drop(servicebus);
+    until_gone(address);
+    let error = orders.try_counts().await.unwrap_err().to_string();
+    assert!(
+        error.contains("the emulator's control API at") && error.contains("does not answer"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn stopping_waits_for_the_end() {
+    let servicebus = bus_with_orders().await;
+    let address = servicebus.endpoints().amqp;
+    servicebus.stop().await;
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[tokio::test]
+async fn a_cancelled_receive_takes_no_message() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let waiting = orders.try_receive(Duration::from_secs(60));
+    let cancelled = tokio::time::timeout(Duration::from_millis(50), waiting).await;
+    assert!(cancelled.is_err());
+    orders.send("hello").await;
+    assert_eq!(orders.receive().await.body_text(), "hello");
+}
+
+#[tokio::test]
+async fn a_topology_serves_many_buses() {
+    let topology = orders();
+    for _ in 0..2 {
+        let builder = ServiceBus::builder().topology(topology.clone());
+        let servicebus = builder.start().await.unwrap();
+        servicebus.queue("orders").send("hello").await;
+        assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    }
+}
+
+#[test]
+fn a_failed_assertion_panics_at_the_line_of_the_test() {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        block_on(async {
+            let servicebus = bus_with_orders().await;
+            let within = Duration::from_millis(10);
+            assert_completed!(servicebus.queue("orders"), within = within).await;
+        });
+    }));
+    let payload = result.unwrap_err();
+    let text = payload.downcast_ref::<String>().unwrap();
+    assert!(text.starts_with("orders: expected 1 message completed"), "{text}");
+}
+
+/// The smallest executor there is.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The harness's own promises: isolation, modes, clean-up, and failures that explain themselves.
+//!
+//! One binary; a file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
+//! deadline.
+
+mod built;
+mod normalised;
+mod waiting;
+
+mod assertions;
+mod client;
+mod clock;
+mod examples;
+mod failures;
+mod fixture;
+mod handles;
+mod isolation;
+mod modes;
+mod process;
+mod receiving;
+mod topology;
+
+use servicebus_harness::prelude::*;
+
+/// A queue that gives up on a message after three deliveries.
+fn orders() -> Topology {
+    let queue = Queue::new("orders").max_delivery_count(3);
+    Topology::new().queue(queue.dead_lettering_on_message_expiration(true))
+}
+
+/// A bus with that queue.
+async fn bus_with_orders() -> ServiceBus {
+    let started = ServiceBus::builder().topology(orders()).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}

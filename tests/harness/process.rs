@@ -1,0 +1,190 @@
+//! The emulator as a child: it becomes ready or says why not, and it never outlives its test.
+
+#![cfg(unix)]
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use servicebus_harness::{StartError, prelude::*};
+
+use crate::{built, waiting::until_gone};
+
+/// A program that is not the emulator, removed when it has served.
+struct Impostor(PathBuf);
+
+impl Impostor {
+    fn new(name: &str, script: &str) -> Self {
+        let file = format!("servicebus-harness-{name}-{}", std::process::id());
+        let path = env::temp_dir().join(file);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    async fn start(&self) -> StartError {
+        let builder = ServiceBus::builder().mode(Mode::Process).binary(&self.0);
+        let started = builder.ready_within(Duration::from_millis(300)).start();
+        started.await.expect_err("an impostor should not start")
+    }
+
+    /// Starts it and puts its name in place of its path.
+    async fn refusal(&self) -> String {
+        let path = self.0.display().to_string();
+        self.start().await.to_string().replace(&path, "emulator")
+    }
+}
+
+impl Drop for Impostor {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_says_nothing_is_given_up() {
+    let impostor = Impostor::new("mute", "echo 'loading for ever' >&2; exec cat");
+    assert_eq!(
+        impostor.refusal().await,
+        "emulator did not become ready within 0.3 s; its last output was:\nloading for ever"
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_ends_first_leaves_its_last_words() {
+    let impostor = Impostor::new("brief", "echo 'one\ntwo' >&2; exit 7");
+    assert_eq!(
+        impostor.refusal().await,
+        "emulator ended before it was ready (exit status: 7); its last output was:\none\ntwo"
+    );
+}
+
+#[tokio::test]
+async fn a_child_of_another_version_is_refused_with_a_command() {
+    let ready = r#"{"event":"ready","version":"9.9.9","pid":1,"amqp":"127.0.0.1:5672","http":"127.0.0.1:5300","namespaces":[]}"#;
+    let impostor = Impostor::new("newer", &format!("echo '{ready}'; exec cat"));
+    let refusal = impostor.refusal().await;
+    assert!(
+        refusal.starts_with("emulator is version 9.9.9, this harness needs"),
+        "{refusal}"
+    );
+    assert!(
+        refusal.contains("run `cargo build -p servicebus-emulator`"),
+        "{refusal}"
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_speaks_another_language_is_refused() {
+    let impostor = Impostor::new("foreign", "echo 'Server started.'; exec cat");
+    let refusal = impostor.refusal().await;
+    assert!(
+        refusal.starts_with("the emulator's first line is not a ready line"),
+        "{refusal}"
+    );
+    assert!(refusal.ends_with(": Server started."), "{refusal}");
+}
+
+#[tokio::test]
+async fn when_no_address_is_free_the_attempts_are_counted() {
+    let impostor = Impostor::new("crowded", "echo 'cannot listen' >&2; exit 3");
+    assert_eq!(
+        impostor.refusal().await,
+        "no free loopback address after 16 attempts; the last one said: cannot listen"
+    );
+}
+
+#[tokio::test]
+async fn a_binary_that_is_not_there_is_named() {
+    let builder = ServiceBus::builder().mode(Mode::Process);
+    let error = builder.binary("/nowhere/emulator").start().await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "no emulator binary at /nowhere/emulator, named by the builder"
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_died_is_named_by_the_next_operation() {
+    let servicebus = process_bus().await;
+    let queue = servicebus.queue("queue.1");
+    queue.send("hello").await;
+    kill(&servicebus);
+    until_gone(servicebus.endpoints().http);
+    let error = queue.try_counts().await.unwrap_err().to_string();
+    assert!(
+        error.contains("the emulator process has ended (signal: 9"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn dropping_the_bus_ends_the_child() {
+    let servicebus = process_bus().await;
+    let address = servicebus.endpoints().amqp;
+    drop(servicebus);
+    until_gone(address);
+}
+
+#[tokio::test]
+async fn stopping_the_bus_waits_for_the_child() {
+    let servicebus = process_bus().await;
+    let address = servicebus.endpoints().amqp;
+    servicebus.stop().await;
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_killed_test_leaves_no_emulator() {
+    let mut test = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "process::waits_to_be_killed"])
+        .args(["--ignored", "--nocapture"])
+        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(test.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let address: SocketAddr = lines
+        .find_map(|line| line.strip_prefix("listening at ")?.parse().ok())
+        .unwrap();
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    test.kill().unwrap();
+    test.wait().unwrap();
+    until_gone(address);
+}
+
+#[tokio::test]
+#[ignore = "run by the test above, which kills it"]
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn waits_to_be_killed() {
+    let servicebus = ServiceBus::builder().mode(Mode::Process).start().await;
+    let servicebus = servicebus.unwrap();
+    println!("\nlistening at {}", servicebus.endpoints().amqp);
+    std::future::pending::<()>().await;
+}
+
+async fn process_bus() -> ServiceBus {
+    let builder = ServiceBus::builder().mode(Mode::Process);
+    let started = builder.binary(built::emulator()).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Kills the child behind a bus, found by its address on the command line.
+fn kill(servicebus: &ServiceBus) {
+    let host = servicebus.endpoints().amqp.ip().to_string();
+    let found = fs::read_dir("/proc").unwrap().flatten().find(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains("--exit-with-stdin") && line.contains(&host)
+    });
+    let process = found.expect("the child is running").file_name();
+    let killed = Command::new("kill").arg("-9").arg(process).status();
+    assert!(killed.unwrap().success());
+}

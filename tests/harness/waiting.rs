@@ -1,0 +1,19 @@
+//! Waiting for a condition of the world outside, with a deadline.
+
+use std::{
+    net::{SocketAddr, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Waits until nobody listens at an address any longer.
+pub(crate) fn until_gone(address: SocketAddr) {
+    let started = Instant::now();
+    while TcpStream::connect(address).is_ok() {
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "somebody still listens at {address}"
+        );
+        thread::yield_now();
+    }
+}

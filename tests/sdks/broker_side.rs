@@ -1,0 +1,38 @@
+//! What the broker recorded of a case, where that says more than its SDK could see.
+
+use servicebus_harness::EventKind;
+use servicebus_harness::prelude::*;
+
+/// Asserts the broker's side of a case that has one.
+pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
+    let orders = servicebus.queue("orders");
+    let limited = servicebus.queue("limited");
+    match case {
+        "send.single" => assert_completed!(orders, count = 2).await,
+        "send.list_of_messages" => assert_completed!(orders, count = 5).await,
+        "receive.receive_and_delete" => recorded(&orders, EventKind::ReceivedAndDeleted, 2).await,
+        "receive.several" => assert_completed!(orders, count = 20).await,
+        "settle.completes" => assert_completed!(orders, count = 1).await,
+        "settle.abandons" => recorded(&orders, EventKind::Abandoned, 1).await,
+        "settle.abandons_to_the_limit" => recorded(&limited, EventKind::Abandoned, 3).await,
+        "settle.defers" => recorded(&orders, EventKind::Deferred, 1).await,
+        "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
+        "locks.loses_lock" => recorded(&orders, EventKind::LockLost, 4).await,
+        "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,
+        _ => {}
+    }
+}
+
+/// Asserts how often something happened to a queue.
+async fn recorded(queue: &QueueHandle, kind: EventKind, times: u64) {
+    let timeline = queue
+        .try_timeline()
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        timeline.count(&kind),
+        times,
+        "times {}\n{timeline}",
+        kind.name()
+    );
+}

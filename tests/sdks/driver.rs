@@ -1,0 +1,180 @@
+//! Runs one case's script against a bus of its own, and ends it when it does not end itself.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use crate::broker_side;
+use crate::environment::{self, Language};
+
+/// Longer than the scripts' own deadline, which says more about what they wait for.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A client library under test.
+#[derive(Clone, Copy)]
+pub(crate) enum Sdk {
+    /// `azure.servicebus`.
+    PythonBlocking,
+    /// `azure.servicebus.aio`.
+    PythonAsynchronous,
+    /// `@azure/service-bus`.
+    JavaScript,
+}
+
+/// The namespace settings a case runs under.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    expiry: Expiry,
+    locks_on_detach: LocksOnDetach,
+}
+
+/// What a namespace has unless told otherwise.
+pub(crate) const SETTINGS: Settings = Settings {
+    expiry: Expiry::Eager,
+    locks_on_detach: LocksOnDetach::Keep,
+};
+/// Expired messages leave at their instant (D1).
+pub(crate) const EAGER: Settings = SETTINGS;
+/// Expired messages leave once a receiver is active (D1).
+pub(crate) const ON_RECEIVE: Settings = Settings {
+    expiry: Expiry::OnReceive,
+    ..SETTINGS
+};
+/// Locks outlive their link (D2).
+pub(crate) const KEEP: Settings = SETTINGS;
+/// Locks end with their link (D2).
+pub(crate) const RELEASE: Settings = Settings {
+    locks_on_detach: LocksOnDetach::Release,
+    ..SETTINGS
+};
+
+/// Starts a bus with the queues of the cases, runs the case, and asserts what the broker recorded.
+pub(crate) async fn run(sdk: Sdk, settings: Settings, case: &str) {
+    let Some(mut command) = command(sdk, case).await else {
+        return;
+    };
+    let servicebus = ServiceBus::builder()
+        .topology(topology(settings))
+        .start()
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    let control_url = format!(
+        "{}/namespaces/{}",
+        servicebus.control_url(),
+        servicebus.namespace()
+    );
+    command
+        .env(
+            "SERVICEBUS_CONNECTION_STRING",
+            servicebus.connection_string(),
+        )
+        .env("SERVICEBUS_CONTROL_URL", control_url)
+        .env("SERVICEBUS_EXPIRY", expiry_name(settings.expiry))
+        .env(
+            "SERVICEBUS_LOCKS_ON_DETACH",
+            locks_name(settings.locks_on_detach),
+        );
+    run_to_the_end(command, case).await;
+    broker_side::check(case, &servicebus).await;
+}
+
+fn topology(settings: Settings) -> Topology {
+    Topology::new()
+        .expiry(settings.expiry)
+        .locks_on_detach(settings.locks_on_detach)
+        .queue(Queue::new("orders"))
+        .queue(Queue::new("limited").max_delivery_count(3))
+        .queue(Queue::new("expiring").dead_lettering_on_message_expiration(true))
+        .queue(
+            Queue::new("fleeting")
+                .dead_lettering_on_message_expiration(true)
+                .default_time_to_live(Duration::from_secs(300)),
+        )
+}
+
+fn expiry_name(expiry: Expiry) -> &'static str {
+    match expiry {
+        Expiry::Eager => "eager",
+        Expiry::OnReceive => "on-receive",
+    }
+}
+
+fn locks_name(locks: LocksOnDetach) -> &'static str {
+    match locks {
+        LocksOnDetach::Keep => "keep",
+        LocksOnDetach::Release => "release",
+    }
+}
+
+/// The command that runs a case, or `None` where the SDK may be skipped.
+async fn command(sdk: Sdk, case: &str) -> Option<Command> {
+    let mut command = match sdk {
+        Sdk::PythonBlocking => python("sync").await?,
+        Sdk::PythonAsynchronous => python("async").await?,
+        Sdk::JavaScript => javascript().await?,
+    };
+    command.arg(case);
+    Some(command)
+}
+
+async fn python(flavour: &str) -> Option<Command> {
+    let environment = environment::ready(Language::Python).await?;
+    let mut command = Command::new(environment::python(&environment));
+    command
+        .arg(environment::scripts(Language::Python).join("run.py"))
+        .arg(flavour)
+        // No caches beside the scripts; output as it comes, also of a script that is killed.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONUNBUFFERED", "1");
+    Some(command)
+}
+
+async fn javascript() -> Option<Command> {
+    let environment = environment::ready(Language::JavaScript).await?;
+    let mut command = Command::new("node");
+    command
+        .arg(environment::scripts(Language::JavaScript).join("run.js"))
+        .env("NODE_PATH", environment.join("node_modules"));
+    Some(command)
+}
+
+/// Runs a script; fails with all it printed when it fails, and kills it past the deadline.
+async fn run_to_the_end(mut command: Command, case: &str) {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the interpreter of a ready environment starts");
+    let mut stdout = child.stdout.take().expect("standard output is piped");
+    let mut stderr = child.stderr.take().expect("standard error is piped");
+    let (mut printed, mut complained) = (Vec::new(), Vec::new());
+    let ended = tokio::time::timeout(DEADLINE, async {
+        let (status, _, _) = tokio::join!(
+            child.wait(),
+            stdout.read_to_end(&mut printed),
+            stderr.read_to_end(&mut complained)
+        );
+        status
+    })
+    .await;
+    let verdict = match ended {
+        Ok(status) => verdict(status.expect("a child can be waited for")),
+        Err(_) => Some(format!("did not end within {DEADLINE:?} and was killed")),
+    };
+    if let Some(verdict) = verdict {
+        panic!(
+            "{case} {verdict}\n{}{}",
+            String::from_utf8_lossy(&printed),
+            String::from_utf8_lossy(&complained)
+        );
+    }
+}
+
+fn verdict(status: ExitStatus) -> Option<String> {
+    (!status.success()).then(|| format!("failed ({status})"))
+}

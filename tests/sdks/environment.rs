@@ -1,0 +1,204 @@
+//! The environments the scripts run in: an interpreter and the pinned SDK, under `target/sdks`.
+//!
+//! Whoever needs one first makes it, under a file lock, since tests run in parallel and, with
+//! nextest, in processes of their own. A stamp with the text of the pins is written last: an
+//! environment that is half made, or made from other pins, is made anew.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+/// An installer that takes longer is stuck.
+const INSTALL_DEADLINE: Duration = Duration::from_secs(300);
+
+/// A language whose SDK is driven.
+#[derive(Clone, Copy)]
+pub(crate) enum Language {
+    /// Python, with a virtual environment of its own.
+    Python,
+    /// JavaScript on Node.js, with a `node_modules` of its own.
+    JavaScript,
+}
+
+/// The directory of a language's environment, made if need be; `None` where it may be skipped.
+///
+/// # Panics
+///
+/// Panics with what to install when the environment cannot be made.
+pub(crate) async fn ready(language: Language) -> Option<PathBuf> {
+    if may_skip(language) {
+        note(language, "skipped: named in SERVICEBUS_SKIP_SDKS");
+        return None;
+    }
+    let directory = sdks_directory().join(language.name());
+    let pins = fs::read_to_string(language.pins()).expect("the pins are part of the repository");
+    if is_made(&directory, &pins) {
+        return Some(directory);
+    }
+    let lock = lock(language).await;
+    if !is_made(&directory, &pins) {
+        note(language, "making the environment; this happens once");
+        make(language, &directory).await;
+        fs::write(stamp(&directory), pins).expect("the environment can be stamped");
+        note(language, "the environment is ready");
+    }
+    drop(lock);
+    Some(directory)
+}
+
+/// The Python interpreter of an environment.
+pub(crate) fn python(environment: &Path) -> PathBuf {
+    if cfg!(windows) {
+        environment.join("Scripts").join("python.exe")
+    } else {
+        environment.join("bin").join("python")
+    }
+}
+
+/// Where the scripts and pins are.
+pub(crate) fn scripts(language: Language) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join("sdks")
+        .join(language.name())
+}
+
+impl Language {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+        }
+    }
+
+    fn pins(self) -> PathBuf {
+        scripts(self).join(match self {
+            Self::Python => "requirements.txt",
+            Self::JavaScript => "package-lock.json",
+        })
+    }
+
+    fn needs(self) -> &'static str {
+        match self {
+            Self::Python => "`python3` (3.10 or newer, with its venv module)",
+            Self::JavaScript => "`node` (20 or newer) and `npm`",
+        }
+    }
+}
+
+fn may_skip(language: Language) -> bool {
+    std::env::var("SERVICEBUS_SKIP_SDKS")
+        .is_ok_and(|names| names.split(',').any(|name| name.trim() == language.name()))
+}
+
+fn sdks_directory() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("sdks")
+}
+
+fn stamp(directory: &Path) -> PathBuf {
+    directory.join("made-from")
+}
+
+fn is_made(directory: &Path, pins: &str) -> bool {
+    fs::read_to_string(stamp(directory)).is_ok_and(|made_from| made_from == pins)
+}
+
+/// Waits for whoever makes the environment now; the file's closing gives the lock back.
+async fn lock(language: Language) -> File {
+    fs::create_dir_all(sdks_directory()).expect("target/sdks can be made");
+    let path = sdks_directory().join(format!("{}.lock", language.name()));
+    tokio::task::spawn_blocking(move || {
+        let file = File::create(path).expect("the lock file can be opened");
+        file.lock().expect("the lock file can be locked");
+        file
+    })
+    .await
+    .expect("locking does not panic")
+}
+
+async fn make(language: Language, directory: &Path) {
+    if directory.exists() {
+        fs::remove_dir_all(directory).expect("the old environment can be removed");
+    }
+    match language {
+        Language::Python => make_python(directory).await,
+        Language::JavaScript => make_javascript(directory).await,
+    }
+}
+
+async fn make_python(directory: &Path) {
+    let interpreter = if cfg!(windows) { "python" } else { "python3" };
+    let mut create = Command::new(interpreter);
+    install(Language::Python, create.args(["-m", "venv"]).arg(directory)).await;
+    let mut fetch = Command::new(python(directory));
+    fetch
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--no-input",
+        ])
+        .arg("--requirement")
+        .arg(Language::Python.pins());
+    install(Language::Python, &mut fetch).await;
+}
+
+async fn make_javascript(directory: &Path) {
+    fs::create_dir_all(directory).expect("the environment's directory can be made");
+    for file in ["package.json", "package-lock.json"] {
+        let pins = scripts(Language::JavaScript).join(file);
+        fs::copy(pins, directory.join(file)).expect("the pins can be copied");
+    }
+    let mut fetch = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
+    fetch
+        .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+        .current_dir(directory);
+    install(Language::JavaScript, &mut fetch).await;
+}
+
+/// Runs an installer to its end, or fails with its output and with what it needs.
+async fn install(language: Language, command: &mut Command) {
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let shown = shown(command);
+    note(language, &shown);
+    let output = tokio::time::timeout(INSTALL_DEADLINE, command.output())
+        .await
+        .unwrap_or_else(|_| panic!("`{shown}` took longer than {INSTALL_DEADLINE:?}"));
+    let problem = match output {
+        Ok(output) if output.status.success() => return,
+        Ok(output) => format!(
+            "{}\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ),
+        Err(error) => error.to_string(),
+    };
+    panic!(
+        "the tests of the {name} SDK need {needs}: install it, or set SERVICEBUS_SKIP_SDKS={name} \
+         to leave them out\n`{shown}` failed: {problem}",
+        name = language.name(),
+        needs = language.needs(),
+    );
+}
+
+fn shown(command: &Command) -> String {
+    let command = command.as_std();
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Tells whoever watches; straight to standard error, which the test runner does not hold back.
+fn note(language: Language, text: &str) {
+    // Nobody to tell is no reason to fail.
+    let _ = writeln!(io::stderr(), "{} SDK: {text}", language.name());
+}

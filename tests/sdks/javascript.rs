@@ -1,0 +1,3 @@
+//! `@azure/service-bus` for JavaScript, on Node.js.
+
+every_case!(crate::driver::Sdk::JavaScript);

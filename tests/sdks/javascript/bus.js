@@ -1,0 +1,144 @@
+/** What a case is given: a client of the SDK, and the emulator's control API. */
+"use strict";
+
+const { deepStrictEqual } = require("node:assert");
+const { setTimeout: pause } = require("node:timers/promises");
+
+const { ServiceBusClient } = require("@azure/service-bus");
+
+// Long enough for a slow machine, short enough to be told from a hang.
+const WAIT_MILLISECONDS = 10_000;
+// For asserting that nothing comes: the SDK waits that long before it says so.
+const NOTHING_MILLISECONDS = 300;
+
+/** A namespace as the SDK sees it. */
+class Bus {
+  constructor() {
+    this.expiry = process.env.SERVICEBUS_EXPIRY ?? "eager";
+    this.locksOnDetach = process.env.SERVICEBUS_LOCKS_ON_DETACH ?? "keep";
+    this.client = new ServiceBusClient(process.env.SERVICEBUS_CONNECTION_STRING);
+    this.control = process.env.SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
+  }
+
+  sender(queue) {
+    return this.client.createSender(queue);
+  }
+
+  /** A receiver that opens its link when it first receives; a peek opens none. */
+  receiver(queue, options) {
+    return this.client.createReceiver(queue, options);
+  }
+
+  deadLetters(queue, options) {
+    return this.receiver(queue, { ...options, subQueueType: "deadLetter" });
+  }
+
+  /** Sends the messages, or lists of messages, one by one and closes the sender. */
+  async send(queue, ...messages) {
+    const sender = this.sender(queue);
+    for (const message of messages) {
+      await sender.sendMessages(message);
+    }
+    await sender.close();
+  }
+
+  /** Moves the namespace's clock; everything due on the way has happened when it resolves. */
+  async advance(seconds) {
+    await this.request("clock/advance", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ seconds }),
+    });
+  }
+
+  /** The emulator's counts of an entity, which no link of ours can disturb. */
+  async counts(entity) {
+    return this.request(`counts?entity=${encodeURIComponent(entity)}`);
+  }
+
+  async request(path, options) {
+    const answer = await fetch(`${this.control}/${path}`, options);
+    const text = await answer.text();
+    if (!answer.ok) {
+      throw new Error(`${path}: ${answer.status} ${text}`);
+    }
+    return JSON.parse(text);
+  }
+
+  async close() {
+    await this.client.close();
+  }
+}
+
+/** Receives exactly `count` messages, or says how many came. */
+async function receive(receiver, count = 1) {
+  const messages = [];
+  const deadline = Date.now() + WAIT_MILLISECONDS;
+  while (messages.length < count && Date.now() < deadline) {
+    const missing = count - messages.length;
+    messages.push(...(await receiver.receiveMessages(missing, { maxWaitTimeInMs: WAIT_MILLISECONDS })));
+  }
+  expect("number of messages received", messages.length, count);
+  return messages;
+}
+
+/** Asserts that the receiver gets nothing although it asks. */
+async function receiveNothing(receiver) {
+  const messages = await receiver.receiveMessages(1, { maxWaitTimeInMs: NOTHING_MILLISECONDS });
+  expect("messages received", messages.map(text), []);
+}
+
+/** Waits until the emulator's counts of an entity are the expected ones. */
+async function expectCounts(bus, entity, expected) {
+  const deadline = Date.now() + WAIT_MILLISECONDS;
+  for (;;) {
+    const counts = await bus.counts(entity);
+    const seen = Object.fromEntries(Object.keys(expected).map((name) => [name, counts[name]]));
+    if (JSON.stringify(seen) === JSON.stringify(expected)) {
+      return;
+    }
+    if (Date.now() >= deadline) {
+      expect(`counts of ${entity}`, seen, expected);
+    }
+    await pause(20);
+  }
+}
+
+/** Fails with both values when they differ. */
+function expect(what, actual, expected) {
+  deepStrictEqual(actual, expected, differ(what, actual, expected));
+}
+
+function differ(what, actual, expected) {
+  const { inspect } = require("node:util");
+  return `${what}: expected ${inspect(expected, { depth: 6 })}, got ${inspect(actual, { depth: 6 })}`;
+}
+
+/** Asserts that the promise rejects with the SDK's error of exactly this code. */
+async function expectError(code, promise) {
+  let outcome = "no error";
+  try {
+    await promise;
+  } catch (error) {
+    if (error.name === "ServiceBusError" && error.code === code) {
+      return error;
+    }
+    outcome = `${error.name} ${error.code}: ${error.message}`;
+  }
+  throw new Error(`expected ServiceBusError ${code}, got ${outcome}`);
+}
+
+/** Asserts that an instant lies within a minute from now, and not at its very beginning. */
+function expectFreshLock(instant) {
+  const remaining = instant.getTime() - Date.now();
+  if (remaining <= 30_000 || remaining > 61_000) {
+    throw new Error(`a fresh lock of one minute has ${remaining} ms left by the client's clock`);
+  }
+}
+
+/** A body that was sent as bytes, or as a string, as text. */
+function text(message) {
+  return Buffer.isBuffer(message.body) ? message.body.toString() : message.body;
+}
+
+module.exports = { Bus, expect, expectCounts, expectError, expectFreshLock, receive, receiveNothing, text };

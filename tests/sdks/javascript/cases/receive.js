@@ -1,0 +1,93 @@
+/** Receiving: under a lock, destructively, several at once, and as a stream. */
+"use strict";
+
+const { expect, expectCounts, expectFreshLock, receive, receiveNothing, text } = require("../bus");
+
+/** A message is locked for the queue's lock duration and gone once completed. */
+async function peek_lock(bus) {
+  await bus.send("orders", { body: "one" });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  expect("body", text(message), "one");
+  expectFreshLock(message.lockedUntilUtc);
+  await expectCounts(bus, "orders", { active: 1, locked: 1 });
+  await receiver.completeMessage(message);
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+  await receiveNothing(receiver);
+}
+
+/** A message is gone as soon as it has been handed over. */
+async function receive_and_delete(bus) {
+  await bus.send("orders", { body: "one" }, { body: "two" });
+  const receiver = bus.receiver("orders", { receiveMode: "receiveAndDelete" });
+  const messages = await receive(receiver, 2);
+  expect("bodies", messages.map(text), ["one", "two"]);
+  expect("delivery counts", messages.map((message) => message.deliveryCount), [0, 0]);
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+  await receiveNothing(receiver);
+}
+
+/** A receive for more than there is returns what there is, in order. */
+async function several(bus) {
+  await bus.send("orders", numbered(0, 20).map((body) => ({ body })));
+  const receiver = bus.receiver("orders");
+  const messages = await receiver.receiveMessages(50, { maxWaitTimeInMs: 5_000 });
+  expect("bodies", messages.map(text), numbered(0, 20));
+  for (const message of messages.reverse()) {
+    await receiver.completeMessage(message);
+  }
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+}
+
+/** A subscription's handler sees every message, and each is completed for it. */
+async function stream(bus) {
+  await bus.send("orders", numbered(0, 5).map((body) => ({ body })));
+  const receiver = bus.receiver("orders");
+  const bodies = [];
+  await new Promise((resolve, reject) => {
+    receiver.subscribe({
+      processMessage: async (message) => {
+        bodies.push(text(message));
+        if (bodies.length === 5) {
+          resolve();
+        }
+      },
+      processError: async ({ error }) => reject(error),
+    });
+  });
+  expect("bodies", bodies, numbered(0, 5));
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+}
+
+/** A receive that is already waiting gets a message that is sent later. */
+async function waiting(bus) {
+  const receiver = bus.receiver("orders");
+  const received = receive(receiver);
+  await bus.send("orders", { body: "late" });
+  const [message] = await received;
+  expect("body", text(message), "late");
+  expect("delivery count", message.deliveryCount, 0);
+  await receiver.completeMessage(message);
+}
+
+/** Messages of an iterator come one by one; this SDK has no prefetch, so none is held besides. */
+async function prefetch(bus) {
+  await bus.send("orders", numbered(0, 3).map((body) => ({ body })));
+  const receiver = bus.receiver("orders");
+  const bodies = [];
+  for await (const message of receiver.getMessageIterator()) {
+    await expectCounts(bus, "orders", { active: 3 - bodies.length, locked: 1 });
+    bodies.push(text(message));
+    await receiver.completeMessage(message);
+    if (bodies.length === 3) {
+      break;
+    }
+  }
+  expect("bodies", bodies, numbered(0, 3));
+}
+
+function numbered(from, to) {
+  return Array.from({ length: to - from }, (_, index) => `number ${from + index}`);
+}
+
+module.exports = { peek_lock, receive_and_delete, several, stream, waiting, prefetch };

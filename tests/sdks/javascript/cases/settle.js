@@ -1,0 +1,95 @@
+/** Settling: complete, abandon up to the delivery limit, dead-letter, defer. */
+"use strict";
+
+const { expect, expectCounts, expectError, receive, text } = require("../bus");
+
+/** A completed message is gone, and settling it again is refused by the SDK itself. */
+async function completes(bus) {
+  await bus.send("orders", { body: "done" });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  await receiver.completeMessage(message);
+  const refused = await receiver.abandonMessage(message).catch((error) => error);
+  expect("refusal", refused?.message, "The message has either been deleted or already settled");
+  await expectCounts(bus, "orders", { active: 0, dead_letter: 0 });
+}
+
+/** An abandoned message comes back at once, counted, at its old place and with its new properties. */
+async function abandons(bus) {
+  await bus.send("orders", { body: "first", applicationProperties: { kept: "k", changed: 1 } }, { body: "second" });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  await receiver.abandonMessage(message, { changed: 2, added: "a" });
+  const [again, second] = await receive(receiver, 2);
+  expect("bodies", [again, second].map(text), ["first", "second"]);
+  expect("delivery counts", [again.deliveryCount, second.deliveryCount], [1, 0]);
+  expect("sequence number", again.sequenceNumber.toNumber(), 1);
+  expect("application properties", again.applicationProperties, { kept: "k", changed: 2, added: "a" });
+  expect("lock is the old one", again.lockToken === message.lockToken, false);
+  await receiver.completeMessage(again);
+  await receiver.completeMessage(second);
+}
+
+/** The last delivery a queue allows ends in the dead-letter queue, its count kept (D4). */
+async function abandons_to_the_limit(bus) {
+  await bus.send("limited", { body: "poison", messageId: "p-1" });
+  const receiver = bus.receiver("limited");
+  for (const deliveries of [0, 1, 2]) {
+    const [message] = await receive(receiver);
+    expect("delivery count", message.deliveryCount, deliveries);
+    await receiver.abandonMessage(message);
+  }
+  await expectCounts(bus, "limited", { active: 0, dead_letter: 1 });
+  const deadLetters = bus.deadLetters("limited");
+  const [message] = await receive(deadLetters);
+  expect("message id", message.messageId, "p-1");
+  expect("reason", message.deadLetterReason, "MaxDeliveryCountExceeded");
+  expect("description", message.deadLetterErrorDescription, "Message could not be consumed after 3 delivery attempts.");
+  expect("delivery count", message.deliveryCount, 3);
+  await deadLetters.completeMessage(message);
+  await expectCounts(bus, "limited", { active: 0, dead_letter: 0 });
+}
+
+/** A dead-lettered message carries the application's reason and the properties it changed. */
+async function dead_letters(bus) {
+  await bus.send("orders", { body: "bad", applicationProperties: { kept: 1, changed: "before" } });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  await receiver.deadLetterMessage(message, {
+    deadLetterReason: "Rejected",
+    deadLetterErrorDescription: "no total",
+    changed: "after",
+    added: true,
+  });
+  const deadLetters = bus.deadLetters("orders");
+  const [dead] = await receive(deadLetters);
+  expect("body", text(dead), "bad");
+  expect("reason", dead.deadLetterReason, "Rejected");
+  expect("description", dead.deadLetterErrorDescription, "no total");
+  const { kept, changed, added } = dead.applicationProperties;
+  expect("application properties", { kept, changed, added }, { kept: 1, changed: "after", added: true });
+  expect("delivery count", dead.deliveryCount, 0);
+  expect("source", dead.deadLetterSource, undefined);
+  await deadLetters.completeMessage(dead);
+}
+
+/** A deferred message is found by its sequence number only, and settled from there. */
+async function defers(bus) {
+  await bus.send("orders", { body: "later" }, { body: "now" });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  await receiver.deferMessage(message, { note: "later" });
+  const [other] = await receive(receiver);
+  expect("body", text(other), "now");
+  await receiver.completeMessage(other);
+  await expectCounts(bus, "orders", { active: 1, deferred: 1 });
+  const [deferred] = await receiver.receiveDeferredMessages(message.sequenceNumber);
+  expect("body", text(deferred), "later");
+  expect("delivery count", deferred.deliveryCount, 0);
+  expect("application properties", deferred.applicationProperties, { note: "later" });
+  await receiver.completeMessage(deferred);
+  await expectError("MessageNotFound", receiver.receiveDeferredMessages(message.sequenceNumber));
+  await expectCounts(bus, "orders", { active: 0, deferred: 0 });
+}
+
+module.exports = { completes, abandons, abandons_to_the_limit, dead_letters, defers };

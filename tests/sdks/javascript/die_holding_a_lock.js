@@ -1,0 +1,17 @@
+/**
+ * Receives one message and dies with it, without a word to the broker.
+ *
+ *     node die_holding_a_lock.js <queue>
+ */
+"use strict";
+
+const { Bus, receive } = require("./bus");
+
+receive(new Bus().receiver(process.argv[2])).then(
+  // Nothing is closed: the system closes the socket.
+  () => process.exit(0),
+  (error) => {
+    console.log(error);
+    process.exit(1);
+  },
+);

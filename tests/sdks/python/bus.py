@@ -1,0 +1,164 @@
+"""What a case is given: clients of the flavour under test, and the emulator's control API.
+
+The SDK has two flavours with the same names, one blocking and one to be awaited. Cases await
+both: `Awaitable` makes a call of the blocking one look awaitable without changing what it does.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+import urllib.parse
+import urllib.request
+
+import azure.servicebus
+import azure.servicebus.aio
+from azure.servicebus import ServiceBusSubQueue
+
+# Long enough for a slow machine, short enough to be told from a hang.
+WAIT_SECONDS = 10
+# For asserting that nothing comes: the SDK waits that long before it says so.
+NOTHING_SECONDS = 0.3
+
+
+class Awaitable:
+    """Lets a case await the blocking flavour: every call has run to its end when it returns."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __getattr__(self, name):
+        attribute = getattr(self._inner, name)
+        if not callable(attribute):
+            return attribute
+
+        async def call(*args, **kwargs):
+            return attribute(*args, **kwargs)
+
+        return call
+
+    async def __aenter__(self):
+        self._inner.__enter__()
+        return self
+
+    async def __aexit__(self, *failure):
+        return self._inner.__exit__(*failure)
+
+    async def __aiter__(self):
+        for item in self._inner:
+            yield item
+
+
+class Bus:
+    """A namespace as one flavour of the SDK sees it."""
+
+    def __init__(self, flavour, client):
+        self.flavour = flavour
+        self.expiry = os.environ.get("SERVICEBUS_EXPIRY", "eager")
+        self.locks_on_detach = os.environ.get("SERVICEBUS_LOCKS_ON_DETACH", "keep")
+        self._client = client
+        self._control = os.environ["SERVICEBUS_CONTROL_URL"].rstrip("/")
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def connect(cls, flavour):
+        """A bus whose client is closed at the end, as an application would."""
+        module = {"sync": azure.servicebus, "async": azure.servicebus.aio}[flavour]
+        client = module.ServiceBusClient.from_connection_string(os.environ["SERVICEBUS_CONNECTION_STRING"])
+        try:
+            yield cls(flavour, client)
+        finally:
+            closing = client.close()
+            if closing is not None:
+                await closing
+
+    def sender(self, queue):
+        """A sender that opens its link when entered or first used."""
+        return self._awaitable(self._client.get_queue_sender(queue))
+
+    def receiver(self, queue, **options):
+        """A receiver that opens its link when entered or first used."""
+        return self._awaitable(self._client.get_queue_receiver(queue, **options))
+
+    def dead_letters(self, queue, **options):
+        """A receiver of the queue's dead letters."""
+        return self.receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER, **options)
+
+    async def send(self, queue, *messages):
+        """Sends the messages one by one and closes the sender."""
+        async with self.sender(queue) as sender:
+            for message in messages:
+                await sender.send_messages(message)
+
+    async def advance(self, seconds):
+        """Moves the namespace's clock; everything due on the way has happened when it returns."""
+        await asyncio.to_thread(self._request, "clock/advance", {"seconds": seconds})
+
+    async def counts(self, entity):
+        """The emulator's counts of an entity, which no link of ours can disturb."""
+        return await asyncio.to_thread(self._request, f"counts?entity={urllib.parse.quote(entity)}")
+
+    def _awaitable(self, inner):
+        return Awaitable(inner) if self.flavour == "sync" else inner
+
+    def _request(self, path, body=None):
+        request = urllib.request.Request(
+            f"{self._control}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:
+            return json.load(answer)
+
+
+async def receive(receiver, count=1):
+    """Receives exactly `count` messages, or says how many came."""
+    messages = []
+    deadline = time.monotonic() + WAIT_SECONDS
+    while len(messages) < count and time.monotonic() < deadline:
+        messages += await receiver.receive_messages(count - len(messages), max_wait_time=WAIT_SECONDS)
+    expect("number of messages received", len(messages), count)
+    return messages
+
+
+async def receive_nothing(receiver):
+    """Asserts that the receiver gets nothing although it asks."""
+    messages = await receiver.receive_messages(1, max_wait_time=NOTHING_SECONDS)
+    expect("messages received", [body(message) for message in messages], [])
+
+
+async def expect_counts(bus, entity, **expected):
+    """Waits until the emulator's counts of an entity are the expected ones."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        counts = await bus.counts(entity)
+        seen = {name: counts[name] for name in expected}
+        if seen == expected:
+            return
+        if time.monotonic() >= deadline:
+            expect(f"counts of {entity}", seen, expected)
+        await asyncio.sleep(0.02)
+
+
+def expect(what, actual, expected):
+    """Fails with both values when they differ."""
+    if actual != expected:
+        raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
+
+
+@contextlib.contextmanager
+def expect_error(kind):
+    """Asserts that the block raises exactly this error of the SDK."""
+    try:
+        yield
+    except Exception as error:  # the type is what is judged
+        if type(error) is not kind:
+            raise AssertionError(f"expected {kind.__name__}, got {type(error).__name__}: {error}") from error
+    else:
+        raise AssertionError(f"expected {kind.__name__}, got no error")
+
+
+def body(message):
+    """The whole body of a message whose body is data."""
+    return b"".join(message.body)

@@ -1,0 +1,66 @@
+"""Locks: renewed in time, or lost with the SDK's own error."""
+
+import datetime
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.exceptions import MessageLockLostError
+
+from bus import body, expect, expect_error, receive
+
+
+async def renews(bus):
+    """A lock renewed in time lasts longer than its first minute."""
+    await bus.send("orders", ServiceBusMessage("slow"))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        for _ in range(2):
+            await bus.advance(40)
+            expires = await receiver.renew_message_lock(message)
+            remaining = expires - datetime.datetime.now(datetime.timezone.utc)
+            if not datetime.timedelta(seconds=30) < remaining <= datetime.timedelta(seconds=61):
+                raise AssertionError(f"a renewed lock of one minute has {remaining} left by the client's clock")
+        await bus.advance(40)
+        await receiver.complete_message(message)
+
+
+async def loses_lock(bus):
+    """Settling after the lock's end raises the SDK's own error, and the message comes back counted."""
+    await bus.send("orders", ServiceBusMessage("late"))
+    async with bus.receiver("orders") as receiver:
+        for settle in ["complete_message", "abandon_message", "defer_message", "dead_letter_message"]:
+            (message,) = await receive(receiver)
+            await bus.advance(61)
+            with expect_error(MessageLockLostError):
+                await getattr(receiver, settle)(message)
+        (message,) = await receive(receiver)
+        expect("body", body(message), b"late")
+        expect("delivery count", message.delivery_count, 4)
+        await receiver.complete_message(message)
+
+
+async def loses_lock_on_renewal(bus):
+    """Renewing after the lock's end raises the same error."""
+    await bus.send("orders", ServiceBusMessage("late"))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        await bus.advance(61)
+        with expect_error(MessageLockLostError):
+            await receiver.renew_message_lock(message)
+        (again,) = await receive(receiver)
+        expect("delivery count", again.delivery_count, 1)
+        await receiver.complete_message(again)
+
+
+async def expires_to_the_limit(bus):
+    """Locks that run out count like abandons, up to the dead-letter queue."""
+    await bus.send("limited", ServiceBusMessage("forgotten"))
+    async with bus.receiver("limited") as receiver:
+        for deliveries in range(3):
+            (message,) = await receive(receiver)
+            expect("delivery count", message.delivery_count, deliveries)
+            await bus.advance(61)
+    async with bus.dead_letters("limited") as receiver:
+        (message,) = await receive(receiver)
+        expect("reason", message.dead_letter_reason, "MaxDeliveryCountExceeded")
+        expect("delivery count", message.delivery_count, 3)
+        await receiver.complete_message(message)

@@ -1,0 +1,91 @@
+"""Settling: complete, abandon up to the delivery limit, dead-letter, defer."""
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.exceptions import MessageAlreadySettled, MessageNotFoundError
+
+from bus import body, expect, expect_counts, expect_error, receive
+
+
+async def completes(bus):
+    """A completed message is gone, and settling it again is refused by the SDK itself."""
+    await bus.send("orders", ServiceBusMessage("done"))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        await receiver.complete_message(message)
+        with expect_error(MessageAlreadySettled):
+            await receiver.abandon_message(message)
+    await expect_counts(bus, "orders", active=0, dead_letter=0)
+
+
+async def abandons(bus):
+    """An abandoned message comes back at once, counted, at its old place and under a new lock."""
+    await bus.send("orders", ServiceBusMessage("first"), ServiceBusMessage("second"))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        await receiver.abandon_message(message)
+        again, second = await receive(receiver, 2)
+        expect("bodies", [body(again), body(second)], [b"first", b"second"])
+        expect("delivery counts", [again.delivery_count, second.delivery_count], [1, 0])
+        expect("sequence number", again.sequence_number, message.sequence_number)
+        expect("lock is the old one", again.lock_token == message.lock_token, False)
+        await receiver.complete_message(again)
+        await receiver.complete_message(second)
+
+
+async def abandons_to_the_limit(bus):
+    """The last delivery a queue allows ends in the dead-letter queue, its count kept (D4)."""
+    await bus.send("limited", ServiceBusMessage("poison", message_id="p-1"))
+    async with bus.receiver("limited") as receiver:
+        for deliveries in range(3):
+            (message,) = await receive(receiver)
+            expect("delivery count", message.delivery_count, deliveries)
+            await receiver.abandon_message(message)
+        await expect_counts(bus, "limited", active=0, dead_letter=1)
+    async with bus.dead_letters("limited") as receiver:
+        (message,) = await receive(receiver)
+        expect("message id", message.message_id, "p-1")
+        expect("reason", message.dead_letter_reason, "MaxDeliveryCountExceeded")
+        expect(
+            "description",
+            message.dead_letter_error_description,
+            "Message could not be consumed after 3 delivery attempts.",
+        )
+        expect("delivery count", message.delivery_count, 3)
+        await receiver.complete_message(message)
+    await expect_counts(bus, "limited", active=0, dead_letter=0)
+
+
+async def dead_letters(bus):
+    """A dead-lettered message carries the application's reason; this SDK adds nothing else."""
+    await bus.send("orders", ServiceBusMessage("bad", application_properties={"kept": 1}))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        await receiver.dead_letter_message(message, reason="Rejected", error_description="no total")
+    async with bus.dead_letters("orders") as receiver:
+        (message,) = await receive(receiver)
+        expect("body", body(message), b"bad")
+        expect("reason", message.dead_letter_reason, "Rejected")
+        expect("description", message.dead_letter_error_description, "no total")
+        expect("kept property", message.application_properties[b"kept"], 1)
+        expect("delivery count", message.delivery_count, 0)
+        expect("source", message.dead_letter_source, None)
+        await receiver.complete_message(message)
+
+
+async def defers(bus):
+    """A deferred message is found by its sequence number only, and settled from there."""
+    await bus.send("orders", ServiceBusMessage("later"), ServiceBusMessage("now"))
+    async with bus.receiver("orders") as receiver:
+        (message,) = await receive(receiver)
+        await receiver.defer_message(message)
+        (other,) = await receive(receiver)
+        expect("body", body(other), b"now")
+        await receiver.complete_message(other)
+        await expect_counts(bus, "orders", active=1, deferred=1)
+        (deferred,) = await receiver.receive_deferred_messages([message.sequence_number])
+        expect("body", body(deferred), b"later")
+        expect("delivery count", deferred.delivery_count, 0)
+        await receiver.complete_message(deferred)
+        with expect_error(MessageNotFoundError):
+            await receiver.receive_deferred_messages([message.sequence_number])
+    await expect_counts(bus, "orders", active=0, deferred=0)
