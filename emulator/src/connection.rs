@@ -83,6 +83,8 @@ pub(crate) async fn serve(
             }
             () = peer.bell.rang() => {}
             ready = writer.as_ref().writable(), if output > 0 => ready?,
+            // The socket has taken it all: there is room for what was postponed, and nobody else to say so.
+            () = yield_now(), if peer.has_postponed() && output < OUTPUT_HIGH => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
                 stopping = true;

@@ -80,6 +80,7 @@ impl Shared {
     pub(crate) fn engine_config(&self, ids: &mut Ids) -> servicebus_amqp::Config {
         servicebus_amqp::Config {
             container_id: self.tracking_id(ids).simple().to_string(),
+            tracking_id: self.tracking_id(ids).to_string(),
             ..servicebus_amqp::Config::default()
         }
     }

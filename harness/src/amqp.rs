@@ -1,7 +1,8 @@
 //! The harness's own AMQP connection to a bus.
 //!
-//! One connection and one session per bus, opened when first needed and opened anew when the emulator ended
-//! them. The emulator sees an ordinary client named [`CONTAINER`] that logs in with its key.
+//! One connection per bus, opened when first needed and opened anew when the emulator ended it; a session per
+//! operation, so that an operation that is refused takes no other's links along. The emulator sees an ordinary
+//! client named [`CONTAINER`] that logs in with its key.
 
 mod consumer;
 mod error;
@@ -25,10 +26,7 @@ use fe2o3_amqp::{
         primitives::{Symbol, Value},
     },
 };
-use tokio::{
-    net::TcpStream,
-    sync::{MappedMutexGuard, Mutex, MutexGuard},
-};
+use tokio::{net::TcpStream, sync::Mutex};
 
 use crate::process::Liveness;
 
@@ -37,6 +35,9 @@ pub use error::{AmqpError, Condition};
 
 /// How the timeline names the harness; it reads as "delivered to the test".
 pub(crate) const CONTAINER: &str = "the test";
+
+/// How many operations and unsettled messages a test may have at a time.
+const CHANNELS: u16 = 4095;
 
 /// How long the emulator may take for one exchange.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -55,15 +56,8 @@ pub(crate) struct Login {
 #[derive(Debug)]
 pub(crate) struct Amqp {
     login: Login,
-    connected: Mutex<Option<Connected>>,
+    connection: Mutex<Option<ConnectionHandle<()>>>,
     links: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Connected {
-    // Dropped in this order: the session ends before its connection.
-    session: SessionHandle<()>,
-    connection: ConnectionHandle<()>,
 }
 
 /// Whether received messages are locked or gone.
@@ -77,7 +71,7 @@ impl Amqp {
     pub(crate) fn new(login: Login) -> Self {
         Self {
             login,
-            connected: Mutex::new(None),
+            connection: Mutex::new(None),
             links: AtomicU64::new(0),
         }
     }
@@ -88,7 +82,9 @@ impl Amqp {
         address: &str,
         messages: Vec<Message<B>>,
     ) -> Result<(), AmqpError> {
-        let mut sender = within(self.sender(address)).await?;
+        let mut session = within(self.session()).await?;
+        let attach = async { Ok(Sender::attach(&mut session, self.link_name(), address).await?) };
+        let mut sender = within(attach).await?;
         for message in messages {
             let outcome = within(async { Ok(sender.send(message).await?) }).await?;
             accepted(outcome)?;
@@ -102,28 +98,29 @@ impl Amqp {
         address: &str,
         mode: ReceiveMode,
     ) -> Result<Consumer, AmqpError> {
+        let mut session = within(self.session()).await?;
+        let receiver = within(self.receiver(&mut session, address, mode)).await?;
+        Ok(Consumer::new(session, receiver))
+    }
+
+    async fn receiver(
+        &self,
+        session: &mut SessionHandle<()>,
+        address: &str,
+        mode: ReceiveMode,
+    ) -> Result<Receiver, AmqpError> {
         let (sender_mode, receiver_mode) = match mode {
             ReceiveMode::PeekLock => (SenderSettleMode::Mixed, ReceiverSettleMode::Second),
             ReceiveMode::ReceiveAndDelete => (SenderSettleMode::Settled, ReceiverSettleMode::First),
         };
-        let attach = async {
-            let mut session = self.session().await?;
-            let receiver = Receiver::builder()
-                .name(self.link_name())
-                .source(address)
-                .sender_settle_mode(sender_mode)
-                .receiver_settle_mode(receiver_mode)
-                .credit_mode(CreditMode::Manual)
-                .attach(&mut session)
-                .await?;
-            Ok(receiver)
-        };
-        Ok(Consumer::new(within(attach).await?))
-    }
-
-    async fn sender(&self, address: &str) -> Result<Sender, AmqpError> {
-        let mut session = self.session().await?;
-        Ok(Sender::attach(&mut session, self.link_name(), address).await?)
+        let receiver = Receiver::builder()
+            .name(self.link_name())
+            .source(address)
+            .sender_settle_mode(sender_mode)
+            .receiver_settle_mode(receiver_mode)
+            .credit_mode(CreditMode::Manual)
+            .attach(session);
+        Ok(receiver.await?)
     }
 
     fn link_name(&self) -> String {
@@ -131,39 +128,38 @@ impl Amqp {
         format!("harness-{number}")
     }
 
-    async fn session(&self) -> Result<MappedMutexGuard<'_, SessionHandle<()>>, AmqpError> {
-        let mut connected = self.connected.lock().await;
-        let usable = connected
-            .as_ref()
-            .is_some_and(|open| !open.connection.is_closed() && !open.session.is_ended());
-        if !usable {
-            *connected = Some(self.login.connect().await?);
-        }
-        Ok(MutexGuard::map(connected, |connected| {
-            &mut connected
-                .as_mut()
-                .expect("it was connected a line above")
-                .session
-        }))
+    async fn session(&self) -> Result<SessionHandle<()>, AmqpError> {
+        let mut connection = self.connection.lock().await;
+        let open = match connection.take() {
+            Some(open) if !open.is_closed() => open,
+            _ => self.login.connect().await?,
+        };
+        Ok(Session::begin(connection.insert(open)).await?)
     }
 }
 
 impl Login {
-    async fn connect(&self) -> Result<Connected, AmqpError> {
-        let stream = TcpStream::connect(self.address).await;
-        let stream = stream
-            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
-            .map_err(|source| AmqpError::Unreachable {
-                address: self.address,
-                source: self.liveness.explain(source),
-            })?;
+    async fn connect(&self) -> Result<ConnectionHandle<()>, AmqpError> {
+        let stream = match TcpStream::connect(self.address).await {
+            Ok(stream) => stream,
+            Err(source) => {
+                return Err(AmqpError::Unreachable {
+                    address: self.address,
+                    source: self.liveness.explain(source).await,
+                });
+            }
+        };
+        // Without it a small frame may wait for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
         let product = [
             (Symbol::from("product"), "servicebus-harness"),
             (Symbol::from("version"), env!("CARGO_PKG_VERSION")),
         ];
-        let mut connection = Connection::builder()
+        let connection = Connection::builder()
             .container_id(CONTAINER)
             .hostname(self.hostname.as_str())
+            .channel_max(CHANNELS)
+            .session_max(CHANNELS)
             .sasl_profile(SaslProfile::Plain {
                 username: self.key_name.clone(),
                 password: self.key.clone(),
@@ -174,13 +170,8 @@ impl Login {
                     .map(|(key, value)| (key, Value::from(value)))
                     .collect(),
             )
-            .open_with_stream(stream)
-            .await?;
-        let session = Session::begin(&mut connection).await?;
-        Ok(Connected {
-            session,
-            connection,
-        })
+            .open_with_stream(stream);
+        Ok(connection.await?)
     }
 }
 

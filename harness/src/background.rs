@@ -50,7 +50,10 @@ impl Background {
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
-        Task(self.runtime().spawn(future))
+        Task {
+            handle: self.runtime().spawn(future),
+            aborts: true,
+        }
     }
 
     fn runtime(&self) -> &Runtime {
@@ -70,13 +73,24 @@ impl Drop for Background {
 
 /// A future that runs on the background runtime while any executor waits for it.
 #[derive(Debug)]
-pub(crate) struct Task<T>(JoinHandle<T>);
+pub(crate) struct Task<T> {
+    handle: JoinHandle<T>,
+    aborts: bool,
+}
+
+impl<T> Task<T> {
+    /// Lets the future run to its own end when the task is dropped.
+    pub(crate) fn ending_by_itself(mut self) -> Self {
+        self.aborts = false;
+        self
+    }
+}
 
 impl<T> Future for Task<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        match ready!(Pin::new(&mut self.0).poll(context)) {
+        match ready!(Pin::new(&mut self.handle).poll(context)) {
             Ok(value) => Poll::Ready(value),
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => panic::resume_unwind(payload),
@@ -88,7 +102,9 @@ impl<T> Future for Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        self.0.abort();
+        if self.aborts {
+            self.handle.abort();
+        }
     }
 }
 

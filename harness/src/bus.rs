@@ -14,7 +14,7 @@ use crate::{
     clock::Clock,
     connection_string::ConnectionString,
     control::{Control, ControlError},
-    doors::Doors,
+    doors::{Cancelled, Doors},
     error::StartError,
     mailbox::{Mailbox, QueueHandle},
     mode::Mode,
@@ -176,6 +176,7 @@ impl ServiceBus {
             amqp: Amqp::new(login),
             control: Control::new(started.endpoints.http, &namespace.name, liveness),
             declared,
+            cancelled: Cancelled::default(),
         };
         Ok(Self {
             mode,

@@ -3,18 +3,22 @@
 //! JSON over HTTP, one connection per request: a test asks rarely, and a connection that is not kept cannot
 //! be stale. Every request has a deadline in real time.
 
-use std::{fmt, io, net::SocketAddr, time::Duration};
+mod refusal;
+
+use std::{io, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::{process::Liveness, text};
+
+pub use refusal::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -105,15 +109,15 @@ impl Control {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::CONNECTION, "close")
             .body(Full::new(Bytes::from(body)))
-            .map_err(|error| self.unreachable(io::Error::other(error)))?;
-        let exchange = tokio::time::timeout(within, self.exchange(request)).await;
-        let (status, answer) = exchange
-            .unwrap_or_else(|_elapsed| Err(silence(within)))
-            .map_err(|source| self.unreachable(source))?;
-        if status.is_success() {
-            return Ok(answer);
+            .expect("method, path and headers are well-formed");
+        match tokio::time::timeout(within, self.exchange(request)).await {
+            Ok(Ok((status, answer))) if status.is_success() => Ok(answer),
+            Ok(Ok((status, answer))) => {
+                Err(ControlError::Refused(Refusal::new(status, path, &answer)))
+            }
+            Ok(Err(source)) => Err(self.unreachable(source).await),
+            Err(_elapsed) => Err(self.unreachable(silence(within)).await),
         }
-        Err(ControlError::Refused(Refusal::new(status, path, &answer)))
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
@@ -137,10 +141,10 @@ impl Control {
         .map_err(|error: hyper::Error| io::Error::other(error))
     }
 
-    fn unreachable(&self, source: io::Error) -> ControlError {
+    async fn unreachable(&self, source: io::Error) -> ControlError {
         ControlError::Unreachable {
             address: self.address,
-            source: self.liveness.explain(source),
+            source: self.liveness.explain(source).await,
         }
     }
 }
@@ -167,113 +171,6 @@ fn silence(within: Duration) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-/// Why the control API did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The emulator did not answer.
-    #[error("the emulator's control API at {address} does not answer: {source}")]
-    Unreachable {
-        /// The address that was dialled.
-        address: SocketAddr,
-        /// What went wrong.
-        source: io::Error,
-    },
-    /// The emulator said no.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// The answer is not what the interface promises.
-    #[error("the emulator's answer to {path} is not understood: {source}")]
-    Malformed {
-        /// The path that was asked.
-        path: String,
-        /// What is wrong with the answer.
-        source: serde_json::Error,
-    },
-}
-
-impl ControlError {
-    /// Returns the HTTP status of a refusal.
-    pub fn status(&self) -> Option<u16> {
-        match self {
-            Self::Refused(refusal) => Some(refusal.status),
-            Self::Unreachable { .. } | Self::Malformed { .. } => None,
-        }
-    }
-}
-
-/// The emulator's own words for a no.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The HTTP status.
-    pub status: u16,
-    /// What kind of problem it is, for programs.
-    pub code: String,
-    /// What the problem is, for people.
-    pub message: String,
-    /// Its parts, each with the place it is at.
-    pub problems: Vec<String>,
-}
-
-impl Refusal {
-    fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
-        let envelope: Envelope = serde_json::from_slice(answer).unwrap_or_default();
-        let Details {
-            code,
-            mut message,
-            problems,
-        } = envelope.error;
-        if message.is_empty() {
-            message = format!("{path} answered {}", String::from_utf8_lossy(answer));
-        }
-        Self {
-            status: status.as_u16(),
-            code,
-            message,
-            problems: problems.into_iter().map(|problem| problem.text()).collect(),
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (status {})", self.message, self.status)?;
-        self.problems
-            .iter()
-            .try_for_each(|problem| write!(f, "\n  {problem}"))
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-#[derive(Debug, Default, Deserialize)]
-struct Envelope {
-    error: Details,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Details {
-    code: String,
-    message: String,
-    problems: Vec<Problem>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    path: String,
-    value: Value,
-}
-
-impl Problem {
-    fn text(self) -> String {
-        match self.value {
-            Value::String(text) => format!("{}: {text}", self.path),
-            other => format!("{}: {other}", self.path),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,23 +182,5 @@ mod tests {
             query_string(&[("entity", "orders/$DeadLetterQueue"), ("message_id", "a b")]),
             "?entity=orders%2F%24DeadLetterQueue&message_id=a%20b"
         );
-    }
-
-    #[test]
-    fn a_refusal_speaks_the_emulators_words() {
-        let answer = br#"{"error":{"code":"not-settled","message":"not at rest",
-            "problems":[{"path":"orders","value":"1 locked","allowed":"at rest"}]}}"#;
-        let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, "/x", answer);
-        assert_eq!(
-            refusal.to_string(),
-            "not at rest (status 408)\n  orders: 1 locked"
-        );
-        assert_eq!(refusal.code, "not-settled");
-    }
-
-    #[test]
-    fn a_refusal_without_words_shows_what_came() {
-        let refusal = Refusal::new(StatusCode::BAD_GATEWAY, "/x", b"oops");
-        assert_eq!(refusal.to_string(), "/x answered oops (status 502)");
     }
 }

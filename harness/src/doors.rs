@@ -1,11 +1,25 @@
 //! The doors of a running bus, as every handle holds them.
 //!
 //! Handles share the doors and not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus),
-//! whatever handles are still around. All work happens on the background runtime.
+//! whatever handles are still around. All work happens on the background runtime. A test that drops a future
+//! cancels the operation, and the next one does not begin before the cancelled one has closed its link: a
+//! receive that was given up takes no message away from the receive after it.
 
-use std::{future::Future, sync::Arc};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
 
-use crate::{amqp::Amqp, background::Background, catalog::Catalog, control::Control};
+use tokio::sync::oneshot;
+
+use crate::{
+    amqp::Amqp,
+    background::{Background, Task},
+    catalog::Catalog,
+    control::Control,
+};
 
 /// What a handle needs to act on a bus.
 #[derive(Debug)]
@@ -15,7 +29,12 @@ pub(crate) struct Doors {
     pub(crate) control: Control,
     /// What the bus was started with.
     pub(crate) declared: Catalog,
+    pub(crate) cancelled: Cancelled,
 }
+
+/// Operations that were given up; each tells when it is over.
+#[derive(Debug, Default)]
+pub(crate) struct Cancelled(Mutex<Vec<oneshot::Receiver<()>>>);
 
 impl Doors {
     /// Returns what the bus holds now, as far as it says so.
@@ -31,6 +50,100 @@ impl Doors {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        self.background.spawn(operation(Arc::clone(self))).await
+        self.cancelled.over().await;
+        let (task, over) = self.spawn(operation(Arc::clone(self)));
+        Operation::new(task, over, Arc::clone(self)).await
+    }
+
+    /// Runs an operation that is told when it is given up, and then ends in its own way.
+    pub(crate) async fn run_to_end<T, F>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(Arc<Self>, GivenUp) -> F,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.cancelled.over().await;
+        let (_awaited, given_up) = oneshot::channel();
+        let operation = operation(Arc::clone(self), GivenUp(given_up));
+        let (task, over) = self.spawn(operation);
+        Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
+    }
+
+    fn spawn<T, F>(&self, operation: F) -> (Task<T>, oneshot::Receiver<()>)
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (alive, over) = oneshot::channel::<()>();
+        let task = self.background.spawn(async move {
+            // Declared first, so dropped last: after the links of the operation.
+            let _alive = alive;
+            operation.await
+        });
+        (task, over)
+    }
+}
+
+/// Ends when nobody waits for an operation any longer.
+#[derive(Debug)]
+pub(crate) struct GivenUp(oneshot::Receiver<()>);
+
+impl GivenUp {
+    /// Waits for that.
+    pub(crate) async fn wait(&mut self) {
+        // The other end is dropped, never used: its drop is the news.
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Cancelled {
+    /// Waits until every operation that was given up is over.
+    async fn over(&self) {
+        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for over in waiting {
+            // The sender is dropped, never used: its end is the news.
+            let _ = over.await;
+        }
+    }
+
+    fn push(&self, over: oneshot::Receiver<()>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(over);
+    }
+}
+
+/// An operation that leaves word when it is given up.
+struct Operation<T> {
+    task: Task<T>,
+    over: Option<oneshot::Receiver<()>>,
+    doors: Arc<Doors>,
+}
+
+impl<T> Operation<T> {
+    fn new(task: Task<T>, over: oneshot::Receiver<()>, doors: Arc<Doors>) -> Self {
+        let over = Some(over);
+        Self { task, over, doors }
+    }
+}
+
+impl<T> Future for Operation<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let polled = Pin::new(&mut self.task).poll(context);
+        if polled.is_ready() {
+            self.over = None;
+        }
+        polled
+    }
+}
+
+impl<T> Drop for Operation<T> {
+    fn drop(&mut self) {
+        if let Some(over) = self.over.take() {
+            self.doors.cancelled.push(over);
+        }
     }
 }

@@ -13,11 +13,11 @@ mod received;
 use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
 use crate::{
-    amqp::ReceiveMode,
+    amqp::{AmqpError, Arrived, Consumer, ReceiveMode},
     bus::or_panic,
     catalog::Catalog,
     control::ControlError,
-    doors::Doors,
+    doors::{Doors, GivenUp},
     peeked::PeekedMessage,
     settled::{self, SettledError},
     timeline::{Answer, Timeline},
@@ -126,15 +126,7 @@ impl Mailbox {
     /// With a deadline of zero it takes what is ready at once. A message is never lost between the deadline
     /// and the answer: what is on its way is waited for.
     pub async fn try_receive(&self, within: Duration) -> Result<Received, ReceiveError> {
-        let arrived = self
-            .run(move |mailbox| async move {
-                let amqp = &mailbox.doors.amqp;
-                let mut consumer = amqp.consumer(&mailbox.path, ReceiveMode::PeekLock).await?;
-                let arrived = consumer.receive(amqp, &mailbox.path, within).await?;
-                Ok(arrived.map(|arrived| (consumer, arrived)))
-            })
-            .await;
-        match arrived {
+        match self.arrival(ReceiveMode::PeekLock, within).await {
             Ok(Some((consumer, arrived))) => Ok(Received::new(self.clone(), consumer, arrived)),
             Ok(None) => Err(self.nothing_came(within).await),
             Err(source) => Err(self.receive_error(source).await),
@@ -159,17 +151,8 @@ impl Mailbox {
         &self,
         within: Duration,
     ) -> Result<PeekedMessage, ReceiveError> {
-        let arrived = self
-            .run(move |mailbox| async move {
-                let (amqp, path) = (&mailbox.doors.amqp, &mailbox.path);
-                let mut consumer = amqp.consumer(path, ReceiveMode::ReceiveAndDelete).await?;
-                let arrived = consumer.receive(amqp, path, within).await?;
-                consumer.close().await?;
-                Ok(arrived)
-            })
-            .await;
-        match arrived {
-            Ok(Some(arrived)) => Ok(arrived.message),
+        match self.arrival(ReceiveMode::ReceiveAndDelete, within).await {
+            Ok(Some((_consumer, arrived))) => Ok(arrived.message),
             Ok(None) => Err(self.nothing_came(within).await),
             Err(source) => Err(self.receive_error(source).await),
         }
@@ -198,6 +181,20 @@ impl Mailbox {
                 },
             }),
         }
+    }
+
+    async fn arrival(
+        &self,
+        mode: ReceiveMode,
+        within: Duration,
+    ) -> Result<Option<(Consumer, Arrived)>, AmqpError> {
+        let path = self.path.clone();
+        let receive = move |doors: Arc<Doors>, mut given_up: GivenUp| async move {
+            let consumer = doors.amqp.consumer(&path, mode).await?;
+            let received = consumer.receive(&doors.amqp, &path, within, &mut given_up);
+            received.await
+        };
+        self.doors.run_to_end(receive).await
     }
 
     /// Runs an operation on the background runtime, with a mailbox of its own.

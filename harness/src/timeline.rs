@@ -129,20 +129,13 @@ impl Timeline {
         }
     }
 
-    /// Returns the events of one message, with the moves of the clock between them.
+    /// Returns the events of one message, with the moves of the clock since the first.
     pub fn of_message(&self, id: &str) -> Self {
         let is_of = |event: &Event| event.message_id.as_deref() == Some(id);
-        let first = self.events.iter().position(is_of);
-        let last = self.events.iter().rposition(is_of);
-        let range = first
-            .zip(last)
-            .map_or(0..0, |(first, last)| first..last + 1);
-        let events = self.events[range].iter();
+        let since = self.events.iter().skip_while(|event| !is_of(event));
+        let events = since.filter(|event| is_of(event) || event.kind == EventKind::ClockAdvanced);
         Self {
-            events: events
-                .filter(|event| is_of(event) || event.kind == EventKind::ClockAdvanced)
-                .cloned()
-                .collect(),
+            events: events.cloned().collect(),
             counters: BTreeMap::new(),
             ..self.clone()
         }

@@ -70,4 +70,7 @@ async fn fill(client: &mut Client, count: u32) {
             .await
             .unwrap();
     }
+    within("the receiver's end", receiver.dispose())
+        .await
+        .unwrap();
 }

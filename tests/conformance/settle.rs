@@ -1,4 +1,4 @@
-//! Settling: complete, abandon up to the delivery limit, dead-letter, defer.
+//! Settling: complete, abandon up to the delivery limit, dead-letter.
 
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
@@ -6,7 +6,7 @@ use servicebus_harness::prelude::*;
 
 use crate::client::{
     abandon, bodies, body, bus, complete, connect, dead_letters, receive, receive_one, receiver,
-    send, within,
+    send,
 };
 
 #[tokio::test]
@@ -147,37 +147,4 @@ async fn a_message_dead_lettered_without_a_reason_has_none() {
     assert_eq!(message.dead_letter_reason(), None);
     assert_eq!(message.dead_letter_error_description(), None);
     complete(&mut dead, &message).await;
-}
-
-#[tokio::test]
-async fn a_deferred_message_is_found_by_its_number_only() {
-    let servicebus = bus().await;
-    let mut client = connect(&servicebus).await;
-    send(&mut client, "orders", ["later", "now"]).await;
-
-    let mut receiver = receiver(&mut client, "orders").await;
-    let message = receive_one(&mut receiver).await;
-    receiver.defer_message(&message, None).await.unwrap();
-    let other = receive_one(&mut receiver).await;
-    assert_eq!(body(&other), "now");
-    complete(&mut receiver, &other).await;
-
-    let number = message.sequence_number();
-    let deferred = within(
-        "the deferred message",
-        receiver.receive_deferred_message(number),
-    )
-    .await
-    .unwrap()
-    .expect("it is there");
-    assert_eq!(body(&deferred), "later");
-    assert_eq!(deferred.delivery_count(), Some(1));
-    complete(&mut receiver, &deferred).await;
-    let gone = within("the answer", receiver.receive_deferred_message(number)).await;
-    let error = format!("{:?}", gone.expect_err("it was completed"));
-    assert!(
-        error.contains("Failed to lock one or more specified messages"),
-        "{error}"
-    );
-    assert_empty!(servicebus.queue("orders")).await;
 }

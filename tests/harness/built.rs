@@ -15,7 +15,12 @@ use std::{
 pub(crate) fn emulator() -> PathBuf {
     let name = format!("servicebus-emulator{}", env::consts::EXE_SUFFIX);
     let path = directory().join(name);
-    let wanted = ["--package", "servicebus-emulator", "--bin", "servicebus-emulator"];
+    let wanted = [
+        "--package",
+        "servicebus-emulator",
+        "--bin",
+        "servicebus-emulator",
+    ];
     build_if_old(&path, &wanted);
     path
 }

@@ -122,11 +122,13 @@ async fn stopping_waits_for_the_end() {
 async fn a_cancelled_receive_takes_no_message() {
     let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
-    let waiting = orders.try_receive(Duration::from_secs(60));
-    let cancelled = tokio::time::timeout(Duration::from_millis(50), waiting).await;
-    assert!(cancelled.is_err());
-    orders.send("hello").await;
-    assert_eq!(orders.receive().await.body_text(), "hello");
+    for _ in 0..20 {
+        let waiting = orders.try_receive(Duration::from_secs(60));
+        let cancelled = tokio::time::timeout(Duration::from_millis(5), waiting).await;
+        assert!(cancelled.is_err());
+        orders.send("hello").await;
+        assert_eq!(orders.receive_and_delete().await.body_text(), "hello");
+    }
 }
 
 #[tokio::test]
@@ -151,7 +153,10 @@ fn a_failed_assertion_panics_at_the_line_of_the_test() {
     }));
     let payload = result.unwrap_err();
     let text = payload.downcast_ref::<String>().unwrap();
-    assert!(text.starts_with("orders: expected 1 message completed"), "{text}");
+    assert!(
+        text.starts_with("orders: expected 1 message completed"),
+        "{text}"
+    );
 }
 
 /// The smallest executor there is.

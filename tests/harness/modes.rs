@@ -46,7 +46,10 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
 #[tokio::test]
 async fn a_mode_that_is_not_built_says_so(#[case] mode: Mode) {
     let error = ServiceBus::builder().mode(mode).start().await.unwrap_err();
-    assert!(matches!(error, StartError::Mode(ModeError::NotBuilt { .. })));
+    assert!(matches!(
+        error,
+        StartError::Mode(ModeError::NotBuilt { .. })
+    ));
     assert_eq!(
         error.to_string(),
         format!(

@@ -112,11 +112,25 @@ async fn a_binary_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn a_child_that_died_is_named_by_the_next_operation() {
-    let servicebus = process_bus().await;
+    // A shell that becomes the emulator, and says first which process that is.
+    let told = env::temp_dir().join(format!("servicebus-harness-pid-{}", std::process::id()));
+    let script = format!(
+        "echo $$ > {}; exec {} \"$@\"",
+        told.display(),
+        built::emulator().display()
+    );
+    let shell = Impostor::new("shell", &script);
+    let builder = ServiceBus::builder().mode(Mode::Process).binary(&shell.0);
+    let servicebus = builder.start().await.unwrap();
     let queue = servicebus.queue("queue.1");
     queue.send("hello").await;
-    kill(&servicebus);
+
+    let process = fs::read_to_string(&told).unwrap();
+    fs::remove_file(&told).unwrap();
+    let killed = Command::new("kill").args(["-9", process.trim()]).status();
+    assert!(killed.unwrap().success());
     until_gone(servicebus.endpoints().http);
+
     let error = queue.try_counts().await.unwrap_err().to_string();
     assert!(
         error.contains("the emulator process has ended (signal: 9"),
@@ -174,17 +188,4 @@ async fn process_bus() -> ServiceBus {
     let builder = ServiceBus::builder().mode(Mode::Process);
     let started = builder.binary(built::emulator()).start().await;
     started.unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Kills the child behind a bus, found by its address on the command line.
-fn kill(servicebus: &ServiceBus) {
-    let host = servicebus.endpoints().amqp.ip().to_string();
-    let found = fs::read_dir("/proc").unwrap().flatten().find(|process| {
-        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).into_owned();
-        line.contains("--exit-with-stdin") && line.contains(&host)
-    });
-    let process = found.expect("the child is running").file_name();
-    let killed = Command::new("kill").arg("-9").arg(process).status();
-    assert!(killed.unwrap().success());
 }

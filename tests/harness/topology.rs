@@ -50,7 +50,8 @@ async fn the_builder_is_refused_in_the_words_of_the_file() {
 
 /// Leaves the path within the document and what is wrong there.
 fn without_place(line: &str) -> &str {
-    line.split_once(": ").map_or(line, |(_place, problem)| problem)
+    line.split_once(": ")
+        .map_or(line, |(_place, problem)| problem)
 }
 
 #[tokio::test]

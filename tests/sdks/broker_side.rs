@@ -15,9 +15,8 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "settle.completes" => assert_completed!(orders, count = 1).await,
         "settle.abandons" => recorded(&orders, EventKind::Abandoned, 1).await,
         "settle.abandons_to_the_limit" => recorded(&limited, EventKind::Abandoned, 3).await,
-        "settle.defers" => recorded(&orders, EventKind::Deferred, 1).await,
         "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
-        "locks.loses_lock" => recorded(&orders, EventKind::LockLost, 4).await,
+        "locks.loses_lock" => recorded(&orders, EventKind::LockLost, 3).await,
         "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,
         _ => {}
     }

@@ -1,11 +1,13 @@
 //! Runs one case's script against a bus of its own, and ends it when it does not end itself.
 
+use std::collections::HashMap;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
+use tokio::task::JoinSet;
 
 use crate::broker_side;
 use crate::environment::{self, Language};
@@ -51,11 +53,31 @@ pub(crate) const RELEASE: Settings = Settings {
     ..SETTINGS
 };
 
-/// Starts a bus with the queues of the cases, runs the case, and asserts what the broker recorded.
-pub(crate) async fn run(sdk: Sdk, settings: Settings, case: &str) {
-    let Some(mut command) = command(sdk, case).await else {
-        return;
-    };
+/// Runs cases side by side, each on a bus of its own; fails with the names of those that failed.
+pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]) {
+    let mut running = JoinSet::new();
+    let mut names = HashMap::new();
+    for case in cases {
+        let Some(command) = command(sdk, case).await else {
+            return;
+        };
+        names.insert(running.spawn(run(command, settings, case)).id(), *case);
+    }
+    let mut failed = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        if let Err(failure) = ended {
+            failed.push(names[&failure.id()]);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "failed, for the reasons above: {}",
+        failed.join(", ")
+    );
+}
+
+/// Starts a bus with the queues of the cases, runs a case, and asserts what the broker recorded.
+async fn run(mut command: Command, settings: Settings, case: &'static str) {
     let servicebus = ServiceBus::builder()
         .topology(topology(settings))
         .start()

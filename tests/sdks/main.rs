@@ -2,8 +2,9 @@
 //! asynchronous, and `@azure/service-bus` for JavaScript, as their registries publish them.
 //!
 //! A case is a function of a driver script (`python/cases`, `javascript/cases`) that asserts what
-//! its SDK sees. Every case is a test of its own per SDK: it starts a bus, runs the script in the
-//! SDK's environment, and then asserts what the broker recorded.
+//! its SDK sees. Every case has a bus and a process of its own, and once the script is content the
+//! broker's record is judged too. The cases of one topic are one test per SDK, which names those
+//! that failed.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
 //! versions beside the scripts; that needs `python3`, `node` and `npm`. Where one is missing its

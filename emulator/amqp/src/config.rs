@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct Config {
     /// Name of this container in our `open`.
     pub container_id: String,
+    /// Put behind the text of every error that the engine raises itself, so that log and peer name the same
+    /// thing; nothing if empty.
+    pub tracking_id: String,
     /// Largest frame in bytes that we take, and that we send if the peer allows as much. At least
     /// 512 (AMQP 1.0 §2.7.1).
     pub max_frame_size: u32,
@@ -27,6 +30,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             container_id: "servicebus-emulator".to_owned(),
+            tracking_id: String::new(),
             max_frame_size: 65_536,
             channel_max: 4_999,
             handle_max: 4_999,

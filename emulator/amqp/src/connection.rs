@@ -152,6 +152,17 @@ impl Connection {
         }
     }
 
+    /// How many bytes of encoded messages surely go out at once when `deliveries` messages are delivered, the
+    /// last of which may be longer: the engine finishes one delivery that its session's window cuts off, not two.
+    pub fn room(&self, link: LinkId, deliveries: u32) -> usize {
+        let window = self
+            .sessions
+            .of(link)
+            .map_or(0, |session| session.remote_window);
+        let spare = window.saturating_sub(deliveries) as usize;
+        spare.saturating_mul(self.max_frame_size - crate::wire::transfer::OVERHEAD)
+    }
+
     /// The credit event with the numbers of this moment, unless the link has gone since.
     fn current_credit(&mut self, id: LinkId) -> Option<Event> {
         let link = self.sessions.of_mut(id)?.link_by_id(id)?;
@@ -186,3 +197,6 @@ fn announce(events: &mut VecDeque<Event>, link: &mut Link) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

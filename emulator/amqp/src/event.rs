@@ -61,6 +61,8 @@ pub enum Event {
         /// The link, whose id will not come back.
         link: LinkId,
     },
+    /// The engine itself has refused something; the peer has been told with these words.
+    Refused(Error),
     /// The connection is over; the events of its links came before. Raised once.
     Closed {
         /// Why: the peer's error if the peer closed, ours if we did.

@@ -77,6 +77,8 @@ pub(crate) struct Outgoing {
     pub(crate) credit: u32,
     /// Whether the peer waits for an answer to its drain.
     pub(crate) drain: bool,
+    /// Credit that the last drain used up, until the peer shows that it knows.
+    pub(crate) given_up: u32,
     /// Whether a credit event is in the queue.
     pub(crate) announced: bool,
 }
@@ -85,6 +87,7 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub(crate) delivery: DeliveryNumber,
+    pub(crate) tag: Box<[u8]>,
     pub(crate) settled: bool,
     pub(crate) message_format: u32,
     pub(crate) transaction: Option<Bytes>,

@@ -11,6 +11,7 @@ pub(crate) mod reply;
 pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod transfer;
+pub(crate) mod value;
 
 /// Descriptor codes of performatives (AMQP 1.0 §2.7, §5.3.3).
 pub(crate) mod code {

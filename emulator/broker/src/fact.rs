@@ -120,11 +120,7 @@ impl Facts {
     /// Keeps a copy of `text` for a fact that is pushed next: its first [`MAX_TEXT`] bytes, so that nobody
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
-        let mut end = text.len().min(MAX_TEXT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let text = &text[..end];
+        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
         let start = self.origin + self.text.len() as u64;
         self.text.extend(text.as_bytes());
         Text {
@@ -226,5 +222,74 @@ impl FactKind {
             | Self::Removed
             | Self::ClockAdvanced { .. } => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dead_lettered(facts: &mut Facts, reason: Option<&str>) {
+        let reason = reason.map_or_else(Text::default, |reason| facts.text(reason));
+        facts.push(Fact {
+            at: Timestamp::default(),
+            entity: EntityId(1),
+            store: StoreKind::Active,
+            client: ClientId::BROKER,
+            number: SequenceNumber(1),
+            kind: FactKind::DeadLettered {
+                moved_to: SequenceNumber(1),
+                reason,
+                description: Text::default(),
+            },
+        });
+    }
+
+    fn reasons(facts: &Facts) -> Vec<String> {
+        let reason = |fact: &Fact| {
+            let FactKind::DeadLettered { reason, .. } = fact.kind else {
+                panic!("only these were pushed, found {fact:?}");
+            };
+            facts.read(reason)
+        };
+        facts.iter().map(reason).collect()
+    }
+
+    #[test]
+    fn texts_survive_being_moved_and_outlive_older_ones() {
+        let mut all = Facts::new();
+        let mut batch = Facts::new();
+        for reasons in [
+            [Some("one"), None],
+            [None, Some("two")],
+            [Some(""), Some("three")],
+        ] {
+            reasons
+                .iter()
+                .for_each(|reason| dead_lettered(&mut batch, *reason));
+            all.absorb(&mut batch);
+            assert!(batch.is_empty());
+        }
+        let mut expected = vec!["one", "", "", "two", "", "three"];
+        while !expected.is_empty() {
+            assert_eq!(reasons(&all), expected);
+            all.pop_front();
+            expected.remove(0);
+        }
+        assert!(all.pop_front().is_none());
+        assert!(all.text.is_empty());
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let mut facts = Facts::new();
+        let text = facts.text(&"ä€".repeat(MAX_TEXT));
+        let kept = facts.read(text);
+        assert!(
+            (MAX_TEXT - 3..=MAX_TEXT).contains(&kept.len()),
+            "{}",
+            kept.len()
+        );
+        assert!("ä€".repeat(MAX_TEXT).starts_with(&kept));
     }
 }

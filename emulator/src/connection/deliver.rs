@@ -52,33 +52,28 @@ impl Peer {
                 self.postponed.push(consumer);
                 return;
             }
-            let room = self.engine.credit(link).min(TAKE);
-            let taken = self.take_batch(link, room);
-            if taken < room || room == 0 {
+            let max = self.engine.credit(link).min(TAKE);
+            if max == 0 || !self.take_batch(link, max) {
                 break;
             }
         }
         self.finish_drain(link);
     }
 
-    /// Takes up to `max` messages under one lock and writes them; returns how many.
-    fn take_batch(&mut self, link: LinkId, max: u32) -> u32 {
+    /// Takes up to `max` messages under one lock and writes them; says whether more are assigned.
+    fn take_batch(&mut self, link: LinkId, max: u32) -> bool {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.namespace, self.links.get(&link))
         else {
-            return 0;
+            return false;
         };
+        let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
+        let (kind, consumer) = (receiver.kind, receiver.consumer);
         let mut taken = std::mem::take(&mut self.taken);
-        namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-            mailbox.take(
-                cx,
-                receiver.kind,
-                receiver.consumer,
-                max as usize,
-                &mut taken,
-            );
+        let more = namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+            mailbox.take(cx, kind, consumer, max as usize, bytes, &mut taken);
+            mailbox.assigned(kind, consumer) > 0
         });
-        let count = taken.len() as u32;
         let ahead = namespace.clock.read().ahead;
         for delivery in taken.drain(..) {
             self.scratch.clear();
@@ -103,7 +98,7 @@ impl Peer {
             }
         }
         self.taken = taken;
-        count
+        more
     }
 
     /// Says that nothing more comes once everything assigned has gone out.

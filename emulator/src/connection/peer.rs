@@ -72,10 +72,18 @@ impl Peer {
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
         self.engine.handle_timeout(now);
-        self.engine.receive(now, input);
         let mut work = std::mem::take(&mut self.work);
-        while let Some(event) = self.engine.poll_event() {
-            self.handle(event, now, &mut work);
+        // Once more after each event that the engine waited for: behind a SASL init more may stand already.
+        loop {
+            self.engine.receive(now, input);
+            let mut handled = false;
+            while let Some(event) = self.engine.poll_event() {
+                handled = true;
+                self.handle(event, now, &mut work);
+            }
+            if !handled || input.is_empty() {
+                break;
+            }
         }
         self.commit(&mut work);
         self.work = work;
@@ -96,6 +104,7 @@ impl Peer {
             | Event::TransferTooLarge { .. }
             | Event::Credit { .. }
             | Event::Detached { .. }
+            | Event::Refused(_)
             | Event::Closed { .. }) => {
                 self.commit(work);
                 self.handle_rare(rare, now);
@@ -128,6 +137,7 @@ impl Peer {
                 drain,
             } => self.on_credit(link, credit, drain),
             Event::Detached { link } => self.forget(link),
+            Event::Refused(error) => self.record(&error.condition, &error.description, None),
             Event::Closed { error } => {
                 if let Some(error) = error {
                     tracing::info!(connection = self.id.0, condition = %error.condition, text = error.description, "closed");
@@ -251,12 +261,16 @@ impl Peer {
         };
         let tracking = self.shared.tracking_id(self.caller.ids());
         let text = refusal.tracked(tracking, &system, self.shared.real.now());
-        let condition = refusal.condition.symbol();
+        self.record(refusal.condition.symbol(), &text, place);
+        text
+    }
+
+    /// Puts a refusal into the log and the timeline.
+    fn record(&self, condition: &str, text: &str, place: Option<(&Entity, StoreKind)>) {
         tracing::info!(connection = self.id.0, condition, text, "refused");
         if let Some(namespace) = &self.namespace {
-            namespace.note_refusal(self.caller.client, place, condition, &text);
+            namespace.note_refusal(self.caller.client, place, condition, text);
         }
-        text
     }
 
     pub(super) fn output(&mut self) -> &mut Output {
@@ -279,6 +293,11 @@ impl Peer {
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let timeouts = [self.engine.next_timeout(), self.held.due()];
         timeouts.into_iter().flatten().min()
+    }
+
+    /// Whether messages are assigned that the output had no room for.
+    pub(super) fn has_postponed(&self) -> bool {
+        !self.postponed.is_empty()
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use serde_amqp::Value;
 
+use super::condition::quote;
 use super::{Condition, Refusal, Reply, Request};
 use crate::auth::{Acceptance, Policy};
 
@@ -28,6 +29,7 @@ pub(crate) fn put_token(
     let acceptance = policy
         .accept_token(token, audience, unix_seconds)
         .map_err(|error| {
+            let audience = quote(audience);
             let text = format!("Unauthorized access to '{audience}': {error}.");
             Refusal::new(Condition::Unauthorized, text)
         })?;

@@ -47,6 +47,11 @@ impl Condition {
     }
 }
 
+/// Longest text of a refusal, in bytes: with its tail it must fit any frame.
+const MAX_TEXT: usize = 2048;
+/// Longest name that is repeated to a client, in characters: none that exists is longer.
+const MAX_NAME: usize = 300;
+
 /// A refusal before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -56,14 +61,14 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(condition: Condition, text: impl Into<String>) -> Self {
-        Self {
-            condition,
-            text: text.into(),
-        }
+        let mut text = text.into();
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
+        Self { condition, text }
     }
 
     /// JavaScript and Java search for the words around the name (wire.md §2.3).
     pub(crate) fn not_found(host: &str, path: &str) -> Self {
+        let (host, path) = (quote(host), quote(path));
         let text = format!(
             "The messaging entity 'sb://{host}/{path}' could not be found. To know more visit \
              https://aka.ms/sbResourceMgrExceptions."
@@ -72,6 +77,7 @@ impl Refusal {
     }
 
     pub(crate) fn unauthorized(claim: &str, host: &str, path: &str) -> Self {
+        let (host, path) = (quote(host), quote(path));
         let text = format!(
             "Unauthorized access. '{claim}' claim(s) are required to perform this operation. \
              Resource: 'sb://{host}/{path}'."
@@ -105,4 +111,10 @@ impl Refusal {
     pub(crate) fn error(&self, text: String) -> Error {
         Error::new(self.condition.symbol(), text)
     }
+}
+
+/// The beginning of a client's text, short enough to be repeated.
+pub(super) fn quote(text: &str) -> &str {
+    let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
+    &text[..end.unwrap_or(text.len())]
 }

@@ -27,6 +27,8 @@ pub(crate) struct Request {
     /// Application properties that are texts.
     properties: Vec<(String, String)>,
     pub(crate) body: Value,
+    /// The body as encoded.
+    encoded: Vec<u8>,
 }
 
 /// What a node answers.
@@ -52,6 +54,7 @@ impl Request {
             reply_to: None,
             properties: Vec::new(),
             body: Value::Null,
+            encoded: Vec::new(),
         };
         let mut reader = Reader::new(payload);
         while !reader.is_empty() {
@@ -70,7 +73,8 @@ impl Request {
                 }
             } else if descriptor == AMQP_VALUE {
                 // Validated above, so that the decoder neither recurses nor allocates beyond the request.
-                request.body = serde_amqp::from_slice(content.skip()?).unwrap_or(Value::Null);
+                request.encoded = content.skip()?.to_vec();
+                request.body = serde_amqp::from_slice(&request.encoded).unwrap_or(Value::Null);
             }
         }
         Ok(request)
@@ -104,6 +108,20 @@ impl Request {
             Value::Symbol(key) if key.as_str() == name => Some(value),
             _ => None,
         })
+    }
+
+    /// An entry of a body that is a map, as encoded.
+    pub(crate) fn encoded(&self, name: &str) -> Option<&[u8]> {
+        let map = Reader::new(&self.encoded).map().ok()?;
+        let mut items = map.items;
+        for _ in 0..map.count / 2 {
+            let key = items.value().ok()?;
+            let value = items.skip().ok()?;
+            if key.as_text() == Some(name) {
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// A whole number of any width.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use fe2o3_amqp::{
     Receiver,
     link::delivery::{Delivery, DeliveryInfo},
+    session::SessionHandle,
     types::{
         definitions,
         messaging::{Accepted, Body, Modified, Rejected, Released},
@@ -18,7 +19,7 @@ use fe2o3_amqp::{
 };
 
 use super::{Amqp, AmqpError, ReceiveMode, within};
-use crate::peeked::PeekedMessage;
+use crate::{doors::GivenUp, peeked::PeekedMessage};
 
 /// What becomes of a received message.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +37,9 @@ pub(crate) enum Outcome {
 /// A link that receives.
 #[derive(Debug)]
 pub(crate) struct Consumer {
+    // Dropped in this order: the link is closed before its session.
     receiver: Receiver,
+    session: SessionHandle<()>,
 }
 
 /// A message that came over a consumer's link.
@@ -47,28 +50,42 @@ pub(crate) struct Arrived {
 }
 
 impl Consumer {
-    pub(super) fn new(receiver: Receiver) -> Self {
-        Self { receiver }
+    pub(super) fn new(session: SessionHandle<()>, receiver: Receiver) -> Self {
+        Self { receiver, session }
     }
 
-    /// Waits for one message; on the deadline nothing is left in flight.
+    /// Waits for one message, up to the deadline or until the receive is given up; then nothing is left in
+    /// flight.
     pub(crate) async fn receive(
-        &mut self,
+        mut self,
         amqp: &Amqp,
         address: &str,
         deadline: Duration,
-    ) -> Result<Option<Arrived>, AmqpError> {
+        given_up: &mut GivenUp,
+    ) -> Result<Option<(Self, Arrived)>, AmqpError> {
         self.receiver.set_credit(1).await?;
-        if let Some(arrived) = self.next(deadline).await? {
-            return Ok(Some(arrived));
+        let arrived = tokio::select! {
+            arrived = self.next(deadline) => Some(arrived?),
+            () = given_up.wait() => None,
+        };
+        if let Some(Some(arrived)) = arrived {
+            return Ok(Some((self, arrived)));
         }
         self.drain(amqp, address).await?;
-        self.next(Duration::ZERO).await
+        let straggler = self.next(Duration::ZERO).await?;
+        match (straggler, arrived) {
+            (Some(straggler), Some(_)) => return Ok(Some((self, straggler))),
+            // Nobody waits for it: it goes back as it came.
+            (Some(straggler), None) => self.settle(straggler.delivery, Outcome::Release).await?,
+            (None, _) => self.close().await?,
+        }
+        Ok(None)
     }
 
-    /// Takes what is ready now, up to `credit` messages.
+    /// Takes what is ready now, up to `credit` messages, and closes the link: after a drain the client
+    /// library counts deliveries twice, so that more credit would be too much.
     pub(crate) async fn take_ready(
-        &mut self,
+        mut self,
         amqp: &Amqp,
         address: &str,
         credit: u32,
@@ -79,6 +96,7 @@ impl Consumer {
         while let Some(arrived) = self.next(Duration::ZERO).await? {
             taken.push(arrived);
         }
+        self.close().await?;
         Ok(taken)
     }
 
@@ -116,8 +134,9 @@ impl Consumer {
 
     async fn drain(&mut self, amqp: &Amqp, address: &str) -> Result<(), AmqpError> {
         self.receiver.drain().await?;
-        let barrier = Box::pin(amqp.consumer(address, ReceiveMode::PeekLock)).await?;
-        barrier.close().await
+        let attach = amqp.receiver(&mut self.session, address, ReceiveMode::PeekLock);
+        let barrier = within(attach).await?;
+        within(async { Ok(barrier.close().await?) }).await
     }
 
     async fn next(&mut self, deadline: Duration) -> Result<Option<Arrived>, AmqpError> {

@@ -4,6 +4,7 @@
 
 use fe2o3_amqp::{
     Receiver, Sender,
+    session::SessionHandle,
     types::{
         messaging::{
             AmqpValue, ApplicationProperties, Body, Message, Properties, Source, Target,
@@ -43,8 +44,10 @@ impl Amqp {
 }
 
 struct Node {
+    // Dropped in this order: the links are closed before their session.
     sender: Sender,
     receiver: Receiver,
+    _session: SessionHandle<()>,
     reply_to: String,
 }
 
@@ -52,8 +55,8 @@ impl Node {
     async fn open(amqp: &Amqp, entity: &str) -> Result<Self, AmqpError> {
         let address = format!("{entity}/$management");
         let reply_to = format!("reply-{}", amqp.link_name());
+        let mut session = within(amqp.session()).await?;
         let attach = async {
-            let mut session = amqp.session().await?;
             let receiver = Receiver::builder()
                 .name(amqp.link_name())
                 .source(Source::builder().address(address.clone()).build())
@@ -67,6 +70,7 @@ impl Node {
         Ok(Self {
             sender,
             receiver,
+            _session: session,
             reply_to,
         })
     }

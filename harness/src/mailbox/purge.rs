@@ -41,17 +41,14 @@ impl Mailbox {
         let taken = self
             .run(|mailbox| async move {
                 let (amqp, path) = (&mailbox.doors.amqp, &mailbox.path);
-                let mut consumer = amqp.consumer(path, ReceiveMode::ReceiveAndDelete).await?;
                 let mut removed = 0;
                 loop {
-                    let batch = consumer.take_ready(amqp, path, BATCH).await?.len();
-                    removed += batch;
-                    if batch == 0 {
-                        break;
+                    let consumer = amqp.consumer(path, ReceiveMode::ReceiveAndDelete).await?;
+                    match consumer.take_ready(amqp, path, BATCH).await?.len() {
+                        0 => return Ok(removed),
+                        batch => removed += batch,
                     }
                 }
-                consumer.close().await?;
-                Ok(removed)
             })
             .await;
         let removed = match taken {

@@ -21,6 +21,8 @@ use tokio::sync::oneshot;
 const KEPT_LINES: usize = 40;
 /// How long a child may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a child that closed its doors may take to be seen as ended.
+const DYING_WITHIN: Duration = Duration::from_secs(1);
 
 /// A child process that ends when this is dropped.
 #[derive(Debug)]
@@ -89,7 +91,7 @@ impl ChildProcess {
             match tokio::time::timeout(within, ready).await {
                 Ok(Ok(line)) => Ok(line),
                 Ok(Err(_closed)) => {
-                    view.wait_for_end(Duration::from_secs(1)).await;
+                    view.wait_for_end(DYING_WITHIN).await;
                     Err(ExitedEarly::Ended)
                 }
                 Err(_elapsed) => Err(ExitedEarly::Deadline),
@@ -148,8 +150,10 @@ pub(crate) struct Liveness(Option<ChildView>);
 
 impl Liveness {
     /// Puts the end of the child in place of a mere refusal to connect.
-    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+    pub(crate) async fn explain(&self, error: io::Error) -> io::Error {
         let Some(child) = &self.0 else { return error };
+        // A process that dies closes its sockets a moment before it can be collected.
+        child.wait_for_end(DYING_WITHIN).await;
         let Some(status) = child.status() else {
             return error;
         };

@@ -119,6 +119,7 @@ impl Timeline {
             (None, None) => None,
         });
         if let Some(entity) = &event.entity
+            && !entity.is_empty()
             && !entity.eq_ignore_ascii_case(&self.entity)
         {
             parts.push(format!("in {entity}"));

@@ -136,9 +136,30 @@ function expectFreshLock(instant) {
   }
 }
 
+/**
+ * Asserts a time to live in milliseconds. The SDK takes it for the span from the creation that the
+ * sender noted to the expiry that the broker computed, so that the way to the broker is part of it.
+ */
+function expectTimeToLive(message, expected) {
+  const excess = message.timeToLive - expected;
+  if (!(excess >= 0 && excess < 10_000)) {
+    throw new Error(`time to live: expected ${expected} ms, got ${message.timeToLive}`);
+  }
+}
+
 /** A body that was sent as bytes, or as a string, as text. */
 function text(message) {
   return Buffer.isBuffer(message.body) ? message.body.toString() : message.body;
 }
 
-module.exports = { Bus, expect, expectCounts, expectError, expectFreshLock, receive, receiveNothing, text };
+module.exports = {
+  Bus,
+  expect,
+  expectCounts,
+  expectError,
+  expectFreshLock,
+  expectTimeToLive,
+  receive,
+  receiveNothing,
+  text,
+};

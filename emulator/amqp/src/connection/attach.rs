@@ -41,7 +41,10 @@ impl Connection {
             self.link_count += 1;
         }
         match self.objection(&request) {
-            Some(error) => self.refuse_attach(id, error),
+            Some(error) => {
+                let error = self.tracked(error);
+                self.refuse_attach(id, error);
+            }
             None => self.events.push_back(Event::Attach {
                 link: id,
                 attach: Box::new(request),
@@ -94,7 +97,10 @@ impl Connection {
         };
         let old = session.links().find(same).map(|link| link.id);
         if let Some(old) = old {
-            let error = Error::new(condition::LINK_STOLEN, "the link was attached again");
+            let error = self.tracked(Error::new(
+                condition::LINK_STOLEN,
+                "the link was attached again",
+            ));
             self.detach(old, Some(error));
             self.events.push_back(Event::Detached { link: old });
         }

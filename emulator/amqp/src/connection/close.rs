@@ -35,14 +35,33 @@ impl Connection {
     /// Answers a peer's offence in the scope that it has.
     pub(super) fn fault(&mut self, channel: u16, fault: Fault) {
         match fault {
-            Fault::Link(handle, error) => self.drop_link(channel, handle, error),
-            Fault::Session(error) => self.end_session(channel, &error),
-            Fault::Connection(error) => self.close(Some(error)),
+            Fault::Link(handle, error) => {
+                let error = self.tracked(error);
+                self.drop_link(channel, handle, error);
+            }
+            Fault::Session(error) => {
+                let error = self.tracked(error);
+                self.end_session(channel, &error);
+            }
+            Fault::Connection(error) => {
+                let error = self.tracked(error);
+                self.close(Some(error));
+            }
             Fault::Framing(error) => {
+                let error = self.tracked(error);
                 self.close(Some(error));
                 self.phase = Phase::Closed;
             }
         }
+    }
+
+    /// Gives an error of the engine's own its tracking id, and tells the owner of it.
+    pub(super) fn tracked(&mut self, error: Error) -> Error {
+        let error = track(error, &self.config.tracking_id);
+        if !matches!(self.phase, Phase::Closing(_) | Phase::Closed) {
+            self.events.push_back(Event::Refused(error.clone()));
+        }
+        error
     }
 
     /// Ends all sessions and says so. Does nothing the second time.
@@ -77,4 +96,13 @@ impl Connection {
             Phase::Closing(_) | Phase::Closed => self.phase,
         }
     }
+}
+
+/// The error with the tracking id behind its text.
+pub(super) fn track(mut error: Error, tracking_id: &str) -> Error {
+    if !tracking_id.is_empty() {
+        error.description.push_str(" TrackingId:");
+        error.description.push_str(tracking_id);
+    }
+    error
 }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::Connection;
+use super::close::track;
 use super::outbox::Outbox;
 use crate::error::{Fault, condition};
 use crate::link::{DeliveryNumber, LinkId};
@@ -28,17 +29,23 @@ impl Connection {
             // About the peer's own deliveries, all of which we have settled or are going to.
             return Ok(());
         }
+        let decoded;
         let state = match disposition.state {
-            Some(encoded) => state::read(encoded)?,
-            None => State::default(),
+            Some(encoded) if state::is_accepted(encoded) => &state::ACCEPTED,
+            Some(encoded) => {
+                decoded = state::read(encoded)?;
+                &decoded
+            }
+            None => &state::NOTHING,
         };
         apply(
             channel,
             session,
             &disposition,
-            &state,
+            state,
             &mut self.events,
             &mut self.outbox,
+            &self.config.tracking_id,
         );
         Ok(())
     }
@@ -67,15 +74,11 @@ impl Connection {
             return;
         };
         let id = serial::widen(delivery.0, session.next_delivery);
-        if session
-            .unsettled
-            .get_mut(id)
-            .is_none_or(|entry| entry.link != link)
-        {
-            return;
+        let entry = session.unsettled.get_mut(id);
+        if entry.is_some_and(|entry| entry.link == link) {
+            session.unsettled.remove(id);
+            self.outbox.settled(link, false, delivery.0, outcome);
         }
-        session.unsettled.remove(id);
-        self.outbox.settled(link, false, delivery.0, outcome);
     }
 }
 
@@ -86,6 +89,7 @@ fn apply(
     state: &State,
     events: &mut VecDeque<Event>,
     outbox: &mut Outbox,
+    tracking_id: &str,
 ) {
     let mut cursor = serial::widen(disposition.first, session.next_delivery);
     let last = cursor + u64::from(disposition.last.wrapping_sub(disposition.first));
@@ -99,49 +103,58 @@ fn apply(
         let until = found.unwrap_or(last + 1);
         if until > cursor && gaps > 0 {
             gaps -= 1;
-            deny(outbox, channel, (cursor as u32, (until - 1) as u32));
+            let error = track(unknown_delivery(), tracking_id);
+            events.push_back(Event::Refused(error.clone()));
+            deny(outbox, channel, (cursor as u32, (until - 1) as u32), error);
         }
         if let Some(id) = found {
-            if let Some(event) = tell(session, id, disposition.settled, state) {
-                events.push_back(event);
-            }
+            tell(session, id, disposition.settled, state, events);
         }
         cursor = until + 1;
     }
 }
 
-/// The event for one delivery, unless there is nothing new to say about it.
-fn tell(session: &mut Session, id: u64, settled: bool, state: &State) -> Option<Event> {
+/// Reports one delivery, unless there is nothing new to say about it. The event is built in its
+/// place, and the entry is not written before it has been read: either would stall on the copy.
+#[inline]
+fn tell(
+    session: &mut Session,
+    id: u64,
+    settled: bool,
+    state: &State,
+    events: &mut VecDeque<Event>,
+) {
     let outcome = match &state.outcome {
         Some(outcome) => outcome.clone(),
         None if settled => Outcome::Released,
-        None => return None,
+        None => return,
     };
-    let entry = session.unsettled.get_mut(id)?;
-    let told = entry.told;
-    entry.told = true;
-    let entry = *entry;
+    let Some(entry) = session.unsettled.get_mut(id) else {
+        return;
+    };
+    if !entry.told {
+        events.push_back(Event::Settle(Settlement {
+            link: entry.link,
+            delivery: DeliveryNumber(id as u32),
+            tag: entry.tag,
+            outcome,
+            settled,
+            transaction: state.transaction.clone(),
+        }));
+        entry.told = true;
+    }
     if settled {
         session.unsettled.remove(id);
     }
-    if told {
-        return None;
-    }
-    Some(Event::Settle(Settlement {
-        link: entry.link,
-        delivery: DeliveryNumber(id as u32),
-        tag: entry.tag,
-        outcome,
-        settled,
-        transaction: state.transaction.clone(),
-    }))
 }
 
 /// Answers for deliveries that are unknown or have been forgotten.
-fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32)) {
-    let description = "the lock of the message is lost: the delivery is not known";
-    let outcome = Outcome::Rejected {
-        error: Some(Error::new(condition::MESSAGE_LOCK_LOST, description)),
-    };
+fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
+    let outcome = Outcome::Rejected { error: Some(error) };
     disposition::write(outbox.buffer(), channel, false, range, &outcome);
+}
+
+fn unknown_delivery() -> Error {
+    let description = "the lock of the message is lost: the delivery is not known";
+    Error::new(condition::MESSAGE_LOCK_LOST, description)
 }

@@ -78,6 +78,7 @@ impl Connection {
             return;
         };
         outgoing.delivery_count = outgoing.delivery_count.wrapping_add(outgoing.credit);
+        outgoing.given_up = outgoing.credit;
         outgoing.credit = 0;
         outgoing.drain = false;
         let part = LinkPart {
@@ -172,7 +173,17 @@ fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
     if let Some(credit) = flow.link_credit {
         // Without a count the peer has not seen our attach, in which it was zero.
         let base = flow.delivery_count.unwrap_or(0);
-        outgoing.credit = serial::remaining(base, credit, outgoing.delivery_count);
+        // fe2o3-amqp does not wait for the answer to its drain, nor takes its credit for used up when the
+        // answer comes: credit that crosses the answer is counted from here, or its next receive waits for ever.
+        let crossed = outgoing.given_up > 0
+            && !flow.drain
+            && base == outgoing.delivery_count.wrapping_sub(outgoing.given_up);
+        if crossed {
+            outgoing.credit = credit;
+        } else {
+            outgoing.given_up = 0;
+            outgoing.credit = serial::remaining(base, credit, outgoing.delivery_count);
+        }
     }
     outgoing.drain = flow.drain;
     flow.echo && !flow.drain

@@ -57,7 +57,8 @@ impl Connection {
                 };
                 self.outbox.buffer().extend_from_slice(&ours);
                 let description = "the protocol header is not one of AMQP 1.0";
-                self.finish(Some(Error::new(condition::FRAMING_ERROR, description)));
+                let error = self.tracked(Error::new(condition::FRAMING_ERROR, description));
+                self.finish(Some(error));
                 self.phase = Phase::Closed;
             }
         }

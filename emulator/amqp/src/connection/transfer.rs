@@ -1,5 +1,7 @@
 //! Deliveries from the peer (AMQP 1.0 §2.6.14): reassembled, counted and handed to the owner.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 
 use super::detach::unattached;
@@ -36,47 +38,50 @@ impl Connection {
             return Err(Fault::link(handle, condition::NOT_ALLOWED, description));
         };
         let payload = block.slice(frame.body + transfer.payload..frame.end);
-        let event = if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
-            Some(whole(id, incoming, &transfer, payload)?)
+        if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
+            whole(id, incoming.limit, &transfer, payload, &mut self.events)?;
         } else {
-            part(id, incoming, &transfer, &payload, &mut self.reassembly)?
-        };
+            let event = part(id, incoming, &transfer, &payload, &mut self.reassembly)?;
+            self.events.extend(event);
+        }
         if !transfer.more || transfer.aborted {
             count(link, &mut self.owed, self.config.incoming_credit);
-        }
-        if let Some(event) = event {
-            self.events.push_back(event);
         }
         Ok(())
     }
 }
 
-/// A delivery in one frame.
+/// A delivery in one frame. Its event is built in its place: moving it costs more than reading it.
+#[inline]
 fn whole(
     link: LinkId,
-    incoming: &Incoming,
+    limit: u64,
     transfer: &transfer::Transfer<'_>,
     payload: Bytes,
-) -> Result<Event, Fault> {
+    events: &mut VecDeque<Event>,
+) -> Result<(), Fault> {
     let delivery = delivery_id(link, transfer)?;
+    let transaction = transaction(transfer)?;
     let size = payload.len() as u64;
-    if size > incoming.limit {
-        return Ok(Event::TransferTooLarge {
+    if size > limit {
+        events.push_back(Event::TransferTooLarge {
             link,
             delivery,
             settled: transfer.settled,
             size,
-            limit: incoming.limit,
+            limit,
         });
+        return Ok(());
     }
-    Ok(Event::Transfer(Transfer {
+    events.push_back(Event::Transfer(Transfer {
         link,
         delivery,
         settled: transfer.settled,
         message_format: transfer.message_format.unwrap_or(0),
         payload,
-        transaction: transaction(transfer)?,
-    }))
+        transaction,
+    }));
+    Ok(())
 }
 
 /// One frame of a delivery in several. Returns the event of the last one.
@@ -93,10 +98,7 @@ fn part(
         None => Box::new(start(link, transfer)?),
     };
     *reassembly -= partial.data.len();
-    if transfer
-        .delivery_id
-        .is_some_and(|id| id != partial.delivery.0)
-    {
+    if !continues(&partial, transfer) {
         let description = "a delivery began before the one before it ended";
         return Err(Fault::link(
             link.handle(),
@@ -125,9 +127,19 @@ fn part(
     Ok(None)
 }
 
+/// Whether a frame belongs to the delivery in progress. fe2o3-amqp cuts a message above the link's limit into
+/// transfers with ids of their own; the tag stays the same.
+fn continues(partial: &Partial, transfer: &transfer::Transfer<'_>) -> bool {
+    let same_id = transfer
+        .delivery_id
+        .is_none_or(|id| id == partial.delivery.0);
+    same_id || transfer.tag.is_none_or(|tag| *tag == *partial.tag)
+}
+
 fn start(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Partial, Fault> {
     Ok(Partial {
         delivery: delivery_id(link, transfer)?,
+        tag: transfer.tag.unwrap_or_default().into(),
         settled: false,
         message_format: transfer.message_format.unwrap_or(0),
         transaction: None,

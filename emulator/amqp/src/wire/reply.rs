@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_amqp::Value;
 use servicebus_codec::Writer;
 
-use super::{code, frame, state};
+use super::{code, frame, state, value};
 use crate::{Config, Error};
 
 /// What we announce as outgoing window. We are limited by the peer's incoming window alone.
@@ -129,19 +129,11 @@ pub(crate) fn heartbeat(out: &mut Vec<u8>) {
     frame::end(out, start, 0);
 }
 
-/// Appends a value that the owner made.
-pub(crate) fn value(writer: &mut Writer<'_>, value: &Value) {
-    match serde_amqp::to_vec(value) {
-        Ok(encoded) => writer.raw(&encoded),
-        Err(_) => writer.null(),
-    }
-}
-
 fn properties(writer: &mut Writer<'_>, entries: &[(String, Value)]) {
     let map = writer.begin_map();
     for (key, entry) in entries {
         writer.symbol(key);
-        value(writer, entry);
+        value::write(writer, entry);
     }
     writer.end(map, 2 * entries.len() as u32);
 }

@@ -6,7 +6,7 @@
 use serde_amqp::Value;
 use servicebus_codec::{DecodeError, Reader, Writer};
 
-use super::{code, reply};
+use super::{code, value};
 
 /// Fields of a source (AMQP 1.0 §3.5.3).
 const FIELDS: usize = 11;
@@ -63,9 +63,9 @@ fn merged(
             count += 2;
         }
     }
-    for (key, value) in filter {
+    for (key, granted) in filter {
         writer.symbol(key);
-        reply::value(writer, value);
+        value::write(writer, granted);
         count += 2;
     }
     writer.end(map, count);

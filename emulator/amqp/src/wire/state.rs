@@ -14,15 +14,26 @@ pub(crate) struct State {
     pub(crate) transaction: Option<Bytes>,
 }
 
+/// The state of nearly every disposition.
+pub(crate) static ACCEPTED: State = State {
+    outcome: Some(Outcome::Accepted),
+    transaction: None,
+};
+
+/// The state of a disposition without one.
+pub(crate) static NOTHING: State = State {
+    outcome: None,
+    transaction: None,
+};
+
+/// Whether an encoded delivery state is [`ACCEPTED`], in the form in which SDKs write it.
+#[inline]
+pub(crate) fn is_accepted(encoded: &[u8]) -> bool {
+    matches!(encoded, [0x00, 0x53, code::ACCEPTED, ..])
+}
+
 /// Reads an encoded delivery state. States that are not outcomes are not errors.
 pub(crate) fn read(encoded: &[u8]) -> Result<State, DecodeError> {
-    // What nearly every disposition says, in the form that nearly every SDK says it in.
-    if let [0x00, 0x53, code::ACCEPTED, ..] = encoded {
-        return Ok(State {
-            outcome: Some(Outcome::Accepted),
-            transaction: None,
-        });
-    }
     let mut reader = Reader::new(encoded);
     if described(&mut reader)? != Some(code::TRANSACTIONAL) {
         return Ok(State {

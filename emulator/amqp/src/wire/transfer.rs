@@ -14,6 +14,8 @@ pub(crate) struct Transfer<'a> {
     pub(crate) handle: u32,
     /// Absent on continuations.
     pub(crate) delivery_id: Option<u32>,
+    /// Absent on continuations.
+    pub(crate) tag: Option<&'a [u8]>,
     pub(crate) message_format: Option<u32>,
     pub(crate) settled: bool,
     pub(crate) more: bool,
@@ -25,13 +27,14 @@ pub(crate) struct Transfer<'a> {
 }
 
 /// Reads the performative at the start of a frame's body.
+#[inline]
 pub(crate) fn read(body: &[u8]) -> Result<Transfer<'_>, DecodeError> {
     let mut reader = Reader::new(body);
     reader.descriptor()?;
     let mut fields = reader.fields()?;
     let handle = fields.u32()?.ok_or(DecodeError::Truncated)?;
     let delivery_id = fields.u32()?;
-    let _tag = fields.binary()?;
+    let tag = fields.binary()?;
     let message_format = fields.u32()?;
     let settled = fields.bool()?.unwrap_or(false);
     let more = fields.bool()?.unwrap_or(false);
@@ -42,6 +45,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Transfer<'_>, DecodeError> {
     Ok(Transfer {
         handle,
         delivery_id,
+        tag,
         message_format,
         settled,
         more,
@@ -121,6 +125,7 @@ mod tests {
             Transfer {
                 handle: 700,
                 delivery_id: Some(u32::MAX),
+                tag: Some(&HEAD.tag),
                 message_format: Some(0x8001_3700),
                 settled: true,
                 more: true,

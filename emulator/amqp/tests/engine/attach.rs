@@ -185,6 +185,23 @@ fn the_same_name_steals_in_one_direction_only() {
 }
 
 #[test]
+fn an_unanswered_attach_can_be_stolen_too() {
+    let mut peer = Peer::new();
+    let (first, _) = peer.ask("name", 0, SENDER);
+    peer.frame(0, ATTACH, &attach("name", 1, SENDER));
+    let events = peer.events();
+    assert!(
+        matches!(events[..], [Event::Detached { link }, Event::Attach { .. }] if link == first)
+    );
+    let frames = peer.frames();
+    assert_eq!(codes(&frames), [ATTACH, DETACH]);
+    assert_eq!(frames[0].fields[6], Value::Null);
+    assert_eq!(frames[1].error(2).0, "amqp:link:stolen");
+    peer.accept(first);
+    assert!(peer.frames().is_empty());
+}
+
+#[test]
 fn the_session_filter_is_rewritten_and_nothing_else() {
     let descriptor = Descriptor::Code(0x0013_7000_000C);
     let shaped = |value: Value| {

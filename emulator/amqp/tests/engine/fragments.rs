@@ -59,6 +59,7 @@ fn serve(peer: &mut Peer, log: &mut Vec<String>) {
             Event::Opened(_)
             | Event::TransferTooLarge { .. }
             | Event::Detached { .. }
+            | Event::Refused(_)
             | Event::Closed { .. } => {}
         }
         log.push(format!("{event:?}"));

@@ -111,7 +111,10 @@ fn serve(peer: &mut Peer, whim: u32) {
                 0 => peer.connection.detach(link, None),
                 _ => peer.connection.settle(link, delivery, outcome),
             },
-            Event::Opened(_) | Event::Detached { .. } | Event::Closed { .. } => {}
+            Event::Opened(_)
+            | Event::Detached { .. }
+            | Event::Refused(_)
+            | Event::Closed { .. } => {}
         }
     }
 }
@@ -132,7 +135,11 @@ fn drive(mut peer: Peer, blocks: &[Vec<u8>], whims: &[u32]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_frames_in_any_order(

@@ -14,4 +14,6 @@ mod hostile;
 mod offences;
 mod sessions;
 mod timeouts;
+mod tolerance;
+mod tracking;
 mod transfers;

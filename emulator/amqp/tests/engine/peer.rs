@@ -89,11 +89,18 @@ impl Peer {
 
     /// The next event, which there must be.
     pub(crate) fn event(&mut self) -> Event {
-        self.connection.poll_event().expect("there is an event")
+        let event = self.events_but_refusals().next();
+        event.expect("there is an event")
     }
 
     pub(crate) fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.connection.poll_event()).collect()
+        self.events_but_refusals().collect()
+    }
+
+    /// What the owner has to act on; refusals are only told to be recorded.
+    fn events_but_refusals(&mut self) -> impl Iterator<Item = Event> {
+        let events = std::iter::from_fn(|| self.connection.poll_event());
+        events.filter(|event| !matches!(event, Event::Refused(_)))
     }
 
     /// Everything that has been written, which is also taken.
@@ -278,7 +285,9 @@ fn parse(frame: &[u8]) -> Frame {
     let mut items = list.items;
     for _ in 0..list.count {
         let value = items.skip().unwrap();
-        parsed.fields.push(serde_amqp::from_slice(value).unwrap());
+        // An echo may hold constructors that nobody has defined; they are the peer's own.
+        let value = serde_amqp::from_slice(value).unwrap_or(Value::Null);
+        parsed.fields.push(value);
     }
     parsed
 }

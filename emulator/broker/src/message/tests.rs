@@ -69,7 +69,7 @@ fn symbol(text: &str) -> Vec<u8> {
 }
 
 fn null() -> Vec<u8> {
-    encoded(Writer::null)
+    encoded(|out| out.null())
 }
 
 fn header(time_to_live: u32) -> Vec<u8> {

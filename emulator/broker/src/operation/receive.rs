@@ -9,6 +9,9 @@ use crate::{
     SequenceNumber, StoreKind, StorePolicy,
 };
 
+/// Most bytes that the broker adds to a message when it hands it out.
+const ADDED: usize = 512;
+
 /// How a consumer receives (semantics §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveMode {
@@ -31,18 +34,24 @@ pub struct Delivery {
 }
 
 impl Mailbox {
-    /// Takes up to `max` assigned messages in order and appends them to `taken`.
+    /// Takes up to `max` assigned messages in order and appends them to `taken`. Stops behind the first with
+    /// which they need more than `bytes` bytes, headers and annotations included.
     pub fn take(
         &mut self,
         cx: &mut Context<'_>,
         kind: StoreKind,
         id: ConsumerId,
         max: usize,
+        bytes: usize,
         taken: &mut Vec<Delivery>,
     ) {
         self.handle_timeout(cx);
         let store = self.store_mut(kind);
+        let mut size = 0;
         for _ in 0..max {
+            if size > bytes {
+                return;
+            }
             let Some((number, mode)) = store.consumers.take(id) else {
                 return;
             };
@@ -51,6 +60,9 @@ impl Mailbox {
                 ReceiveMode::PeekLock => store.take_locked(cx, number, nonce, id),
                 ReceiveMode::ReceiveAndDelete => store.take_away(cx, number, nonce),
             };
+            size += delivery
+                .as_ref()
+                .map_or(0, |delivery| ADDED + delivery.message.size() as usize);
             taken.extend(delivery);
         }
     }

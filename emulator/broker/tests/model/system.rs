@@ -150,7 +150,7 @@ impl System {
 
     fn take(&mut self, kind: StoreKind, id: ConsumerId, max: usize) -> Answer {
         let mut taken: Vec<Delivery> = Vec::new();
-        self.operate(|mailbox, cx| mailbox.take(cx, kind, id, max, &mut taken));
+        self.operate(|mailbox, cx| mailbox.take(cx, kind, id, max, usize::MAX, &mut taken));
         for delivery in &taken {
             self.tokens.push(delivery.token);
             let letter = delivery

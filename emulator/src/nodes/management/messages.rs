@@ -105,9 +105,13 @@ impl Management<'_, '_> {
         let malformed = || argument("properties-to-modify", "a map from strings to AMQP values");
         match self.request.field("properties-to-modify") {
             None | Some(Value::Null) => Ok(PropertyChanges::new()),
-            Some(map @ Value::Map(_)) => {
-                let encoded = serde_amqp::to_vec(map).map_err(|_| malformed())?;
-                PropertyChanges::from_map(&encoded).map_err(|_| malformed())
+            // As encoded: serde_amqp cannot write back every value that it reads.
+            Some(Value::Map(_)) => {
+                let encoded = self
+                    .request
+                    .encoded("properties-to-modify")
+                    .unwrap_or_default();
+                PropertyChanges::from_map(encoded).map_err(|_| malformed())
             }
             Some(_) => Err(malformed()),
         }

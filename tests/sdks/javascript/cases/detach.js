@@ -44,7 +44,8 @@ async function settled_by_token(bus) {
 /** A process dies with a message locked, and its connection with it. */
 async function dropped(bus) {
   await bus.send("orders", { body: "held" });
-  execFileSync(process.execPath, [join(__dirname, "..", "die_holding_a_lock.js"), "orders"], { timeout: 30_000, stdio: "inherit" });
+  const dying = join(__dirname, "..", "die_holding_a_lock.js");
+  execFileSync(process.execPath, [dying, "orders"], { timeout: 30_000, stdio: "inherit" });
   if (bus.locksOnDetach === "release") {
     await expectCounts(bus, "orders", { active: 1, locked: 0 });
     const receiver = bus.receiver("orders");

@@ -20,14 +20,14 @@ async function renews(bus) {
 async function loses_lock(bus) {
   await bus.send("orders", { body: "late" });
   const receiver = bus.receiver("orders");
-  for (const settle of ["completeMessage", "abandonMessage", "deferMessage", "deadLetterMessage"]) {
+  for (const settle of ["completeMessage", "abandonMessage", "deadLetterMessage"]) {
     const [message] = await receive(receiver);
     await bus.advance(61);
     await expectError("MessageLockLost", receiver[settle](message));
   }
   const [message] = await receive(receiver);
   expect("body", text(message), "late");
-  expect("delivery count", message.deliveryCount, 4);
+  expect("delivery count", message.deliveryCount, 3);
   await receiver.completeMessage(message);
 }
 

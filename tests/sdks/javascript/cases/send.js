@@ -1,7 +1,7 @@
 /** Sending: one message, a list, a batch, and what of a message arrives at the other end. */
 "use strict";
 
-const { expect, receive, text } = require("../bus");
+const { expect, expectTimeToLive, receive, text } = require("../bus");
 
 /** One message per call arrives, in the order sent. */
 async function single(bus) {
@@ -32,7 +32,14 @@ async function batch(bus) {
 /** Everything an application can set on a message is what the receiver reads. */
 async function properties(bus) {
   const instant = new Date("2024-02-29T12:30:15.250Z");
-  const applicationProperties = { text: "größer", whole: 42, negative: -(2 ** 40), fraction: 0.5, flag: true, nothing: null };
+  const applicationProperties = {
+    text: "größer",
+    whole: 42,
+    negative: -(2 ** 40),
+    fraction: 0.5,
+    flag: true,
+    nothing: null,
+  };
   const standard = {
     messageId: "order-17",
     contentType: "application/json",
@@ -42,9 +49,14 @@ async function properties(bus) {
     replyTo: "confirmations",
     replyToSessionId: "cart-7",
     partitionKey: "eu",
-    timeToLive: 5 * 60 * 1000,
   };
-  await bus.send("orders", { body: { total: 3 }, applicationProperties: { ...applicationProperties, instant }, ...standard });
+  const timeToLive = 5 * 60 * 1000;
+  await bus.send("orders", {
+    body: { total: 3 },
+    timeToLive,
+    applicationProperties: { ...applicationProperties, instant },
+    ...standard,
+  });
   const receiver = bus.receiver("orders");
   const [message] = await receive(receiver);
   for (const [name, value] of Object.entries(standard)) {
@@ -56,7 +68,8 @@ async function properties(bus) {
   expect("sequence number", message.sequenceNumber.toNumber(), 1);
   expect("enqueued sequence number", Number(message.enqueuedSequenceNumber), 1);
   expect("delivery count", message.deliveryCount, 0);
-  expect("expiry", message.expiresAtUtc.getTime(), message.enqueuedTimeUtc.getTime() + standard.timeToLive);
+  expect("expiry", message.expiresAtUtc.getTime(), message.enqueuedTimeUtc.getTime() + timeToLive);
+  expectTimeToLive(message, timeToLive);
   const age = Date.now() - message.enqueuedTimeUtc.getTime();
   if (age <= -1_000 || age >= 30_000) {
     throw new Error(`the message was enqueued ${age} ms ago by the client's clock`);
@@ -96,7 +109,8 @@ async function expectBodies(bus, bodies) {
   const receiver = bus.receiver("orders");
   const messages = await receive(receiver, bodies.length);
   expect("bodies", messages.map(text), bodies);
-  expect("sequence numbers", messages.map((message) => message.sequenceNumber.toNumber()), bodies.map((_, index) => index + 1));
+  const numbers = messages.map((message) => message.sequenceNumber.toNumber());
+  expect("sequence numbers", numbers, bodies.map((_, index) => index + 1));
   for (const message of messages) {
     await receiver.completeMessage(message);
   }

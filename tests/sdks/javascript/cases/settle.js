@@ -1,7 +1,7 @@
-/** Settling: complete, abandon up to the delivery limit, dead-letter, defer. */
+/** Settling: complete, abandon up to the delivery limit, dead-letter. */
 "use strict";
 
-const { expect, expectCounts, expectError, receive, text } = require("../bus");
+const { expect, expectCounts, receive, text } = require("../bus");
 
 /** A completed message is gone, and settling it again is refused by the SDK itself. */
 async function completes(bus) {
@@ -73,23 +73,4 @@ async function dead_letters(bus) {
   await deadLetters.completeMessage(dead);
 }
 
-/** A deferred message is found by its sequence number only, and settled from there. */
-async function defers(bus) {
-  await bus.send("orders", { body: "later" }, { body: "now" });
-  const receiver = bus.receiver("orders");
-  const [message] = await receive(receiver);
-  await receiver.deferMessage(message, { note: "later" });
-  const [other] = await receive(receiver);
-  expect("body", text(other), "now");
-  await receiver.completeMessage(other);
-  await expectCounts(bus, "orders", { active: 1, deferred: 1 });
-  const [deferred] = await receiver.receiveDeferredMessages(message.sequenceNumber);
-  expect("body", text(deferred), "later");
-  expect("delivery count", deferred.deliveryCount, 0);
-  expect("application properties", deferred.applicationProperties, { note: "later" });
-  await receiver.completeMessage(deferred);
-  await expectError("MessageNotFound", receiver.receiveDeferredMessages(message.sequenceNumber));
-  await expectCounts(bus, "orders", { active: 0, deferred: 0 });
-}
-
-module.exports = { completes, abandons, abandons_to_the_limit, dead_letters, defers };
+module.exports = { completes, abandons, abandons_to_the_limit, dead_letters };

@@ -27,14 +27,14 @@ async def loses_lock(bus):
     """Settling after the lock's end raises the SDK's own error, and the message comes back counted."""
     await bus.send("orders", ServiceBusMessage("late"))
     async with bus.receiver("orders") as receiver:
-        for settle in ["complete_message", "abandon_message", "defer_message", "dead_letter_message"]:
+        for settle in ["complete_message", "abandon_message", "dead_letter_message"]:
             (message,) = await receive(receiver)
             await bus.advance(61)
             with expect_error(MessageLockLostError):
                 await getattr(receiver, settle)(message)
         (message,) = await receive(receiver)
         expect("body", body(message), b"late")
-        expect("delivery count", message.delivery_count, 4)
+        expect("delivery count", message.delivery_count, 3)
         await receiver.complete_message(message)
 
 

@@ -1,7 +1,7 @@
-"""Settling: complete, abandon up to the delivery limit, dead-letter, defer."""
+"""Settling: complete, abandon up to the delivery limit, dead-letter."""
 
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus.exceptions import MessageAlreadySettled, MessageNotFoundError
+from azure.servicebus.exceptions import MessageAlreadySettled
 
 from bus import body, expect, expect_counts, expect_error, receive
 
@@ -70,22 +70,3 @@ async def dead_letters(bus):
         expect("delivery count", message.delivery_count, 0)
         expect("source", message.dead_letter_source, None)
         await receiver.complete_message(message)
-
-
-async def defers(bus):
-    """A deferred message is found by its sequence number only, and settled from there."""
-    await bus.send("orders", ServiceBusMessage("later"), ServiceBusMessage("now"))
-    async with bus.receiver("orders") as receiver:
-        (message,) = await receive(receiver)
-        await receiver.defer_message(message)
-        (other,) = await receive(receiver)
-        expect("body", body(other), b"now")
-        await receiver.complete_message(other)
-        await expect_counts(bus, "orders", active=1, deferred=1)
-        (deferred,) = await receiver.receive_deferred_messages([message.sequence_number])
-        expect("body", body(deferred), b"later")
-        expect("delivery count", deferred.delivery_count, 0)
-        await receiver.complete_message(deferred)
-        with expect_error(MessageNotFoundError):
-            await receiver.receive_deferred_messages([message.sequence_number])
-    await expect_counts(bus, "orders", active=0, deferred=0)

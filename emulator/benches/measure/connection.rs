@@ -1,0 +1,192 @@
+//! One blocking connection of the client: a socket, a large read buffer, and the frames in it.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use servicebus_codec::Reader;
+
+use crate::frames::{self, Role, code};
+
+/// Bytes that one read may bring.
+pub(crate) const READ: usize = 256 * 1024;
+/// Longer than anything here takes: a connection that says nothing for so long hangs.
+const HUNG: Duration = Duration::from_secs(120);
+
+/// A session on a connection that is logged in.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    input: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// A frame that has arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// Which performative it is.
+    pub(crate) code: u8,
+    /// The performative and what follows it.
+    pub(crate) body: &'a [u8],
+}
+
+impl Connection {
+    /// Connects, logs in and begins a session.
+    pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = connect(address)?;
+        let mut connection = Self {
+            stream,
+            input: vec![0; 2 * READ],
+            start: 0,
+            end: 0,
+        };
+        connection.write(&frames::login())?;
+        connection.wait_for(code::BEGIN)?;
+        Ok(connection)
+    }
+
+    /// Attaches a link; the emulator's answer has come when it returns.
+    pub(crate) fn attach(&mut self, role: Role, handle: u32, address: &str) -> io::Result<()> {
+        self.write(&frames::attach(role, handle, address))?;
+        self.wait_for(code::ATTACH)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Waits for input and reads what is there.
+    pub(crate) fn read(&mut self) -> io::Result<()> {
+        if self.input.len() - self.end < READ {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        match self.stream.read(&mut self.input[self.end..])? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                self.end += read;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads what is there without waiting.
+    pub(crate) fn read_if_ready(&mut self) -> io::Result<()> {
+        self.stream.set_nonblocking(true)?;
+        let read = self.read();
+        self.stream.set_nonblocking(false)?;
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            read => read,
+        }
+    }
+
+    /// The next whole frame that was read; protocol headers, SASL and empty frames are passed over.
+    pub(crate) fn frame(&mut self) -> io::Result<Option<Frame<'_>>> {
+        loop {
+            let rest = &self.input[self.start..self.end];
+            let Some(&[a, b, c, d, _, kind, _, _]) = rest.first_chunk::<8>() else {
+                return Ok(None);
+            };
+            let size = match &[a, b, c, d] {
+                b"AMQP" => 8,
+                size => u32::from_be_bytes(*size) as usize,
+            };
+            if rest.len() < size {
+                return Ok(None);
+            }
+            let body = self.start + 8..self.start + size;
+            self.start += size;
+            if size == 8 || kind != 0 {
+                continue;
+            }
+            let code = self.input[body.start + 2];
+            if matches!(code, code::CLOSE | code::END | code::DETACH) {
+                let text = String::from_utf8_lossy(&self.input[body]).into_owned();
+                return Err(io::Error::other(format!("the emulator refuses: {text}")));
+            }
+            return Ok(Some(Frame {
+                code,
+                body: &self.input[body],
+            }));
+        }
+    }
+
+    /// Reads until a performative of this kind has come; what else comes has no meaning yet, except that flows
+    /// stay to be read.
+    fn wait_for(&mut self, wanted: u8) -> io::Result<()> {
+        loop {
+            while let Some(frame) = self.frame()? {
+                if frame.code == wanted {
+                    return Ok(());
+                }
+            }
+            self.read()?;
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// The range and the count of a disposition that says accepted.
+    pub(crate) fn accepted(&self) -> io::Result<u32> {
+        let read = || {
+            let mut reader = Reader::new(self.body);
+            reader.descriptor()?;
+            let mut fields = reader.fields()?;
+            fields.bool()?;
+            let first = fields.u32()?.unwrap_or(0);
+            let last = fields.u32()?.unwrap_or(first);
+            fields.bool()?;
+            Ok((first, last, fields.raw()?))
+        };
+        match read().map_err(codec_error)? {
+            (first, last, Some([0, 0x53, code::ACCEPTED, ..])) => Ok(last.wrapping_sub(first) + 1),
+            (.., state) => Err(io::Error::other(format!("not accepted: {state:?}"))),
+        }
+    }
+
+    /// How many deliveries the emulator will have taken when a link's credit is used up.
+    pub(crate) fn credit_limit(&self) -> io::Result<Option<u32>> {
+        let read = || {
+            let mut reader = Reader::new(self.body);
+            reader.descriptor()?;
+            let mut fields = reader.fields()?;
+            for _ in 0..5 {
+                fields.raw()?;
+            }
+            Ok((fields.u32()?, fields.u32()?))
+        };
+        let (count, credit) = read().map_err(codec_error)?;
+        Ok(count
+            .zip(credit)
+            .map(|(count, credit)| count.wrapping_add(credit)))
+    }
+
+    /// The delivery id of a transfer.
+    pub(crate) fn delivery_id(&self) -> io::Result<u32> {
+        let read = || {
+            let mut reader = Reader::new(self.body);
+            reader.descriptor()?;
+            let mut fields = reader.fields()?;
+            fields.u32()?;
+            fields.u32()
+        };
+        let id = read().map_err(codec_error)?;
+        id.ok_or_else(|| io::Error::other("a transfer without an id"))
+    }
+}
+
+/// A socket that neither waits to fill its segments nor hangs for ever.
+pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(HUNG))?;
+    Ok(stream)
+}
+
+fn codec_error(error: servicebus_codec::DecodeError) -> io::Error {
+    io::Error::other(error)
+}

@@ -1,0 +1,223 @@
+//! The broker's core called directly: what a message costs without a socket, and whether a queue of a million makes
+//! it dearer. Facts go into a timeline, as they do in the emulator.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use servicebus_broker::{
+    ClientId, ConsumerId, Context, Delivery, Effects, EntityId, Facts, IdSource, Mailbox, Message,
+    NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode, SequenceNumber, StoreKind,
+    Timeline, Timestamp,
+};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::frames::message;
+use crate::report::{Limit, Report};
+use crate::statistics::{Rounds, number};
+
+const SHALLOW: u32 = 1_000;
+const BODY: usize = 100;
+/// Messages under one lock, as connections commit and take them.
+const BATCH: u32 = 64;
+const LIFETIME: Duration = Duration::from_secs(3_600);
+/// Messages that arrive within one millisecond when a queue is filled.
+const PER_MILLISECOND: u32 = 500;
+const CONSUMER: ConsumerId = ConsumerId(1);
+const ACTIVE: StoreKind = StoreKind::Active;
+
+/// Nanoseconds for each message.
+#[derive(Debug, Default)]
+struct Costs {
+    send: f64,
+    receive: f64,
+    browse: f64,
+    expiry: f64,
+}
+
+/// Numbers that differ, from a counter.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(u64);
+
+impl IdSource for Counter {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0
+    }
+}
+
+/// A queue with what surrounds it in the emulator.
+#[derive(Debug)]
+struct Core {
+    mailbox: Mailbox,
+    ids: Counter,
+    effects: Effects,
+    facts: Facts,
+    timeline: Timeline,
+    now: Timestamp,
+    encoded: Bytes,
+    taken: Vec<Delivery>,
+}
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let deep = effort.pick(2_000, 1_000_000);
+    let batches = effort.pick(2, 2_000);
+    let mut pairs = Vec::new();
+    for _ in 0..effort.rounds() {
+        let shallow = costs(SHALLOW, batches, effort.pick(1, 100));
+        pairs.push((shallow, costs(deep, batches, 1)));
+    }
+    let whole = pairs
+        .iter()
+        .map(|(shallow, _)| shallow.send + shallow.receive);
+    let whole: Rounds = whole.collect();
+    report.note(
+        "send + take + complete, 1,000 messages deep",
+        format!("{whole} ns"),
+    );
+    compare(report, "send", &pairs, |costs| costs.send);
+    compare(report, "take and complete", &pairs, |costs| costs.receive);
+    compare(report, "browse", &pairs, |costs| costs.browse);
+    compare(report, "expiry", &pairs, |costs| costs.expiry);
+    Ok(())
+}
+
+fn compare(report: &mut Report, what: &str, pairs: &[(Costs, Costs)], of: fn(&Costs) -> f64) {
+    let shallow: Rounds = pairs.iter().map(|(shallow, _)| of(shallow)).collect();
+    let deep: Rounds = pairs.iter().map(|(_, deep)| of(deep)).collect();
+    let ratio: Rounds = pairs
+        .iter()
+        .map(|(shallow, deep)| of(deep) / of(shallow))
+        .collect();
+    let (shallow, deep) = (number(shallow.median()), number(deep.median()));
+    report.note(
+        &format!("{what}, ns per message"),
+        format!("{deep} against {shallow}"),
+    );
+    report.judge(
+        &format!("{what}, a million ÷ a thousand"),
+        &ratio,
+        "",
+        Limit::AtMost(5.0),
+    );
+}
+
+fn costs(depth: u32, batches: u32, expiries: u32) -> Costs {
+    let mut core = Core::filled(depth, None);
+    core.mailbox
+        .open_consumer(ACTIVE, CONSUMER, ReceiveMode::PeekLock);
+    let (mut send, mut receive, mut browse) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    for batch in 0..batches {
+        let messages = core.messages(BATCH);
+        send += timed(|| core.send(messages));
+        receive += timed(|| core.receive(BATCH));
+        let middle = u64::from(batch * BATCH + depth / 2);
+        browse += timed(|| core.browse(middle, BATCH));
+        core.taken.clear();
+    }
+    let mut expiry = Duration::ZERO;
+    for _ in 0..expiries {
+        let mut core = Core::filled(depth, Some(LIFETIME));
+        expiry += timed(|| core.expire());
+        assert!(
+            core.mailbox.store(ACTIVE).is_empty(),
+            "everything has expired"
+        );
+    }
+    let each = |took: Duration, messages: u32| took.as_nanos() as f64 / f64::from(messages);
+    Costs {
+        send: each(send, batches * BATCH),
+        receive: each(receive, batches * BATCH),
+        browse: each(browse, batches * BATCH),
+        expiry: each(expiry, expiries * depth),
+    }
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let begin = Instant::now();
+    work();
+    begin.elapsed()
+}
+
+impl Core {
+    /// A queue of `depth` messages that came at the pace of a fast sender.
+    fn filled(depth: u32, lifetime: Option<Duration>) -> Self {
+        let (queue, settings) = (QueueDescription::default(), NamespaceSettings::default());
+        let lifetime_ms = lifetime.map(|lifetime| lifetime.as_millis() as u32);
+        let mut core = Self {
+            mailbox: Mailbox::new(EntityId(1), &queue, &settings),
+            ids: Counter::default(),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            timeline: Timeline::new(Timeline::CAPACITY),
+            now: Timestamp::from_millis(1_700_000_000_000),
+            encoded: message(BODY, lifetime_ms).into(),
+            taken: Vec::new(),
+        };
+        let mut left = depth;
+        while left > 0 {
+            let count = left.min(PER_MILLISECOND);
+            let messages = core.messages(count);
+            core.send(messages);
+            core.now = core.now + Duration::from_millis(1);
+            left -= count;
+        }
+        core
+    }
+
+    fn messages(&mut self, count: u32) -> Vec<Message> {
+        let ids = &mut self.ids;
+        let parse =
+            |_| Message::parse(self.encoded.clone(), ids).expect("our own message is sound");
+        (0..count).map(parse).collect()
+    }
+
+    fn send(&mut self, messages: Vec<Message>) {
+        self.operate(|mailbox, cx| {
+            // One by one, as transfers are.
+            for message in messages {
+                mailbox.send(cx, [message]);
+            }
+        });
+    }
+
+    fn receive(&mut self, count: u32) {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.operate(|mailbox, cx| mailbox.set_credit(cx, ACTIVE, CONSUMER, count));
+        self.operate(|mailbox, cx| mailbox.take(cx, ACTIVE, CONSUMER, count as usize, &mut taken));
+        self.operate(|mailbox, cx| {
+            for delivery in &taken {
+                let settled = mailbox.settle(cx, ACTIVE, delivery.token, Settle::Complete);
+                settled.expect("its lock is held");
+            }
+        });
+        self.taken = taken;
+    }
+
+    fn browse(&mut self, from: u64, count: u32) {
+        let from = SequenceNumber(from);
+        self.operate(|mailbox, cx| {
+            black_box(mailbox.browse(cx, ACTIVE, from, count as usize));
+        });
+    }
+
+    fn expire(&mut self) {
+        self.now = self.now + 2 * LIFETIME;
+        self.operate(|mailbox, cx| mailbox.handle_timeout(cx));
+    }
+
+    fn operate<T>(&mut self, work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T) -> T {
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(1),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            facts: &mut self.facts,
+        };
+        let result = work(&mut self.mailbox, &mut cx);
+        self.timeline.absorb(&mut self.facts);
+        self.effects.clear();
+        result
+    }
+}

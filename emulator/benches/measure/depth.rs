@@ -1,0 +1,159 @@
+//! Whether a queue of a million messages costs more for each message than one of a thousand, end to end: the
+//! emulator's processor time, with both queues filled beforehand.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::control::advance;
+use crate::frames::message;
+use crate::peeker::Peeker;
+use crate::process::Emulator;
+use crate::receiver::{Accept, Receiver};
+use crate::report::{Limit, Report};
+use crate::sender::Sender;
+use crate::statistics::{Rounds, number};
+use crate::throughput::at_rest;
+
+const BODY: usize = 1024;
+const IN_FLIGHT: u32 = 1000;
+const RANGE: u32 = 64;
+const SHALLOW: u32 = 1_000;
+/// Messages of one step: few enough to leave the depth of a queue of a thousand what it is.
+const STEP: u32 = 500;
+/// Messages asked for in one peek; together less than the megabyte that one reply may have.
+const PEEK: u32 = 250;
+const LIFETIME_SECONDS: u32 = 3_600;
+
+/// Processor time for each message, in microseconds.
+#[derive(Debug, Default)]
+struct Costs {
+    send: f64,
+    receive: f64,
+    peek: f64,
+}
+
+/// A queue that is kept at its depth.
+#[derive(Debug)]
+struct Kept {
+    emulator: Emulator,
+    sender: Sender,
+    receiver: Receiver,
+    peeker: Peeker,
+    /// The sequence number of the first message.
+    first: u64,
+    depth: u32,
+}
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let deep = effort.pick(2_000, 1_000_000);
+    let steps = effort.pick(1, 20);
+    let mut shallow = Kept::fill(SHALLOW)?;
+    let mut kept = Kept::fill(deep)?;
+    shallow.steps(steps)?;
+    let mut pairs = Vec::new();
+    for _ in 0..effort.rounds() {
+        pairs.push((shallow.steps(steps)?, kept.steps(steps)?));
+    }
+    drop((shallow, kept));
+    compare(report, "send", &pairs, |costs| costs.send);
+    compare(report, "receive and complete", &pairs, |costs| {
+        costs.receive
+    });
+    compare(report, "peek", &pairs, |costs| costs.peek);
+
+    let mut pairs = Vec::new();
+    for _ in 0..effort.rounds() {
+        pairs.push((expiry(SHALLOW, effort.pick(1, 50))?, expiry(deep, 1)?));
+    }
+    compare(report, "expiry", &pairs, |cost| *cost);
+    Ok(())
+}
+
+fn compare<C>(report: &mut Report, what: &str, pairs: &[(C, C)], of: fn(&C) -> f64) {
+    let shallow: Rounds = pairs.iter().map(|(shallow, _)| of(shallow)).collect();
+    let deep: Rounds = pairs.iter().map(|(_, deep)| of(deep)).collect();
+    let ratio: Rounds = pairs
+        .iter()
+        .map(|(shallow, deep)| of(deep) / of(shallow))
+        .collect();
+    let (shallow, deep) = (number(shallow.median()), number(deep.median()));
+    report.note(
+        &format!("{what}, processor µs per message"),
+        format!("{deep} against {shallow}"),
+    );
+    report.judge(&format!("{what}, ratio"), &ratio, "", Limit::AtMost(2.0));
+}
+
+impl Kept {
+    fn fill(depth: u32) -> io::Result<Self> {
+        let emulator = Emulator::start(&[])?;
+        let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
+        sender.send(depth, IN_FLIGHT)?;
+        Ok(Self {
+            sender,
+            receiver: Receiver::attach(emulator.amqp)?,
+            peeker: Peeker::attach(emulator.amqp)?,
+            emulator,
+            first: 1,
+            depth,
+        })
+    }
+
+    /// Sends, receives and peeks in turn; the queue is as deep afterwards as it was.
+    fn steps(&mut self, steps: u32) -> io::Result<Costs> {
+        let mut total = Costs::default();
+        for _ in 0..steps {
+            total.send += self.cost(|kept| kept.sender.send(STEP, IN_FLIGHT))?;
+            total.receive += self.cost(|kept| {
+                kept.receiver.grant(STEP)?;
+                kept.receiver
+                    .receive(STEP, 0, Accept::Ranges(RANGE), |_| {})
+            })?;
+            self.first += u64::from(STEP);
+            // From the middle, which no end of the queue makes cheap.
+            let from = self.first + u64::from(self.depth / 2);
+            total.peek += self.cost(|kept| {
+                for _ in 0..STEP / PEEK {
+                    let size = kept.peeker.peek(from, PEEK)?;
+                    debug_assert!(
+                        size > BODY * PEEK as usize,
+                        "a peek has brought {size} bytes"
+                    );
+                }
+                Ok(())
+            })?;
+        }
+        let messages = f64::from(steps * STEP);
+        Ok(Costs {
+            send: total.send / messages,
+            receive: total.receive / messages,
+            peek: total.peek / messages,
+        })
+    }
+
+    /// What a step costs the emulator, in microseconds.
+    fn cost(&mut self, step: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<f64> {
+        let before = at_rest(self.emulator.pid())?;
+        step(self)?;
+        Ok((at_rest(self.emulator.pid())? - before).as_secs_f64() * 1e6)
+    }
+}
+
+/// What it costs to let all messages of a queue expire by one advance of the clock, in microseconds for each.
+fn expiry(depth: u32, times: u32) -> io::Result<f64> {
+    let emulator = Emulator::start(&[])?;
+    let message = message(BODY, Some(LIFETIME_SECONDS * 1000));
+    let mut sender = Sender::attach(emulator.amqp, &message)?;
+    let mut used = Duration::ZERO;
+    for _ in 0..times {
+        sender.send(depth, IN_FLIGHT)?;
+        thread::yield_now();
+        let before = at_rest(emulator.pid())?;
+        advance(emulator.http, LIFETIME_SECONDS + 60)?;
+        used += at_rest(emulator.pid())? - before;
+    }
+    Ok(used.as_secs_f64() * 1e6 / f64::from(depth * times))
+}

@@ -1,0 +1,219 @@
+//! What the client writes: frames laid out once, with only their numbers stored anew, so that writing them costs
+//! the client nothing that would be taken for the emulator's.
+
+use servicebus_codec::Writer;
+
+/// The performatives that the client reads or writes.
+pub(crate) mod code {
+    pub(crate) const OPEN: u8 = 0x10;
+    pub(crate) const BEGIN: u8 = 0x11;
+    pub(crate) const ATTACH: u8 = 0x12;
+    pub(crate) const FLOW: u8 = 0x13;
+    pub(crate) const TRANSFER: u8 = 0x14;
+    pub(crate) const DISPOSITION: u8 = 0x15;
+    pub(crate) const DETACH: u8 = 0x16;
+    pub(crate) const END: u8 = 0x17;
+    pub(crate) const CLOSE: u8 = 0x18;
+    pub(crate) const SASL_INIT: u8 = 0x41;
+    pub(crate) const SOURCE: u8 = 0x28;
+    pub(crate) const TARGET: u8 = 0x29;
+    pub(crate) const ACCEPTED: u8 = 0x24;
+}
+
+const AMQP: u8 = 0;
+const SASL: u8 = 1;
+/// Frames and transfers that the client takes without being asked again.
+const WINDOW: u32 = 1 << 30;
+
+/// Which end of a link the client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It sends, and hears what became of each message.
+    Sender,
+    /// It receives, and says what becomes of each message.
+    Receiver,
+    /// It receives what needs no answer.
+    Listener,
+}
+
+/// Everything up to a session: headers, credentials, open, begin.
+pub(crate) fn login() -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(b"AMQP\x03\x01\x00\x00");
+    performative(&mut out, SASL, code::SASL_INIT, 2, |fields| {
+        fields.symbol("PLAIN");
+        fields.binary(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE");
+    });
+    out.extend_from_slice(b"AMQP\x00\x01\x00\x00");
+    performative(&mut out, AMQP, code::OPEN, 4, |fields| {
+        fields.string("bench");
+        fields.string("localhost");
+        fields.uint(65_536);
+        fields.ushort(8);
+    });
+    performative(&mut out, AMQP, code::BEGIN, 4, |fields| {
+        fields.null();
+        fields.uint(0);
+        fields.uint(WINDOW);
+        fields.uint(WINDOW);
+    });
+    out
+}
+
+/// A link to or from `address`.
+pub(crate) fn attach(role: Role, handle: u32, address: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let terminus = |fields: &mut Writer<'_>, code: u8| {
+        fields.descriptor(code);
+        let list = fields.begin_list();
+        fields.string(address);
+        fields.end(list, 1);
+    };
+    performative(&mut out, AMQP, code::ATTACH, 10, |fields| {
+        fields.string(&format!("bench-{handle}"));
+        fields.uint(handle);
+        fields.bool(role != Role::Sender);
+        fields.ubyte(if role == Role::Listener { 1 } else { 0 });
+        fields.ubyte(0);
+        terminus(fields, code::SOURCE);
+        terminus(fields, code::TARGET);
+        fields.null();
+        fields.null();
+        fields.uint(0);
+    });
+    out
+}
+
+/// Credit for a link that has received `received` messages.
+pub(crate) fn flow(out: &mut Vec<u8>, handle: u32, received: u32, credit: u32) {
+    performative(out, AMQP, code::FLOW, 7, |fields| {
+        fields.uint(received);
+        fields.uint(WINDOW);
+        fields.uint(0);
+        fields.uint(WINDOW);
+        fields.uint(handle);
+        fields.uint(received);
+        fields.uint(credit);
+    });
+}
+
+/// Accepts a range of deliveries; the emulator is to answer.
+pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
+    performative(out, AMQP, code::DISPOSITION, 5, |fields| {
+        fields.bool(true);
+        fields.uint(first);
+        fields.uint(last);
+        fields.bool(false);
+        fields.descriptor(code::ACCEPTED);
+        let list = fields.begin_list();
+        fields.end(list, 0);
+    });
+}
+
+/// An encoded message as SDKs write it, with a body of `body` bytes that stand at its end.
+pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    let mut out = Writer::new(&mut encoded);
+    out.descriptor(0x70);
+    let header = out.begin_list();
+    out.bool(false);
+    out.null();
+    match time_to_live_ms {
+        Some(milliseconds) => out.uint(milliseconds),
+        None => out.null(),
+    }
+    out.end(header, 3);
+    out.descriptor(0x73);
+    let properties = out.begin_list();
+    out.string("message-0123456789");
+    for _ in 0..5 {
+        out.null();
+    }
+    out.symbol("application/octet-stream");
+    out.end(properties, 7);
+    out.descriptor(0x75);
+    out.binary(&vec![b'x'; body]);
+    encoded
+}
+
+/// Transfers of one message, one behind the other, to be written as often as needed.
+#[derive(Debug, Clone)]
+pub(crate) struct Transfers {
+    bytes: Vec<u8>,
+    frame: usize,
+    id: usize,
+}
+
+impl Transfers {
+    /// `count` of them on link 0.
+    pub(crate) fn of(message: &[u8], count: usize) -> Self {
+        let mut one = Vec::new();
+        let mut id = 0;
+        performative(&mut one, AMQP, code::TRANSFER, 5, |fields| {
+            fields.uint(0);
+            id = fields.position() + 1;
+            fields.raw(&[0x70, 0, 0, 0, 0]);
+            fields.binary(b"bnch");
+            fields.uint(0);
+            fields.bool(false);
+        });
+        one.extend_from_slice(message);
+        let size = one.len() as u32;
+        one[..4].copy_from_slice(&size.to_be_bytes());
+        Self {
+            frame: one.len(),
+            bytes: one.repeat(count),
+            id,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.bytes.len() / self.frame
+    }
+
+    /// Bytes of one.
+    pub(crate) fn frame(&self) -> usize {
+        self.frame
+    }
+
+    /// The first `count`, numbered from `first`.
+    pub(crate) fn numbered(&mut self, first: u32, count: usize) -> &[u8] {
+        let bytes = &mut self.bytes[..count * self.frame];
+        for (number, frame) in (first..).zip(bytes.chunks_mut(self.frame)) {
+            frame[self.id..self.id + 4].copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Puts eight bytes at the end of the first one's body.
+    pub(crate) fn stamp(&mut self, stamp: u64) {
+        self.bytes[self.frame - 8..self.frame].copy_from_slice(&stamp.to_be_bytes());
+    }
+}
+
+/// What [`Transfers::stamp`] has put at the end of a message.
+pub(crate) fn read_stamp(message: &[u8]) -> u64 {
+    message
+        .last_chunk::<8>()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// Appends a frame with one performative on channel 0.
+pub(crate) fn performative(
+    out: &mut Vec<u8>,
+    kind: u8,
+    code: u8,
+    fields: u32,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
+    let start = out.len();
+    out.extend_from_slice(&[0, 0, 0, 0, 2, kind, 0, 0]);
+    let mut writer = Writer::new(out);
+    writer.descriptor(code);
+    let list = writer.begin_list();
+    write(&mut writer);
+    writer.end(list, fields);
+    let size = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+}

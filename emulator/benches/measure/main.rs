@@ -1,0 +1,103 @@
+//! Every number that the emulator promises, measured by one command: `cargo bench -p servicebus-emulator`.
+//!
+//! Each number is a ratio within one run wherever there is something to compare with, and the median of five
+//! rounds. The emulator and what it is compared with run as processes of their own; the client here writes its
+//! frames by hand. Started without `--bench`, as `cargo test` does, everything runs once with tiny sizes and
+//! nothing is judged. Method and results: `emulator/BENCHMARKS.md`.
+
+mod arguments;
+mod report;
+mod statistics;
+
+mod machine;
+mod process;
+mod usage;
+
+mod connection;
+mod frames;
+mod receiver;
+mod sender;
+
+mod control;
+mod peeker;
+mod raw;
+
+mod depth;
+mod latency;
+mod memory;
+mod startup;
+mod throughput;
+
+mod core;
+mod engine;
+mod messages;
+
+mod outcome_delay;
+mod round_trip;
+mod unoptimised;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use arguments::{Effort, Order};
+use report::Report;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// A part of the report: its name for the command line, its heading, and what measures it.
+type Section = (
+    &'static str,
+    &'static str,
+    fn(Effort, &mut Report) -> Outcome,
+);
+
+const SECTIONS: [Section; 10] = [
+    ("throughput", "Throughput, 1 KiB", throughput::measure),
+    ("latency", "Latency, 1 KiB", latency::measure),
+    ("startup", "Start and size", startup::measure),
+    ("memory", "Memory", memory::measure),
+    (
+        "depth",
+        "A queue of 1,000,000 against one of 1,000",
+        depth::measure,
+    ),
+    ("core", "The core alone", core::measure),
+    ("messages", "Messages", messages::measure),
+    ("engine", "The AMQP engine alone", engine::measure),
+    (
+        "outcome-delay",
+        "What D31 costs azservicebus",
+        outcome_delay::measure,
+    ),
+    ("unoptimised", "Unoptimised builds", unoptimised::measure),
+];
+
+fn main() -> ExitCode {
+    let done = match arguments::read() {
+        Order::List => report::say("measure: benchmark"),
+        Order::Nothing => Ok(()),
+        Order::Echo => raw::serve_echo(),
+        Order::RoundTrip(messages) => round_trip::play(messages),
+        Order::Measure(effort, wanted) => measure(effort, &wanted),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::complain(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(effort: Effort, wanted: &[String]) -> Outcome {
+    let mut report = Report::new(effort);
+    for (name, heading, run) in SECTIONS {
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
+        let busy = machine::wait_for_silence(effort);
+        report.begin(heading, busy);
+        run(effort, &mut report).map_err(|error| format!("{name}: {error}"))?;
+    }
+    report.print()
+}

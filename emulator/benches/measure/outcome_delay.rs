@@ -1,0 +1,120 @@
+//! What it costs the Rust SDK that outcomes wait a millisecond for it (decision D31), and what it would cost it if
+//! they did not: sends whose outcomes are lost hang for ever.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use servicebus_harness::azservicebus::core::BasicRetryPolicy;
+use servicebus_harness::azservicebus::{
+    ServiceBusClient, ServiceBusClientOptions, ServiceBusSender,
+};
+use tokio::time::timeout;
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::process::{Emulator, QUEUE};
+use crate::report::Report;
+use crate::statistics::number;
+
+/// Clients that send side by side, each waiting for its own outcomes.
+const SIDE_BY_SIDE: usize = 8;
+/// A send takes milliseconds; one that takes this long is lost.
+const LOST: Duration = Duration::from_secs(3);
+
+type Client = ServiceBusClient<BasicRetryPolicy>;
+
+/// What a number of sends gave.
+#[derive(Debug)]
+struct Sent {
+    took: Duration,
+    each: Histogram<u64>,
+    lost: usize,
+}
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let sends = effort.pick(10, 2_000);
+    let switches: [(&str, &[&str]); 2] = [
+        ("outcomes wait", &[]),
+        ("outcomes do not wait", &["--no-outcome-delay"]),
+    ];
+    let runtime = tokio::runtime::Runtime::new()?;
+    for (name, switch) in switches {
+        let emulator = Emulator::start(switch)?;
+        let alone = runtime.block_on(side_by_side(&emulator.connection_string, 1, sends))?;
+        let together = runtime.block_on(side_by_side(
+            &emulator.connection_string,
+            SIDE_BY_SIDE,
+            sends,
+        ))?;
+        report.note(&format!("{name}, sends one by one"), describe(&alone));
+        report.note(
+            &format!("{name}, {SIDE_BY_SIDE} clients side by side"),
+            describe(&together),
+        );
+    }
+    Ok(())
+}
+
+fn describe(sent: &Sent) -> String {
+    let at = |quantile| number(sent.each.value_at_quantile(quantile) as f64);
+    let hung = LOST * sent.lost as u32;
+    let per_second = sent.each.len() as f64 / sent.took.saturating_sub(hung).as_secs_f64();
+    let (half, most, per_second) = (at(0.5), at(0.99), number(per_second));
+    format!(
+        "p50 {half} µs, p99 {most} µs, {per_second} a second, {} lost",
+        sent.lost
+    )
+}
+
+/// `sends` of so many clients together.
+async fn side_by_side(connection_string: &str, clients: usize, sends: usize) -> io::Result<Sent> {
+    let begin = Instant::now();
+    let tasks: Vec<_> = (0..clients)
+        .map(|_| tokio::spawn(one_by_one(connection_string.to_owned(), sends / clients)))
+        .collect();
+    let mut total = Sent {
+        took: Duration::ZERO,
+        each: Histogram::new(3).map_err(io::Error::other)?,
+        lost: 0,
+    };
+    for task in tasks {
+        let sent = task.await??;
+        total.each.add(&sent.each).map_err(io::Error::other)?;
+        total.lost += sent.lost;
+    }
+    total.took = begin.elapsed();
+    Ok(total)
+}
+
+async fn one_by_one(connection_string: String, sends: usize) -> io::Result<Sent> {
+    let (mut client, mut sender) = connect(&connection_string).await?;
+    let mut each = Histogram::new(3).map_err(io::Error::other)?;
+    let (begin, mut lost) = (Instant::now(), 0);
+    for number in 0..sends {
+        let begin = Instant::now();
+        match timeout(LOST, sender.send_message(format!("message {number}"))).await {
+            Ok(sent) => {
+                sent.map_err(io::Error::other)?;
+                each.saturating_record(begin.elapsed().as_micros() as u64);
+            }
+            Err(_) => {
+                lost += 1;
+                (client, sender) = connect(&connection_string).await?;
+            }
+        }
+    }
+    let took = begin.elapsed();
+    let _ = timeout(LOST, sender.dispose()).await;
+    let _ = timeout(LOST, client.dispose()).await;
+    Ok(Sent { took, each, lost })
+}
+
+async fn connect(connection_string: &str) -> io::Result<(Client, ServiceBusSender)> {
+    let options = ServiceBusClientOptions::default();
+    let connecting = Client::unsecured().new_from_connection_string(connection_string, options);
+    // Boxed: the SDK's futures are large.
+    let mut client = Box::pin(connecting).await.map_err(io::Error::other)?;
+    let sender = Box::pin(client.create_sender(QUEUE, Default::default())).await;
+    Ok((client, sender.map_err(io::Error::other)?))
+}

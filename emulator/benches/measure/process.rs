@@ -1,0 +1,142 @@
+//! The processes under measurement, ended when they are dropped.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::{env, fs};
+
+use serde_json::Value;
+
+use crate::arguments::ROLE;
+
+/// The queue that the benchmarks use.
+pub(crate) const QUEUE: &str = "bench";
+
+/// Locks that outlast every measurement, and nothing that expires by itself.
+const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [
+    {"Name": "bench", "Properties": {"LockDuration": "PT5M"}}
+]}]}}"#;
+
+/// An emulator that serves.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    process: Process,
+    pub(crate) amqp: SocketAddr,
+    pub(crate) http: SocketAddr,
+    /// For SDKs.
+    pub(crate) connection_string: String,
+}
+
+/// A server that sends back what it is sent.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+/// A child that ends with its handle.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Emulator {
+    /// Starts one with these arguments beside the usual ones.
+    pub(crate) fn start(arguments: &[&str]) -> io::Result<Self> {
+        let mut command = Command::new(Self::binary());
+        command.args([
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--http-port",
+            "0",
+        ]);
+        command.arg("--config").arg(topology()?).args(arguments);
+        let (process, line) = Process::start(&mut command)?;
+        let ready: Value = serde_json::from_str(&line)?;
+        let address = |door: &str| {
+            let address = ready[door].as_str().unwrap_or_default();
+            address
+                .parse()
+                .map_err(|_| io::Error::other(format!("no address in {line}")))
+        };
+        let connection_string = &ready["namespaces"][0]["connection_string"];
+        Ok(Self {
+            process,
+            amqp: address("amqp")?,
+            http: address("http")?,
+            connection_string: connection_string.as_str().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// The program, as this bench was built with.
+    pub(crate) fn binary() -> &'static str {
+        env!("CARGO_BIN_EXE_servicebus-emulator")
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.0.id()
+    }
+}
+
+impl Echo {
+    /// Starts this executable in its other role.
+    pub(crate) fn start() -> io::Result<Self> {
+        let (process, line) =
+            Process::start(Command::new(env::current_exe()?).args([ROLE, "echo"]))?;
+        let address = line.trim().parse().map_err(io::Error::other)?;
+        Ok(Self { process, address })
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.0.id()
+    }
+}
+
+impl Process {
+    /// Starts a program and waits for its first line.
+    fn start(command: &mut Command) -> io::Result<(Self, String)> {
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut process = Self(child);
+        let mut line = String::new();
+        if let Some(stdout) = process.0.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        Ok((process, line))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The time from starting a program to its first line, which it is then ended for.
+pub(crate) fn time_to_first_line(command: &mut Command) -> io::Result<std::time::Duration> {
+    let begin = std::time::Instant::now();
+    let (_process, line) = Process::start(command)?;
+    let took = begin.elapsed();
+    match line.is_empty() {
+        true => Err(io::Error::other("the program said nothing")),
+        false => Ok(took),
+    }
+}
+
+/// The configuration file of the benchmarks.
+fn topology() -> io::Result<PathBuf> {
+    let path = scratch("topology.json");
+    fs::write(&path, TOPOLOGY)?;
+    Ok(path)
+}
+
+/// A file of ours in the build directory.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}

@@ -1,0 +1,147 @@
+//! A client that receives under locks, accepts, and waits for the answers to that.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::connection::Connection;
+use crate::frames::{self, Role, code, read_stamp};
+use crate::process::QUEUE;
+
+/// A receiving link on a connection of its own.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    connection: Connection,
+    /// Messages that have come; their delivery ids count from zero.
+    received: u32,
+    /// Messages accepted so far.
+    accepted: u32,
+    /// Acceptances that the emulator has answered.
+    answered: u32,
+    /// Messages that the credit given so far lets through.
+    allowed: u32,
+    output: Vec<u8>,
+}
+
+/// When to accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accept {
+    /// In ranges of exactly so many, and the rest at the end.
+    Ranges(u32),
+    /// Whatever one read has brought.
+    AsItComes,
+}
+
+impl Receiver {
+    /// A link without credit.
+    pub(crate) fn attach(address: SocketAddr) -> io::Result<Self> {
+        let mut connection = Connection::open(address)?;
+        connection.attach(Role::Receiver, 0, QUEUE)?;
+        Ok(Self {
+            connection,
+            received: 0,
+            accepted: 0,
+            answered: 0,
+            allowed: 0,
+            output: Vec::new(),
+        })
+    }
+
+    /// Gives credit for `credit` messages from now on.
+    pub(crate) fn grant(&mut self, credit: u32) -> io::Result<()> {
+        self.flow(credit);
+        self.write()
+    }
+
+    /// Receives `count` messages, accepts them, and returns when the emulator has answered all of that. Credit is
+    /// filled up to `credit` at half; zero leaves it alone. `seen` is told the stamp of each message.
+    pub(crate) fn receive(
+        &mut self,
+        count: u32,
+        credit: u32,
+        accept: Accept,
+        mut seen: impl FnMut(u64),
+    ) -> io::Result<()> {
+        let target = self.received + count;
+        while self.answered < target {
+            self.connection.read()?;
+            self.digest(&mut seen)?;
+            self.accept(accept, self.received == target);
+            if credit > 0 && self.allowed - self.received <= credit / 2 {
+                self.flow(credit);
+            }
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one message and returns as soon as it is there; it is accepted by [`Receiver::settle`].
+    pub(crate) fn next(&mut self) -> io::Result<()> {
+        let target = self.received + 1;
+        while self.received < target {
+            self.connection.read()?;
+            self.digest(&mut |_| {})?;
+        }
+        Ok(())
+    }
+
+    /// Accepts what has come, waits for the answers, and fills credit up to `credit`.
+    pub(crate) fn settle(&mut self, credit: u32) -> io::Result<()> {
+        self.accept(Accept::AsItComes, true);
+        self.flow(credit);
+        self.write()?;
+        while self.answered < self.accepted {
+            self.connection.read()?;
+            self.digest(&mut |_| {})?;
+        }
+        Ok(())
+    }
+
+    fn digest(&mut self, seen: &mut impl FnMut(u64)) -> io::Result<()> {
+        while let Some(frame) = self.connection.frame()? {
+            match frame.code {
+                code::TRANSFER => {
+                    if frame.delivery_id()? != self.received {
+                        return Err(io::Error::other("a delivery id was left out"));
+                    }
+                    seen(read_stamp(frame.body));
+                    self.received += 1;
+                }
+                code::DISPOSITION => self.answered += frame.accepted()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, accept: Accept, all: bool) {
+        let range = match accept {
+            Accept::Ranges(range) => range,
+            Accept::AsItComes => (self.received - self.accepted).max(1),
+        };
+        while self.received - self.accepted >= range {
+            self.accept_next(range);
+        }
+        if all && self.received > self.accepted {
+            self.accept_next(self.received - self.accepted);
+        }
+    }
+
+    fn accept_next(&mut self, count: u32) {
+        let first = self.accepted;
+        self.accepted += count;
+        frames::accept(&mut self.output, first, self.accepted - 1);
+    }
+
+    fn flow(&mut self, credit: u32) {
+        self.allowed = self.received + credit;
+        frames::flow(&mut self.output, 0, self.received, credit);
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if !self.output.is_empty() {
+            self.connection.write(&self.output)?;
+            self.output.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Medians of few rounds, shown with their extremes.
+
+use std::fmt;
+
+/// One number as several rounds gave it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rounds(Vec<f64>);
+
+impl Rounds {
+    /// Adds what one round gave.
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// The middle one.
+    pub(crate) fn median(&self) -> f64 {
+        let sorted = self.sorted();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+}
+
+impl FromIterator<f64> for Rounds {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+/// Median and extremes, as in `0.52 [0.48..0.55]`.
+impl fmt::Display for Rounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sorted = self.sorted();
+        let Some((least, most)) = sorted.first().zip(sorted.last()) else {
+            return f.write_str("nothing");
+        };
+        write!(f, "{}", number(self.median()))?;
+        if sorted.len() > 1 {
+            write!(f, " [{}..{}]", number(*least), number(*most))?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with as many digits as mean something.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 100.0 => format!("{value:.1}"),
+        size if size < 10_000.0 => format!("{value:.0}"),
+        _ => thousands(value.round() as i64),
+    }
+}
+
+fn thousands(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0 { format!("-{text}") } else { text }
+}

@@ -1,0 +1,120 @@
+//! As many messages as go through: one sender and one receiver, each on a connection of its own, against the same
+//! bytes through a TCP echo.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::frames::{Transfers, message};
+use crate::process::{Echo, Emulator};
+use crate::raw::Raw;
+use crate::receiver::{Accept, Receiver};
+use crate::report::{Limit, Report};
+use crate::sender::Sender;
+use crate::statistics::Rounds;
+use crate::usage::processor_time;
+
+/// Unanswered sends, and credit of the receiver.
+const IN_FLIGHT: u32 = 1000;
+const BODY: usize = 1024;
+/// Messages accepted at once.
+const RANGE: u32 = 64;
+/// Threads come to rest within this time, and only then is their use counted whole.
+pub(crate) const REST: Duration = Duration::from_millis(20);
+
+/// What one round gave for one server.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    per_second: f64,
+    /// Processor time of the server for each message, in microseconds.
+    cost: f64,
+}
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let count = effort.pick(2_000, 500_000);
+    let (emulator, echo) = (Emulator::start(&[])?, Echo::start()?);
+    through_emulator(&emulator, count / 10)?;
+    through_echo(&echo, count / 10)?;
+    let (mut raw, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..effort.rounds() {
+        raw.push(through_echo(&echo, count)?);
+        ours.push(through_emulator(&emulator, count)?);
+    }
+    let each =
+        |passed: &[Passed], what: fn(&Passed) -> f64| passed.iter().map(what).collect::<Rounds>();
+    let ratio = |what: fn(&Passed) -> f64| {
+        let pairs = ours.iter().zip(&raw);
+        pairs
+            .map(|(ours, raw)| what(ours) / what(raw))
+            .collect::<Rounds>()
+    };
+    let speed = |passed: &Passed| passed.per_second;
+    let cost = |passed: &Passed| passed.cost;
+    report.note(
+        "raw TCP echo, messages per second",
+        each(&raw, speed).to_string(),
+    );
+    report.note(
+        "emulator, messages per second",
+        each(&ours, speed).to_string(),
+    );
+    report.judge(
+        "emulator ÷ raw echo (aim 0.5)",
+        &ratio(speed),
+        "",
+        Limit::AtLeast(0.35),
+    );
+    report.note(
+        "raw echo, processor µs per message",
+        each(&raw, cost).to_string(),
+    );
+    report.note(
+        "emulator, processor µs per message",
+        each(&ours, cost).to_string(),
+    );
+    report.judge(
+        "emulator ÷ raw echo, processor",
+        &ratio(cost),
+        "",
+        Limit::AtMost(3.0),
+    );
+    Ok(())
+}
+
+fn through_emulator(emulator: &Emulator, count: u32) -> io::Result<Passed> {
+    let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
+    let mut receiver = Receiver::attach(emulator.amqp)?;
+    receiver.grant(IN_FLIGHT)?;
+    let before = at_rest(emulator.pid())?;
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let sending = scope.spawn(move || sender.send(count, IN_FLIGHT));
+        receiver.receive(count, IN_FLIGHT, Accept::Ranges(RANGE), |_| {})?;
+        sending.join().expect("the sender does not panic")
+    })?;
+    let took = begin.elapsed();
+    Ok(passed(count, took, at_rest(emulator.pid())? - before))
+}
+
+fn through_echo(echo: &Echo, count: u32) -> io::Result<Passed> {
+    let raw = Raw::connect(echo.address)?;
+    let mut transfers = Transfers::of(&message(BODY, None), 50);
+    let before = at_rest(echo.pid())?;
+    let took = raw.pour(&mut transfers, count)?;
+    Ok(passed(count, took, at_rest(echo.pid())? - before))
+}
+
+fn passed(count: u32, took: Duration, used: Duration) -> Passed {
+    Passed {
+        per_second: f64::from(count) / took.as_secs_f64(),
+        cost: used.as_secs_f64() * 1e6 / f64::from(count),
+    }
+}
+
+/// The processor time of a server that nobody asks anything.
+pub(crate) fn at_rest(pid: u32) -> io::Result<Duration> {
+    thread::sleep(REST);
+    processor_time(pid)
+}

@@ -1,0 +1,152 @@
+//! What a message costs beside its payload, measured on the heap (design: at most 400 bytes).
+
+use std::alloc::System;
+
+use bytes::Bytes;
+use cap::Cap;
+use servicebus_broker::{
+    ClientId, ConsumerId, Context, Effects, EntityId, Facts, IdSource, LocksOnDetach, Mailbox,
+    Message, NamespaceSettings, Outcome, Queue, QueueDescription, ReceiveMode, StoreKind,
+    Timestamp,
+};
+use servicebus_codec::Writer;
+
+#[global_allocator]
+static HEAP: Cap<System> = Cap::new(System, usize::MAX);
+
+const MESSAGES: usize = 100_000;
+const PAYLOAD: usize = 100;
+/// Bytes that a message may cost beside its payload, whatever state it is in.
+const BUDGET: usize = 400;
+/// Bytes that an empty queue may keep: one block of each store, buffers of consumers.
+const REST: usize = 64 * 1024;
+
+struct Counting(u64);
+
+impl IdSource for Counting {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+struct Bench {
+    queue: Queue,
+    now: Timestamp,
+    ids: Counting,
+}
+
+impl Bench {
+    /// The most expensive rules: every lock is noted with its holder as well.
+    fn new() -> Self {
+        let settings = NamespaceSettings {
+            locks_on_detach: LocksOnDetach::Release,
+            ..NamespaceSettings::default()
+        };
+        let path = "memory".parse().unwrap();
+        Self {
+            queue: Queue::new(EntityId(1), path, QueueDescription::default(), &settings),
+            now: Timestamp::from_millis(1_700_000_000_000),
+            ids: Counting(0),
+        }
+    }
+
+    /// The facts are dropped: what a timeline keeps of them has a bound of its own.
+    fn operate<T>(&mut self, work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T) -> T {
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(1),
+            ids: &mut self.ids,
+            effects: &mut Effects::new(),
+            facts: &mut Facts::new(),
+        };
+        work(&mut self.queue.mailbox, &mut cx)
+    }
+
+    fn fill(&mut self) {
+        for number in 0..MESSAGES {
+            let message = Message::parse(payload(number), &mut self.ids).unwrap();
+            assert_eq!(message.size() as usize, PAYLOAD);
+            self.operate(|mailbox, cx| mailbox.send(cx, [message]));
+        }
+    }
+}
+
+#[test]
+fn a_message_costs_little_and_leaves_nothing_behind() {
+    let mut bench = Bench::new();
+    let kind = StoreKind::Active;
+    let consumer = ConsumerId(1);
+    let empty = HEAP.allocated();
+    bench.fill();
+    report("ready", empty);
+
+    bench
+        .queue
+        .mailbox
+        .open_consumer(kind, consumer, ReceiveMode::PeekLock);
+    bench.operate(|mailbox, cx| mailbox.set_credit(cx, kind, consumer, u32::MAX));
+    report("assigned", empty);
+
+    let mut tokens = Vec::with_capacity(MESSAGES);
+    while bench.queue.mailbox.assigned(kind, consumer) > 0 {
+        let mut taken = Vec::new();
+        bench.operate(|mailbox, cx| mailbox.take(cx, kind, consumer, 100, usize::MAX, &mut taken));
+        tokens.extend(taken.iter().map(|delivery| delivery.token));
+    }
+    let tokens_cost = tokens.capacity() * size_of_val(&tokens[0]);
+    report("locked", empty + tokens_cost);
+
+    for &token in &tokens {
+        bench
+            .operate(|mailbox, cx| mailbox.settle(cx, kind, token, Outcome::Complete))
+            .unwrap();
+    }
+    assert_returned("completed", empty + tokens_cost);
+
+    bench.fill();
+    bench.operate(Mailbox::reset);
+    assert_returned("removed while assigned", empty + tokens_cost);
+}
+
+/// Measures what each message costs now beside its payload.
+fn report(state: &str, before: usize) {
+    let each = (HEAP.allocated() - before) / MESSAGES - PAYLOAD;
+    print(&format!(
+        "{state}: {each} bytes for each message beside its payload"
+    ));
+    assert!(
+        each <= BUDGET,
+        "{each} bytes for each {state} message; the budget is {BUDGET}"
+    );
+}
+
+fn assert_returned(state: &str, before: usize) {
+    let left = HEAP.allocated().saturating_sub(before);
+    print(&format!("{state}: {left} bytes left"));
+    assert!(left <= REST, "{left} bytes are left when all are {state}");
+}
+
+#[expect(clippy::print_stdout, reason = "a measurement is there to be read")]
+fn print(line: &str) {
+    println!("{line}");
+}
+
+fn payload(number: usize) -> Bytes {
+    let mut bytes = Vec::with_capacity(PAYLOAD);
+    let mut out = Writer::new(&mut bytes);
+    out.descriptor(0x70);
+    let header = out.begin_list();
+    out.null();
+    out.null();
+    out.uint(3_600_000);
+    out.end(header, 3);
+    out.descriptor(0x73);
+    let properties = out.begin_list();
+    out.string(&format!("{number:08}"));
+    out.end(properties, 1);
+    out.descriptor(0x75);
+    let left = PAYLOAD - out.position() - 2;
+    out.binary(&vec![7; left]);
+    bytes.into()
+}

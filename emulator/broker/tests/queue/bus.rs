@@ -1,0 +1,374 @@
+//! A queue with a clock that tests turn by hand, and verbs that read like sentences.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use servicebus_broker::{
+    ClientId, ConsumerId, Context, Counts, Delivery, Effect, Effects, EntityId, Expiry, FactKind,
+    Facts, IdSource, LockToken, LocksOnDetach, Mailbox, Message, NamespaceSettings, Outcome,
+    PropertyChanges, Queue, QueueDescription, ReceiveMode, RenewError, SequenceNumber, SettleError,
+    Stamp, StoreKind, Timestamp,
+};
+use servicebus_codec::{Reader, Value, Writer};
+
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// One queue, at a time of its own.
+pub(crate) struct Bus {
+    queue: Queue,
+    pub(crate) now: Timestamp,
+    ids: Counting,
+    pub(crate) effects: Effects,
+    pub(crate) facts: Facts,
+    receivers: u64,
+    /// Whether the invariants are left alone, for histories that are too long to check at every step.
+    pub(crate) unchecked: bool,
+}
+
+/// Somebody who receives from one of the stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Receiver {
+    pub(crate) store: StoreKind,
+    pub(crate) id: ConsumerId,
+}
+
+/// How a queue differs from the one that is declared with nothing but a name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    pub(crate) queue: QueueDescription,
+    pub(crate) settings: NamespaceSettings,
+}
+
+struct Counting(u64);
+
+impl IdSource for Counting {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0
+    }
+}
+
+impl Rules {
+    pub(crate) fn max_delivery_count(mut self, count: u32) -> Self {
+        self.queue.max_delivery_count = count;
+        self
+    }
+
+    pub(crate) fn default_time_to_live(mut self, time_to_live: Duration) -> Self {
+        self.queue.default_message_time_to_live = Some(time_to_live);
+        self
+    }
+
+    pub(crate) fn dead_lettering_on_expiration(mut self) -> Self {
+        self.queue.dead_lettering_on_message_expiration = true;
+        self
+    }
+
+    pub(crate) fn expiry_on_receive(mut self) -> Self {
+        self.settings.expiry = Expiry::OnReceive;
+        self
+    }
+
+    pub(crate) fn release_on_detach(mut self) -> Self {
+        self.settings.locks_on_detach = LocksOnDetach::Release;
+        self
+    }
+
+    pub(crate) fn bus(self) -> Bus {
+        let path = "orders".parse().unwrap();
+        Bus {
+            queue: Queue::new(EntityId(1), path, self.queue, &self.settings),
+            now: START,
+            ids: Counting(0),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            receivers: 0,
+            unchecked: false,
+        }
+    }
+}
+
+/// A queue with the defaults: locks of a minute, ten deliveries, no time to live.
+pub(crate) fn bus() -> Bus {
+    Rules::default().bus()
+}
+
+pub(crate) fn rules() -> Rules {
+    Rules::default()
+}
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn millis(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+impl Bus {
+    /// Sends a message with this id.
+    pub(crate) fn send(&mut self, id: &str) -> SequenceNumber {
+        self.send_encoded(encoded(id, None))
+    }
+
+    pub(crate) fn send_all(&mut self, ids: &[&str]) -> SequenceNumber {
+        let messages = ids
+            .iter()
+            .map(|id| Message::parse(encoded(id, None), &mut self.ids));
+        let messages: Vec<_> = messages.map(Result::unwrap).collect();
+        self.operate(|mailbox, cx| mailbox.send(cx, messages))
+    }
+
+    pub(crate) fn send_with_ttl(&mut self, id: &str, time_to_live: Duration) -> SequenceNumber {
+        self.send_encoded(encoded(id, Some(time_to_live)))
+    }
+
+    fn send_encoded(&mut self, payload: Bytes) -> SequenceNumber {
+        let message = Message::parse(payload, &mut self.ids).unwrap();
+        self.operate(|mailbox, cx| mailbox.send(cx, [message]))
+    }
+
+    pub(crate) fn open(&mut self, store: StoreKind, mode: ReceiveMode) -> Receiver {
+        self.receivers += 1;
+        let id = ConsumerId(self.receivers);
+        self.queue.mailbox.open_consumer(store, id, mode);
+        Receiver { store, id }
+    }
+
+    /// A receiver of the queue that locks what it receives.
+    pub(crate) fn receiver(&mut self) -> Receiver {
+        self.open(StoreKind::Active, ReceiveMode::PeekLock)
+    }
+
+    /// The same with this credit.
+    pub(crate) fn receiver_with_credit(&mut self, credit: u32) -> Receiver {
+        let receiver = self.receiver();
+        self.credit(receiver, credit);
+        receiver
+    }
+
+    pub(crate) fn deleting_receiver(&mut self) -> Receiver {
+        self.open(StoreKind::Active, ReceiveMode::ReceiveAndDelete)
+    }
+
+    pub(crate) fn dead_letter_receiver(&mut self) -> Receiver {
+        self.open(StoreKind::DeadLetters, ReceiveMode::PeekLock)
+    }
+
+    pub(crate) fn close(&mut self, Receiver { store, id }: Receiver) {
+        self.operate(|mailbox, cx| mailbox.close_consumer(cx, store, id));
+    }
+
+    pub(crate) fn credit(&mut self, Receiver { store, id }: Receiver, credit: u32) {
+        self.operate(|mailbox, cx| mailbox.set_credit(cx, store, id, credit));
+    }
+
+    pub(crate) fn assigned(&self, receiver: Receiver) -> usize {
+        self.queue.mailbox.assigned(receiver.store, receiver.id)
+    }
+
+    /// Everything that is assigned to a receiver.
+    pub(crate) fn take(&mut self, receiver: Receiver) -> Vec<Delivery> {
+        self.take_up_to(receiver, usize::MAX)
+    }
+
+    pub(crate) fn take_up_to(&mut self, receiver: Receiver, max: usize) -> Vec<Delivery> {
+        let Receiver { store, id } = receiver;
+        let mut taken = Vec::new();
+        self.operate(|mailbox, cx| mailbox.take(cx, store, id, max, usize::MAX, &mut taken));
+        taken
+    }
+
+    /// What a receiver gets that asks for up to `count` messages now and waits for none.
+    pub(crate) fn receive(&mut self, receiver: Receiver, count: u32) -> Vec<Delivery> {
+        self.credit(receiver, count);
+        let taken = self.take(receiver);
+        self.credit(receiver, 0);
+        taken
+    }
+
+    pub(crate) fn receive_one(&mut self, receiver: Receiver) -> Delivery {
+        self.receive(receiver, 1).pop().expect("a message is ready")
+    }
+
+    pub(crate) fn settle(
+        &mut self,
+        store: StoreKind,
+        token: LockToken,
+        outcome: Outcome,
+    ) -> Result<(), SettleError> {
+        self.operate(|mailbox, cx| mailbox.settle(cx, store, token, outcome))
+    }
+
+    pub(crate) fn complete(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
+        self.settle(StoreKind::Active, delivery.token, Outcome::Complete)
+    }
+
+    pub(crate) fn abandon(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
+        let changes = PropertyChanges::new();
+        self.settle(
+            StoreKind::Active,
+            delivery.token,
+            Outcome::Abandon { changes },
+        )
+    }
+
+    pub(crate) fn release(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
+        self.settle(StoreKind::Active, delivery.token, Outcome::Release)
+    }
+
+    pub(crate) fn dead_letter(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
+        self.settle(StoreKind::Active, delivery.token, dead_letter(None, None))
+    }
+
+    pub(crate) fn renew(&mut self, tokens: &[LockToken]) -> Result<Vec<Timestamp>, RenewError> {
+        self.operate(|mailbox, cx| mailbox.renew_locks(cx, StoreKind::Active, tokens))
+    }
+
+    /// Lets time pass and fires the timer that a shell would have set, once, at the end.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        self.pass(by);
+        self.operate(Mailbox::handle_timeout);
+    }
+
+    /// Lets time pass without anybody noticing.
+    pub(crate) fn pass(&mut self, by: Duration) {
+        self.now = self.now + by;
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.operate(Mailbox::reset);
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.queue.mailbox.next_deadline()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.queue.mailbox.counts(StoreKind::Active)
+    }
+
+    pub(crate) fn peek(&mut self, store: StoreKind) -> Vec<(Stamp, Message)> {
+        self.peek_from(store, 1, usize::MAX)
+    }
+
+    pub(crate) fn peek_from(
+        &mut self,
+        store: StoreKind,
+        from: u64,
+        max: usize,
+    ) -> Vec<(Stamp, Message)> {
+        let from = SequenceNumber(from);
+        let browsed = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max));
+        browsed
+            .into_iter()
+            .map(|seen| (seen.stamp, seen.message))
+            .collect()
+    }
+
+    /// The ids of what is in the queue, whoever has it.
+    pub(crate) fn queued(&mut self) -> Vec<String> {
+        let seen = self.peek(StoreKind::Active);
+        seen.iter()
+            .map(|(_, message)| message.id().into_owned())
+            .collect()
+    }
+
+    pub(crate) fn dead_letters(&mut self) -> Vec<String> {
+        let seen = self.peek(StoreKind::DeadLetters);
+        seen.iter()
+            .map(|(_, message)| message.id().into_owned())
+            .collect()
+    }
+
+    /// The only dead letter, with its reason and description.
+    pub(crate) fn the_dead_letter(&mut self) -> (Stamp, Option<String>, Option<String>) {
+        let mut seen = self.peek(StoreKind::DeadLetters);
+        let (stamp, message) = seen.pop().expect("a dead letter");
+        assert!(seen.is_empty(), "more than one dead letter");
+        let texts =
+            ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name));
+        let [reason, description] = texts;
+        (stamp, reason, description)
+    }
+
+    /// When, and what, since the beginning.
+    pub(crate) fn history(&self) -> Vec<(Timestamp, FactKind)> {
+        self.facts.iter().map(|fact| (fact.at, fact.kind)).collect()
+    }
+
+    /// Who was told to take since the last time that was asked.
+    pub(crate) fn woken(&mut self) -> Vec<ConsumerId> {
+        let woken = self
+            .effects
+            .drain(..)
+            .map(|Effect::Wake(consumer)| consumer);
+        woken.collect()
+    }
+
+    pub(crate) fn operate<T>(
+        &mut self,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> T {
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(7),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            facts: &mut self.facts,
+        };
+        let result = work(&mut self.queue.mailbox, &mut cx);
+        if !self.unchecked {
+            self.queue.mailbox.check_invariants();
+        }
+        result
+    }
+}
+
+pub(crate) fn dead_letter(reason: Option<&str>, description: Option<&str>) -> Outcome {
+    Outcome::DeadLetter {
+        reason: reason.map(Into::into),
+        description: description.map(Into::into),
+        changes: PropertyChanges::new(),
+    }
+}
+
+pub(crate) fn ids(deliveries: &[Delivery]) -> Vec<String> {
+    deliveries
+        .iter()
+        .map(|delivery| delivery.message.id().into_owned())
+        .collect()
+}
+
+/// An application property that is a text.
+pub(crate) fn text(message: &Message, name: &str) -> Option<String> {
+    let section = message.application_properties();
+    if section.is_empty() {
+        return None;
+    }
+    let mut reader = Reader::new(section);
+    reader.descriptor().unwrap();
+    let mut entries = reader.map().unwrap().entries().map(Result::unwrap);
+    let (_, value) = entries.find(|(key, _)| *key == Value::String(name))?;
+    value.as_text().map(str::to_owned)
+}
+
+fn encoded(id: &str, time_to_live: Option<Duration>) -> Bytes {
+    let mut bytes = Vec::new();
+    let mut out = Writer::new(&mut bytes);
+    if let Some(time_to_live) = time_to_live {
+        out.descriptor(0x70);
+        let header = out.begin_list();
+        out.null();
+        out.null();
+        out.uint(time_to_live.as_millis() as u32);
+        out.end(header, 3);
+    }
+    out.descriptor(0x73);
+    let properties = out.begin_list();
+    out.string(id);
+    out.end(properties, 1);
+    out.descriptor(0x75);
+    out.binary(id.as_bytes());
+    bytes.into()
+}

@@ -1,0 +1,215 @@
+//! Who is served, and in which order (semantics §2.4: credit is served in order of arrival).
+
+use servicebus_broker::{ReceiveMode, StoreKind};
+
+use crate::bus::{bus, ids, millis, secs};
+
+#[test]
+fn messages_come_in_order_of_arrival() {
+    let mut bus = bus();
+    let number = bus.send_all(&["a", "b"]);
+    assert_eq!(number.0, 1);
+    assert_eq!(bus.send("c").0, 3);
+    let receiver = bus.receiver();
+    assert_eq!(ids(&bus.receive(receiver, 2)), ["a", "b"]);
+    assert_eq!(ids(&bus.receive(receiver, 2)), ["c"]);
+}
+
+#[test]
+fn nothing_goes_beyond_the_credit() {
+    let mut bus = bus();
+    let receiver = bus.receiver_with_credit(2);
+    bus.send_all(&["a", "b", "c"]);
+    assert_eq!(ids(&bus.take(receiver)), ["a", "b"]);
+    assert!(bus.take(receiver).is_empty());
+    bus.credit(receiver, 1);
+    assert_eq!(ids(&bus.take(receiver)), ["c"]);
+}
+
+#[test]
+fn receivers_are_served_in_the_order_of_their_credit() {
+    let mut bus = bus();
+    let (first, second) = (bus.receiver(), bus.receiver());
+    bus.credit(second, 1);
+    bus.credit(first, 1);
+    bus.send_all(&["a", "b"]);
+    assert_eq!(ids(&bus.take(second)), ["a"]);
+    assert_eq!(ids(&bus.take(first)), ["b"]);
+}
+
+#[test]
+fn credit_that_is_added_later_waits_behind_that_of_others() {
+    let mut bus = bus();
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    bus.credit(first, 3);
+    bus.credit(second, 2);
+    bus.send_all(&["a", "b", "c", "d", "e"]);
+    assert_eq!(ids(&bus.take(first)), ["a", "c", "d"]);
+    assert_eq!(ids(&bus.take(second)), ["b", "e"]);
+}
+
+#[test]
+fn lowering_credit_gives_up_what_came_last() {
+    let mut bus = bus();
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    bus.credit(first, 2);
+    bus.credit(first, 1);
+    bus.send_all(&["a", "b", "c"]);
+    assert_eq!(ids(&bus.take(first)), ["a"]);
+    assert_eq!(ids(&bus.take(second)), ["b"]);
+    assert_eq!(bus.queued().len(), 3);
+}
+
+#[test]
+fn lowering_credit_returns_what_is_assigned() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "c"]);
+    let first = bus.receiver_with_credit(3);
+    let second = bus.receiver_with_credit(5);
+    assert_eq!((bus.assigned(first), bus.assigned(second)), (3, 0));
+    bus.credit(first, 1);
+    assert_eq!((bus.assigned(first), bus.assigned(second)), (1, 2));
+    assert_eq!(ids(&bus.take(second)), ["b", "c"]);
+    bus.credit(first, 0);
+    assert!(bus.take(first).is_empty());
+    assert_eq!(ids(&bus.take(second)), ["a"]);
+}
+
+#[test]
+fn raising_the_credit_of_a_receiver_with_assigned_messages_counts_them() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.receiver_with_credit(2);
+    bus.credit(receiver, 3);
+    bus.send_all(&["c", "d"]);
+    assert_eq!(ids(&bus.take(receiver)), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_message_that_comes_back_is_taken_in_its_old_place() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "c"]);
+    let (first, second) = (bus.receiver(), bus.receiver());
+    let delivery = bus.receive_one(first);
+    bus.credit(second, 5);
+    bus.release(&delivery).unwrap();
+    assert_eq!(ids(&bus.take(second)), ["a", "b", "c"]);
+}
+
+#[test]
+fn credit_whose_message_expired_keeps_its_place() {
+    let mut bus = bus();
+    for id in ["a", "b"] {
+        bus.send_with_ttl(id, secs(10));
+    }
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    let third = bus.receiver_with_credit(1);
+    bus.advance(secs(10));
+    bus.send_all(&["c", "d", "e"]);
+    assert_eq!(ids(&bus.take(first)), ["c"]);
+    assert_eq!(ids(&bus.take(second)), ["d"]);
+    assert_eq!(ids(&bus.take(third)), ["e"]);
+}
+
+#[test]
+fn credit_that_arrives_between_two_that_come_back_waits_behind_both() {
+    let mut bus = bus();
+    bus.send_with_ttl("a", secs(10));
+    bus.send_with_ttl("b", secs(20));
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    bus.advance(secs(10));
+    bus.credit(first, 2);
+    bus.advance(secs(10));
+    bus.send_all(&["c", "d", "e"]);
+    assert_eq!(ids(&bus.take(first)), ["c", "e"]);
+    assert_eq!(ids(&bus.take(second)), ["d"]);
+}
+
+#[test]
+fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let slow = bus.receiver();
+    let first_taken = bus.receive_one(slow);
+    bus.advance(millis(500));
+    bus.receive_one(slow);
+    bus.advance(millis(500));
+    bus.renew(&[first_taken.token]).unwrap();
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    bus.pass(secs(100));
+    assert_eq!(ids(&bus.take(first)), ["b"], "its lock ended first");
+    assert_eq!(ids(&bus.take(second)), ["a"]);
+}
+
+#[test]
+fn a_receiver_is_told_once_until_it_takes() {
+    let mut bus = bus();
+    let receiver = bus.receiver_with_credit(5);
+    bus.send("a");
+    bus.send("b");
+    assert_eq!(bus.woken(), [receiver.id]);
+    assert_eq!(ids(&bus.take_up_to(receiver, 1)), ["a"]);
+    assert_eq!(bus.assigned(receiver), 1, "it knows that there is more");
+    assert!(bus.woken().is_empty());
+    bus.send("c");
+    assert_eq!(bus.woken(), [receiver.id]);
+    assert_eq!(ids(&bus.take(receiver)), ["b", "c"]);
+}
+
+#[test]
+fn a_receiver_that_was_told_in_vain_is_told_again() {
+    let mut bus = bus();
+    let receiver = bus.receiver_with_credit(1);
+    bus.send_with_ttl("a", secs(10));
+    assert_eq!(bus.woken(), [receiver.id]);
+    bus.advance(secs(10));
+    assert!(bus.take(receiver).is_empty());
+    bus.send("b");
+    assert_eq!(bus.woken(), [receiver.id]);
+}
+
+#[test]
+fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
+    let mut bus = bus();
+    let (first, second) = (bus.receiver(), bus.receiver());
+    for credit in 1..=1_000 {
+        bus.credit(first, credit);
+        bus.credit(second, credit);
+    }
+    let names: Vec<String> = (0..2_500).map(|n| n.to_string()).collect();
+    bus.send_all(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((bus.assigned(first), bus.assigned(second)), (1_000, 1_000));
+    let taken = ids(&bus.take(first));
+    assert_eq!(
+        taken[..3],
+        ["0", "2", "4"],
+        "in turn, as far as the bound goes"
+    );
+}
+
+#[test]
+fn credit_of_somebody_unknown_is_nothing() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    bus.close(receiver);
+    bus.credit(receiver, 5);
+    assert!(bus.take(receiver).is_empty());
+    assert_eq!(bus.assigned(receiver), 0);
+    bus.close(receiver);
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn both_stores_have_credit_of_their_own() {
+    let mut bus = bus();
+    let receiver = bus.open(StoreKind::DeadLetters, ReceiveMode::PeekLock);
+    bus.credit(receiver, 5);
+    bus.send("a");
+    assert_eq!(bus.assigned(receiver), 0);
+}

@@ -1,0 +1,202 @@
+//! How messages come into the dead-letter queue, and how it differs (semantics §3; D4, D5, D8, D32).
+
+use servicebus_broker::{
+    Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SettleError, StoreKind,
+};
+
+use crate::bus::{Bus, START, bus, dead_letter, ids, rules, secs, text};
+
+const DEAD: StoreKind = StoreKind::DeadLetters;
+
+/// A queue whose only message was dead-lettered by a client.
+fn with_dead_letter(bus: &mut Bus) {
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.dead_letter(&delivery).unwrap();
+}
+
+#[test]
+fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
+    let mut bus = rules().max_delivery_count(3).bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    for _ in 0..3 {
+        assert_eq!(bus.counts().dead_letter, 0);
+        let delivery = bus.receive_one(receiver);
+        bus.abandon(&delivery).unwrap();
+    }
+    assert!(bus.receive(receiver, 1).is_empty());
+    let (stamp, reason, description) = bus.the_dead_letter();
+    assert_eq!(stamp.delivery_count, 3, "kept, and as many as are allowed");
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+    let text = "Message could not be consumed after 3 delivery attempts.";
+    assert_eq!(description.as_deref(), Some(text));
+}
+
+#[test]
+fn so_does_the_lock_that_runs_out_at_the_limit() {
+    let mut bus = rules().max_delivery_count(2).bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.abandon(&delivery).unwrap();
+    bus.receive_one(receiver);
+    bus.advance(secs(60));
+    let (stamp, reason, _) = bus.the_dead_letter();
+    assert_eq!(stamp.delivery_count, 2);
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+}
+
+#[test]
+fn a_client_gives_reason_description_and_properties_of_its_own() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.receiver();
+    let delivery = bus.receive(receiver, 2).pop().unwrap();
+    let mut changes = PropertyChanges::new();
+    changes.set_text("node", "x");
+    let outcome = Outcome::DeadLetter {
+        reason: Some("bad".into()),
+        description: Some("very bad".into()),
+        changes,
+    };
+    bus.settle(StoreKind::Active, delivery.token, outcome)
+        .unwrap();
+    let (stamp, reason, description) = bus.the_dead_letter();
+    assert_eq!(
+        (reason.as_deref(), description.as_deref()),
+        (Some("bad"), Some("very bad"))
+    );
+    assert_eq!(text(&bus.peek(DEAD)[0].1, "node").as_deref(), Some("x"));
+    assert_eq!(
+        stamp.delivery_count, 0,
+        "dead-lettering is not a failed delivery"
+    );
+}
+
+#[test]
+fn what_the_client_does_not_give_is_absent() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    let (_, reason, description) = bus.the_dead_letter();
+    assert_eq!((reason, description), (None, None));
+}
+
+#[test]
+fn a_dead_letter_has_a_new_number_and_remembers_where_it_was_enqueued() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "c"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 3);
+    bus.advance(secs(5));
+    bus.dead_letter(&taken[2]).unwrap();
+    let (stamp, ..) = bus.the_dead_letter();
+    assert_eq!(stamp.sequence_number, SequenceNumber(1));
+    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(3));
+    assert_eq!(stamp.enqueued_at, START);
+}
+
+#[test]
+fn dead_letters_go_to_whoever_waits_for_them() {
+    let mut bus = bus();
+    let dead_letters = bus.dead_letter_receiver();
+    bus.credit(dead_letters, 1);
+    with_dead_letter(&mut bus);
+    assert!(bus.woken().contains(&dead_letters.id));
+    assert_eq!(ids(&bus.take(dead_letters)), ["a"]);
+}
+
+#[test]
+fn dead_letters_do_not_expire() {
+    let mut bus = rules().default_time_to_live(secs(100)).bus();
+    bus.send_with_ttl("a", secs(10));
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.dead_letter(&delivery).unwrap();
+    bus.advance(secs(1_000_000));
+    assert_eq!(bus.dead_letters(), ["a"]);
+    let dead_letters = bus.dead_letter_receiver();
+    let stamp = bus.receive_one(dead_letters).stamp;
+    assert_eq!(stamp.expires_at, None);
+    assert_eq!(stamp.time_to_live, Some(10_000), "as it was sent");
+}
+
+#[test]
+fn abandoning_a_dead_letter_counts_and_never_limits() {
+    let mut bus = rules().max_delivery_count(2).bus();
+    with_dead_letter(&mut bus);
+    let receiver = bus.dead_letter_receiver();
+    for count in 0..10 {
+        let delivery = bus.receive_one(receiver);
+        assert_eq!(delivery.stamp.delivery_count, count);
+        let changes = PropertyChanges::new();
+        bus.settle(DEAD, delivery.token, Outcome::Abandon { changes })
+            .unwrap();
+    }
+    assert_eq!(bus.dead_letters(), ["a"]);
+}
+
+#[test]
+fn a_lock_that_runs_out_on_a_dead_letter_does_not_count() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    let receiver = bus.dead_letter_receiver();
+    for _ in 0..3 {
+        let delivery = bus.receive_one(receiver);
+        assert_eq!(delivery.stamp.delivery_count, 0);
+        bus.advance(secs(60));
+    }
+}
+
+#[test]
+fn a_dead_letter_cannot_die_again_and_stays_locked() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    let receiver = bus.dead_letter_receiver();
+    let delivery = bus.receive_one(receiver);
+    let outcome = dead_letter(Some("again"), None);
+    let refused = bus.settle(DEAD, delivery.token, outcome);
+    assert_eq!(refused, Err(SettleError::AlreadyDeadLettered));
+    let (_, reason, _) = bus.the_dead_letter();
+    assert_eq!(reason, None);
+    assert_eq!(bus.settle(DEAD, delivery.token, Outcome::Complete), Ok(()));
+}
+
+#[test]
+fn without_the_lock_that_is_what_is_answered() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    let receiver = bus.dead_letter_receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.advance(secs(60));
+    let refused = bus.settle(DEAD, delivery.token, dead_letter(None, None));
+    assert_eq!(refused, Err(SettleError::LockLost));
+}
+
+#[test]
+fn dead_letters_can_be_received_and_deleted_or_released() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    let receiver = bus.dead_letter_receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.settle(DEAD, delivery.token, Outcome::Release).unwrap();
+    let deleting = bus.open(DEAD, ReceiveMode::ReceiveAndDelete);
+    assert_eq!(ids(&bus.receive(deleting, 1)), ["a"]);
+    assert!(bus.dead_letters().is_empty());
+}
+
+#[test]
+fn counts_tell_the_stores_apart() {
+    let mut bus = bus();
+    with_dead_letter(&mut bus);
+    bus.send_all(&["b", "c"]);
+    let receiver = bus.receiver();
+    bus.receive_one(receiver);
+    let counts = bus.counts();
+    assert_eq!(
+        (counts.active, counts.locked, counts.dead_letter),
+        (2, 1, 1)
+    );
+    assert!(counts.size > 0);
+}

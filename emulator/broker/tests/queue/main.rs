@@ -1,0 +1,12 @@
+//! The rules of a queue, one at a time (semantics §2 to §4 and the decisions on them).
+
+mod bus;
+mod credit;
+mod dead_letters;
+mod detaching;
+mod expiry;
+mod large;
+mod locks;
+mod on_receive;
+mod peeking;
+mod settling;

@@ -1,0 +1,80 @@
+//! Looking without taking (semantics §10), and the numbers of messages (§8).
+
+use servicebus_broker::StoreKind;
+
+use crate::bus::{Bus, bus, secs};
+
+fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
+    let seen = bus.peek_from(StoreKind::Active, from, max);
+    seen.iter()
+        .map(|(stamp, _)| stamp.sequence_number.0)
+        .collect()
+}
+
+#[test]
+fn peeking_shows_messages_in_order_whoever_has_them() {
+    let mut bus = bus();
+    bus.send_all(&["locked", "assigned", "ready"]);
+    let busy = bus.receiver();
+    bus.receive_one(busy);
+    bus.receiver_with_credit(1);
+    assert_eq!(bus.queued(), ["locked", "assigned", "ready"]);
+}
+
+#[test]
+fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
+    let mut bus = bus();
+    for _ in 0..200 {
+        bus.send("a");
+    }
+    let receiver = bus.deleting_receiver();
+    bus.receive(receiver, 70);
+    assert_eq!(numbers(&mut bus, 0, 2), [71, 72]);
+    assert_eq!(numbers(&mut bus, 100, 3), [100, 101, 102]);
+    assert_eq!(numbers(&mut bus, 199, 10), [199, 200]);
+    assert!(numbers(&mut bus, 201, 10).is_empty());
+    assert!(numbers(&mut bus, u64::MAX, 10).is_empty());
+    assert!(numbers(&mut bus, 1, 0).is_empty());
+}
+
+#[test]
+fn peeking_changes_nothing() {
+    let mut bus = bus();
+    bus.send("a");
+    let before = bus.facts.len();
+    for _ in 0..3 {
+        let (stamp, _) = bus.peek(StoreKind::Active).pop().unwrap();
+        assert_eq!(stamp.delivery_count, 0);
+        assert_eq!(stamp.lock, None);
+        assert_eq!(stamp.state, Some(0));
+    }
+    assert_eq!(bus.facts.len(), before);
+}
+
+#[test]
+fn a_received_message_has_no_state() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    assert_eq!(bus.receive_one(receiver).stamp.state, None);
+}
+
+#[test]
+fn what_is_over_is_not_shown_even_when_no_timer_has_fired() {
+    let mut bus = bus();
+    bus.send_with_ttl("a", secs(1));
+    bus.pass(secs(1));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn numbers_are_never_given_twice() {
+    let mut bus = bus();
+    let receiver = bus.deleting_receiver();
+    for number in 1..=130 {
+        assert_eq!(bus.send("a").0, number);
+        bus.receive_one(receiver);
+    }
+    bus.reset();
+    assert_eq!(bus.send("a").0, 131);
+}

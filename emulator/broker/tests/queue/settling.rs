@@ -1,0 +1,162 @@
+//! What the outcomes of a delivery do (semantics §2.3).
+
+use servicebus_broker::{FactKind, LockToken, Outcome, PropertyChanges, SettleError, StoreKind};
+use uuid::Uuid;
+
+use crate::bus::{bus, ids, secs, text};
+
+#[test]
+fn completed_messages_are_gone() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    assert_eq!(bus.complete(&delivery), Ok(()));
+    assert!(bus.queued().is_empty());
+    assert_eq!(bus.counts(), servicebus_broker::Counts::default());
+    assert_eq!(bus.next_deadline(), None);
+}
+
+#[test]
+fn settling_twice_means_that_the_lock_is_lost() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.complete(&delivery).unwrap();
+    assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
+    assert_eq!(bus.abandon(&delivery), Err(SettleError::LockLost));
+}
+
+#[test]
+fn an_old_token_does_not_settle_a_new_delivery() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let first = bus.receive_one(receiver);
+    bus.abandon(&first).unwrap();
+    bus.receive_one(receiver);
+    assert_eq!(bus.complete(&first), Err(SettleError::LockLost));
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn tokens_out_of_the_blue_settle_nothing() {
+    let mut bus = bus();
+    bus.send("a");
+    for bits in [0, u128::MAX, 1, 0x1234_5678 << 64] {
+        let token = LockToken::from(Uuid::from_u128(bits));
+        let settled = bus.settle(StoreKind::Active, token, Outcome::Complete);
+        assert_eq!(settled, Err(SettleError::LockLost));
+    }
+}
+
+#[test]
+fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.abandon(&delivery).unwrap();
+    let taken = bus.receive(receiver, 2);
+    assert_eq!(ids(&taken), ["a", "b"]);
+    assert_eq!(taken[0].stamp.delivery_count, 1);
+    assert_eq!(taken[1].stamp.delivery_count, 0);
+}
+
+#[test]
+fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "c"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    bus.release(&taken[1]).unwrap();
+    bus.release(&taken[0]).unwrap();
+    let again = bus.receive(receiver, 3);
+    assert_eq!(ids(&again), ["a", "b", "c"]);
+    assert!(
+        again
+            .iter()
+            .all(|delivery| delivery.stamp.delivery_count == 0)
+    );
+}
+
+#[test]
+fn releasing_never_ends_in_the_dead_letters() {
+    let mut bus = crate::bus::rules().max_delivery_count(1).bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    for _ in 0..5 {
+        let delivery = bus.receive_one(receiver);
+        bus.release(&delivery).unwrap();
+    }
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    for (name, value) in [("attempt", "1"), ("node", "x"), ("attempt", "2")] {
+        let delivery = bus.receive_one(receiver);
+        let mut changes = PropertyChanges::new();
+        changes.set_text(name, value);
+        let outcome = Outcome::Abandon { changes };
+        bus.settle(StoreKind::Active, delivery.token, outcome)
+            .unwrap();
+    }
+    let message = bus.receive_one(receiver).message;
+    assert_eq!(text(&message, "attempt").as_deref(), Some("2"));
+    assert_eq!(text(&message, "node").as_deref(), Some("x"));
+}
+
+#[test]
+fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.deleting_receiver();
+    let delivery = bus.receive_one(receiver);
+    assert_eq!(delivery.stamp.lock, None);
+    assert_eq!(delivery.stamp.delivery_count, 0);
+    assert_eq!(bus.queued(), ["b"]);
+    assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
+    assert_eq!(bus.release(&delivery), Err(SettleError::LockLost));
+    bus.close(receiver);
+    assert_eq!(bus.queued(), ["b"]);
+}
+
+#[test]
+fn every_delivery_has_a_token_of_its_own() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let (locking, deleting) = (bus.receiver(), bus.deleting_receiver());
+    let taken = [bus.receive_one(deleting), bus.receive_one(locking)];
+    assert_ne!(taken[0].token, taken[1].token);
+}
+
+#[test]
+fn what_happens_to_a_message_is_recorded_in_order() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let first = bus.receive_one(receiver);
+    bus.abandon(&first).unwrap();
+    bus.receive_one(receiver);
+    bus.advance(secs(60));
+    let last = bus.receive_one(receiver);
+    bus.complete(&last).unwrap();
+    let kinds: Vec<_> = bus.history().into_iter().map(|(_, kind)| kind).collect();
+    assert!(matches!(
+        kinds[..],
+        [
+            FactKind::Enqueued { .. },
+            FactKind::Delivered { delivery: 1, .. },
+            FactKind::Abandoned { delivery_count: 1 },
+            FactKind::Delivered { delivery: 2, .. },
+            FactKind::LockExpired { delivery_count: 2 },
+            FactKind::Delivered { delivery: 3, .. },
+            FactKind::Completed,
+        ]
+    ));
+}

@@ -1,0 +1,9 @@
+//! The emulator from outside, as scripts, testers and SDKs meet it: the process, the control API and the wire.
+//!
+//! What `interfaces.md` and the wire contract promise is asserted here with hand-made requests and frames, so
+//! that no client library hides a wrong answer. Nothing sleeps to let something happen: tests move the
+//! emulator's clock, or wait for a condition with a deadline.
+
+mod support;
+
+mod wire;

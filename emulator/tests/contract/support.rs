@@ -1,0 +1,46 @@
+//! What the tests are made of: an emulator to talk to, and clients that say exactly what they are told.
+//!
+//! Nothing here knows what is right. Clients block, with a deadline on every wait, and what they waited for
+//! in vain is in the panic together with what came instead.
+
+mod bus;
+mod frame;
+mod http;
+mod link;
+mod message;
+mod node;
+mod peer;
+mod process;
+mod value;
+
+pub(crate) use bus::{Bus, in_an_hour, now, parse, queues};
+pub(crate) use frame::{
+    ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, Refusal, TRANSFER,
+    performative, refusal_of, untracked,
+};
+pub(crate) use http::{Answer, Http};
+pub(crate) use link::{Attach, Delivery, Link, abandoned, accepted, dead_lettered, released};
+pub(crate) use message::{Message, Received};
+pub(crate) use node::{Node, Reply};
+pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
+pub(crate) use process::{Process, run, wait_for_end};
+pub(crate) use value::{
+    binary, composite, described_list, list, long, map, symbol, text, timestamp, uint, ulong, uuid,
+};
+
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until the condition gives a value; panics with `what` after [`PATIENCE`].
+pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "in vain waited for: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,125 @@
+//! An emulator inside the test process, on threads of its own, on ports of its own.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use servicebus_emulator::auth::{Key, sas};
+use servicebus_emulator::{Config, Emulator, Options};
+use tokio::runtime::{Builder, Runtime};
+
+use super::http::Http;
+use super::peer::{Open, Peer};
+
+/// An emulator that serves until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    runtime: Option<Runtime>,
+    emulator: Option<Emulator>,
+    pub(crate) amqp: SocketAddr,
+    pub(crate) http: Http,
+}
+
+impl Bus {
+    /// Serves these queues with the service's defaults.
+    pub(crate) fn with_queues(names: &[&str]) -> Self {
+        let plain: Vec<_> = names.iter().map(|&name| (name, "")).collect();
+        Self::configured(&queues("", &plain))
+    }
+
+    /// Serves a configuration in the format of files.
+    pub(crate) fn configured(config: &str) -> Self {
+        Self::started(Options {
+            config: parse(config),
+            ..Options::default()
+        })
+    }
+
+    /// Serves with these options, but on a free port of the loopback.
+    pub(crate) fn started(options: Options) -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
+        let runtime = runtime.expect("a runtime can be built");
+        let options = Options {
+            host: "127.0.0.1".into(),
+            amqp_port: 0,
+            http_port: 0,
+            ..options
+        };
+        let emulator = runtime
+            .block_on(Emulator::start(options))
+            .expect("the emulator starts");
+        Self {
+            amqp: emulator.endpoints().amqp,
+            http: Http(emulator.endpoints().http),
+            runtime: Some(runtime),
+            emulator: Some(emulator),
+        }
+    }
+
+    /// A client that may do everything.
+    pub(crate) fn client(&self) -> Peer {
+        self.client_as(&Open::default())
+    }
+
+    /// The same under a name.
+    pub(crate) fn client_as(&self, open: &Open) -> Peer {
+        let mut peer = Peer::open(self.amqp, open);
+        let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
+        let reply = peer.put_token("sb://localhost/", &token);
+        assert_eq!(reply.cbs_status(), 202, "{reply:?}");
+        peer
+    }
+
+    /// A client that has shown nothing yet.
+    pub(crate) fn stranger(&self) -> Peer {
+        Peer::open(self.amqp, &Open::default())
+    }
+
+    /// Says goodbye to all clients and stops.
+    pub(crate) fn stop(mut self) {
+        if let (Some(emulator), Some(runtime)) = (self.emulator.take(), &self.runtime) {
+            runtime.block_on(emulator.stop());
+        }
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            drop(self.emulator.take());
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A configuration of one namespace: what stands in its `Emulator` block, and queues with their properties.
+pub(crate) fn queues(emulator: &str, queues: &[(&str, &str)]) -> String {
+    let mut text = String::from(r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","#);
+    let _ = write!(text, r#""Emulator":{{{emulator}}},"Queues":["#);
+    for (index, (name, properties)) in queues.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(
+            text,
+            r#"{comma}{{"Name":"{name}","Properties":{{{properties}}}}}"#
+        );
+    }
+    text + "]}]}}"
+}
+
+pub(crate) fn parse(config: &str) -> Config {
+    Config::parse(config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Seconds since the Unix epoch.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or(Duration::ZERO).as_secs() as i64
+}
+
+/// When tokens of tests end.
+pub(crate) fn in_an_hour() -> i64 {
+    now() + 3600
+}

@@ -1,0 +1,161 @@
+//! The control API as a client of it sees it: HTTP/1.1 by hand, one connection for each request.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Longer than the emulator's own patience with clients that do not read.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where the control API is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Http(pub(crate) SocketAddr);
+
+/// Status and body of a response.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    /// Null when there was none.
+    pub(crate) body: Value,
+}
+
+impl Http {
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.request("GET", path, None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.request("POST", path, Some(&body.to_string()))
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let mut text =
+            format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        if let Some(body) = body {
+            text += &format!(
+                "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        } else {
+            text += "\r\n";
+        }
+        self.raw(text.as_bytes())
+    }
+
+    /// Sends these bytes and reads the response.
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
+        stream
+            .set_read_timeout(Some(PATIENCE))
+            .expect("a time-out can be set");
+        stream.write_all(request).expect("a request can be written");
+        let mut response = Vec::new();
+        let mut block = [0; 4096];
+        // Not to the end of the stream: one that has not read everything is reset by its peer.
+        while !is_whole(&response) {
+            match stream.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => response.extend_from_slice(&block[..read]),
+                Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
+            }
+        }
+        Answer::parse(&response)
+    }
+
+    /// Moves the first namespace's clock.
+    pub(crate) fn advance(&self, seconds: f64) {
+        let body = serde_json::json!({ "seconds": seconds });
+        self.post("/$emulator/v1/clock/advance", &body).ok();
+    }
+
+    /// The counts of an entity of the default namespace.
+    pub(crate) fn counts(&self, entity: &str) -> Value {
+        let path = format!("/$emulator/v1/namespaces/sbemulatorns/counts?entity={entity}");
+        self.get(&path).ok()
+    }
+
+    /// How many messages an entity holds, and how many are dead.
+    pub(crate) fn held(&self, entity: &str) -> (u64, u64) {
+        let counts = self.counts(entity);
+        let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
+        (number("active"), number("dead_letter"))
+    }
+
+    /// The timeline of the default namespace; `query` is empty or begins with a question mark.
+    pub(crate) fn timeline(&self, query: &str) -> Value {
+        self.get(&format!(
+            "/$emulator/v1/namespaces/sbemulatorns/timeline{query}"
+        ))
+        .ok()
+    }
+
+    /// The events of that timeline.
+    pub(crate) fn events(&self, query: &str) -> Vec<Value> {
+        let timeline = self.timeline(query);
+        timeline["events"]
+            .as_array()
+            .expect("events are an array")
+            .clone()
+    }
+}
+
+impl Answer {
+    fn parse(response: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(response);
+        let (head, body) = text
+            .split_once("\r\n\r\n")
+            .unwrap_or_else(|| panic!("no response: {text:?}"));
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no status: {head}"));
+        let body = match body {
+            "" => Value::Null,
+            body => serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}")),
+        };
+        Self {
+            status,
+            head: head.to_owned(),
+            body,
+        }
+    }
+
+    /// The body of a success.
+    pub(crate) fn ok(self) -> Value {
+        assert!((200..300).contains(&self.status), "{self:?}");
+        self.body
+    }
+
+    /// Code and message of an error with this status; problems must be an array.
+    pub(crate) fn error(&self, status: u16) -> (&str, &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        let error = &self.body["error"];
+        assert!(error["problems"].is_array(), "{self:?}");
+        let text = |name: &str| {
+            error[name]
+                .as_str()
+                .unwrap_or_else(|| panic!("no {name}: {self:?}"))
+        };
+        (text("code"), text("message"))
+    }
+}
+
+fn is_whole(response: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(response);
+    let Some((head, _)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>())
+    });
+    match length {
+        Some(Ok(length)) => response.len() >= head.len() + 4 + length,
+        _ => head.contains(" 204 "),
+    }
+}

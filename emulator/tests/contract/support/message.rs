@@ -1,0 +1,204 @@
+//! Messages: encoded section by section, and taken apart again.
+
+use serde_amqp::Value;
+use servicebus_codec::{Descriptor, Reader, Writer};
+use uuid::Uuid;
+
+use super::value::{binary, symbol, text};
+
+const HEADER: u8 = 0x70;
+const DELIVERY_ANNOTATIONS: u8 = 0x71;
+const MESSAGE_ANNOTATIONS: u8 = 0x72;
+const PROPERTIES: u8 = 0x73;
+const APPLICATION_PROPERTIES: u8 = 0x74;
+const DATA: u8 = 0x75;
+const VALUE: u8 = 0x77;
+
+/// A message to be sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Message {
+    ttl: Option<u32>,
+    properties: Vec<Value>,
+    application: Vec<(String, Value)>,
+    body: Vec<u8>,
+    value: Option<Value>,
+}
+
+impl Message {
+    /// A message with this id and a short body.
+    pub(crate) fn new(id: &str) -> Self {
+        Self {
+            body: b"body".to_vec(),
+            ..Self::default()
+        }
+        .property(0, text(id))
+    }
+
+    /// A request to a node.
+    pub(crate) fn request(id: Value, reply_to: Value, body: Value) -> Self {
+        let request = Self {
+            value: Some(body),
+            ..Self::default()
+        };
+        request.property(0, id).property(4, reply_to)
+    }
+
+    pub(crate) fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = bytes.into();
+        self
+    }
+
+    /// Time to live in milliseconds.
+    pub(crate) fn ttl(mut self, milliseconds: u32) -> Self {
+        self.ttl = Some(milliseconds);
+        self
+    }
+
+    /// A field of the properties by its index: message-id 0, reply-to 4, correlation-id 5.
+    pub(crate) fn property(mut self, index: usize, value: Value) -> Self {
+        if self.properties.len() <= index {
+            self.properties.resize(index + 1, Value::Null);
+        }
+        self.properties[index] = value;
+        self
+    }
+
+    pub(crate) fn application(mut self, name: &str, value: Value) -> Self {
+        self.application.push((name.to_owned(), value));
+        self
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out);
+        if let Some(ttl) = self.ttl {
+            let fields = [Value::Null, Value::Null, Value::Uint(ttl)];
+            section(&mut writer, HEADER, &Value::List(fields.to_vec()));
+        }
+        if !self.properties.is_empty() {
+            section(
+                &mut writer,
+                PROPERTIES,
+                &Value::List(self.properties.clone()),
+            );
+        }
+        if !self.application.is_empty() {
+            let entries = self.application.iter();
+            let entries = entries.map(|(name, value)| (text(name), value.clone()));
+            section(&mut writer, APPLICATION_PROPERTIES, &super::map(entries));
+        }
+        match &self.value {
+            Some(value) => section(&mut writer, VALUE, value),
+            None => section(&mut writer, DATA, &binary(&self.body)),
+        }
+        out
+    }
+}
+
+fn section(writer: &mut Writer<'_>, code: u8, content: &Value) {
+    writer.descriptor(code);
+    writer.raw(&serde_amqp::to_vec(content).expect("values can be encoded"));
+}
+
+/// A message as the emulator sent it.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    sections: Vec<(u8, Value)>,
+}
+
+impl Received {
+    pub(crate) fn parse(payload: &[u8]) -> Self {
+        let mut reader = Reader::new(payload);
+        let mut sections = Vec::new();
+        while !reader.is_empty() {
+            let Ok(Descriptor::Code(code)) = reader.descriptor() else {
+                panic!("no section: {payload:x?}");
+            };
+            let content = reader.skip().expect("sections are whole");
+            let content = serde_amqp::from_slice(content).expect("sections can be decoded");
+            sections.push((code as u8, content));
+        }
+        Self { sections }
+    }
+
+    fn section(&self, code: u8) -> Option<&Value> {
+        let mut found = self.sections.iter().filter(|(own, _)| *own == code);
+        let first = found.next();
+        assert!(found.next().is_none(), "section 0x{code:x} twice: {self:?}");
+        first.map(|(_, content)| content)
+    }
+
+    fn item(&self, code: u8, index: usize) -> Value {
+        match self.section(code) {
+            Some(Value::List(fields)) => fields.get(index).cloned().unwrap_or_default(),
+            None => Value::Null,
+            other => panic!("section 0x{code:x} is no list: {other:?}"),
+        }
+    }
+
+    fn entry(&self, code: u8, key: &Value) -> Value {
+        match self.section(code) {
+            Some(Value::Map(map)) => map.get(key).cloned().unwrap_or_default(),
+            None => Value::Null,
+            other => panic!("section 0x{code:x} is no map: {other:?}"),
+        }
+    }
+
+    /// A field of the header: durable 0, ttl 2, delivery-count 4.
+    pub(crate) fn header(&self, index: usize) -> Value {
+        self.item(HEADER, index)
+    }
+
+    /// A field of the properties: message-id 0, correlation-id 5, absolute-expiry-time 8.
+    pub(crate) fn property(&self, index: usize) -> Value {
+        self.item(PROPERTIES, index)
+    }
+
+    pub(crate) fn annotation(&self, name: &str) -> Value {
+        self.entry(MESSAGE_ANNOTATIONS, &symbol(name))
+    }
+
+    pub(crate) fn delivery_annotation(&self, name: &str) -> Value {
+        self.entry(DELIVERY_ANNOTATIONS, &symbol(name))
+    }
+
+    pub(crate) fn application(&self, name: &str) -> Value {
+        self.entry(APPLICATION_PROPERTIES, &text(name))
+    }
+
+    pub(crate) fn id(&self) -> String {
+        match self.property(0) {
+            Value::String(id) => id,
+            other => panic!("the message id is {other:?}"),
+        }
+    }
+
+    /// An annotation that is a timestamp.
+    pub(crate) fn instant(&self, name: &str) -> i64 {
+        match self.annotation(name) {
+            Value::Timestamp(instant) => instant.milliseconds(),
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    pub(crate) fn lock_token(&self) -> Option<Uuid> {
+        match self.delivery_annotation("x-opt-lock-token") {
+            Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.into_inner())),
+            Value::Null => None,
+            other => panic!("the lock token is {other:?}"),
+        }
+    }
+
+    /// The body of a message that is data.
+    pub(crate) fn data(&self) -> Vec<u8> {
+        match self.section(DATA) {
+            Some(Value::Binary(bytes)) => bytes.to_vec(),
+            other => panic!("the body is no data: {other:?}"),
+        }
+    }
+
+    /// The body of a message that is a value; `None` when there is no such section.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        self.section(VALUE)
+    }
+}

@@ -1,0 +1,167 @@
+//! The binary, as a script starts it.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use serde_json::Value;
+
+use super::http::Http;
+use super::{PATIENCE, eventually};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_servicebus-emulator");
+
+/// A running emulator; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    /// The lines of standard output, as they come.
+    lines: mpsc::Receiver<String>,
+    errors: mpsc::Receiver<String>,
+    pub(crate) ready: Value,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    /// What it wrote to standard output after the ready line.
+    pub(crate) stdout: Vec<String>,
+    pub(crate) stderr: String,
+}
+
+impl Process {
+    /// Starts on free ports of 127.0.0.1 and waits for the ready line.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut all = vec![
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--http-port",
+            "0",
+        ];
+        all.extend_from_slice(arguments);
+        Self::start_with(&all, &[])
+    }
+
+    /// Starts with exactly these arguments and variables, and waits for the ready line.
+    pub(crate) fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = command(arguments, variables);
+        command.stdin(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let (lines_in, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = lines_in.send(line);
+            }
+        });
+        let mut stderr = child.stderr.take().expect("standard error is piped");
+        let (errors_in, errors) = mpsc::channel();
+        thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            let _ = errors_in.send(text);
+        });
+        let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+            let _ = child.kill();
+            panic!(
+                "no ready line: {error}; {:?}",
+                errors.recv_timeout(PATIENCE)
+            )
+        });
+        let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        Self {
+            child,
+            stdin,
+            lines,
+            errors,
+            ready,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn amqp(&self) -> SocketAddr {
+        self.address("amqp")
+    }
+
+    pub(crate) fn http(&self) -> Http {
+        Http(self.address("http"))
+    }
+
+    fn address(&self, door: &str) -> SocketAddr {
+        let address = self.ready[door]
+            .as_str()
+            .and_then(|address| address.parse().ok());
+        address.unwrap_or_else(|| panic!("no address of {door}: {}", self.ready))
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        let status = Command::new("kill")
+            .args([&format!("-{name}"), &pid])
+            .status();
+        assert!(status.expect("kill can be run").success());
+    }
+
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits until the process has ended by itself.
+    pub(crate) fn ended(mut self) -> Ended {
+        let code = wait_for_end(&mut self.child);
+        Ended {
+            code,
+            stdout: self.lines.iter().collect(),
+            stderr: self.errors.recv_timeout(PATIENCE).unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the binary to its end.
+pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let child = command(arguments, variables)
+        .spawn()
+        .expect("the binary starts");
+    child
+        .wait_with_output()
+        .expect("the binary can be waited for")
+}
+
+pub(crate) fn wait_for_end(child: &mut Child) -> Option<i32> {
+    let status = eventually("the end of the process", || {
+        child.try_wait().expect("it can be waited for")
+    });
+    status.code()
+}
+
+fn command(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(BINARY);
+    let ours = |name: &str| name.starts_with("SERVICEBUS_") || name.starts_with("EMULATOR_");
+    for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+    command.args(arguments).envs(variables.iter().copied());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}

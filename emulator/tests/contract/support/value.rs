@@ -1,0 +1,66 @@
+//! AMQP values with as few letters as possible.
+
+use serde_amqp::Value;
+use serde_amqp::described::Described;
+use serde_amqp::descriptor::Descriptor;
+use serde_amqp::primitives::{Binary, OrderedMap, Symbol, Timestamp};
+use uuid::Uuid;
+
+pub(crate) fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+pub(crate) fn symbol(name: &str) -> Value {
+    Value::Symbol(Symbol::from(name))
+}
+
+pub(crate) fn uint(number: u32) -> Value {
+    Value::Uint(number)
+}
+
+pub(crate) fn ulong(number: u64) -> Value {
+    Value::Ulong(number)
+}
+
+pub(crate) fn long(number: i64) -> Value {
+    Value::Long(number)
+}
+
+pub(crate) fn binary(bytes: &[u8]) -> Value {
+    Value::Binary(Binary::from(bytes.to_vec()))
+}
+
+pub(crate) fn uuid(uuid: Uuid) -> Value {
+    Value::Uuid(uuid.into_bytes().into())
+}
+
+pub(crate) fn timestamp(milliseconds: i64) -> Value {
+    Value::Timestamp(Timestamp::from_milliseconds(milliseconds))
+}
+
+pub(crate) fn list(items: impl IntoIterator<Item = Value>) -> Value {
+    Value::List(items.into_iter().collect())
+}
+
+pub(crate) fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
+    Value::Map(entries.into_iter().collect::<OrderedMap<_, _>>())
+}
+
+/// A described list.
+pub(crate) fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> Value {
+    Value::Described(Box::new(Described {
+        descriptor: Descriptor::Code(code),
+        value: list(fields),
+    }))
+}
+
+/// Code and fields of a described list.
+pub(crate) fn described_list(value: &Value) -> (u64, &[Value]) {
+    let Value::Described(described) = value else {
+        panic!("not described: {value:?}");
+    };
+    match (&described.descriptor, &described.value) {
+        (Descriptor::Code(code), Value::List(fields)) => (*code, fields),
+        other => panic!("no list with a numeric descriptor: {other:?}"),
+    }
+}

@@ -1,0 +1,226 @@
+//! What a link is told when it is attached.
+
+use serde_amqp::Value;
+use serde_amqp::described::Described;
+use serde_amqp::descriptor::Descriptor;
+
+use crate::support::*;
+
+#[test]
+fn everything_that_was_asked_for_is_repeated() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    for attach in [
+        Attach {
+            snd_settle_mode: 2,
+            rcv_settle_mode: 0,
+            ..Attach::sender("amqps://localhost:5671/q")
+        },
+        Attach {
+            snd_settle_mode: 0,
+            rcv_settle_mode: 1,
+            ..Attach::sender("/q")
+        },
+        Attach {
+            snd_settle_mode: 2,
+            rcv_settle_mode: 1,
+            ..Attach::receiver("Q")
+        },
+        Attach::deleting("amqp://localhost/q/$deadletterqueue"),
+    ] {
+        let link = peer.attached(&attach);
+        let answer = link.answer;
+        assert_eq!(answer.field(2), &Value::Bool(!attach.receives));
+        assert_eq!(answer.field(3), &Value::Ubyte(attach.snd_settle_mode));
+        assert_eq!(answer.field(4), &Value::Ubyte(attach.rcv_settle_mode));
+        assert_eq!(
+            (answer.field(5), answer.field(6)),
+            (&attach.source, &attach.target)
+        );
+        match attach.receives {
+            true => assert_eq!(answer.field(9), &uint(0), "initial-delivery-count"),
+            false => assert_eq!(answer.field(10), &ulong(262_144), "max-message-size"),
+        }
+        assert_eq!(answer.field(13), &map([]), "properties");
+    }
+}
+
+#[test]
+fn a_sender_gets_credit_and_the_limit_of_its_tier() {
+    for (tier, limit) in [
+        ("basic", 262_144),
+        ("standard", 262_144),
+        ("premium", 1_048_576),
+    ] {
+        let setting = format!(r#""Tier":"{tier}""#);
+        let bus = Bus::configured(&queues(&setting, &[("q", "")]));
+        let mut peer = bus.client();
+        let sender = peer.sender("q");
+        assert_eq!(sender.answer.field(10), &ulong(limit));
+        let flow = peer.take("credit", |frame| {
+            frame.code == FLOW && frame.field(4) == &uint(sender.handle)
+        });
+        assert_eq!((flow.number(5), flow.number(6)), (0, 1000));
+    }
+}
+
+#[test]
+fn a_missing_entity_is_refused_in_the_words_that_sdks_look_for() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    for address in [
+        "x",
+        "amqps://localhost/x",
+        "x/$DeadLetterQueue",
+        "x/$management",
+        "q/x",
+        "$x",
+        "",
+    ] {
+        for attach in [Attach::sender(address), Attach::receiver(address)] {
+            let refusal = peer.refused(&attach);
+            assert_eq!(
+                refusal.condition, "amqp:not-found",
+                "{address:?}: {refusal:?}"
+            );
+            assert!(
+                is_not_found(refusal.words()),
+                "{address:?}: {}",
+                refusal.text
+            );
+        }
+    }
+    // The connection goes on.
+    peer.sender("q");
+}
+
+/// JavaScript and Java: /The messaging entity '(.*)' could not be found(.*)/ (wire.md §2.3).
+fn is_not_found(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("The messaging entity 'sb://localhost/") else {
+        return false;
+    };
+    rest.contains("' could not be found.")
+}
+
+#[test]
+fn nobody_sends_to_a_dead_letter_queue() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let refusal = peer.refused(&Attach::sender("q/$DeadLetterQueue"));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert!(
+        refusal.words().contains("'q/$DeadLetterQueue'"),
+        "{}",
+        refusal.text
+    );
+}
+
+#[test]
+fn a_session_receiver_is_refused_on_a_queue_without_sessions() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let described = Value::Described(Box::new(Described {
+        descriptor: Descriptor::Code(0x0000_0137_0000_000c),
+        value: text("s"),
+    }));
+    for wanted in [Value::Null, text("s"), described] {
+        let filter = map([(symbol("com.microsoft:session-filter"), wanted)]);
+        let mut source = vec![text("q")];
+        source.resize(7, Value::Null);
+        source.push(filter);
+        let attach = Attach {
+            source: composite(0x28, source),
+            ..Attach::receiver("q")
+        };
+        let refusal = peer.refused(&attach);
+        assert_eq!(refusal.condition, "amqp:not-allowed");
+        let words = "A sessionful message receiver cannot be created on an entity that does not require sessions.";
+        assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    }
+    // .NET sends an empty filter on every receiver.
+    let mut source = vec![text("q")];
+    source.resize(7, Value::Null);
+    source.push(map([]));
+    peer.attached(&Attach {
+        source: composite(0x28, source),
+        ..Attach::receiver("q")
+    });
+}
+
+#[test]
+fn what_is_not_built_yet_says_so() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let coordinator = Attach {
+        target: composite(0x30, []),
+        ..Attach::sender("q")
+    };
+    let refusal = peer.refused(&coordinator);
+    assert_eq!(refusal.condition, "amqp:not-implemented");
+    assert!(refusal.words().contains("Transactions"), "{}", refusal.text);
+    let refusal = peer.refused(&Attach::receiver("q/$Transfer/$DeadLetterQueue"));
+    assert_eq!(refusal.condition, "amqp:not-implemented");
+    assert!(
+        refusal.words().contains("Transfer dead-letter"),
+        "{}",
+        refusal.text
+    );
+}
+
+#[test]
+fn long_names_are_understood_or_refused_within_the_frame_size() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    // Rust's link names exceed 255 bytes.
+    peer.attached(&Attach::sender("q").named(&"n".repeat(1000)));
+    let refusal = peer.refused(&Attach::sender("q").named(&"n".repeat(5000)));
+    assert_eq!(refusal.condition, "amqp:invalid-field");
+    for length in [261, 10_000, 65_000] {
+        let address = "a".repeat(length);
+        let refusal = peer.refused(&Attach::receiver(&address).named("long"));
+        assert_eq!(refusal.condition, "amqp:not-found");
+        assert!(
+            refusal.text.len() < 2000,
+            "a text of {} bytes",
+            refusal.text.len()
+        );
+        assert!(is_not_found(refusal.words()), "{}", refusal.text);
+    }
+    peer.sender("q");
+}
+
+#[test]
+fn the_same_name_again_takes_the_link_over() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    let first = peer.receiver("q");
+    peer.credit(&first, 10);
+    peer.receive(&first);
+    let second = peer.receiver("q");
+    assert_eq!(
+        peer.detached(&first).refusal(2).condition,
+        "amqp:link:stolen"
+    );
+    peer.send(&sender, &Message::new("n"));
+    assert_eq!(peer.receive_one(&second).id(), "n");
+}
+
+#[test]
+fn links_and_sessions_end_when_their_client_says_so() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    peer.begin(3);
+    let sender = peer.attached(&Attach::sender("q").on(3));
+    peer.send(&sender, &Message::new("m"));
+    peer.detach(&sender);
+    for _ in 0..3 {
+        peer.frame(3, END, &[]);
+        assert_eq!(peer.expect(END).field(0), &Value::Null);
+        peer.begin(3);
+    }
+    let receiver = peer.attached(&Attach::receiver("q").on(3));
+    assert_eq!(peer.receive_one(&receiver).id(), "m");
+    peer.close();
+}

@@ -1,0 +1,342 @@
+//! Who is let in, and what everybody else is told.
+
+use serde_amqp::Value;
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use crate::support::*;
+
+const UNAUTHORIZED: &str = "amqp:unauthorized-access";
+
+/// A namespace with two queues and a key for each right.
+fn keys() -> Bus {
+    let keys = r#""Keys":[
+        {"Name":"RootManageSharedAccessKey","Key":"SAS_KEY_VALUE"},
+        {"Name":"listener","Key":"l","Claims":["Listen"]},
+        {"Name":"sender","Key":"s","Claims":["Send"]}]"#;
+    Bus::configured(&queues(keys, &[("a", ""), ("b", "")]))
+}
+
+fn key(name: &str, key: &str) -> Key {
+    Key {
+        name: name.into(),
+        key: key.into(),
+        claims: Claims::ALL,
+    }
+}
+
+/// A token of the key that everybody knows.
+fn root_token(resource: &str) -> String {
+    sas::sign(resource, &Key::well_known(), in_an_hour())
+}
+
+fn token(resource: &str, name: &str, secret: &str) -> String {
+    sas::sign(resource, &key(name, secret), in_an_hour())
+}
+
+/// Puts a token that must be accepted.
+fn show(peer: &mut Peer, audience: &str, token: &str) {
+    let reply = peer.put_token(audience, token);
+    assert_eq!(
+        (reply.cbs_status(), reply.text().as_str()),
+        (202, "Accepted")
+    );
+}
+
+#[test]
+fn a_stranger_is_refused_and_does_not_learn_which_names_exist() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let mut refuse = |attach: fn(&str) -> Attach, name: &str, suffix: &str| {
+        let refusal = peer.refused(&attach(&format!("{name}{suffix}")));
+        assert_eq!(refusal.condition, UNAUTHORIZED, "{refusal:?}");
+        refusal
+            .words()
+            .replace(&format!("localhost/{name}"), "localhost/…")
+    };
+    for suffix in [
+        "",
+        "/$DeadLetterQueue",
+        "/$management",
+        "/$Transfer/$DeadLetterQueue",
+    ] {
+        for attach in [Attach::sender, Attach::receiver] {
+            let [real, made_up] = ["a", "x"].map(|name| refuse(attach, name, suffix));
+            assert_eq!(real, made_up);
+            assert!(real.starts_with("Unauthorized access. "), "{real}");
+        }
+    }
+}
+
+#[test]
+fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let expired = sas::sign("sb://localhost/a", &Key::well_known(), now() - 1);
+    let good = root_token("sb://localhost/a");
+    let cut = &good[..good.len() - 20];
+    for (token, reason) in [
+        (expired.as_str(), "the token expired at "),
+        (
+            &token("sb://localhost/a", "RootManageSharedAccessKey", "wrong"),
+            "the signature does not match",
+        ),
+        (
+            &token("sb://localhost/a", "nobody", "SAS_KEY_VALUE"),
+            "no key is named \"nobody\"",
+        ),
+        (&root_token("sb://localhost/b"), "does not cover \"a\""),
+        (cut, ""),
+        ("SharedAccessSignature sr", "malformed token"),
+        ("", "malformed token"),
+        ("a.b.c", "malformed token"),
+    ] {
+        let reply = peer.put_token("sb://localhost/a", token);
+        assert_eq!(reply.cbs_status(), 401, "{token}");
+        let text = reply.text();
+        let (words, _) = untracked(&text);
+        assert!(
+            words.contains(reason) && words.contains("'sb://localhost/a'"),
+            "{token}: {words}"
+        );
+        assert!(
+            !words.contains("SAS_KEY_VALUE"),
+            "a secret got out: {words}"
+        );
+        // Python takes the mere presence of a condition at $cbs for failure; the others read the status.
+        assert_eq!(reply.condition(), "");
+        assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
+    }
+}
+
+#[test]
+fn cbs_refuses_what_is_no_put_token() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let cbs = peer.node("$cbs");
+    let request = |body: Value| Message::request(ulong(7), text(&cbs.reply_to), body);
+    let named =
+        |message: Message, operation: &str| message.application("operation", text(operation));
+    let good = text(&root_token("sb://localhost/a"));
+    let name = ("name", text("sb://localhost/a"));
+    let other = named(request(good.clone()), "delete-token").application(name.0, name.1.clone());
+    let nameless = named(request(good), "put-token");
+    let bodiless = named(request(uint(1)), "put-token").application(name.0, name.1);
+    for (message, status) in [(other, 501), (nameless, 400), (bodiless, 400)] {
+        let reply = peer.ask(&cbs, &message);
+        assert_eq!(reply.cbs_status(), status, "{}", reply.text());
+        assert_eq!(reply.correlation_id, ulong(7));
+    }
+}
+
+#[test]
+fn a_key_gives_its_own_rights_only() {
+    let bus = keys();
+    let mut listener = bus.stranger();
+    show(
+        &mut listener,
+        "sb://localhost/",
+        &token("sb://localhost/", "listener", "l"),
+    );
+    let refusal = listener.refused(&Attach::sender("a"));
+    assert_eq!(refusal.condition, UNAUTHORIZED);
+    assert!(
+        refusal.words().contains("'Send' claim(s) are required"),
+        "{}",
+        refusal.text
+    );
+    listener.receiver("a");
+    let management = listener.node("a/$management");
+    let body = map([
+        (text("from-sequence-number"), long(1)),
+        (text("message-count"), Value::Int(1)),
+    ]);
+    assert_eq!(
+        listener
+            .call(&management, "peek-message", body.clone())
+            .status(),
+        204
+    );
+
+    let mut sender = bus.stranger();
+    show(
+        &mut sender,
+        "sb://localhost/",
+        &token("sb://localhost/", "sender", "s"),
+    );
+    let link = sender.sender("a");
+    sender.send(&link, &Message::new("allowed"));
+    let refusal = sender.refused(&Attach::receiver("a"));
+    assert!(
+        refusal.words().contains("'Listen' claim(s) are required"),
+        "{}",
+        refusal.text
+    );
+    let management = sender.node("a/$management");
+    let reply = sender.call(&management, "peek-message", body);
+    assert_eq!(
+        (reply.status(), reply.condition().as_str()),
+        (401, UNAUTHORIZED)
+    );
+    assert_eq!(bus.http.held("a"), (1, 0));
+}
+
+#[test]
+fn whoever_may_something_learns_that_a_name_does_not_exist() {
+    let bus = keys();
+    let mut listener = bus.stranger();
+    show(
+        &mut listener,
+        "sb://localhost/",
+        &token("sb://localhost/", "listener", "l"),
+    );
+    assert_eq!(
+        listener.refused(&Attach::sender("x")).condition,
+        "amqp:not-found"
+    );
+}
+
+#[test]
+fn a_token_holds_at_its_path_and_below() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    show(
+        &mut peer,
+        "amqps://localhost:5671/A",
+        &root_token("amqps://localhost/a"),
+    );
+    peer.sender("a");
+    peer.receiver("a");
+    peer.receiver("a/$DeadLetterQueue");
+    peer.node("a/$management");
+    peer.node("a/$DeadLetterQueue/$management");
+    assert_eq!(peer.refused(&Attach::receiver("b")).condition, UNAUTHORIZED);
+
+    let mut peer = bus.stranger();
+    let dead_letters = "sb://localhost/a/$deadletterqueue";
+    show(&mut peer, dead_letters, &root_token(dead_letters));
+    peer.receiver("a/$DeadLetterQueue");
+    assert_eq!(peer.refused(&Attach::receiver("a")).condition, UNAUTHORIZED);
+    assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
+}
+
+#[test]
+fn rights_are_the_union_of_tokens_and_a_refresh_replaces_its_own() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &token("sb://localhost/a", "listener", "l"),
+    );
+    show(
+        &mut peer,
+        "sb://localhost/b",
+        &token("sb://localhost/b", "sender", "s"),
+    );
+    peer.receiver("a");
+    peer.sender("b");
+    assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &token("sb://localhost/a", "sender", "s"),
+    );
+    peer.sender("a");
+    assert_eq!(
+        peer.refused(&Attach::receiver("a").named("late")).condition,
+        UNAUTHORIZED
+    );
+}
+
+#[test]
+fn rights_end_with_their_token() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + 2);
+    show(&mut peer, "sb://localhost/a", &token);
+    let mut names = 0..;
+    // Tokens speak of real time, which nobody can move (decision D19).
+    let refusal = eventually("the end of the token", || {
+        let name = format!("link {}", names.next()?);
+        peer.attach(&Attach::sender("a").named(&name)).err()
+    });
+    assert_eq!(refusal.condition, UNAUTHORIZED);
+    bus.http.advance(3600.0);
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &root_token("sb://localhost/a"),
+    );
+    peer.sender("a");
+}
+
+#[test]
+fn sasl_plain_is_a_key_for_the_whole_namespace() {
+    let bus = keys();
+    let mut peer = Peer::connect(bus.amqp);
+    assert_eq!(peer.sasl("PLAIN", b"\0listener\0l"), 0);
+    peer.introduce(&Open::default());
+    peer.receiver("b");
+    assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
+    for response in [&b"\0listener\0wrong"[..], b"\0nobody\0l", b"listener", b""] {
+        let mut peer = Peer::connect(bus.amqp);
+        assert_eq!(peer.sasl("PLAIN", response), 1);
+        peer.read_to_end();
+    }
+    let mut peer = Peer::connect(bus.amqp);
+    assert_eq!(peer.sasl("SCRAM-SHA-1", b""), 1);
+    peer.read_to_end();
+}
+
+#[test]
+fn every_mechanism_of_the_sdks_is_offered() {
+    let bus = keys();
+    for mechanism in ["MSSBCBS", "ANONYMOUS", "EXTERNAL"] {
+        let mut peer = Peer::connect(bus.amqp);
+        assert_eq!(peer.sasl(mechanism, b""), 0, "{mechanism}");
+        peer.introduce(&Open::default());
+        assert_eq!(peer.refused(&Attach::sender("a")).condition, UNAUTHORIZED);
+    }
+    // SASL may be left out altogether.
+    let mut peer = Peer::connect(bus.amqp);
+    peer.introduce(&Open::default());
+    show(&mut peer, "sb://localhost/", &root_token("sb://localhost/"));
+    peer.sender("a");
+}
+
+#[test]
+fn json_web_tokens_follow_the_setting() {
+    let token = "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln";
+    let expired = "e30.eyJleHAiOjEwMDAwMDAwMDB9.c2ln";
+    for (setting, status) in [
+        ("", 202),
+        (r#""Jwt":"accept""#, 202),
+        (r#""Jwt":"refuse""#, 401),
+    ] {
+        let bus = Bus::configured(&queues(setting, &[("a", "")]));
+        let mut peer = bus.stranger();
+        assert_eq!(
+            peer.put_token("sb://localhost/a", token).cbs_status(),
+            status,
+            "{setting}"
+        );
+        assert_eq!(peer.attach(&Attach::sender("a")).is_ok(), status == 202);
+        assert_eq!(
+            peer.put_token("sb://localhost/a", expired).cbs_status(),
+            401
+        );
+    }
+}
+
+#[test]
+fn without_a_check_nobody_needs_a_token() {
+    let bus = Bus::configured(&queues(r#""TokenCheck":"none""#, &[("a", "")]));
+    let mut peer = bus.stranger();
+    let sender = peer.sender("a");
+    peer.send(&sender, &Message::new("free"));
+    assert_eq!(
+        peer.refused(&Attach::sender("x")).condition,
+        "amqp:not-found"
+    );
+    show(&mut peer, "sb://localhost/a", "anything");
+}

@@ -1,0 +1,175 @@
+//! Credit, windows and drain: never more than was asked for, and everything that was.
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+/// A queue with this many messages of this size, their ids their numbers from 0.
+fn filled(count: usize, size: usize) -> Bus {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let ids = (0..count).map(|number| {
+        let message = Message::new(&number.to_string()).body(vec![b'x'; size]);
+        peer.transfer(&sender, 0, false, &message.encode())
+    });
+    let ids: Vec<u32> = ids.collect();
+    for id in ids {
+        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    }
+    bus
+}
+
+fn transfers(peer: &mut Peer) -> usize {
+    let frames = peer.settle_down();
+    frames.iter().filter(|frame| frame.code == TRANSFER).count()
+}
+
+/// The emulator's flow for a link, as the answer to a drain.
+fn drained(peer: &mut Peer, link: &Link) -> Frame {
+    peer.take("the end of a drain", |frame| {
+        frame.code == FLOW && frame.field(4) == &uint(link.handle) && frame.flag(8)
+    })
+}
+
+#[test]
+fn nobody_gets_more_than_was_asked_for() {
+    let bus = filled(10, 10);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    assert_eq!(transfers(&mut peer), 0, "without credit");
+    peer.credit(&receiver, 3);
+    assert_eq!(transfers(&mut peer), 3);
+    // Counted from what has arrived, credit is absolute: a flow that crossed three deliveries adds none.
+    let window = i32::MAX as u32;
+    let mut stale = vec![uint(0), uint(window), uint(0), uint(window)];
+    stale.extend([uint(receiver.handle), uint(0), uint(3)]);
+    peer.frame(0, FLOW, &stale);
+    assert_eq!(transfers(&mut peer), 0);
+    peer.credit(&receiver, 2);
+    peer.credit(&receiver, 2);
+    assert_eq!(transfers(&mut peer), 2);
+    peer.credit(&receiver, 2);
+    assert_eq!(transfers(&mut peer), 2);
+}
+
+#[test]
+fn credit_that_is_taken_back_is_not_used() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 5);
+    peer.settle_down();
+    peer.credit(&receiver, 0);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    assert_eq!(transfers(&mut peer), 0);
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    assert_eq!(peer.receive_one(&receiver).id(), "m");
+}
+
+#[test]
+fn a_drain_is_answered_after_what_is_there() {
+    let bus = filled(3, 10);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.flow(&receiver, 10, true);
+    for number in 0..3 {
+        assert_eq!(peer.receive(&receiver).id(), number.to_string());
+    }
+    let flow = drained(&mut peer, &receiver);
+    assert_eq!(
+        (flow.number(5), flow.number(6)),
+        (10, 0),
+        "delivery-count and link-credit"
+    );
+    assert_eq!(flow.field(9), &Value::Bool(false), "echo");
+    // Nothing was outstanding: answered all the same.
+    let count = uint(10);
+    let window = i32::MAX as u32;
+    let mut fields = vec![uint(0), uint(window), uint(0), uint(window)];
+    fields.extend([
+        uint(receiver.handle),
+        count.clone(),
+        uint(0),
+        Value::Null,
+        Value::Bool(true),
+    ]);
+    peer.frame(0, FLOW, &fields);
+    let flow = drained(&mut peer, &receiver);
+    assert_eq!((flow.field(5), flow.number(6)), (&count, 0));
+    // And the link goes on.
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("late"));
+    assert_eq!(transfers(&mut peer), 0);
+    fields[6] = uint(1);
+    fields[8] = Value::Bool(false);
+    peer.frame(0, FLOW, &fields);
+    assert_eq!(peer.receive(&receiver).id(), "late");
+}
+
+#[test]
+fn a_flow_that_asks_for_an_echo_gets_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    let mut fields = vec![uint(0), uint(100), uint(0), uint(100)];
+    fields.extend([uint(receiver.handle), uint(0), uint(7), Value::Null]);
+    fields.extend([Value::Bool(false), Value::Bool(true)]);
+    peer.frame(0, FLOW, &fields);
+    let echo = peer.take("an echo", |frame| {
+        frame.code == FLOW && frame.field(4) == &uint(receiver.handle)
+    });
+    assert_eq!((echo.number(6), echo.flag(9)), (7, false));
+}
+
+#[test]
+fn everything_comes_to_a_reader_with_credit_for_it() {
+    // More than the output may hold at a time, whether the socket takes it at once or not.
+    for (count, size) in [(3000, 500), (40, 200_000)] {
+        let bus = filled(count, size);
+        let mut peer = bus.client();
+        let receiver = peer.attached(&Attach::deleting("q"));
+        peer.credit(&receiver, count as u32);
+        for number in 0..count {
+            assert_eq!(peer.receive(&receiver).id(), number.to_string());
+        }
+        assert_eq!(bus.http.held("q"), (0, 0));
+    }
+}
+
+#[test]
+fn a_session_window_holds_deliveries_back() {
+    let bus = filled(5, 70_000);
+    let mut peer = bus.client_as(&Open {
+        window: 5,
+        ..Open::default()
+    });
+    // The reply of $cbs was the first of the five; each message needs two frames.
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 5);
+    assert_eq!(peer.receive(&receiver).id(), "0");
+    assert_eq!(peer.receive(&receiver).id(), "1");
+    for (next, id) in [(5, "2"), (7, "3"), (9, "4")] {
+        let flow = [uint(next), uint(2), uint(0), uint(100)];
+        peer.frame(0, FLOW, &flow);
+        assert_eq!(peer.receive(&receiver).id(), id);
+    }
+}
+
+#[test]
+fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peers = [1, 2, 3].map(|_| bus.client());
+    let receivers = peers.each_mut().map(|peer| peer.receiver("q"));
+    for index in [2, 0, 1] {
+        peers[index].credit(&receivers[index], 1);
+        peers[index].settle_down();
+    }
+    let mut sender = bus.client();
+    let link = sender.sender("q");
+    for (id, index) in [("first", 2), ("second", 0), ("third", 1)] {
+        sender.send(&link, &Message::new(id));
+        assert_eq!(peers[index].receive(&receivers[index]).id(), id);
+    }
+}

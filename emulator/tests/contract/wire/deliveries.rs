@@ -1,0 +1,161 @@
+//! What a message looks like when it arrives (wire.md §4.2, §7.1).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+#[test]
+fn a_locked_delivery_has_its_token_twice() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for number in 0..20 {
+        peer.send(&sender, &Message::new(&number.to_string()));
+    }
+    let receiver = peer.receiver("q");
+    let mut tokens = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        let delivery = peer.receive_one(&receiver);
+        assert!(!delivery.settled);
+        // The tag in the order of .NET, the annotation in network order.
+        assert_eq!(delivery.message.lock_token(), Some(delivery.token()));
+        assert!(tokens.insert(delivery.token()), "a token came twice");
+    }
+}
+
+#[test]
+fn receive_and_delete_has_a_tag_and_no_lock() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("a"));
+    peer.send(&sender, &Message::new("b"));
+    let receiver = peer.attached(&Attach::deleting("q"));
+    for id in ["a", "b"] {
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(
+            (delivery.id().as_str(), delivery.settled, delivery.tag.len()),
+            (id, true, 16)
+        );
+        assert_eq!(delivery.message.lock_token(), None);
+        assert_eq!(
+            delivery.message.annotation("x-opt-locked-until"),
+            Value::Null
+        );
+        // Rust, .NET and Java settle it all the same; nobody may mind.
+        peer.dispose(0, delivery.id, delivery.id, true, accepted());
+    }
+    assert!(peer.settle_down().iter().all(|frame| frame.code != DETACH));
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn the_broker_writes_what_sdks_read() {
+    let bus = Bus::configured(&queues(
+        "",
+        &[("q", r#""DefaultMessageTimeToLive":"PT1H""#)],
+    ));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let sent = Message::new("m")
+        .ttl(600_000)
+        .property(9, timestamp(1_000))
+        .application("kept", text("as it was"))
+        .body(*b"\x00\xffbody");
+    peer.send(&sender, &sent);
+    let receiver = peer.receiver("q");
+    let message = peer.receive_one(&receiver).message;
+    assert_eq!(message.header(0), Value::Bool(true), "durable");
+    assert_eq!(message.header(2), uint(600_000), "ttl");
+    assert_eq!(message.header(4), uint(0), "delivery-count");
+    assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
+    assert_eq!(message.annotation("x-opt-enqueue-sequence-number"), long(1));
+    let enqueued = message.instant("x-opt-enqueued-time");
+    assert_eq!(
+        message.instant("x-opt-locked-until"),
+        enqueued_lock(&message, enqueued)
+    );
+    assert_eq!(
+        message.property(8),
+        timestamp(enqueued + 600_000),
+        "absolute-expiry-time"
+    );
+    assert_eq!(message.property(9), timestamp(1_000), "creation-time");
+    assert_eq!(message.application("kept"), text("as it was"));
+    assert_eq!(message.data(), b"\x00\xffbody");
+}
+
+/// The lock begins when the message is taken, which is some milliseconds after it was enqueued.
+fn enqueued_lock(message: &Received, enqueued: i64) -> i64 {
+    let until = message.instant("x-opt-locked-until");
+    let taken = until - 60_000;
+    assert!(
+        (enqueued..enqueued + 10_000).contains(&taken),
+        "{taken} is long after {enqueued}"
+    );
+    until
+}
+
+#[test]
+fn a_message_without_id_is_given_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::default().body(*b"plain"));
+    let inner = Message::default().body(*b"in a batch").encode();
+    let mut batch = Vec::new();
+    for _ in 0..2 {
+        let mut writer = servicebus_codec::Writer::new(&mut batch);
+        writer.descriptor(0x75);
+        writer.binary(&inner);
+    }
+    let id = peer.transfer(&sender, 0x8001_3700, false, &batch);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let receiver = peer.receiver("q");
+    let ids = [1, 2, 3].map(|_| peer.receive_one(&receiver).id());
+    for id in &ids {
+        assert_eq!(id.len(), 32, "{id}");
+        assert!(id.bytes().all(|digit| digit.is_ascii_hexdigit()), "{id}");
+    }
+    assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+}
+
+#[test]
+fn ids_of_every_type_are_kept() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+    for id in [
+        text("t"),
+        ulong(5),
+        binary(b"b"),
+        uuid(uuid::Uuid::from_u128(9)),
+    ] {
+        peer.send(&sender, &Message::default().property(0, id.clone()));
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.message.property(0), id);
+        peer.complete(&delivery);
+    }
+}
+
+#[test]
+fn large_messages_come_in_frames_that_their_reader_takes() {
+    let bus = Bus::with_queues(&["q"]);
+    let body: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
+    let mut sender = bus.client();
+    let link = sender.sender("q");
+    for max_frame_size in [512, 4096, 65_536, 1_048_576] {
+        sender.send(&link, &Message::new("large").body(body.clone()));
+        let mut peer = bus.client_as(&Open {
+            rest: vec![uint(max_frame_size)],
+            ..Open::default()
+        });
+        let receiver = peer.receiver("q");
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.message.data(), body);
+        assert!(delivery.frame_size <= max_frame_size as usize);
+        assert!(delivery.frame_size <= 65_536);
+        peer.complete(&delivery);
+    }
+}

@@ -1,0 +1,404 @@
+//! `$management`: the operations, and the exact types of their answers (wire.md §6).
+
+use serde_amqp::Value;
+use serde_amqp::primitives::Array;
+use uuid::Uuid;
+
+use crate::support::*;
+
+/// A queue with messages of these ids, and a client with a node.
+fn bus_with(ids: &[&str]) -> (Bus, Peer, Node) {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for id in ids {
+        peer.send(&sender, &Message::new(id));
+    }
+    let node = peer.node("q/$management");
+    (bus, peer, node)
+}
+
+fn peek(from: i64, count: Value) -> Value {
+    map([
+        (text("from-sequence-number"), long(from)),
+        (text("message-count"), count),
+    ])
+}
+
+fn tokens(tokens: &[Uuid]) -> (Value, Value) {
+    let array: Vec<Value> = tokens.iter().map(|&token| uuid(token)).collect();
+    (text("lock-tokens"), Value::Array(Array(array)))
+}
+
+fn disposition(status: &str, lock_tokens: &[Uuid]) -> Value {
+    map([
+        (text("disposition-status"), text(status)),
+        tokens(lock_tokens),
+    ])
+}
+
+/// The messages of a peek reply: a list of maps with one entry each.
+fn peeked(reply: &Reply) -> Vec<Received> {
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    let Value::List(entries) = reply.field("messages") else {
+        panic!("messages are a list: {reply:?}");
+    };
+    let only = |entry: &Value| match entry {
+        Value::Map(map) if map.len() == 1 => match map.get(&text("message")) {
+            Some(Value::Binary(bytes)) => Received::parse(bytes),
+            other => panic!("message is {other:?}"),
+        },
+        other => panic!("an entry is {other:?}"),
+    };
+    entries.iter().map(only).collect()
+}
+
+fn ids(messages: &[Received]) -> Vec<String> {
+    messages.iter().map(Received::id).collect()
+}
+
+/// The instants of a renew-lock reply: an array even when there is one.
+fn expirations(reply: &Reply) -> Vec<i64> {
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    let Value::Array(Array(instants)) = reply.field("expirations") else {
+        panic!("expirations are an array: {reply:?}");
+    };
+    let milliseconds = |instant: &Value| match instant {
+        Value::Timestamp(instant) => instant.milliseconds(),
+        other => panic!("an expiration is {other:?}"),
+    };
+    instants.iter().map(milliseconds).collect()
+}
+
+#[test]
+fn peeking_shows_without_taking() {
+    let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
+    let receiver = peer.receiver("q");
+    let locked = peer.receive_one(&receiver);
+    let seen = peeked(&peer.call(&node, "peek-message", peek(1, Value::Int(10))));
+    assert_eq!(ids(&seen), ["a", "b", "c"]);
+    for (message, number) in seen.iter().zip(1..) {
+        assert_eq!(message.annotation("x-opt-sequence-number"), long(number));
+        assert_eq!(message.annotation("x-opt-message-state"), Value::Int(0));
+        assert_eq!(message.annotation("x-opt-locked-until"), Value::Null);
+        assert_eq!(message.lock_token(), None);
+        assert_eq!(message.header(4), uint(0), "delivery-count is written");
+        assert_eq!(message.data(), b"body");
+    }
+    // Python writes the count in whatever integer fits.
+    for count in [Value::Int(1), long(1), uint(1), Value::Ubyte(1), ulong(1)] {
+        assert_eq!(
+            ids(&peeked(&peer.call(&node, "peek-message", peek(2, count)))),
+            ["b"]
+        );
+    }
+    let reply = peer.call(&node, "peek-message", peek(4, Value::Int(1)));
+    assert_eq!((reply.status(), &reply.body), (204, &Value::Null));
+    peer.complete(&locked);
+    assert_eq!(bus.http.held("q"), (2, 0));
+}
+
+#[test]
+fn dead_letters_have_a_node_of_their_own() {
+    let (_bus, mut peer, node) = bus_with(&["a", "b"]);
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    peer.settle(&delivery, dead_lettered("why", "because"));
+    let dead = peer.node("q/$DeadLetterQueue/$management");
+    let seen = peeked(&peer.call(&dead, "peek-message", peek(0, Value::Int(9))));
+    assert_eq!(ids(&seen), ["a"]);
+    assert_eq!(seen[0].application("DeadLetterReason"), text("why"));
+    assert_eq!(
+        ids(&peeked(&peer.call(
+            &node,
+            "peek-message",
+            peek(0, Value::Int(9))
+        ))),
+        ["b"]
+    );
+}
+
+#[test]
+fn a_reply_has_no_more_than_a_megabyte_and_comes_in_several_frames() {
+    let (_bus, mut peer, node) = bus_with(&[]);
+    let sender = peer.sender("q");
+    for number in 0..7 {
+        let message = Message::new(&number.to_string()).body(vec![b'x'; 200_000]);
+        peer.send(&sender, &message);
+    }
+    let reply = peer.call(&node, "peek-message", peek(1, Value::Int(100)));
+    assert_eq!(ids(&peeked(&reply)), ["0", "1", "2", "3", "4"]);
+    assert!(reply.delivery.frame_size <= 65_536);
+    let reply = peer.call(&node, "peek-message", peek(6, Value::Int(100)));
+    assert_eq!(ids(&peeked(&reply)), ["5", "6"]);
+}
+
+#[test]
+fn the_correlation_id_has_the_type_of_the_message_id() {
+    let (_bus, mut peer, node) = bus_with(&[]);
+    let uuid = uuid(Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff));
+    for id in [
+        uuid,
+        text("id"),
+        ulong(0),
+        ulong(u64::MAX),
+        binary(b"id"),
+        Value::Null,
+    ] {
+        for operation in ["com.microsoft:peek-message", "com.microsoft:nonsense"] {
+            let request = Message::request(id.clone(), text(&node.reply_to), peek(1, uint(1)));
+            let reply = peer.ask(&node, &request.application("operation", text(operation)));
+            assert_eq!(reply.correlation_id, id);
+        }
+    }
+}
+
+#[test]
+fn renewing_starts_the_lock_again() {
+    let (bus, mut peer, node) = bus_with(&["a", "b"]);
+    bus.http
+        .post("/$emulator/v1/clock/freeze", &serde_json::Value::Null)
+        .ok();
+    let receiver = peer.receiver("q");
+    let held = [peer.receive_one(&receiver), peer.receive_one(&receiver)];
+    bus.http.advance(40.0);
+    let [first, second] = [held[0].token(), held[1].token()];
+    let reply = peer.call(&node, "renew-lock", map([tokens(&[first])]));
+    // In the client's time the lock was taken forty seconds ago.
+    let until = held[0].message.instant("x-opt-locked-until");
+    let renewed = expirations(&reply);
+    assert_eq!(renewed.len(), 1);
+    assert!(
+        (renewed[0] - until).abs() < 5_000,
+        "{renewed:?} is not about {until}"
+    );
+    bus.http.advance(30.0);
+    peer.complete(&held[0]);
+    let reply = peer.call(&node, "renew-lock", map([tokens(&[second])]));
+    assert_lock_lost(&reply);
+}
+
+#[test]
+fn locks_are_renewed_all_or_none() {
+    let (bus, mut peer, node) = bus_with(&["a", "b"]);
+    let receiver = peer.receiver("q");
+    let held = [peer.receive_one(&receiver), peer.receive_one(&receiver)];
+    let both = [held[0].token(), held[1].token()];
+    assert_eq!(
+        expirations(&peer.call(&node, "renew-lock", map([tokens(&both)]))).len(),
+        2
+    );
+    let list = (text("lock-tokens"), list(both.map(uuid)));
+    assert_eq!(
+        expirations(&peer.call(&node, "renew-lock", map([list]))).len(),
+        2
+    );
+    let renewals = || bus.http.timeline("?entity=q")["counters"]["lock-renewed"].clone();
+    assert_eq!(renewals(), 4);
+    let reply = peer.call(&node, "renew-lock", map([tokens(&[both[0], Uuid::nil()])]));
+    assert_lock_lost(&reply);
+    assert_eq!(renewals(), 4);
+}
+
+#[test]
+fn a_settlement_by_token_is_the_same_as_one_by_disposition() {
+    let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
+    let receiver = peer.receiver("q");
+    let held = [1, 2, 3].map(|_| peer.receive_one(&receiver));
+    let reply = peer.call(
+        &node,
+        "update-disposition",
+        disposition("completed", &[held[0].token()]),
+    );
+    assert_eq!((reply.status(), &reply.body), (200, &Value::Null));
+    let changes = map([(text("tries"), Value::Int(1))]);
+    let abandon = map([
+        (text("disposition-status"), text("abandoned")),
+        tokens(&[held[1].token()]),
+        (text("properties-to-modify"), changes),
+    ]);
+    assert_eq!(
+        peer.call(&node, "update-disposition", abandon).status(),
+        200
+    );
+    let dead_letter = map([
+        (text("disposition-status"), text("suspended")),
+        tokens(&[held[2].token()]),
+        (text("deadletter-reason"), text("why")),
+        (text("deadletter-description"), text("")),
+    ]);
+    assert_eq!(
+        peer.call(&node, "update-disposition", dead_letter).status(),
+        200
+    );
+    assert_eq!(bus.http.held("q"), (1, 1));
+    let again = peer.receive_one(&receiver);
+    assert_eq!(
+        (again.id().as_str(), again.message.header(4)),
+        ("b", uint(1))
+    );
+    assert_eq!(again.message.application("tries"), Value::Int(1));
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let dead = peer.receive_one(&dead);
+    assert_eq!(dead.message.application("DeadLetterReason"), text("why"));
+    assert_eq!(
+        dead.message.application("DeadLetterErrorDescription"),
+        Value::Null
+    );
+}
+
+#[test]
+fn a_second_settlement_of_a_token_finds_no_lock() {
+    let (bus, mut peer, node) = bus_with(&["a", "b"]);
+    let receiver = peer.receiver("q");
+    let held = peer.receive_one(&receiver);
+    peer.complete(&held);
+    for status in ["completed", "abandoned", "suspended"] {
+        let reply = peer.call(
+            &node,
+            "update-disposition",
+            disposition(status, &[held.token()]),
+        );
+        assert_lock_lost(&reply);
+    }
+    // A token is good at its own entity only.
+    let held = peer.receive_one(&receiver);
+    let other = peer.node("other/$management");
+    let reply = peer.call(
+        &other,
+        "update-disposition",
+        disposition("completed", &[held.token()]),
+    );
+    assert_lock_lost(&reply);
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
+
+#[test]
+fn several_tokens_are_settled_all_or_none() {
+    let (bus, mut peer, node) = bus_with(&["a", "b", "c"]);
+    let receiver = peer.receiver("q");
+    let held = [1, 2, 3].map(|_| peer.receive_one(&receiver).token());
+    let unknown = Uuid::from_u128(7);
+    for lock_tokens in [
+        [held[0], unknown, held[1]],
+        [unknown, held[0], held[1]],
+        [held[0], held[1], held[0]],
+    ] {
+        for status in ["completed", "abandoned", "suspended"] {
+            let reply = peer.call(
+                &node,
+                "update-disposition",
+                disposition(status, &lock_tokens),
+            );
+            assert_lock_lost(&reply);
+            assert_eq!(bus.http.held("q"), (3, 0), "{status} {lock_tokens:?}");
+            assert_eq!(bus.http.counts("q")["locked"], 3);
+        }
+    }
+    let reply = peer.call(&node, "update-disposition", disposition("completed", &held));
+    assert_eq!(reply.status(), 200);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_lock_outlives_its_link() {
+    let (bus, mut peer, node) = bus_with(&["a"]);
+    let mut worker = bus.client();
+    let receiver = worker.receiver("q");
+    let held = worker.receive_one(&receiver);
+    worker.detach(&receiver);
+    drop(worker);
+    let reply = peer.call(
+        &node,
+        "update-disposition",
+        disposition("completed", &[held.token()]),
+    );
+    assert_eq!(reply.status(), 200);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_status_and_condition() {
+    let (_bus, mut peer, node) = bus_with(&["a"]);
+    let argument = "com.microsoft:argument-error";
+    let odd = map([
+        tokens(&[Uuid::nil()]),
+        (text("disposition-status"), text("eaten")),
+    ]);
+    let changes = map([
+        (text("disposition-status"), text("abandoned")),
+        tokens(&[Uuid::nil()]),
+        (text("properties-to-modify"), uint(1)),
+    ]);
+    for (operation, body, status, condition) in [
+        ("peek-message", map([]), 400, argument),
+        ("peek-message", Value::Null, 400, argument),
+        ("peek-message", peek(1, Value::Int(0)), 400, argument),
+        ("peek-message", peek(1, text("1")), 400, argument),
+        ("renew-lock", map([]), 400, argument),
+        (
+            "renew-lock",
+            map([(text("lock-tokens"), list([text("x")]))]),
+            400,
+            argument,
+        ),
+        ("update-disposition", odd, 400, argument),
+        ("update-disposition", changes, 400, argument),
+        (
+            "update-disposition",
+            disposition("defered", &[Uuid::nil()]),
+            501,
+            "amqp:not-implemented",
+        ),
+        ("schedule-message", map([]), 501, "amqp:not-implemented"),
+        ("nonsense", map([]), 501, "amqp:not-implemented"),
+    ] {
+        let reply = peer.call(&node, operation, body);
+        assert_eq!(
+            (reply.status(), reply.condition().as_str()),
+            (status, condition),
+            "{operation}"
+        );
+        untracked(&reply.text());
+    }
+    let nameless = Message::request(text("id"), text(&node.reply_to), map([]));
+    let reply = peer.ask(&node, &nameless);
+    assert_eq!(
+        (reply.status(), reply.condition().as_str()),
+        (400, argument)
+    );
+    // What was done has no condition at all.
+    let reply = peer.call(&node, "peek-message", peek(1, Value::Int(1)));
+    assert_eq!(
+        (reply.condition(), reply.text()),
+        (String::new(), "OK".into())
+    );
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_rejected_and_the_link_stays() {
+    let (_bus, mut peer, node) = bus_with(&["a"]);
+    let refusal = peer.send_in_vain(&node.requests, b"\x00\x53\x77\xd1\xff");
+    assert_eq!(refusal.condition, "amqp:decode-error");
+    refusal.tracking_id();
+    assert_eq!(
+        peer.call(&node, "peek-message", peek(1, Value::Int(1)))
+            .status(),
+        200
+    );
+}
+
+fn assert_lock_lost(reply: &Reply) {
+    let condition = "com.microsoft:message-lock-lost";
+    assert_eq!(
+        (reply.status(), reply.condition().as_str()),
+        (410, condition)
+    );
+    let text = reply.text();
+    assert!(
+        untracked(&text)
+            .0
+            .starts_with("The lock supplied is invalid."),
+        "{text}"
+    );
+}

@@ -1,0 +1,182 @@
+//! How replies find their way, and wait for it to open (wire.md §10a.10).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+fn request(reply_to: Value) -> Message {
+    let body = map([
+        (text("from-sequence-number"), long(1)),
+        (text("message-count"), Value::Int(1)),
+    ]);
+    Message::request(text("id"), reply_to, body)
+        .application("operation", text("com.microsoft:peek-message"))
+}
+
+/// A receiver of replies with this name and this target.
+fn replies(name: &str, target: &str, channel: u16) -> Attach {
+    let target = match target {
+        "" => composite(0x29, []),
+        address => composite(0x29, [text(address)]),
+    };
+    Attach {
+        target,
+        ..Attach::receiver("q/$management")
+    }
+    .named(name)
+    .on(channel)
+}
+
+#[test]
+fn a_reply_goes_to_the_target_then_the_name_then_the_session() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    peer.begin(1);
+    let requests =
+        [0, 1].map(|channel| peer.attached(&Attach::sender("q/$management").on(channel)));
+    // The name of one is the target of another, as nobody would have it.
+    let other = peer.attached(&replies("other", "elsewhere", 1));
+    let named = peer.attached(&replies("address", "unused", 0));
+    let addressed = peer.attached(&replies("plain", "address", 0));
+    let nameless = peer.attached(&replies("javascript", "", 1));
+    for link in [&other, &named, &addressed, &nameless] {
+        peer.credit(link, 100);
+    }
+    for (reply_to, channel, expected) in [
+        (text("address"), 0, &addressed),
+        (text("address"), 1, &addressed),
+        (text("elsewhere"), 0, &other),
+        (text("plain"), 1, &addressed),
+        (text("javascript"), 0, &nameless),
+        (Value::Null, 1, &other),
+        (Value::Null, 0, &named),
+        (text("q/$management"), 1, &other),
+    ] {
+        peer.send(&requests[channel], &request(reply_to.clone()));
+        let delivery = peer.receive(expected);
+        assert_eq!(
+            Reply::new(delivery).status(),
+            204,
+            "{reply_to:?} on {channel}"
+        );
+    }
+    let left = peer
+        .settle_down()
+        .into_iter()
+        .filter(|frame| frame.code == TRANSFER);
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_request_without_a_receiver_is_rejected() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let requests = peer.sender("q/$management");
+    let other = peer.node("other/$management");
+    for reply_to in [
+        Value::Null,
+        text(&other.reply_to),
+        text(&"long".repeat(50_000)),
+    ] {
+        let refusal = peer.send_in_vain(&requests, &request(reply_to).encode());
+        assert_eq!(refusal.condition, "amqp:not-allowed");
+        assert!(
+            refusal
+                .words()
+                .starts_with("No receiver for the reply is attached")
+        );
+        assert!(refusal.text.len() < 4096);
+    }
+    assert_eq!(peer.call(&other, "nonsense", Value::Null).status(), 501);
+}
+
+#[test]
+fn the_outcome_of_a_request_comes_before_its_reply() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let node = peer.node("q/$management");
+    for _ in 0..20 {
+        peer.transfer(
+            &node.requests,
+            0,
+            false,
+            &request(text(&node.reply_to)).encode(),
+        );
+    }
+    let (mut outcomes, mut replies) = (0, 0);
+    while replies < 20 {
+        let frame = peer.take("an answer", |frame| {
+            matches!(frame.code, DISPOSITION | TRANSFER)
+        });
+        match frame.code {
+            DISPOSITION => outcomes += frame.number(2) - frame.number(1) + 1,
+            _ => replies += 1,
+        }
+        assert!(
+            outcomes >= replies,
+            "{replies} replies after {outcomes} outcomes"
+        );
+    }
+}
+
+#[test]
+fn replies_are_settled_when_their_reader_asked_for_it() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let requests = peer.sender("q/$management");
+    for (mode, settled) in [(0, false), (1, true)] {
+        let reply_to = format!("mode {mode}");
+        let attach = Attach {
+            snd_settle_mode: mode,
+            rcv_settle_mode: 0,
+            ..replies(&reply_to, &reply_to, 0)
+        };
+        let link = peer.attached(&attach);
+        peer.credit(&link, 1);
+        peer.send(&requests, &request(text(&reply_to)));
+        let delivery = peer.receive(&link);
+        assert_eq!(delivery.settled, settled);
+        assert_eq!(delivery.tag.len(), 16);
+        if !settled {
+            peer.complete(&delivery);
+        }
+    }
+}
+
+#[test]
+fn replies_wait_for_credit_and_keep_their_order() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let node = peer.node_without_credit("q/$management", "java");
+    let ids: Vec<Value> = (0..5).map(ulong).collect();
+    for id in &ids {
+        peer.send(
+            &node.requests,
+            &request(text("java")).property(0, id.clone()),
+        );
+    }
+    let early = peer
+        .settle_down()
+        .into_iter()
+        .filter(|frame| frame.code == TRANSFER);
+    assert_eq!(early.count(), 0);
+    for id in &ids {
+        let reply = Reply::new(peer.receive_one(&node.replies));
+        assert_eq!(&reply.correlation_id, id);
+    }
+}
+
+#[test]
+fn a_reader_that_gives_no_credit_loses_its_link_in_the_end() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let node = peer.node_without_credit("q/$management", "never");
+    for _ in 0..1025 {
+        peer.transfer(&node.requests, 0, true, &request(text("never")).encode());
+    }
+    let refusal = peer.detached(&node.replies).refusal(2);
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+    refusal.tracking_id();
+    let node = peer.node("q/$management");
+    assert_eq!(peer.call(&node, "nonsense", Value::Null).status(), 501);
+}

@@ -1,0 +1,246 @@
+//! Messages on their way in: what is accepted, and what is said about the rest (semantics §2.1, §4).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+const BATCH: u32 = 0x8001_3700;
+
+fn sending() -> (Bus, Peer, Link) {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    (bus, peer, sender)
+}
+
+/// The data sections of a batch.
+fn batch(messages: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = servicebus_codec::Writer::new(&mut out);
+    for message in messages {
+        writer.descriptor(0x75);
+        writer.binary(message);
+    }
+    out
+}
+
+/// Payloads that are no messages.
+fn malformed() -> Vec<(&'static str, Vec<u8>)> {
+    let good = Message::new("m").encode();
+    let deep = [
+        b"\x00\x53\x77".as_slice(),
+        &[0xc0, 0xff, 0x01].repeat(40),
+        b"\x40",
+    ]
+    .concat();
+    let twice = [good.as_slice(), b"\x00\x53\x73\x45"].concat();
+    vec![
+        ("no section", b"just text".to_vec()),
+        ("an unknown section", b"\x00\x53\x60\x45".to_vec()),
+        ("a section twice", twice),
+        (
+            "properties that are no list",
+            b"\x00\x53\x73\xa1\x01x\x00\x53\x75\xa0\x00".to_vec(),
+        ),
+        ("a length past the end", b"\x00\x53\x75\xa0\xff.".to_vec()),
+        ("cut off", good[..good.len() - 2].to_vec()),
+        (
+            "a count past the size",
+            b"\x00\x53\x77\xd0\x00\x00\x00\x08\xff\xff\xff\xff\x40\x40\x40\x40".to_vec(),
+        ),
+        ("nested too deep", deep),
+        (
+            "text that is none",
+            b"\x00\x53\x73\xc0\x05\x01\xa1\x02\xff\xfe".to_vec(),
+        ),
+    ]
+}
+
+#[test]
+fn a_message_that_cannot_be_read_is_rejected_and_the_link_stays() {
+    let (bus, mut peer, sender) = sending();
+    for (what, payload) in malformed() {
+        let refusal = peer.send_in_vain(&sender, &payload);
+        assert_eq!(refusal.condition, "amqp:decode-error", "{what}");
+        assert!(
+            refusal.words().starts_with("The message was refused: "),
+            "{what}: {}",
+            refusal.text
+        );
+        let refusal = peer.send_in_vain(&sender, &batch_payload(&payload));
+        assert_eq!(refusal.condition, "amqp:decode-error", "{what} in a batch");
+    }
+    peer.send(&sender, &Message::new("good"));
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
+
+/// The same as a plain message would be without its envelope; kept apart for the name.
+fn batch_payload(inner: &[u8]) -> Vec<u8> {
+    inner.to_vec()
+}
+
+#[test]
+fn a_batch_is_accepted_as_a_whole_or_not_at_all() {
+    let (bus, mut peer, sender) = sending();
+    let [first, second] = ["a", "b"].map(|id| Message::new(id).encode());
+    for (_, bad) in malformed() {
+        let id = peer.transfer(&sender, BATCH, false, &batch(&[&first, &bad, &second]));
+        assert_eq!(
+            peer.outcome(&sender, id).expect_err("one is bad").condition,
+            "amqp:decode-error"
+        );
+    }
+    let value = Message::request(text("x"), Value::Null, text("no data")).encode();
+    let id = peer.transfer(&sender, BATCH, false, &value);
+    assert!(
+        peer.outcome(&sender, id).is_err(),
+        "a batch is made of data"
+    );
+    assert_eq!(bus.http.held("q"), (0, 0));
+    // The envelope repeats the first message's properties and is not a message itself.
+    let envelope = [
+        b"\x00\x53\x73\xc0\x04\x01\xa1\x01a".as_slice(),
+        &batch(&[&first, &second]),
+    ]
+    .concat();
+    let id = peer.transfer(&sender, BATCH, false, &envelope);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let receiver = peer.receiver("q");
+    assert_eq!([1, 2].map(|_| peer.receive_one(&receiver).id()), ["a", "b"]);
+}
+
+#[test]
+fn a_settled_message_that_is_refused_is_dropped_and_recorded() {
+    let (bus, mut peer, sender) = sending();
+    peer.transfer(&sender, 0, true, b"no message");
+    peer.transfer(&sender, 0, true, &Message::new("zero").ttl(0).encode());
+    peer.transfer(&sender, 0, true, &vec![0; 300_000]);
+    peer.transfer(&sender, 0, true, &Message::new("good").encode());
+    let answers = peer.settle_down();
+    assert!(
+        answers
+            .iter()
+            .all(|frame| frame.code != DISPOSITION && frame.code != DETACH)
+    );
+    assert_eq!(bus.http.held("q"), (1, 0));
+    let events = bus.http.events("?entity=q");
+    let refusals = events.iter().filter(|event| event["kind"] == "refused");
+    let reasons: Vec<_> = refusals
+        .map(|event| event["reason"].as_str().unwrap_or(""))
+        .collect();
+    let expected = [
+        "amqp:decode-error",
+        "amqp:internal-error",
+        "amqp:link:message-size-exceeded",
+    ];
+    assert_eq!(reasons, expected);
+}
+
+#[test]
+fn a_time_to_live_of_zero_is_an_internal_error_as_at_the_service() {
+    let (bus, mut peer, sender) = sending();
+    let refusal = peer.send_in_vain(&sender, &Message::new("m").ttl(0).encode());
+    assert_eq!(refusal.condition, "amqp:internal-error");
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_message_over_the_limit_is_rejected_in_the_words_of_the_service() {
+    let (bus, mut peer, sender) = sending();
+    let at_the_limit = |size: usize| {
+        let overhead = Message::new("m").body(vec![0; 100_000]).encode().len() - 100_000;
+        Message::new("m").body(vec![0; size - overhead]).encode()
+    };
+    let fits = at_the_limit(262_144);
+    assert_eq!(fits.len(), 262_144);
+    let id = peer.transfer(&sender, 0, false, &fits);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    for size in [262_145, 289_349, 1_000_000] {
+        let id = peer.transfer(&sender, 0, false, &at_the_limit(size));
+        let refusal = peer.outcome(&sender, id).expect_err("it is too large");
+        assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
+        let text = format!(
+            "The received message (delivery-id:{id}, size:{size} bytes) exceeds the limit \
+             (262144 bytes) currently allowed on the link."
+        );
+        assert_eq!(refusal.words(), text);
+    }
+    peer.send(&sender, &Message::new("small"));
+    assert_eq!(bus.http.held("q"), (2, 0));
+}
+
+#[test]
+fn a_message_in_many_frames_is_one_message() {
+    let (_bus, mut peer, sender) = sending();
+    let message = Message::new("m").body(vec![7; 1000]).encode();
+    let id = peer.next_delivery_id();
+    for (index, piece) in message.chunks(100).enumerate() {
+        let last = Value::Bool(index != message.chunks(100).count() - 1);
+        // Python repeats id, tag and format on every frame, others write them once.
+        let (number, tag) = match index % 2 {
+            0 => (uint(id), binary(b"t")),
+            _ => (Value::Null, Value::Null),
+        };
+        let fields = [
+            uint(sender.handle),
+            number,
+            tag,
+            uint(0),
+            Value::Bool(false),
+            last,
+        ];
+        peer.write(&performative(0, TRANSFER, &fields, piece));
+    }
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let aborted = peer.next_delivery_id();
+    let mut fields = vec![uint(sender.handle), uint(aborted), binary(b"t"), uint(0)];
+    fields.extend([Value::Bool(false), Value::Bool(true)]);
+    peer.write(&performative(0, TRANSFER, &fields, b"half a mess"));
+    fields[5] = Value::Bool(false);
+    fields.extend([Value::Null, Value::Null, Value::Null, Value::Bool(true)]);
+    peer.write(&performative(0, TRANSFER, &fields, b""));
+    peer.send(&sender, &Message::new("after"));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.message.data(), vec![7; 1000]);
+    assert_eq!(peer.receive_one(&receiver).id(), "after");
+}
+
+#[test]
+fn a_transactional_send_says_that_it_is_not_built() {
+    let (bus, mut peer, sender) = sending();
+    let id = peer.next_delivery_id();
+    let state = composite(0x34, [binary(b"txn"), Value::Null]);
+    let mut fields = vec![uint(sender.handle), uint(id), binary(b"t"), uint(0)];
+    fields.extend([Value::Bool(false), Value::Bool(false), Value::Null, state]);
+    peer.write(&performative(
+        0,
+        TRANSFER,
+        &fields,
+        &Message::new("m").encode(),
+    ));
+    let refusal = peer
+        .outcome(&sender, id)
+        .expect_err("transactions are not built");
+    assert_eq!(refusal.condition, "amqp:not-implemented");
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_thousand_sends_without_waiting_are_all_accepted() {
+    let (bus, mut peer, sender) = sending();
+    let ids: Vec<u32> = (0..3000)
+        .map(|number| {
+            peer.transfer(
+                &sender,
+                0,
+                false,
+                &Message::new(&number.to_string()).encode(),
+            )
+        })
+        .collect();
+    for id in ids {
+        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    }
+    assert_eq!(bus.http.held("q"), (3000, 0));
+}

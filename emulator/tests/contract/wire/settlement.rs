@@ -1,0 +1,250 @@
+//! What becomes of a message under a lock, and what its receiver hears (wire.md §4.4).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+
+/// A queue with one message for each id, and a client that receives from it.
+fn receiving(ids: &[&str]) -> (Bus, Peer, Link) {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for id in ids {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("q");
+    (bus, peer, receiver)
+}
+
+/// The refusal in the answer to a settlement.
+fn refused(state: &Value) -> Refusal {
+    match described_list(state) {
+        (0x25, [error]) => refusal_of(error),
+        other => panic!("not rejected: {other:?}"),
+    }
+}
+
+#[test]
+fn each_outcome_is_answered_by_itself_without_an_error() {
+    let (bus, mut peer, receiver) = receiving(&["a", "b", "c", "d"]);
+    let held = [1, 2, 3, 4].map(|_| peer.receive_one(&receiver));
+    assert_eq!(peer.settle(&held[0], accepted()), accepted());
+    assert_eq!(peer.settle(&held[1], released()), released());
+    assert_eq!(described_list(&peer.settle(&held[2], abandoned())).0, 0x27);
+    let answer = peer.settle(&held[3], dead_lettered("why", "because"));
+    let (code, fields) = described_list(&answer);
+    assert_eq!(code, 0x25);
+    assert!(
+        fields.iter().all(|field| field == &Value::Null),
+        "no error is repeated: {fields:?}"
+    );
+    assert_eq!(bus.http.held("q"), (2, 1));
+    // A release does not count, an abandon does.
+    let again = [1, 2].map(|_| peer.receive_one(&receiver));
+    assert_eq!(again.each_ref().map(Delivery::id), ["b", "c"]);
+    assert_eq!(
+        again.map(|delivery| delivery.message.header(4)),
+        [uint(0), uint(1)]
+    );
+}
+
+#[test]
+fn the_flags_of_modified_differ_from_sdk_to_sdk_and_mean_the_same() {
+    let (_bus, mut peer, receiver) = receiving(&["a"]);
+    let no = || Value::Bool(false);
+    let forms = [
+        composite(0x27, []),
+        composite(0x27, [Value::Null, Value::Null, Value::Null]),
+        composite(0x27, [no(), no()]),
+        composite(0x27, [Value::Bool(true), no()]),
+    ];
+    for (count, form) in forms.into_iter().enumerate() {
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.message.header(4), uint(count as u32));
+        assert_eq!(described_list(&peer.settle(&delivery, form)).0, 0x27);
+    }
+}
+
+#[test]
+fn properties_are_changed_on_the_way_back() {
+    let (_bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    let changes = map([
+        (symbol("tries"), Value::Int(1)),
+        (symbol("why"), text("busy")),
+    ]);
+    peer.settle(
+        &delivery,
+        composite(0x27, [Value::Null, Value::Null, changes]),
+    );
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.message.application("tries"), Value::Int(1));
+    let info = map([
+        (symbol("DeadLetterReason"), text("enough")),
+        (symbol("DeadLetterErrorDescription"), Value::Null),
+        (symbol("tries"), Value::Int(2)),
+    ]);
+    let error = composite(
+        0x1d,
+        [symbol("com.microsoft:dead-letter"), Value::Null, info],
+    );
+    peer.settle(&delivery, composite(0x25, [error]));
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let dead = peer.receive_one(&dead).message;
+    assert_eq!(dead.application("tries"), Value::Int(2));
+    assert_eq!(dead.application("why"), text("busy"));
+    assert_eq!(dead.application("DeadLetterReason"), text("enough"));
+    assert_eq!(dead.application("DeadLetterErrorDescription"), Value::Null);
+    assert_eq!(dead.header(4), uint(1), "the count is kept");
+}
+
+#[test]
+fn a_rejection_without_an_error_dead_letters_without_a_reason() {
+    let (bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(
+        described_list(&peer.settle(&delivery, composite(0x25, []))).0,
+        0x25
+    );
+    assert_eq!(bus.http.held("q"), (0, 1));
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let dead = peer.receive_one(&dead);
+    assert_eq!(dead.message.application("DeadLetterReason"), Value::Null);
+    let refusal = refused(&peer.settle(&dead, dead_lettered("again", "")));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    refusal.tracking_id();
+}
+
+#[test]
+fn a_range_settles_everything_in_it() {
+    let ids: Vec<String> = (0..50).map(|number| number.to_string()).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let (bus, mut peer, receiver) = receiving(&ids);
+    peer.credit(&receiver, 50);
+    let held: Vec<Delivery> = ids.iter().map(|_| peer.receive(&receiver)).collect();
+    peer.dispose(0, held[0].id, held[49].id, false, accepted());
+    for delivery in &held {
+        assert_eq!(peer.settled(delivery), accepted());
+    }
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_settlement_that_waits_for_no_answer_gets_none() {
+    let (bus, mut peer, receiver) = receiving(&["a", "b"]);
+    let delivery = peer.receive_one(&receiver);
+    peer.dispose(0, delivery.id, delivery.id, true, accepted());
+    let answers = peer
+        .settle_down()
+        .into_iter()
+        .filter(|frame| frame.code == DISPOSITION);
+    assert_eq!(answers.count(), 0);
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
+
+#[test]
+fn what_is_not_held_is_a_lost_lock() {
+    let (bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    peer.complete(&delivery);
+    let refusal = refused(&peer.settle(&delivery, accepted()));
+    assert_eq!(refusal.condition, LOCK_LOST, "settled twice");
+    let unknown = Delivery {
+        id: delivery.id + 1000,
+        ..delivery
+    };
+    assert_eq!(
+        refused(&peer.settle(&unknown, accepted())).condition,
+        LOCK_LOST
+    );
+    peer.dispose(0, unknown.id, unknown.id, true, accepted());
+    peer.dispose(0, 0, u32::MAX - 1, true, accepted());
+    let answers = peer
+        .settle_down()
+        .into_iter()
+        .filter(|frame| frame.code == DISPOSITION);
+    assert_eq!(answers.count(), 0);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_lock_that_has_ended_is_lost_and_its_message_comes_again() {
+    let (bus, mut peer, receiver) = receiving(&["a"]);
+    let first = peer.receive_one(&receiver);
+    bus.http.advance(59.0);
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+    bus.http.advance(1.5);
+    for outcome in [accepted(), abandoned(), released(), dead_lettered("", "")] {
+        let refusal = refused(&peer.settle(&first, outcome));
+        assert_eq!(refusal.condition, LOCK_LOST);
+    }
+    let second = peer.receive_one(&receiver);
+    assert_eq!(
+        (second.id().as_str(), second.message.header(4)),
+        ("a", uint(1))
+    );
+    assert_ne!(second.token(), first.token());
+    peer.complete(&second);
+}
+
+#[test]
+fn a_poison_message_is_moved_in_the_step_of_its_last_abandon() {
+    let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":3"#)]));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("poison"));
+    let receiver = peer.receiver("q");
+    for count in 0..3 {
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.message.header(4), uint(count));
+        peer.settle(&delivery, abandoned());
+    }
+    assert_eq!(bus.http.held("q"), (0, 1));
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let dead = peer.receive_one(&dead).message;
+    assert_eq!(
+        dead.application("DeadLetterReason"),
+        text("MaxDeliveryCountExceeded")
+    );
+    let description = "Message could not be consumed after 3 delivery attempts.";
+    assert_eq!(
+        dead.application("DeadLetterErrorDescription"),
+        text(description)
+    );
+}
+
+#[test]
+fn deferral_is_refused_until_it_is_built_and_the_lock_goes_on() {
+    let (bus, mut peer, receiver) = receiving(&["a"]);
+    let delivery = peer.receive_one(&receiver);
+    let defer = composite(0x27, [Value::Bool(true), Value::Bool(true)]);
+    assert_eq!(
+        refused(&peer.settle(&delivery, defer)).condition,
+        "amqp:not-implemented"
+    );
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+}
+
+#[test]
+fn a_link_that_goes_leaves_its_locks_or_frees_them() {
+    for (setting, locked, count) in [("keep", 1, 1), ("release", 0, 0)] {
+        let setting = format!(r#""LocksOnDetach":"{setting}""#);
+        let bus = Bus::configured(&queues(&setting, &[("q", "")]));
+        let mut peer = bus.client();
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("a"));
+        let receiver = peer.receiver("q");
+        peer.receive_one(&receiver);
+        peer.detach(&receiver);
+        assert_eq!(bus.http.counts("q")["locked"], locked, "{setting}");
+        bus.http.advance(61.0);
+        let receiver = peer.receiver("q");
+        assert_eq!(
+            peer.receive_one(&receiver).message.header(4),
+            uint(count),
+            "{setting}"
+        );
+    }
+}

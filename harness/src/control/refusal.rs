@@ -1,0 +1,137 @@
+//! How the control API says no, or nothing at all.
+
+use std::{fmt, io, net::SocketAddr};
+
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Why the control API did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The emulator did not answer.
+    #[error("the emulator's control API at {address} does not answer: {source}")]
+    Unreachable {
+        /// The address that was dialled.
+        address: SocketAddr,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The emulator said no.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The answer is not what the interface promises.
+    #[error("the emulator's answer to {path} is not understood: {source}")]
+    Malformed {
+        /// The path that was asked.
+        path: String,
+        /// What is wrong with the answer.
+        source: serde_json::Error,
+    },
+}
+
+impl ControlError {
+    /// Returns the HTTP status of a refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.status),
+            Self::Unreachable { .. } | Self::Malformed { .. } => None,
+        }
+    }
+}
+
+/// The emulator's own words for a no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// What kind of problem it is, for programs.
+    pub code: String,
+    /// What the problem is, for people.
+    pub message: String,
+    /// Its parts, each with the place it is at.
+    pub problems: Vec<String>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
+        let envelope: Envelope = serde_json::from_slice(answer).unwrap_or_default();
+        let Details {
+            code,
+            mut message,
+            problems,
+        } = envelope.error;
+        if message.is_empty() {
+            message = format!("{path} answered {}", String::from_utf8_lossy(answer));
+        }
+        Self {
+            status: status.as_u16(),
+            code,
+            message,
+            problems: problems.into_iter().map(|problem| problem.text()).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (status {})", self.message, self.status)?;
+        self.problems
+            .iter()
+            .try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[derive(Debug, Default, Deserialize)]
+struct Envelope {
+    error: Details,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    code: String,
+    message: String,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    path: String,
+    value: Value,
+}
+
+impl Problem {
+    fn text(self) -> String {
+        match self.value {
+            Value::String(text) => format!("{}: {text}", self.path),
+            other => format!("{}: {other}", self.path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_speaks_the_emulators_words() {
+        let answer = br#"{"error":{"code":"not-settled","message":"not at rest",
+            "problems":[{"path":"orders","value":"1 locked","allowed":"at rest"}]}}"#;
+        let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, "/x", answer);
+        assert_eq!(
+            refusal.to_string(),
+            "not at rest (status 408)\n  orders: 1 locked"
+        );
+        assert_eq!(refusal.code, "not-settled");
+    }
+
+    #[test]
+    fn a_refusal_without_words_shows_what_came() {
+        let refusal = Refusal::new(StatusCode::BAD_GATEWAY, "/x", b"oops");
+        assert_eq!(refusal.to_string(), "/x answered oops (status 502)");
+    }
+}

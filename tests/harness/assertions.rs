@@ -1,0 +1,142 @@
+//! Assertions come true, as sentences and as values.
+
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+
+use crate::{bus_with_orders, orders};
+
+#[tokio::test]
+async fn sentences_about_dead_letters() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    assert_not_dead_lettered!(orders).await;
+
+    for (id, words) in [("o-1", "total is negative"), ("o-2", "total is missing")] {
+        orders.send(Message::from("{}").id(id)).await;
+        orders.receive().await.dead_letter("Rejected", words).await;
+    }
+
+    assert_dead_lettered!(orders).await;
+    assert_dead_lettered!(&orders, reason = "Rejected").await;
+    assert_dead_lettered!(servicebus.queue("orders"), count = 2).await;
+    assert_dead_lettered!(
+        orders,
+        reason = "Rejected",
+        description = contains("total is"),
+        count = 2,
+        within = Duration::from_secs(1),
+    )
+    .await;
+    assert_dead_lettered!(
+        orders,
+        description = "total is missing",
+        message_id = "o-2",
+        count = 1
+    )
+    .await;
+    assert_not_dead_lettered!(orders, reason = "TTLExpiredException").await;
+    assert_not_dead_lettered!(orders, message_id = "o-3").await;
+    assert_message_count!(orders, active = 0, dead_letter = 2, scheduled = 0).await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn sentences_about_completion() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    assert_completed!(orders, count = 0).await;
+    for id in ["o-1", "o-2"] {
+        orders.send(Message::from("{}").id(id)).await;
+        orders.receive().await.complete().await;
+    }
+    assert_completed!(orders).await;
+    assert_completed!(orders, count = 2).await;
+    assert_completed!(orders, message_id = "o-2", count = 1).await;
+    assert_completed!(orders, message_id = "o-3", count = 0).await;
+}
+
+#[tokio::test]
+async fn an_assertion_waits_for_what_is_still_to_come() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let worker = {
+        let orders = orders.clone();
+        async move {
+            let received = orders.receive().await;
+            received.dead_letter("Rejected", "too late").await;
+        }
+    };
+    let test = async {
+        orders.send("hello").await;
+        assert_dead_lettered!(orders, reason = "Rejected").await;
+    };
+    tokio::join!(worker, test);
+}
+
+#[tokio::test]
+async fn a_negative_assertion_waits_for_rest() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    let received = orders.receive().await;
+    let within = Duration::from_millis(50);
+    let restless = orders.expect_not_dead_lettered().within(within).await;
+    let text = restless.unwrap_err().to_string();
+    assert!(
+        text.starts_with("the bus did not come to rest within 0.05 s\n  orders: "),
+        "{text}"
+    );
+    received.complete().await;
+    assert_not_dead_lettered!(orders).await;
+}
+
+#[tokio::test]
+async fn values_can_be_kept_and_handed_on() {
+    let servicebus = ServiceBus::builder().topology(orders()).start().await;
+    let orders = servicebus.unwrap().queue("orders");
+    let expectation = orders.expect_message_count().active(1);
+    // The bus is gone, and with it every answer.
+    let error = expectation.within(Duration::ZERO).await.unwrap_err();
+    assert!(error.to_string().contains("does not answer"), "{error}");
+}
+
+#[tokio::test]
+async fn expiry_in_virtual_time() {
+    let queue = Queue::new("orders").default_time_to_live(Duration::from_secs(60));
+    let topology = Topology::new().queue(queue.dead_lettering_on_message_expiration(true));
+    let servicebus = ServiceBus::builder()
+        .topology(topology)
+        .start()
+        .await
+        .unwrap();
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    servicebus.clock().advance(Duration::from_secs(59)).await;
+    assert_not_dead_lettered!(orders).await;
+    servicebus.clock().advance(Duration::from_secs(2)).await;
+    assert_dead_lettered!(
+        orders,
+        reason = "TTLExpiredException",
+        description = "The message expired and was dead lettered."
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn expiry_on_receive_waits_for_a_receiver() {
+    let queue = Queue::new("orders").dead_lettering_on_message_expiration(true);
+    let topology = Topology::new().queue(queue).expiry(Expiry::OnReceive);
+    let servicebus = ServiceBus::builder()
+        .topology(topology)
+        .start()
+        .await
+        .unwrap();
+    let orders = servicebus.queue("orders");
+    let message = Message::from("hello").time_to_live(Duration::from_secs(1));
+    orders.send(message).await;
+    servicebus.clock().advance(Duration::from_secs(2)).await;
+    assert_message_count!(orders, active = 1, dead_letter = 0).await;
+    assert!(orders.try_receive(Duration::ZERO).await.is_err());
+    assert_dead_lettered!(orders, reason = "TTLExpiredException").await;
+}

@@ -1,0 +1,109 @@
+//! Time belongs to the test.
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::{SettledError, prelude::*};
+
+use crate::{bus_with_orders, normalised::normalised};
+
+#[tokio::test]
+async fn an_advanced_clock_makes_things_happen() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let message = Message::from("hello").time_to_live(Duration::from_secs(30));
+    orders.send(message).await;
+
+    let before = servicebus.clock().now().await;
+    servicebus.clock().advance(Duration::from_secs(31)).await;
+    let passed = servicebus.clock().now().await.duration_since(before);
+    assert!(passed.unwrap() >= Duration::from_secs(31));
+
+    assert_dead_lettered!(orders, reason = "TTLExpiredException").await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn a_frozen_clock_stands_still() {
+    let servicebus = bus_with_orders().await;
+    let clock = servicebus.clock();
+    clock.freeze().await;
+    let frozen = clock.now().await;
+    assert_eq!(clock.now().await, frozen);
+    clock.advance(Duration::from_millis(1500)).await;
+    assert_eq!(clock.now().await, frozen + Duration::from_millis(1500));
+    clock.resume().await;
+    let started = SystemTime::now();
+    while clock.now().await == frozen + Duration::from_millis(1500) {
+        let waited = started.elapsed().unwrap_or_default();
+        assert!(waited < Duration::from_secs(5), "the clock does not run");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_belongs_to_its_bus() {
+    let (first, second) = tokio::join!(bus_with_orders(), bus_with_orders());
+    let day = Duration::from_secs(86_400);
+    first.clock().advance(day).await;
+    let ahead = first
+        .clock()
+        .now()
+        .await
+        .duration_since(second.clock().now().await);
+    assert!(ahead.unwrap() > day - Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn a_bus_is_settled_when_nobody_holds_a_lock() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    servicebus.settled().await;
+
+    let received = orders.receive().await;
+    let within = Duration::from_millis(50);
+    let error = servicebus.try_settled(within).await.unwrap_err();
+    assert!(matches!(error, SettledError::Restless { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the bus did not come to rest within 0.05 s\n  orders: "),
+        "{text}"
+    );
+    received.complete().await;
+    servicebus.settled().await;
+}
+
+#[tokio::test]
+async fn a_reset_forgets_messages_and_keeps_queues() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all(["one", "two"]).await;
+    orders.receive().await.dead_letter("Rejected", "").await;
+    servicebus.reset().await;
+    assert_message_count!(orders, active = 0, dead_letter = 0).await;
+    orders.send("three").await;
+    assert_eq!(orders.receive_and_delete().await.body_text(), "three");
+}
+
+#[tokio::test]
+async fn the_timeline_tells_the_story() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("hello").id("o-17")).await;
+    let received = orders.receive().await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    drop(received);
+    orders.receive().await.complete().await;
+
+    let timeline = servicebus.timeline(&orders).await.of_message("o-17");
+    assert_eq!(
+        normalised(&timeline.titled("o-17").to_string()),
+        "\
+timeline of o-17 in orders                                    (virtual time)
+  +… sent            by the test, 29 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… lock expired    delivery 1 counted
+            clock advanced  by the test, 61 s
+  +… delivered       to the test (lock 60 s, delivery 2 of 3)
+  +… completed       by the test"
+    );
+}

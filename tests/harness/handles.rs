@@ -1,0 +1,158 @@
+//! Handles act as another party would: they send what a test says, and look without touching.
+
+use std::time::Duration;
+
+use servicebus_harness::{MessageState, PropertyValue, SendError, prelude::*};
+
+use crate::bus_with_orders;
+
+#[tokio::test]
+async fn anything_that_turns_into_a_message_can_be_sent() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("a string").await;
+    orders.send(String::from("another")).await;
+    orders.send(b"bytes").await;
+    orders.send(vec![0xff, 0x00]).await;
+    orders.send(serde_json::json!({ "total": 12 })).await;
+    orders.send_all(["one", "two"]).await;
+
+    let messages = orders.peek().await;
+    let bodies: Vec<_> = messages.iter().map(|message| &message.body[..]).collect();
+    let expected: [&[u8]; 7] = [
+        b"a string",
+        b"another",
+        b"bytes",
+        &[0xff, 0x00],
+        br#"{"total":12}"#,
+        b"one",
+        b"two",
+    ];
+    assert_eq!(bodies, expected);
+    assert_eq!(
+        messages[4].content_type.as_deref(),
+        Some("application/json")
+    );
+    assert_eq!(messages[4].body_json().unwrap()["total"], 12);
+}
+
+#[tokio::test]
+async fn what_a_sender_says_arrives() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let message = Message::from("hello")
+        .id("o-17")
+        .subject("order")
+        .correlation_id("c-1")
+        .session_id("s-1")
+        .reply_to("answers")
+        .time_to_live(Duration::from_secs(30))
+        .property("priority", 3)
+        .property("rate", 0.5)
+        .property("urgent", true)
+        .property("customer", "Ada");
+    orders.send(message).await;
+
+    let peeked = orders.peek().await.remove(0);
+    assert_eq!(peeked.sequence_number, 1);
+    assert_eq!(peeked.message_id.as_deref(), Some("o-17"));
+    assert_eq!(peeked.subject.as_deref(), Some("order"));
+    assert_eq!(peeked.correlation_id.as_deref(), Some("c-1"));
+    assert_eq!(peeked.session_id.as_deref(), Some("s-1"));
+    assert_eq!(peeked.reply_to.as_deref(), Some("answers"));
+    assert_eq!(peeked.time_to_live, Some(Duration::from_secs(30)));
+    assert_eq!(peeked.state, MessageState::Active);
+    assert_eq!(peeked.delivery_count, 0);
+    let properties = &peeked.application_properties;
+    assert_eq!(properties["priority"], PropertyValue::Integer(3));
+    assert_eq!(properties["rate"], PropertyValue::Float(0.5));
+    assert_eq!(properties["urgent"], PropertyValue::Bool(true));
+    assert_eq!(properties["customer"], "Ada");
+    assert!(peeked.enqueued_at.is_some());
+}
+
+#[tokio::test]
+async fn peek_sees_every_message_and_touches_none() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all((0..250).map(|n| n.to_string())).await;
+    let _locked = orders.receive().await;
+
+    for _ in 0..2 {
+        let messages = orders.peek().await;
+        let numbers: Vec<_> = messages
+            .iter()
+            .map(|message| message.sequence_number)
+            .collect();
+        assert_eq!(numbers, Vec::from_iter(1..=250));
+    }
+    let counts = orders.counts().await;
+    assert_eq!(
+        (counts.active, counts.locked, counts.ready()),
+        (250, 1, 249)
+    );
+}
+
+#[tokio::test]
+async fn handles_print_their_paths() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    assert_eq!(orders.path(), "orders");
+    assert_eq!(orders.dead_letters().path(), "orders/$DeadLetterQueue");
+    assert_eq!(
+        orders.transfer_dead_letters().to_string(),
+        "orders/$Transfer/$DeadLetterQueue"
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_queue_fails_with_the_known_ones() {
+    let topology = Topology::new()
+        .queue(Queue::new("billing"))
+        .queue(Queue::new("orders"));
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let servicebus = servicebus.unwrap();
+    let unknown = servicebus.queue("ordres");
+    let expected = "there is no queue \"ordres\"; the bus has orders, billing";
+
+    let error = unknown.try_send("hello").await.unwrap_err();
+    assert!(matches!(error, SendError::UnknownQueue(_)), "{error:?}");
+    assert_eq!(error.to_string(), expected);
+    let errors = [
+        unknown.try_peek().await.unwrap_err().to_string(),
+        unknown.try_counts().await.unwrap_err().to_string(),
+        unknown.try_timeline().await.unwrap_err().to_string(),
+        unknown.try_purge().await.unwrap_err().to_string(),
+        unknown
+            .try_receive(Duration::ZERO)
+            .await
+            .unwrap_err()
+            .to_string(),
+        unknown.expect_empty().await.unwrap_err().to_string(),
+        unknown.expect_completed().await.unwrap_err().to_string(),
+    ];
+    for error in errors {
+        assert_eq!(error, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_taken_fails_with_the_reason() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let error = orders.try_send(vec![0; 300 * 1024]).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("cannot send to orders: "), "{text}");
+    assert!(text.contains("size exceeds"), "{text}");
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn the_connection_is_opened_anew_when_it_is_lost() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("before").await;
+    servicebus.reset().await;
+    orders.send("after").await;
+    assert_eq!(orders.receive_and_delete().await.body_text(), "after");
+}

@@ -1,0 +1,152 @@
+//! Receiving as a competing consumer: with a lock, without one, and without losing a message.
+
+use std::time::Duration;
+
+use servicebus_harness::{ReceiveError, SettleError, prelude::*};
+
+use crate::bus_with_orders;
+
+#[tokio::test]
+async fn a_received_message_is_settled_in_every_way() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("hello").id("o-1")).await;
+
+    let received = orders.receive().await;
+    assert_eq!(received.delivery_count(), 1);
+    assert!(received.locked_until.is_some());
+    assert_message_count!(orders, active = 1, locked = 1).await;
+    received.abandon().await;
+
+    let received = orders.receive().await;
+    assert_eq!(received.delivery_count(), 2);
+    received.release().await;
+
+    let received = orders.receive().await;
+    assert_eq!(received.delivery_count(), 2, "a release does not count");
+    received.dead_letter("Rejected", "total is negative").await;
+    assert_dead_lettered!(
+        orders,
+        reason = "Rejected",
+        description = "total is negative"
+    )
+    .await;
+
+    let dead = orders.dead_letters().receive().await;
+    assert_eq!(dead.message().dead_letter_reason(), Some("Rejected"));
+    assert_eq!(dead.dead_letter_description(), Some("total is negative"));
+    dead.complete().await;
+    assert_empty!(orders.dead_letters()).await;
+}
+
+#[tokio::test]
+async fn completed_messages_are_counted() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all(["one", "two", "three"]).await;
+    for _ in 0..3 {
+        orders.receive().await.complete().await;
+    }
+    assert_completed!(orders, count = 3).await;
+    assert_empty!(orders).await;
+    servicebus.settled().await;
+}
+
+#[tokio::test]
+async fn consumers_compete() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all(["one", "two"]).await;
+    let (first, second) = tokio::join!(orders.receive(), orders.receive());
+    assert_ne!(first.sequence_number, second.sequence_number);
+}
+
+#[tokio::test]
+async fn a_receive_waits_for_its_message() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let (received, ()) = tokio::join!(orders.receive_and_delete(), orders.send("late"));
+    assert_eq!(received.body_text(), "late");
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn receiving_nothing_says_what_there_is_instead() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let error = orders.try_receive(Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, ReceiveError::Nothing { .. }));
+    assert_eq!(
+        error.to_string(),
+        "orders: no message came within 0 s; it holds no messages"
+    );
+
+    orders.send("hello").await;
+    let _locked = orders.receive().await;
+    let error = orders
+        .try_receive_and_delete(Duration::from_millis(20))
+        .await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "orders: no message came within 0.02 s; it holds 1 active (1 locked)"
+    );
+}
+
+#[tokio::test]
+async fn without_waiting_what_is_ready_comes() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    for _ in 0..50 {
+        orders.send("hello").await;
+        let received = orders.try_receive(Duration::ZERO).await.unwrap();
+        received.complete().await;
+    }
+    assert_completed!(orders, count = 50).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_dropped_stays_locked() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    drop(orders.receive().await);
+    assert_message_count!(orders, locked = 1).await;
+
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    assert_eq!(orders.receive().await.delivery_count(), 2);
+}
+
+#[tokio::test]
+async fn settling_after_the_lock_ran_out_is_an_error() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("hello").id("o-1")).await;
+    let received = orders.receive().await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+
+    let error = received.try_complete().await.unwrap_err();
+    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was settled"
+    );
+    assert_message_count!(orders, active = 1, locked = 0).await;
+}
+
+#[tokio::test]
+async fn purging_takes_what_is_ready_and_says_what_it_left() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all((0..230).map(|n| n.to_string())).await;
+    let locked = orders.receive().await;
+    orders.receive().await.dead_letter("Rejected", "").await;
+
+    let purged = orders.purge().await;
+    assert_eq!(
+        purged.to_string(),
+        "removed 228 messages, left 1 active (1 locked), 1 dead-lettered"
+    );
+    locked.complete().await;
+    assert_eq!(orders.dead_letters().purge().await.removed, 1);
+    assert_message_count!(orders, active = 0, dead_letter = 0).await;
+}
