@@ -126,6 +126,13 @@ pub(crate) async fn receiver_with(
     .expect("the receiver's link opens")
 }
 
+/// Closes a receiver; one that is merely dropped takes the SDK's session with it.
+pub(crate) async fn close(receiver: ServiceBusReceiver) {
+    within("the receiver's end", receiver.dispose())
+        .await
+        .expect("the receiver closes");
+}
+
 /// Receives exactly one message.
 pub(crate) async fn receive_one(receiver: &mut ServiceBusReceiver) -> ServiceBusReceivedMessage {
     within("a message", receiver.receive_message())

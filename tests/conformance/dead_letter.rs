@@ -7,8 +7,8 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::prelude::*;
 
 use crate::client::{
-    Client, bodies, body, bus, complete, connect, dead_letters, receive, receive_nothing, receiver,
-    receiver_with, send, within,
+    Client, bodies, body, bus, close, complete, connect, dead_letters, receive, receive_nothing,
+    receiver, receiver_with, send, within,
 };
 
 #[tokio::test]
@@ -70,7 +70,5 @@ async fn fill(client: &mut Client, count: u32) {
             .await
             .unwrap();
     }
-    within("the receiver's end", receiver.dispose())
-        .await
-        .unwrap();
+    close(receiver).await;
 }

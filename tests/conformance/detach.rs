@@ -6,8 +6,8 @@ use servicebus_harness::azservicebus::ServiceBusReceivedMessage;
 use servicebus_harness::prelude::*;
 
 use crate::client::{
-    Client, abandon, complete, connect, connect_with, receive_nothing, receive_one, receiver, send,
-    start, topology, within,
+    Client, abandon, close, complete, connect, connect_with, receive_nothing, receive_one,
+    receiver, send, start, topology, within,
 };
 
 #[tokio::test]
@@ -22,6 +22,7 @@ async fn a_kept_lock_outlives_its_closed_receiver() {
     within("the renewal", receiver.renew_message_lock(&mut held))
         .await
         .expect("the lock is still held");
+    close(receiver).await;
     expect_return(&servicebus, &mut client).await;
 }
 
@@ -38,9 +39,7 @@ async fn a_released_lock_ends_with_its_closed_receiver() {
     let error = format!("{:?}", renewal.expect_err("the lock is lost"));
     assert!(error.contains("The lock supplied is invalid."), "{error}");
     abandon(&mut receiver, &again).await;
-    within("the receiver's end", receiver.dispose())
-        .await
-        .unwrap();
+    close(receiver).await;
     expect_return(&servicebus, &mut client).await;
 }
 
@@ -52,6 +51,7 @@ async fn a_kept_lock_outlives_its_dropped_connection() {
 
     let mut receiver = receiver(&mut client, "orders").await;
     receive_nothing(&mut receiver).await;
+    close(receiver).await;
     expect_return(&servicebus, &mut client).await;
 }
 
@@ -65,9 +65,7 @@ async fn a_released_lock_ends_with_its_dropped_connection() {
     let again = receive_one(&mut receiver).await;
     assert_eq!(again.delivery_count(), Some(1));
     abandon(&mut receiver, &again).await;
-    within("the receiver's end", receiver.dispose())
-        .await
-        .unwrap();
+    close(receiver).await;
     expect_return(&servicebus, &mut client).await;
 }
 
@@ -80,9 +78,7 @@ async fn receive_and_close(client: &mut Client) -> ServiceBusReceivedMessage {
     send(client, "orders", ["held"]).await;
     let mut receiver = receiver(client, "orders").await;
     let held = receive_one(&mut receiver).await;
-    within("the receiver's end", receiver.dispose())
-        .await
-        .expect("the receiver closes");
+    close(receiver).await;
     held
 }
 

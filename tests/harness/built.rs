@@ -1,7 +1,7 @@
 //! Programs of this workspace that tests run.
 //!
-//! A plain `cargo test` has built them before any test runs. A run of one test target has not: then they are
-//! built here, so that a test never meets an old one.
+//! A plain `cargo test` has built them before any test runs; a run of one test target has not. So cargo is
+//! asked once after each build of the tests, and a test never meets a program older than itself.
 
 use std::{
     env, fs,
@@ -11,25 +11,18 @@ use std::{
     time::SystemTime,
 };
 
-/// The emulator's binary.
+/// Returns the emulator's binary.
 pub(crate) fn emulator() -> PathBuf {
-    let name = format!("servicebus-emulator{}", env::consts::EXE_SUFFIX);
-    let path = directory().join(name);
-    let wanted = [
-        "--package",
-        "servicebus-emulator",
-        "--bin",
-        "servicebus-emulator",
-    ];
-    build_if_old(&path, &wanted);
+    let path = directory().join(format!("servicebus-emulator{}", env::consts::EXE_SUFFIX));
+    build_once(&path);
     path
 }
 
-/// An example of the root package.
+/// Returns an example of the root package.
 pub(crate) fn example(name: &str) -> PathBuf {
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     let path = directory().join("examples").join(file);
-    build_if_old(&path, &["--package", "servicebus-tests", "--example", name]);
+    build_once(&path);
     path
 }
 
@@ -40,20 +33,39 @@ fn directory() -> PathBuf {
     deps.parent().unwrap().to_owned()
 }
 
-fn build_if_old(path: &Path, wanted: &[&str]) {
+fn build_once(wanted: &Path) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock();
-    if changed(path) >= changed(&env::current_exe().unwrap()) {
+    let stamp = directory().join("harness-programs-built");
+    let is_recent = changed(&stamp) > changed(&env::current_exe().unwrap());
+    if is_recent && wanted.exists() {
         return;
     }
+    build();
+    assert!(wanted.exists(), "cargo did not build {}", wanted.display());
+    fs::write(stamp, "").unwrap();
+}
+
+fn build() {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet"]).args(wanted);
+    build.args([
+        "build",
+        "--quiet",
+        "--bin",
+        "servicebus-emulator",
+        "--examples",
+    ]);
+    build.args([
+        "--package",
+        "servicebus-emulator",
+        "--package",
+        "servicebus-tests",
+    ]);
     if directory().ends_with("release") {
         build.arg("--release");
     }
-    let built = build.status().unwrap();
-    assert!(built.success(), "cargo could not build {}", path.display());
+    assert!(build.status().unwrap().success(), "cargo failed");
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

@@ -49,7 +49,7 @@ orders/$DeadLetterQueue holds 1 message
   #1 "not json" (message-id o-17): reason "TTLExpiredException" — differs
 
 timeline of o-17 in orders                                    (virtual time)
-  +… sent            by the test, 37 bytes, time to live 30 s
+  +… sent            by the test, 38 bytes, time to live 30 s
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
   +… abandoned       by the test
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
@@ -236,7 +236,7 @@ async fn messages_that_expired_into_nothing() {
 orders/$DeadLetterQueue is empty
 
 timeline of o-17 in orders                                    (virtual time)
-  +… sent            by the test, 31 bytes, time to live 1 s
+  +… sent            by the test, 32 bytes, time to live 1 s
   +… expired
             clock advanced  by the test, 2 s
 

@@ -16,7 +16,7 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "settle.abandons" => recorded(&orders, EventKind::Abandoned, 1).await,
         "settle.abandons_to_the_limit" => recorded(&limited, EventKind::Abandoned, 3).await,
         "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
-        "locks.loses_lock" => recorded(&orders, EventKind::LockLost, 3).await,
+        "locks.loses_lock" => recorded(&orders, EventKind::LockExpired, 3).await,
         "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,
         _ => {}
     }

@@ -164,7 +164,7 @@ async fn javascript() -> Option<Command> {
 }
 
 /// Runs a script; fails with all it printed when it fails, and kills it past the deadline.
-async fn run_to_the_end(mut command: Command, case: &str) {
+pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -15,6 +15,7 @@
 mod cases;
 mod javascript;
 mod python;
+mod readme;
 
 mod broker_side;
 mod driver;

@@ -245,6 +245,10 @@ impl<'a> Reader<'a> {
         let Some(inner) = depth.checked_sub(1) else {
             return Err(DecodeError::TooDeep);
         };
+        // serde_amqp leaves the constructor out when there is no element.
+        if count == 0 && items.is_empty() {
+            return Ok(());
+        }
         let mut code = items.byte()?;
         while code == code::DESCRIBED {
             items.validate_at(inner)?;

@@ -13,7 +13,7 @@ const ABSOLUTE_EXPIRY_TIME: u32 = 8;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Glance {
     pub(super) has_message_id: bool,
-    /// Expiry time minus creation time, where both are set and it is positive; milliseconds.
+    /// Expiry time minus creation time, where both are set and in that order; milliseconds.
     pub(super) lifetime: Option<u64>,
 }
 
@@ -29,8 +29,7 @@ pub(super) fn glance(section: &[u8]) -> Result<Glance, DecodeError> {
     let lifetime = match (fields.value()?, fields.value()?) {
         (Value::Timestamp(expiry), Value::Timestamp(creation)) => expiry
             .checked_sub(creation)
-            .and_then(|lifetime| u64::try_from(lifetime).ok())
-            .filter(|&lifetime| lifetime > 0),
+            .and_then(|lifetime| u64::try_from(lifetime).ok()),
         _ => None,
     };
     Ok(Glance {

@@ -112,8 +112,7 @@ impl MessageStore {
         number: SequenceNumber,
         nonce: LockNonce,
     ) -> Option<Delivery> {
-        // Its credit is used up, not given back: it leaves the store as one that nobody was waiting for.
-        self.entries.get_mut(number.0)?.state = State::Ready;
+        // It is no longer among what is assigned, so its credit is used up and does not come back.
         let entry = self.remove(number)?;
         self.note(cx, number, FactKind::ReceivedAndDeleted);
         Some(Delivery {

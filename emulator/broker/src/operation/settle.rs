@@ -2,6 +2,8 @@
 //!
 //! A disposition on a link and `update-disposition` over `$management` are the same call.
 
+use std::collections::BTreeSet;
+
 use servicebus_codec::DecodeError;
 use thiserror::Error;
 
@@ -90,6 +92,28 @@ impl Mailbox {
         }
         self.assign(cx);
         Ok(())
+    }
+}
+
+impl Mailbox {
+    /// Ends several locks with the same outcome: all, or none when one of them is not held or is named twice.
+    pub fn settle_all(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        tokens: &[LockToken],
+        outcome: &Outcome,
+    ) -> Result<(), SettleError> {
+        self.handle_timeout(cx);
+        let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
+        let held = |token: &LockToken| self.store(kind).locked_by(*token).is_some();
+        if distinct.len() < tokens.len() || !tokens.iter().all(held) {
+            return Err(SettleError::LockLost);
+        }
+        // What else can fail fails for the first one: it lies in the outcome, which they share.
+        tokens
+            .iter()
+            .try_for_each(|&token| self.settle(cx, kind, token, outcome.clone()))
     }
 }
 

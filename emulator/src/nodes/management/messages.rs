@@ -70,11 +70,9 @@ impl Management<'_, '_> {
     pub(super) fn update_disposition(&mut self) -> Result<Reply, Refusal> {
         let tokens = self.lock_tokens()?;
         let outcome = self.outcome()?;
-        for token in tokens {
-            self.mailbox
-                .settle(self.cx, self.kind, token, outcome.clone())
-                .map_err(|error| settle_refusal(&error))?;
-        }
+        self.mailbox
+            .settle_all(self.cx, self.kind, &tokens, &outcome)
+            .map_err(|error| settle_refusal(&error))?;
         Ok(Reply::done())
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_amqp::Value;
 
 use super::PATIENCE;
-use super::frame::{BEGIN, CLOSE, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative};
+use super::frame::{BEGIN, CLOSE, END, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative};
 use super::value::{binary, symbol, text, uint};
 
 pub(crate) const AMQP_HEADER: &[u8; 8] = b"AMQP\x00\x01\x00\x00";
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     inbox: VecDeque<Frame>,
     ended: bool,
     heartbeats: u32,
-    pub(super) next_handle: u32,
+    pub(crate) next_handle: u32,
     pub(super) next_delivery: u32,
     /// Deliveries that have arrived on each link, by channel and handle.
     pub(super) arrived: BTreeMap<(u16, u32), u32>,
@@ -145,6 +145,12 @@ impl Peer {
         self.take("a session", |frame| {
             frame.code == BEGIN && frame.channel == channel
         });
+    }
+
+    /// Ends a session.
+    pub(crate) fn end(&mut self, channel: u16) {
+        self.frame(channel, END, &[]);
+        self.expect(END);
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) {

@@ -9,6 +9,7 @@ use std::thread;
 use serde_json::Value;
 
 use super::http::Http;
+use super::peer::{Open, Peer};
 use super::{PATIENCE, eventually};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_servicebus-emulator");
@@ -83,6 +84,29 @@ impl Process {
             errors,
             ready,
         }
+    }
+
+    /// A client that may do everything.
+    pub(crate) fn client(&self) -> Peer {
+        self.client_as(&Open::default())
+    }
+
+    /// The same under a name.
+    pub(crate) fn client_as(&self, open: &Open) -> Peer {
+        let mut peer = Peer::open(self.amqp(), open);
+        peer.let_in();
+        peer
+    }
+
+    /// Memory of the process that is in use, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/statm", self.pid());
+        let text = std::fs::read_to_string(path).expect("the kernel tells");
+        let pages = text
+            .split(' ')
+            .nth(1)
+            .and_then(|pages| pages.parse::<u64>().ok());
+        pages.expect("the second number are pages") * 4096
     }
 
     pub(crate) fn pid(&self) -> u32 {

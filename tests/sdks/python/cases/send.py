@@ -46,7 +46,7 @@ async def properties(bus):
     application_properties = {
         "text": "größer",
         "whole": 42,
-        "negative": -(2**40),
+        "negative": -(2**31),
         "fraction": 0.5,
         "flag": True,
         "identifier": identifier,

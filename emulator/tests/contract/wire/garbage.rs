@@ -1,0 +1,343 @@
+//! Input that nobody should send: answered in its own scope, and of no concern to anybody else.
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use serde_amqp::Value;
+
+use crate::support::*;
+
+/// How the emulator must answer.
+#[derive(Debug, Clone, Copy)]
+enum Scope {
+    /// The connection is closed with this condition.
+    Close(&'static str),
+    /// The session is ended with it; the connection goes on.
+    End(&'static str),
+    /// The link is detached with it; the session goes on.
+    Detach(&'static str),
+}
+
+const FRAMING: &str = "amqp:connection:framing-error";
+const DECODE: &str = "amqp:decode-error";
+const NOT_ALLOWED: &str = "amqp:not-allowed";
+
+/// A well-behaved client beside the others.
+struct Bystander {
+    bus: Bus,
+    peer: Peer,
+    sender: Link,
+    receiver: Link,
+}
+
+impl Bystander {
+    fn new() -> Self {
+        let bus = Bus::with_queues(&["q", "theirs"]);
+        let mut peer = bus.client();
+        let sender = peer.sender("q");
+        let receiver = peer.receiver("q");
+        Self {
+            bus,
+            peer,
+            sender,
+            receiver,
+        }
+    }
+
+    /// Sends, receives and completes a message.
+    fn go_on(&mut self) {
+        self.peer.send(&self.sender, &Message::new("m"));
+        let delivery = self.peer.receive_one(&self.receiver);
+        self.peer.complete(&delivery);
+    }
+}
+
+/// A frame with this header and body, whatever they are.
+fn raw(size: u32, offset: u8, kind: u8, body: &[u8]) -> Vec<u8> {
+    [&size.to_be_bytes()[..], &[offset, kind, 0, 0], body].concat()
+}
+
+/// A performative with this body.
+fn body(bytes: &[u8]) -> Vec<u8> {
+    raw(8 + bytes.len() as u32, 2, 0, bytes)
+}
+
+/// Lists in lists, as deep as this.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(Value::Null, |inner, _| list([inner]))
+}
+
+/// What an open connection with a sender on handle 0 and a receiver on handle 1 may be sent.
+fn offences() -> Vec<(&'static str, Vec<u8>, Scope)> {
+    use Scope::{Close, Detach, End};
+    let transfer = |channel, handle, id: Value| {
+        let fields = [uint(handle), id, binary(b"t"), uint(0)];
+        performative(channel, TRANSFER, &fields, b"payload")
+    };
+    let mut deep = Attach::sender("theirs").fields(5);
+    deep.resize(13, Value::Null);
+    deep.push(map([(symbol("deep"), nested(40))]));
+    let flow = [
+        uint(0),
+        uint(1),
+        uint(0),
+        uint(1),
+        uint(77),
+        uint(0),
+        uint(1),
+    ];
+    let begin = [Value::Null, uint(0), uint(1), uint(1)];
+    vec![
+        (
+            "a frame of two gigabytes",
+            raw(i32::MAX as u32, 2, 0, b""),
+            Close(FRAMING),
+        ),
+        (
+            "a frame above the limit",
+            raw(65_537, 2, 0, b""),
+            Close(FRAMING),
+        ),
+        (
+            "a frame shorter than its header",
+            raw(7, 2, 0, b""),
+            Close(FRAMING),
+        ),
+        (
+            "a body that begins behind the end",
+            raw(8, 200, 0, b""),
+            Close(FRAMING),
+        ),
+        (
+            "a frame of the SASL layer",
+            raw(8, 2, 1, b""),
+            Close(FRAMING),
+        ),
+        ("a frame of no layer", raw(8, 2, 9, b""), Close(FRAMING)),
+        (
+            "a performative that is none",
+            body(b"\x00\x53\x60\x45"),
+            Close("amqp:not-implemented"),
+        ),
+        (
+            "a body that is not described",
+            body(b"\xa1\x04text"),
+            Close(DECODE),
+        ),
+        (
+            "a performative cut off",
+            body(b"\x00\x53\x12\xc0\x20\x05\xa1\x04na"),
+            Close(DECODE),
+        ),
+        (
+            "a count past the size",
+            body(b"\x00\x53\x12\xc0\x03\xff\x40\x40"),
+            Close(DECODE),
+        ),
+        (
+            "a value nested too deep",
+            performative(0, ATTACH, &deep, &[]),
+            Close(DECODE),
+        ),
+        (
+            "an attach without a name",
+            performative(0, ATTACH, &[], &[]),
+            Close(DECODE),
+        ),
+        (
+            "open again",
+            Open::default().frame(),
+            Close("amqp:illegal-state"),
+        ),
+        (
+            "a session again",
+            performative(0, BEGIN, &begin, &[]),
+            Close(NOT_ALLOWED),
+        ),
+        (
+            "an unknown channel",
+            transfer(9, 0, uint(0)),
+            Close(NOT_ALLOWED),
+        ),
+        (
+            "the end of no session",
+            performative(9, END, &[], &[]),
+            Close(NOT_ALLOWED),
+        ),
+        (
+            "a transfer before an attach",
+            transfer(0, 7, uint(0)),
+            End("amqp:session:unattached-handle"),
+        ),
+        (
+            "a flow for no link",
+            performative(0, FLOW, &flow, &[]),
+            End("amqp:session:unattached-handle"),
+        ),
+        (
+            "the detach of no link",
+            performative(0, DETACH, &[uint(7)], &[]),
+            End("amqp:session:unattached-handle"),
+        ),
+        (
+            "a handle in use",
+            performative(0, ATTACH, &Attach::sender("q").fields(0), &[]),
+            End("amqp:session:handle-in-use"),
+        ),
+        (
+            "a transfer to a sender",
+            transfer(0, 1, uint(0)),
+            Detach(NOT_ALLOWED),
+        ),
+        (
+            "a transfer without an id",
+            transfer(0, 0, Value::Null),
+            Detach("amqp:invalid-field"),
+        ),
+    ]
+}
+
+#[test]
+fn an_offence_costs_its_connection_session_or_link_and_nobody_else() {
+    let mut bystander = Bystander::new();
+    for (what, bytes, answer) in offences() {
+        let mut peer = bystander.bus.client();
+        peer.next_handle = 0;
+        peer.begin(1);
+        let sender = peer.attached(&Attach::sender("theirs").on(1));
+        peer.end(0);
+        peer.begin(0);
+        peer.next_handle = 0;
+        peer.sender("theirs");
+        peer.receiver("theirs");
+        bystander.go_on();
+        peer.write(&bytes);
+        bystander.go_on();
+        let condition = match answer {
+            Scope::Close(expected) => {
+                assert_eq!(peer.closed().condition, expected, "{what}");
+                continue;
+            }
+            Scope::End(expected) => (peer.expect(END).refusal(0).condition, expected),
+            Scope::Detach(expected) => (peer.expect(DETACH).refusal(2).condition, expected),
+        };
+        assert_eq!(condition.0, condition.1, "{what}");
+        // What was not meant goes on.
+        peer.send(&sender, &Message::new("still here"));
+    }
+    bystander.go_on();
+}
+
+#[test]
+fn whoever_speaks_something_else_is_told_what_is_spoken_here() {
+    let mut bystander = Bystander::new();
+    for (header, answer) in [
+        (b"AMQP\x00\x00\x09\x01", AMQP_HEADER),
+        (b"AMQP\x00\x02\x00\x00", AMQP_HEADER),
+        (b"AMQP\x02\x01\x00\x00", AMQP_HEADER),
+        (b"AMQP\x03\x02\x00\x00", SASL_HEADER),
+        (b"ABCDEFGH", AMQP_HEADER),
+    ] {
+        let mut peer = Peer::connect(bystander.bus.amqp);
+        peer.write(header);
+        assert_eq!(peer.read_header(), *answer, "{header:?}");
+        peer.read_to_end();
+        bystander.go_on();
+    }
+}
+
+#[test]
+fn an_offence_before_the_first_session_ends_the_connection() {
+    let mut bystander = Bystander::new();
+    let begin = performative(0, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)], &[]);
+    let mut deep = vec![text("c"), text("h")];
+    deep.resize(9, Value::Null);
+    deep.push(map([(symbol("deep"), nested(40))]));
+    let deep = performative(0, OPEN, &deep, &[]);
+    let nameless = performative(0, OPEN, &[], &[]);
+    for (what, bytes, condition) in [
+        ("a session before open", begin, "amqp:illegal-state"),
+        ("open nested too deep", deep, DECODE),
+        ("open without a name", nameless, DECODE),
+        ("a frame too large", raw(1 << 30, 2, 0, b""), FRAMING),
+    ] {
+        let mut peer = Peer::connect(bystander.bus.amqp);
+        peer.write(AMQP_HEADER);
+        peer.write(&bytes);
+        assert_eq!(peer.read_header(), *AMQP_HEADER);
+        assert_eq!(peer.closed().condition, condition, "{what}");
+        bystander.go_on();
+    }
+    for bytes in [
+        raw(8, 2, 0, b""),
+        raw(1 << 30, 2, 1, b""),
+        raw(16, 2, 1, b"\x00\x53\x41\xc0\x03\xff\x40\x40"),
+    ] {
+        let mut peer = Peer::connect(bystander.bus.amqp);
+        peer.write(SASL_HEADER);
+        peer.write(&bytes);
+        peer.read_to_end();
+        bystander.go_on();
+    }
+}
+
+#[test]
+fn random_bytes_do_no_harm() {
+    let mut random = SmallRng::seed_from_u64(20_261_120);
+    let mut bystander = Bystander::new();
+    for round in 0..60 {
+        let mut bytes = vec![0; random.random_range(1..2000)];
+        random.fill_bytes(&mut bytes);
+        let address = bystander.bus.amqp;
+        match round % 3 {
+            0 => {
+                let mut peer = Peer::connect(address);
+                peer.try_write(&bytes);
+            }
+            1 => {
+                let mut peer = Peer::connect(address);
+                peer.write(AMQP_HEADER);
+                peer.try_write(&bytes);
+            }
+            _ => {
+                let mut peer = bystander.bus.stranger();
+                let code = random.random_range(0x10..0x19);
+                peer.try_write(&body(&[b"\x00\x53", &[code][..], &bytes].concat()));
+                peer.try_write(&bytes);
+            }
+        }
+        bystander.go_on();
+    }
+}
+
+#[test]
+fn hundreds_of_bad_connections_cost_little_memory() {
+    let process = Process::start(&[]);
+    let wave = |random: &mut SmallRng| {
+        let mut held = Vec::new();
+        for number in 0..150 {
+            let mut peer = Peer::connect(process.amqp());
+            let mut bytes = vec![0; 3000];
+            random.fill_bytes(&mut bytes);
+            match number % 3 {
+                0 => drop(peer.try_write(&bytes)),
+                // A frame that never becomes whole, and a request that never does.
+                1 => drop(peer.try_write(&[AMQP_HEADER, &raw(60_000, 2, 0, &bytes)[..]].concat())),
+                _ => drop(peer.try_write(
+                    &[b"POST / HTTP/1.1\r\nHost: x\r\nX: ", &vec![b'a'; 3000][..]].concat(),
+                )),
+            }
+            held.push(peer);
+        }
+        process.http().get("/health").ok();
+        process.resident_bytes()
+    };
+    let mut random = SmallRng::seed_from_u64(7);
+    let first = wave(&mut random);
+    let later = [1, 2, 3].map(|_| wave(&mut random));
+    let last = later[2];
+    assert!(first < 64 << 20, "{first} bytes are resident");
+    assert!(
+        last < first + (24 << 20),
+        "memory grows from {first} to {later:?}"
+    );
+}

@@ -1,0 +1,205 @@
+//! Several namespaces in one process: how a connection finds its own, and that they share nothing.
+
+use serde_json::json;
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use crate::support::*;
+
+const UNAUTHORIZED: &str = "amqp:unauthorized-access";
+
+/// Two namespaces with a queue of the same name, a key each, and a key name that differs in case alone.
+fn two() -> Bus {
+    let namespace = |name: &str, keys: &str| {
+        format!(r#"{{"Name":"{name}","Queues":[{{"Name":"q"}}],"Emulator":{{"Keys":[{keys}]}}}}"#)
+    };
+    let alpha = namespace(
+        "alpha",
+        r#"{"Name":"a","Key":"ka"},{"Name":"Both","Key":"kb"}"#,
+    );
+    let beta = namespace(
+        "beta",
+        r#"{"Name":"b","Key":"kb"},{"Name":"both","Key":"kb"}"#,
+    );
+    Bus::configured(&format!(
+        r#"{{"UserConfig":{{"Namespaces":[{alpha},{beta}]}}}}"#
+    ))
+}
+
+fn token(name: &str, secret: &str) -> String {
+    let key = Key {
+        name: name.into(),
+        key: secret.into(),
+        claims: Claims::ALL,
+    };
+    sas::sign("sb://localhost/", &key, in_an_hour())
+}
+
+fn show(peer: &mut Peer, name: &str, secret: &str) -> i32 {
+    peer.put_token("sb://localhost/", &token(name, secret))
+        .cbs_status()
+}
+
+/// How many messages the queue of a namespace holds.
+fn held(bus: &Bus, namespace: &str) -> u64 {
+    let path = format!("/$emulator/v1/namespaces/{namespace}/counts?entity=q");
+    bus.http.get(&path).ok()["active"]
+        .as_u64()
+        .expect("counts are numbers")
+}
+
+#[test]
+fn a_host_name_chooses() {
+    let bus = two();
+    for (host, namespace, key) in [
+        ("alpha.servicebus.windows.net", "alpha", ("a", "ka")),
+        ("ALPHA:5672", "alpha", ("a", "ka")),
+        ("beta", "beta", ("b", "kb")),
+    ] {
+        let before = held(&bus, namespace);
+        let mut peer = Peer::open(bus.amqp, &Open::to(host));
+        let other = if namespace == "alpha" {
+            ("b", "kb")
+        } else {
+            ("a", "ka")
+        };
+        assert_eq!(
+            show(&mut peer, other.0, other.1),
+            401,
+            "a key of the other namespace"
+        );
+        assert_eq!(show(&mut peer, key.0, key.1), 202, "{host}");
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+        assert_eq!(held(&bus, namespace), before + 1, "{host}");
+    }
+}
+
+#[test]
+fn a_key_name_chooses_where_the_host_says_nothing() {
+    let bus = two();
+    let mut alpha = bus.stranger();
+    let refusal = alpha.refused(&Attach::sender("q"));
+    assert_eq!(refusal.condition, UNAUTHORIZED, "before anything is chosen");
+    assert_eq!(show(&mut alpha, "a", "ka"), 202);
+    let sender = alpha.sender("q");
+    alpha.send(&sender, &Message::new("m"));
+    assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 0));
+    // Chosen once.
+    assert_eq!(show(&mut alpha, "b", "kb"), 401);
+
+    let mut beta = Peer::connect(bus.amqp);
+    assert_eq!(beta.sasl("PLAIN", b"\0b\0kb"), 0);
+    beta.introduce(&Open::default());
+    let sender = beta.sender("q");
+    beta.send(&sender, &Message::new("m"));
+    assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (1, 1));
+
+    let mut nobody = bus.stranger();
+    let reply = nobody.put_token("sb://localhost/", &token("nobody", "x"));
+    assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
+}
+
+#[test]
+fn only_a_token_that_is_accepted_chooses() {
+    let bus = two();
+    let mut peer = bus.stranger();
+    assert_eq!(show(&mut peer, "a", "wrong"), 401);
+    assert_eq!(show(&mut peer, "b", "kb"), 202);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), (0, 1));
+}
+
+#[test]
+fn key_names_differ_by_case() {
+    let bus = two();
+    for (name, secret, counts) in [("Both", "kb", (1, 0)), ("both", "kb", (1, 1))] {
+        let mut peer = bus.stranger();
+        assert_eq!(show(&mut peer, name, secret), 202, "{name}");
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+        assert_eq!((held(&bus, "alpha"), held(&bus, "beta")), counts);
+    }
+}
+
+#[test]
+fn a_timeline_names_its_clients_however_they_came() {
+    let bus = two();
+    let mut by_host = Peer::open(
+        bus.amqp,
+        &Open {
+            hostname: "alpha".into(),
+            ..Open::named("by-host")
+        },
+    );
+    assert_eq!(show(&mut by_host, "a", "ka"), 202);
+    let mut by_token = Peer::open(bus.amqp, &Open::named("by-token"));
+    assert_eq!(show(&mut by_token, "a", "ka"), 202);
+    for peer in [&mut by_host, &mut by_token] {
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+    }
+    let timeline = bus.http.get("/$emulator/v1/namespaces/alpha/timeline").ok();
+    let events = timeline["events"].as_array().expect("events are an array");
+    let sent = events.iter().filter(|event| event["kind"] == "sent");
+    let clients: Vec<_> = sent.map(|event| event["client"].clone()).collect();
+    assert_eq!(clients, [json!("by-host"), json!("by-token")]);
+}
+
+#[test]
+fn namespaces_share_neither_messages_nor_time_nor_records() {
+    let bus = two();
+    let mut peer = Peer::open(bus.amqp, &Open::to("beta"));
+    show(&mut peer, "b", "kb");
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("short").ttl(10_000));
+    let post = |path: &str, body| {
+        bus.http
+            .post(&format!("/$emulator/v1/namespaces/{path}"), &body)
+            .ok()
+    };
+    post("alpha/clock/advance", json!({"seconds": 3600}));
+    assert_eq!(held(&bus, "beta"), 1);
+    post("alpha/reset", json!(null));
+    assert_eq!(held(&bus, "beta"), 1);
+    let get = |path: &str| {
+        bus.http
+            .get(&format!("/$emulator/v1/namespaces/{path}"))
+            .ok()
+    };
+    assert_eq!(get("beta/clock")["offset_seconds"], 0.0);
+    assert_eq!(get("alpha/timeline")["events"], json!([]));
+    post("beta/clock/advance", json!({"seconds": 11}));
+    assert_eq!(held(&bus, "beta"), 0);
+}
+
+#[test]
+fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
+    let bus = two();
+    let mut slow = Peer::open(bus.amqp, &Open::to("beta"));
+    show(&mut slow, "b", "kb");
+    let sender = slow.sender("q");
+    let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
+    let ids: Vec<u32> = (0..100)
+        .map(|_| slow.transfer(&sender, 0, false, &message))
+        .collect();
+    for id in ids {
+        assert_eq!(slow.outcome(&sender, id), Ok(()));
+    }
+    let receiver = slow.receiver("q");
+    slow.credit(&receiver, 100);
+    eventually("deliveries to the slow reader", || {
+        let path = "/$emulator/v1/namespaces/beta/counts?entity=q";
+        (bus.http.get(path).ok()["locked"] != 0).then_some(())
+    });
+    let settled = bus.http.post(
+        "/$emulator/v1/namespaces/alpha/settled",
+        &json!({"within": 0.0}),
+    );
+    assert_eq!(settled.status, 200, "{settled:?}");
+    let settled = bus.http.post(
+        "/$emulator/v1/namespaces/beta/settled",
+        &json!({"within": 0.0}),
+    );
+    assert_eq!(settled.status, 408, "{settled:?}");
+}

@@ -1,0 +1,97 @@
+//! fe2o3-amqp 0.14 loses an outcome that comes back within microseconds: to peers that look like it, outcomes
+//! wait a millisecond (decision D31).
+
+use std::time::{Duration, Instant};
+
+use serde_amqp::Value;
+use servicebus_emulator::Options;
+
+use crate::support::*;
+
+const DELAY: Duration = Duration::from_millis(1);
+
+/// As `azservicebus` opens.
+fn old_fe2o3() -> Open {
+    Open {
+        rest: vec![uint(65_536), Value::Ushort(255), uint(30_000)],
+        ..Open::default()
+    }
+}
+
+fn bus(outcome_delay: bool) -> Bus {
+    let config = parse(&queues("", &[("q", "")]));
+    Bus::started(Options {
+        config,
+        outcome_delay,
+        ..Options::default()
+    })
+}
+
+/// Sends a message and returns how long its outcome took.
+fn timed_send(peer: &mut Peer, sender: &Link) -> Duration {
+    let start = Instant::now();
+    peer.send(sender, &Message::new("m"));
+    start.elapsed()
+}
+
+#[test]
+fn outcomes_to_an_old_fe2o3_wait_a_millisecond() {
+    let bus = bus(true);
+    let mut peer = bus.client_as(&old_fe2o3());
+    let sender = peer.sender("q");
+    for _ in 0..30 {
+        let took = timed_send(&mut peer, &sender);
+        assert!(took >= DELAY, "an outcome came after {took:?}");
+    }
+    let start = Instant::now();
+    let refusal = peer.send_in_vain(&sender, b"no message");
+    assert_eq!(refusal.condition, "amqp:decode-error");
+    assert!(start.elapsed() >= DELAY, "a rejection did not wait");
+}
+
+#[test]
+fn the_order_of_outcomes_and_replies_is_kept() {
+    let bus = bus(true);
+    let mut peer = bus.client_as(&old_fe2o3());
+    let node = peer.node("q/$management");
+    let body = map([
+        (text("from-sequence-number"), long(1)),
+        (text("message-count"), Value::Int(1)),
+    ]);
+    let request = Message::request(text("id"), text(&node.reply_to), body)
+        .application("operation", text("com.microsoft:peek-message"));
+    for _ in 0..20 {
+        let id = peer.transfer(&node.requests, 0, false, &request.encode());
+        let first = peer.take("an answer", |frame| {
+            matches!(frame.code, DISPOSITION | TRANSFER)
+        });
+        assert_eq!((first.code, first.number(1)), (DISPOSITION, id));
+        peer.receive(&node.replies);
+    }
+}
+
+#[test]
+fn nobody_else_waits() {
+    let with_properties = Open {
+        rest: [
+            vec![uint(65_536), Value::Ushort(255), uint(30_000)],
+            vec![Value::Null; 4],
+            vec![map([(symbol("product"), text("another"))])],
+        ]
+        .concat(),
+        ..Open::default()
+    };
+    let others = [
+        (bus(false), old_fe2o3()),
+        (bus(true), Open::default()),
+        (bus(true), with_properties),
+    ];
+    for (bus, open) in others {
+        let mut peer = bus.client_as(&open);
+        let sender = peer.sender("q");
+        // One that is faster than any that waits is proof enough, however busy the machine.
+        eventually("an outcome that did not wait", || {
+            (timed_send(&mut peer, &sender) < DELAY).then_some(())
+        });
+    }
+}
