@@ -117,7 +117,7 @@ impl Facts {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for a fact that is pushed next: its first [`MAX_TEXT`] bytes, so that nobody
+    /// Keeps a copy of `text` for a fact that is pushed next: its first `MAX_TEXT` bytes, so that nobody
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];

@@ -115,6 +115,10 @@ impl Consumers {
         while consumer.assigned.len() > credit as usize {
             returned.extend(consumer.assigned.pop_last().map(|(number, _)| number));
         }
+        if consumer.assigned.is_empty() {
+            // An owner without credit does not come to take, whatever it was told.
+            consumer.woken = false;
+        }
         self.assigned -= returned.len();
         let granted = credit - consumer.assigned.len() as u32;
         let before = consumer.granted;

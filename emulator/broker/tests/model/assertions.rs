@@ -45,9 +45,7 @@ impl Ledger {
         for fact in system.facts.iter() {
             self.read(fact, system);
         }
-        for &Effect::Wake(consumer) in &system.effects {
-            assert!(self.told.insert(consumer), "{consumer:?} was told twice");
-        }
+        self.read_effects(step, system);
         self.note_who_took(step, system);
         for &(kind, id) in open {
             let waits = system.assigned(kind, id) > 0;
@@ -60,6 +58,23 @@ impl Ledger {
         }
         if !matches!(step, Step::Advance(_) | Step::Open(..)) {
             self.assert_nothing_is_overdue(Timestamp::from_millis(system.now()));
+        }
+    }
+
+    fn read_effects(&mut self, step: &Step, system: &System) {
+        let asking = if let &Step::Credit(kind, id, _) = step {
+            Some((ConsumerId(id), system.assigned(kind, id)))
+        } else {
+            None
+        };
+        for &Effect::Wake(consumer) in &system.effects {
+            let new = self.told.insert(consumer);
+            // Who sets its credit with nothing assigned is told again.
+            let asks = asking.is_some_and(|(id, _)| id == consumer);
+            assert!(new || asks, "{consumer:?} was told twice");
+        }
+        if let Some((id, 0)) = asking {
+            self.told.remove(&id);
         }
     }
 

@@ -173,9 +173,18 @@ impl Bus {
     }
 
     pub(crate) fn take_up_to(&mut self, receiver: Receiver, max: usize) -> Vec<Delivery> {
+        self.take_bytes(receiver, max, usize::MAX)
+    }
+
+    pub(crate) fn take_bytes(
+        &mut self,
+        receiver: Receiver,
+        max: usize,
+        bytes: usize,
+    ) -> Vec<Delivery> {
         let Receiver { store, id } = receiver;
         let mut taken = Vec::new();
-        self.operate(|mailbox, cx| mailbox.take(cx, store, id, max, usize::MAX, &mut taken));
+        self.operate(|mailbox, cx| mailbox.take(cx, store, id, max, bytes, &mut taken));
         taken
     }
 

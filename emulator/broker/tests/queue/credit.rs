@@ -147,6 +147,20 @@ fn waiters_are_served_between_two_instants_even_by_a_late_timer() {
 }
 
 #[test]
+fn taking_stops_behind_the_message_that_goes_beyond_the_bytes() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "c"]);
+    let receiver = bus.receiver_with_credit(3);
+    assert_eq!(
+        ids(&bus.take_bytes(receiver, 3, 0)),
+        ["a"],
+        "one always goes"
+    );
+    assert_eq!(bus.assigned(receiver), 2);
+    assert_eq!(ids(&bus.take_bytes(receiver, 3, 100_000)), ["b", "c"]);
+}
+
+#[test]
 fn a_receiver_is_told_once_until_it_takes() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(5);
@@ -170,6 +184,17 @@ fn a_receiver_that_was_told_in_vain_is_told_again() {
     bus.advance(secs(10));
     assert!(bus.take(receiver).is_empty());
     bus.send("b");
+    assert_eq!(bus.woken(), [receiver.id]);
+}
+
+#[test]
+fn a_receiver_that_took_its_credit_back_is_told_again() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver_with_credit(1);
+    assert_eq!(bus.woken(), [receiver.id]);
+    bus.credit(receiver, 0);
+    bus.credit(receiver, 1);
     assert_eq!(bus.woken(), [receiver.id]);
 }
 
