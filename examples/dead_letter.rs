@@ -3,6 +3,10 @@
 //! The loop of the Service Bus documentation. `cargo run --example dead_letter`
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, and nobody minds here"
+)]
 
 use std::time::Duration;
 

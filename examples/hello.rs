@@ -1,4 +1,9 @@
 //! The README's Rust snippet: sends a message to a running emulator and receives it again.
+#![expect(
+    clippy::large_futures,
+    clippy::print_stdout,
+    reason = "this is the README's, to the letter"
+)]
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
 

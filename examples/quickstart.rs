@@ -3,6 +3,10 @@
 //! `cargo run --example quickstart`
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+#![expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, and nobody minds here"
+)]
 
 use azservicebus::{
     ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceiverOptions,

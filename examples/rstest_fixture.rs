@@ -9,6 +9,10 @@ fn main() {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, and nobody minds here"
+)]
 mod tests {
     use std::time::Duration;
 

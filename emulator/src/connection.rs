@@ -55,6 +55,9 @@ pub(crate) async fn serve(
         let wrote = unwritten > 0;
         if wrote {
             write_some(&writer, &mut peer)?;
+            if peer.unwritten() >= OUTPUT_HIGH {
+                peer.give_back();
+            }
         } else {
             // A client with Nagle on waits for this acknowledgement before it sends the rest.
             quick_ack(writer.as_ref());
@@ -83,7 +86,7 @@ pub(crate) async fn serve(
             }
             () = peer.bell.rang() => {}
             ready = writer.as_ref().writable(), if output > 0 => ready?,
-            // The socket has taken it all: there is room for what was postponed, and nobody else to say so.
+            // The socket has taken it: there is room for what was postponed, and nobody else to say so.
             () = yield_now(), if peer.has_postponed() && output < OUTPUT_HIGH => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {

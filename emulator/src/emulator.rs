@@ -225,7 +225,6 @@ fn namespace_infos(options: &Options, endpoints: Endpoints) -> Vec<NamespaceInfo
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     let host = match options.host.parse::<IpAddr>() {
         Ok(address) if any.contains(&address) => "localhost".to_owned(),
-        Ok(IpAddr::V6(address)) => format!("[{address}]"),
         _ => options.host.clone(),
     };
     let info = |namespace: &crate::config::NamespaceConfig| {

@@ -219,6 +219,7 @@ impl Namespace {
             self.operate_as_broker(entity, Mailbox::reset);
         }
         self.timeline().clear();
+        self.turns.notify_waiters();
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {

@@ -40,7 +40,7 @@ impl Shared {
     fn namespace_of_key(&self, name: &str) -> Option<Arc<Namespace>> {
         let has_key = |namespace: &&Arc<Namespace>| {
             let keys = &namespace.config.keys;
-            keys.iter().any(|key| key.name.eq_ignore_ascii_case(name))
+            keys.iter().any(|key| key.name == name)
         };
         let mut found = self.namespaces.iter().filter(has_key);
         let first = found.next()?;

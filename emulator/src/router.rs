@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use servicebus_broker::ConsumerId;
 use tokio::sync::Notify;
@@ -22,6 +22,8 @@ pub(crate) struct Router {
 /// How other tasks reach a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Doorbell {
+    /// Name of the namespace that the connection belongs to.
+    namespace: OnceLock<String>,
     state: Mutex<Rung>,
     notify: Notify,
 }
@@ -74,18 +76,25 @@ impl Router {
         }
     }
 
-    /// The connections that have something to do or to write.
-    pub(crate) fn busy(&self) -> Vec<ConnectionId> {
+    /// The connections of a namespace that have something to do or to write.
+    pub(crate) fn busy(&self, namespace: &str) -> Vec<ConnectionId> {
         let connections = self
             .connections
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let busy = connections.iter().filter(|(_, bell)| bell.rung().busy);
+        let busy = connections.iter().filter(|(_, bell)| {
+            bell.namespace.get().is_some_and(|own| own == namespace) && bell.rung().busy
+        });
         busy.map(|(&id, _)| id).collect()
     }
 }
 
 impl Doorbell {
+    /// Says which namespace has to wait for the connection; chosen once.
+    pub(crate) fn belong_to(&self, namespace: &str) {
+        let _ = self.namespace.set(namespace.to_owned());
+    }
+
     /// Resolves when somebody has rung since the last time.
     pub(crate) async fn rang(&self) {
         self.notify.notified().await;

@@ -33,16 +33,20 @@ impl Background {
         if let Some(background) = shared.upgrade() {
             return Ok(background);
         }
+        let background = Arc::new(Self::start()?);
+        *shared = Arc::downgrade(&background);
+        Ok(background)
+    }
+
+    fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("servicebus-harness")
             .enable_all()
             .build()?;
-        let background = Arc::new(Self {
+        Ok(Self {
             runtime: Some(runtime),
-        });
-        *shared = Arc::downgrade(&background);
-        Ok(background)
+        })
     }
 
     /// Runs a future there; dropping the task cancels it.
@@ -124,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn dropping_it_inside_another_runtime_does_not_panic() {
-        let background = Background::shared().unwrap();
+        let background = Background::start().unwrap();
         assert_eq!(background.spawn(async { 7 }).await, 7);
         drop(background);
     }

@@ -77,11 +77,16 @@ pub(crate) async fn start(
 }
 
 fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<String> {
-    let mut arguments = vec![
-        "--exit-with-stdin".to_owned(),
-        "--host".to_owned(),
-        address::random().to_string(),
+    // The ports are said, so that the environment of the test does not say others.
+    let fixed = [
+        "--exit-with-stdin",
+        "--amqp-port",
+        "5672",
+        "--http-port",
+        "5300",
     ];
+    let mut arguments = fixed.map(str::to_owned).to_vec();
+    arguments.extend(["--host".to_owned(), address::random().to_string()]);
     if let Some(seed) = options.seed {
         arguments.extend(["--seed".to_owned(), seed.to_string()]);
     }

@@ -13,7 +13,7 @@ async fn a_sender_to_a_missing_queue_is_refused() {
         client.create_sender("missing", Default::default()),
     )
     .await;
-    expect_not_found(sender.err().expect("there is no such queue"));
+    expect_not_found(sender.expect_err("there is no such queue"));
 }
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn a_receiver_of_a_missing_queue_is_refused() {
     let options = ServiceBusReceiverOptions::default();
     let opening = client.create_receiver_for_queue("missing", options);
     let receiver = within("the answer", opening).await;
-    expect_not_found(receiver.err().expect("there is no such queue"));
+    expect_not_found(receiver.expect_err("there is no such queue"));
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_receiver_of_a_missing_queues_dead_letters_is_refused() {
     };
     let opening = client.create_receiver_for_queue("missing", options);
     let receiver = within("the answer", opening).await;
-    expect_not_found(receiver.err().expect("there is no such queue"));
+    expect_not_found(receiver.expect_err("there is no such queue"));
 }
 
 /// The SDK has no kind for it; the service's condition is in the error, or its status.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{bus_with_orders, orders};
+use crate::{bus_with_orders, waiting::until_gone};
 
 #[tokio::test]
 async fn sentences_about_dead_letters() {
@@ -93,9 +93,11 @@ async fn a_negative_assertion_waits_for_rest() {
 
 #[tokio::test]
 async fn values_can_be_kept_and_handed_on() {
-    let servicebus = ServiceBus::builder().topology(orders()).start().await;
-    let orders = servicebus.unwrap().queue("orders");
-    let expectation = orders.expect_message_count().active(1);
+    let servicebus = bus_with_orders().await;
+    let address = servicebus.endpoints().http;
+    let expectation = servicebus.queue("orders").expect_message_count().active(1);
+    drop(servicebus);
+    until_gone(address);
     // The bus is gone, and with it every answer.
     let error = expectation.within(Duration::ZERO).await.unwrap_err();
     assert!(error.to_string().contains("does not answer"), "{error}");

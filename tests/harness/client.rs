@@ -1,5 +1,10 @@
 //! The Rust SDK against a bus of the harness.
 
+#![expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, and nobody minds here"
+)]
+
 use std::time::Duration;
 
 use azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions, ServiceBusSenderOptions};

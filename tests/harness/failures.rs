@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
-use crate::{bus_with_orders, normalised::normalised};
+use crate::{bus_with_orders, child, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
 const SHORT: Duration = Duration::from_millis(10);
@@ -258,4 +258,27 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
             file!()
         ),
     );
+}
+
+#[test]
+fn a_failed_sentence_panics_at_the_line_of_the_test() {
+    if child::is_child() {
+        return child::play(fail_on_purpose());
+    }
+    let test = "failures::a_failed_sentence_panics_at_the_line_of_the_test";
+    let output = child::again(test).output().unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        complaints.contains(&format!("panicked at {}:", file!())),
+        "{complaints}"
+    );
+    assert!(
+        complaints.contains("orders: expected 1 message completed, found none within 0.01 s"),
+        "{complaints}"
+    );
+}
+
+async fn fail_on_purpose() {
+    let servicebus = bus_with_orders().await;
+    assert_completed!(servicebus.queue("orders"), within = SHORT).await;
 }

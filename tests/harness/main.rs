@@ -4,6 +4,7 @@
 //! deadline.
 
 mod built;
+mod child;
 mod normalised;
 mod waiting;
 

@@ -1,11 +1,9 @@
 //! Every mode is the same bus, and none turns silently into another.
 
-use std::{env, process::Command};
-
 use rstest::rstest;
 use servicebus_harness::{MODE_VARIABLE, ModeError, StartError, prelude::*};
 
-use crate::{built, orders};
+use crate::{built, child, orders};
 
 #[rstest]
 #[case(Mode::InProcess)]
@@ -58,27 +56,32 @@ async fn a_mode_that_is_not_built_says_so(#[case] mode: Mode) {
     );
 }
 
-#[rstest]
-#[case("process", "started in mode process")]
-#[case("InProcess", "started in mode in-process")]
-#[case("docker", "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode")]
-#[case("container", "mode \"container\" is not built yet")]
-fn the_environment_picks_the_mode(#[case] value: &str, #[case] expected: &str) {
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "modes::starts_as_the_environment_says"])
-        .args(["--ignored", "--nocapture"])
-        .env(MODE_VARIABLE, value)
-        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
-        .output()
-        .unwrap();
-    let output = String::from_utf8_lossy(&output.stdout);
-    assert!(output.contains(expected), "{output}");
+#[test]
+fn the_environment_picks_the_mode() {
+    if child::is_child() {
+        return child::play(start_as_the_environment_says());
+    }
+    for (value, expected) in [
+        ("process", "started in mode process"),
+        ("InProcess", "started in mode in-process"),
+        (
+            "docker",
+            "SERVICEBUS_HARNESS_MODE is \"docker\", which is no mode",
+        ),
+        ("container", "mode \"container\" is not built yet"),
+    ] {
+        let output = child::again("modes::the_environment_picks_the_mode")
+            .env(MODE_VARIABLE, value)
+            .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&output.stdout);
+        assert!(output.contains(expected), "{output}");
+    }
 }
 
-#[tokio::test]
-#[ignore = "run by the test above, with an environment of its own"]
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
-async fn starts_as_the_environment_says() {
+async fn start_as_the_environment_says() {
     match ServiceBus::builder().start().await {
         Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
         Err(error) => println!("{error}"),

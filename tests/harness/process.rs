@@ -6,7 +6,6 @@ use std::{
     env, fs,
     io::{BufRead, BufReader},
     net::SocketAddr,
-    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
@@ -14,7 +13,7 @@ use std::{
 
 use servicebus_harness::{StartError, prelude::*};
 
-use crate::{built, waiting::until_gone};
+use crate::{built, child, waiting::until_gone};
 
 /// A program that is not the emulator, removed when it has served.
 struct Impostor(PathBuf);
@@ -23,8 +22,12 @@ impl Impostor {
     fn new(name: &str, script: &str) -> Self {
         let file = format!("servicebus-harness-{name}-{}", std::process::id());
         let path = env::temp_dir().join(file);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by a shell: a file this process has open for writing could not be run while another test
+        // starts a child, which has it open too.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#;
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", write, "sh", script]).arg(&path);
+        assert!(shell.status().unwrap().success());
         Self(path)
     }
 
@@ -156,9 +159,10 @@ async fn stopping_the_bus_waits_for_the_child() {
 
 #[test]
 fn a_killed_test_leaves_no_emulator() {
-    let mut test = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "process::waits_to_be_killed"])
-        .args(["--ignored", "--nocapture"])
+    if child::is_child() {
+        return child::play(wait_to_be_killed());
+    }
+    let mut test = child::again("process::a_killed_test_leaves_no_emulator")
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
         .stdout(Stdio::piped())
         .spawn()
@@ -174,10 +178,8 @@ fn a_killed_test_leaves_no_emulator() {
     until_gone(address);
 }
 
-#[tokio::test]
-#[ignore = "run by the test above, which kills it"]
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
-async fn waits_to_be_killed() {
+async fn wait_to_be_killed() {
     let servicebus = ServiceBus::builder().mode(Mode::Process).start().await;
     let servicebus = servicebus.unwrap();
     println!("\nlistening at {}", servicebus.endpoints().amqp);

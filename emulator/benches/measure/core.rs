@@ -185,7 +185,9 @@ impl Core {
     fn receive(&mut self, count: u32) {
         let mut taken = std::mem::take(&mut self.taken);
         self.operate(|mailbox, cx| mailbox.set_credit(cx, ACTIVE, CONSUMER, count));
-        self.operate(|mailbox, cx| mailbox.take(cx, ACTIVE, CONSUMER, count as usize, &mut taken));
+        self.operate(|mailbox, cx| {
+            mailbox.take(cx, ACTIVE, CONSUMER, count as usize, usize::MAX, &mut taken)
+        });
         self.operate(|mailbox, cx| {
             for delivery in &taken {
                 let settled = mailbox.settle(cx, ACTIVE, delivery.token, Settle::Complete);

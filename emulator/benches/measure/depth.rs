@@ -89,7 +89,7 @@ fn compare<C>(report: &mut Report, what: &str, pairs: &[(C, C)], of: fn(&C) -> f
 
 impl Kept {
     fn fill(depth: u32) -> io::Result<Self> {
-        let emulator = Emulator::start(&[])?;
+        let emulator = Emulator::start()?;
         let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
         sender.send(depth, IN_FLIGHT)?;
         Ok(Self {
@@ -144,7 +144,7 @@ impl Kept {
 
 /// What it costs to let all messages of a queue expire by one advance of the clock, in microseconds for each.
 fn expiry(depth: u32, times: u32) -> io::Result<f64> {
-    let emulator = Emulator::start(&[])?;
+    let emulator = Emulator::start()?;
     let message = message(BODY, Some(LIFETIME_SECONDS * 1000));
     let mut sender = Sender::attach(emulator.amqp, &message)?;
     let mut used = Duration::ZERO;

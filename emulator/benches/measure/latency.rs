@@ -15,7 +15,7 @@ use crate::raw::Raw;
 use crate::receiver::{Accept, Receiver};
 use crate::report::{Limit, Report};
 use crate::sender::Sender;
-use crate::statistics::{Rounds, number};
+use crate::statistics::{Rounds, histogram, number};
 
 const BODY: usize = 1024;
 /// Between two messages: 10,000 a second.
@@ -113,7 +113,7 @@ impl Compared {
 }
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
-    let (emulator, echo) = (Emulator::start(&[])?, Echo::start()?);
+    let (emulator, echo) = (Emulator::start()?, Echo::start()?);
     let single = effort.pick(20, 5_000);
     let paced = effort.pick(200, 30_000);
     one_at_a_time_raw(&echo, single / 10)?;
@@ -137,7 +137,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 fn one_at_a_time_raw(echo: &Echo, count: u32) -> io::Result<Histogram<u64>> {
     let mut raw = Raw::connect(echo.address)?;
     let mut transfers = Transfers::of(&message(BODY, None), 1);
-    let mut seen = Histogram::new(3).map_err(io::Error::other)?;
+    let mut seen = histogram()?;
     for _ in 0..count {
         seen.saturating_record(raw.round_trip(&mut transfers)?.as_nanos() as u64);
     }
@@ -149,7 +149,7 @@ fn one_at_a_time(emulator: &Emulator, count: u32) -> io::Result<Histogram<u64>> 
     let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
     let mut receiver = Receiver::attach(emulator.amqp)?;
     receiver.grant(CREDIT)?;
-    let mut seen = Histogram::new(3).map_err(io::Error::other)?;
+    let mut seen = histogram()?;
     for _ in 0..count {
         let begin = Instant::now();
         sender.post(0)?;
@@ -171,7 +171,7 @@ fn paced_through(emulator: &Emulator, count: u32) -> io::Result<Histogram<u64>> 
     let mut receiver = Receiver::attach(emulator.amqp)?;
     receiver.grant(CREDIT)?;
     let pacer = Pacer::start();
-    let mut seen = Histogram::new(3).map_err(io::Error::other)?;
+    let mut seen = histogram()?;
     thread::scope(|scope| {
         let sending = scope.spawn(move || {
             for number in 0..count {

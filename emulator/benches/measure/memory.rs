@@ -29,7 +29,7 @@ struct Filling {
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let mut idle = Rounds::default();
     for _ in 0..effort.rounds() {
-        let emulator = Emulator::start(&[])?;
+        let emulator = Emulator::start()?;
         thread::sleep(REST);
         idle.push(resident(emulator.pid())? as f64 / MEGABYTE);
     }
@@ -81,7 +81,7 @@ fn overheads(effort: Effort, filling: Filling) -> io::Result<Rounds> {
 /// the connection, its buffers, the record of what happened.
 fn overhead(filling: Filling) -> io::Result<f64> {
     let message = message(filling.body, None);
-    let emulator = Emulator::start(&[])?;
+    let emulator = Emulator::start()?;
     thread::sleep(REST);
     let before = resident(emulator.pid())?;
     let mut sender = Sender::attach(emulator.amqp, &message)?;

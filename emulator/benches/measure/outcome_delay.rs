@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::arguments::Effort;
 use crate::process::{Emulator, QUEUE};
 use crate::report::Report;
-use crate::statistics::number;
+use crate::statistics::{histogram, number};
 
 /// Clients that send side by side, each waiting for its own outcomes.
 const SIDE_BY_SIDE: usize = 8;
@@ -40,7 +40,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     ];
     let runtime = tokio::runtime::Runtime::new()?;
     for (name, switch) in switches {
-        let emulator = Emulator::start(switch)?;
+        let emulator = Emulator::start_for_sdk(switch)?;
         let alone = runtime.block_on(side_by_side(&emulator.connection_string, 1, sends))?;
         let together = runtime.block_on(side_by_side(
             &emulator.connection_string,
@@ -75,7 +75,7 @@ async fn side_by_side(connection_string: &str, clients: usize, sends: usize) -> 
         .collect();
     let mut total = Sent {
         took: Duration::ZERO,
-        each: Histogram::new(3).map_err(io::Error::other)?,
+        each: histogram()?,
         lost: 0,
     };
     for task in tasks {
@@ -89,7 +89,7 @@ async fn side_by_side(connection_string: &str, clients: usize, sends: usize) -> 
 
 async fn one_by_one(connection_string: String, sends: usize) -> io::Result<Sent> {
     let (mut client, mut sender) = connect(&connection_string).await?;
-    let mut each = Histogram::new(3).map_err(io::Error::other)?;
+    let mut each = histogram()?;
     let (begin, mut lost) = (Instant::now(), 0);
     for number in 0..sends {
         let begin = Instant::now();

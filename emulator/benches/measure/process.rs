@@ -40,18 +40,22 @@ pub(crate) struct Echo {
 struct Process(Child);
 
 impl Emulator {
-    /// Starts one with these arguments beside the usual ones.
-    pub(crate) fn start(arguments: &[&str]) -> io::Result<Self> {
+    /// Starts one on free ports.
+    pub(crate) fn start() -> io::Result<Self> {
+        Self::start_with(&["--host", "127.0.0.1", "--amqp-port", "0"])
+    }
+
+    /// Starts one on a loopback address of its own and the port of AMQP, for the Rust SDK, which knows no other.
+    pub(crate) fn start_for_sdk(arguments: &[&str]) -> io::Result<Self> {
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        let host = format!("127.77.{high}.{low}");
+        Self::start_with(&[&["--host", host.as_str()], arguments].concat())
+    }
+
+    fn start_with(arguments: &[&str]) -> io::Result<Self> {
         let mut command = Command::new(Self::binary());
-        command.args([
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            "0",
-            "--http-port",
-            "0",
-        ]);
-        command.arg("--config").arg(topology()?).args(arguments);
+        command.args(arguments).args(["--http-port", "0"]);
+        command.arg("--config").arg(topology()?);
         let (process, line) = Process::start(&mut command)?;
         let ready: Value = serde_json::from_str(&line)?;
         let address = |door: &str| {

@@ -13,6 +13,7 @@ use crate::Outcome;
 use crate::connection::{READ, connect};
 use crate::frames::{Transfers, read_stamp};
 use crate::latency::Pacer;
+use crate::statistics::histogram;
 
 /// What the emulator reads in one go.
 const BLOCK: usize = 64 * 1024;
@@ -99,7 +100,7 @@ impl Raw {
     ) -> io::Result<Histogram<u64>> {
         let mut frame = vec![0; transfers.frame()];
         let pacer = Pacer::start();
-        let mut seen = Histogram::new(3).map_err(io::Error::other)?;
+        let mut seen = histogram()?;
         thread::scope(|scope| {
             let writing = scope.spawn(move || {
                 for number in 0..count {

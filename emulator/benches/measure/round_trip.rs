@@ -26,7 +26,9 @@ pub(crate) fn play(messages: usize) -> Outcome {
         let sent = begin.elapsed();
         let mut received = 0;
         while received < messages {
-            for message in Box::pin(receiver.receive_messages(BATCH)).await? {
+            // It waits for as many as it is asked for.
+            let wanted = BATCH.min((messages - received) as u32);
+            for message in Box::pin(receiver.receive_messages(wanted)).await? {
                 receiver.complete_message(&message).await?;
                 received += 1;
             }

@@ -1,6 +1,12 @@
-//! Medians of few rounds, shown with their extremes.
+//! Medians of few rounds, shown with their extremes; percentiles of many durations.
 
 use std::fmt;
+use std::io;
+
+use hdrhistogram::Histogram;
+
+/// No duration that is worth a percentile is longer than this, in nanoseconds.
+const LONGEST: u64 = 60_000_000_000;
 
 /// One number as several rounds gave it.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +50,11 @@ impl fmt::Display for Rounds {
         }
         Ok(())
     }
+}
+
+/// Durations to three digits, in nanoseconds or more.
+pub(crate) fn histogram() -> io::Result<Histogram<u64>> {
+    Histogram::new_with_max(LONGEST, 3).map_err(io::Error::other)
 }
 
 /// A number with as many digits as mean something.

@@ -34,7 +34,7 @@ struct Passed {
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let count = effort.pick(2_000, 500_000);
-    let (emulator, echo) = (Emulator::start(&[])?, Echo::start()?);
+    let (emulator, echo) = (Emulator::start()?, Echo::start()?);
     through_emulator(&emulator, count / 10)?;
     through_echo(&echo, count / 10)?;
     let (mut raw, mut ours) = (Vec::new(), Vec::new());

@@ -12,17 +12,11 @@ const TAKE: u32 = 64;
 
 impl Peer {
     pub(super) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
-        let Some(namespace) = &self.namespace else {
-            self.send_waiting(link);
-            return;
-        };
         match self.links.get_mut(&link) {
             Some(Link::Receiver(receiver)) => {
                 receiver.drain = drain;
-                let (kind, consumer) = (receiver.kind, receiver.consumer);
-                namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-                    mailbox.set_credit(cx, kind, consumer, credit);
-                });
+                let consumer = receiver.consumer;
+                self.set_credit(consumer, credit);
                 self.caller.woken.push(consumer);
             }
             _ => self.send_waiting(link),
@@ -32,7 +26,9 @@ impl Peer {
     /// Takes what is assigned to our consumers, as long as there is room to write it.
     pub(super) fn take_assigned(&mut self) {
         self.bell.answer(&mut self.caller.woken);
-        self.caller.woken.append(&mut self.postponed);
+        if self.engine.output().len() < OUTPUT_HIGH {
+            self.resume_postponed();
+        }
         while !self.caller.woken.is_empty() {
             let mut woken = std::mem::take(&mut self.caller.woken);
             woken.sort_unstable();
@@ -43,13 +39,55 @@ impl Peer {
         }
     }
 
+    /// Lets others have what our postponed consumers cannot take because the socket is full.
+    pub(super) fn give_back(&mut self) {
+        let mut done = 0;
+        while let Some(&consumer) = self.postponed.get(done) {
+            self.set_credit(consumer, 0);
+            done += 1;
+            // What one of our links gives back another one may have got, which cannot take it either.
+            for woken in std::mem::take(&mut self.caller.woken) {
+                self.postpone(woken);
+            }
+        }
+    }
+
+    fn postpone(&mut self, consumer: ConsumerId) {
+        if !self.postponed.contains(&consumer) {
+            self.postponed.push(consumer);
+        }
+    }
+
+    fn resume_postponed(&mut self) {
+        for consumer in std::mem::take(&mut self.postponed) {
+            if let Some(&link) = self.consumers.get(&consumer) {
+                self.set_credit(consumer, self.engine.credit(link));
+                self.caller.woken.push(consumer);
+            }
+        }
+    }
+
+    fn set_credit(&mut self, consumer: ConsumerId, credit: u32) {
+        let link = self.consumers.get(&consumer);
+        let receiver = match link.and_then(|link| self.links.get(link)) {
+            Some(Link::Receiver(receiver)) => receiver,
+            _ => return,
+        };
+        if let Some(namespace) = &self.namespace {
+            let kind = receiver.kind;
+            namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+                mailbox.set_credit(cx, kind, consumer, credit);
+            });
+        }
+    }
+
     fn take(&mut self, consumer: ConsumerId) {
         let Some(&link) = self.consumers.get(&consumer) else {
             return;
         };
         loop {
             if self.engine.output().len() >= OUTPUT_HIGH {
-                self.postponed.push(consumer);
+                self.postpone(consumer);
                 return;
             }
             let max = self.engine.credit(link).min(TAKE);

@@ -17,6 +17,8 @@ const DELAY: Duration = Duration::from_millis(1);
 pub(super) struct Held {
     delay: Option<Duration>,
     queue: VecDeque<(Duration, Item)>,
+    /// Of all replies in the queue.
+    bytes: usize,
 }
 
 enum Item {
@@ -29,12 +31,18 @@ impl Held {
         Self {
             delay: None,
             queue: VecDeque::new(),
+            bytes: 0,
         }
     }
 
     /// From now on outcomes wait.
     pub(super) fn delay(&mut self) {
         self.delay = Some(DELAY);
+    }
+
+    /// How much waits to be written.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// When the first of them may leave.
@@ -64,10 +72,11 @@ impl Peer {
     /// Sends a reply, after the outcomes before it.
     pub(super) fn reply(&mut self, now: Duration, link: LinkId, message: Vec<u8>) {
         match self.held.delay {
-            Some(delay) => self
-                .held
-                .queue
-                .push_back((now + delay, Item::Reply(link, message))),
+            Some(delay) => {
+                self.held.bytes += message.len();
+                let item = Item::Reply(link, message);
+                self.held.queue.push_back((now + delay, item));
+            }
             None => {
                 // Rust reads a reply only after the outcome of its request (wire.md §2.3).
                 self.engine.flush();
@@ -83,6 +92,7 @@ impl Peer {
                     self.engine.outcome(link, delivery, outcome);
                 }
                 Item::Reply(link, message) => {
+                    self.held.bytes -= message.len();
                     self.engine.flush();
                     self.send_reply(link, message);
                 }

@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
 use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
 
+use super::OUTPUT_FULL;
 use super::commit::Work;
 use super::held::Held;
 use super::links::Link;
@@ -28,11 +29,15 @@ pub(super) struct Peer {
     pub(super) caller: Caller,
     pub(super) grants: Grants,
     pub(super) host: String,
+    /// What the client calls itself; empty until it has said so.
+    container_id: String,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
     pub(super) consumers_made: u32,
     pub(super) held: Held,
     work: Work,
+    /// Whether events were left because the output had no room for what might follow from them.
+    interrupted: bool,
     /// Consumers with something assigned that the output had no room for.
     pub(super) postponed: Vec<ConsumerId>,
     pub(super) taken: Vec<Delivery>,
@@ -46,9 +51,10 @@ impl Peer {
         let now = shared.real.elapsed();
         let mut caller = Caller::new(id, shared.options.seed);
         let config = shared.engine_config(caller.ids());
-        Self {
+        let only = shared.only_namespace();
+        let mut peer = Self {
             engine: Engine::new(config, now),
-            namespace: shared.only_namespace(),
+            namespace: None,
             held: Held::new(),
             id,
             bell,
@@ -56,15 +62,30 @@ impl Peer {
             shared,
             grants: Grants::default(),
             host: String::from("localhost"),
+            container_id: String::new(),
             links: BTreeMap::new(),
             consumers: BTreeMap::new(),
             consumers_made: 0,
             work: Work::default(),
+            interrupted: false,
             postponed: Vec::new(),
             taken: Vec::new(),
             scratch: Vec::new(),
             replies_sent: 0,
+        };
+        if let Some(only) = only {
+            peer.belong_to(only);
         }
+        peer
+    }
+
+    /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
+    pub(super) fn belong_to(&mut self, namespace: Arc<Namespace>) {
+        self.bell.belong_to(namespace.name());
+        if !self.container_id.is_empty() {
+            namespace.name_client(self.caller.client, &self.container_id);
+        }
+        self.namespace = Some(namespace);
     }
 
     /// One turn: everything in `input` is dealt with and everything assigned is taken, as far as the output
@@ -77,7 +98,9 @@ impl Peer {
         loop {
             self.engine.receive(now, input);
             let mut handled = false;
-            while let Some(event) = self.engine.poll_event() {
+            while !self.is_full()
+                && let Some(event) = self.engine.poll_event()
+            {
                 handled = true;
                 self.handle(event, now, &mut work);
             }
@@ -189,14 +212,15 @@ impl Peer {
     }
 
     fn accept_plain(&mut self, response: &[u8]) -> bool {
-        if self.namespace.is_none() {
-            self.namespace = self.shared.namespace_of_plain(response);
-        }
-        let Some(namespace) = self.namespace.clone() else {
+        let chosen = self.namespace.clone();
+        let Some(namespace) = chosen.or_else(|| self.shared.namespace_of_plain(response)) else {
             return false;
         };
         match policy(&namespace).accept_plain(response) {
             Ok((name, claims)) => {
+                if self.namespace.is_none() {
+                    self.belong_to(namespace);
+                }
                 tracing::debug!(connection = self.id.0, key = name, "signed in");
                 self.grants.put(String::new(), claims, i64::MAX);
                 true
@@ -219,6 +243,7 @@ impl Peer {
         if self.shared.options.outcome_delay && looks_like_old_fe2o3(open) {
             self.held.delay();
         }
+        self.container_id.clone_from(&open.container_id);
         if let Some(namespace) = &self.namespace {
             namespace.name_client(self.caller.client, &open.container_id);
         }
@@ -230,8 +255,10 @@ impl Peer {
     }
 
     fn choose_by_host(&mut self, host: &str) {
-        if self.namespace.is_none() {
-            self.namespace = self.shared.namespace_of_host(host);
+        if self.namespace.is_none()
+            && let Some(namespace) = self.shared.namespace_of_host(host)
+        {
+            self.belong_to(namespace);
         }
     }
 
@@ -295,9 +322,16 @@ impl Peer {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Whether messages are assigned that the output had no room for.
+    /// Whether there is work that the output had no room for.
     pub(super) fn has_postponed(&self) -> bool {
-        !self.postponed.is_empty()
+        !self.postponed.is_empty() || self.interrupted
+    }
+
+    /// Whether what waits to be written is so much that nobody may ask for more: a short request can have a
+    /// long reply.
+    fn is_full(&mut self) -> bool {
+        self.interrupted = self.engine.output().len() + self.held.bytes() >= OUTPUT_FULL;
+        self.interrupted
     }
 
     pub(super) fn is_over(&self) -> bool {

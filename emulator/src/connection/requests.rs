@@ -1,5 +1,6 @@
 //! Requests to `$cbs` and `$management`, and the way back of their replies.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,8 +12,9 @@ use super::peer::{Peer, policy};
 use crate::auth::Claim;
 use crate::nodes::{Condition, Management, Refusal, Reply, Request, put_token, spelling};
 
-/// Replies that may wait for credit on one link.
+/// Replies that may wait for credit on one link, and their bytes.
 const WAITING: usize = 1024;
+const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 impl Peer {
     pub(super) fn on_request(
@@ -78,14 +80,18 @@ impl Peer {
     }
 
     fn put_token(&mut self, request: &Request) -> Result<Reply, Refusal> {
-        if self.namespace.is_none()
-            && let serde_amqp::Value::String(token) = &request.body
-        {
-            self.namespace = self.shared.namespace_of_token(token);
-        }
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let namespace = match (&self.namespace, &request.body) {
+            (Some(chosen), _) => Some(Arc::clone(chosen)),
+            (None, serde_amqp::Value::String(token)) => self.shared.namespace_of_token(token),
+            (None, _) => None,
+        };
+        let namespace = namespace.ok_or_else(no_namespace)?;
         let unix_seconds = self.shared.real.unix_seconds();
-        let (acceptance, reply) = put_token(request, &policy(namespace), unix_seconds)?;
+        let (acceptance, reply) = put_token(request, &policy(&namespace), unix_seconds)?;
+        if self.namespace.is_none() {
+            // Not before: whoever shows a bad token has not chosen.
+            self.belong_to(namespace);
+        }
         let audience = acceptance.audience_path;
         self.grants
             .put(audience, acceptance.claims, acceptance.expires_at);
@@ -121,8 +127,11 @@ impl Peer {
             return;
         };
         replies.waiting.push_back(message);
-        if replies.waiting.len() > WAITING {
-            let text = format!("More than {WAITING} replies wait for credit.");
+        let bytes: usize = replies.waiting.iter().map(Vec::len).sum();
+        if replies.waiting.len() > WAITING || bytes > WAITING_BYTES {
+            let text = format!(
+                "More than {WAITING} replies or {WAITING_BYTES} bytes of them wait for credit."
+            );
             let refusal = Refusal::new(Condition::ResourceLimitExceeded, text);
             let error: Error = self.refuse(&refusal, None);
             self.engine.detach(link, Some(error));

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::counts::find;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
 use super::timeline::rfc3339;
@@ -51,14 +52,12 @@ pub(super) async fn advance(
 }
 
 pub(super) async fn freeze(chosen: Chosen) -> Json<Value> {
-    chosen.0.clock.freeze();
-    chosen.0.alarm.clock_changed();
+    chosen.0.freeze().await;
     show(chosen).await
 }
 
 pub(super) async fn resume(chosen: Chosen) -> Json<Value> {
-    chosen.0.clock.resume();
-    chosen.0.alarm.clock_changed();
+    chosen.0.resume().await;
     show(chosen).await
 }
 
@@ -69,7 +68,11 @@ pub(super) async fn settled(
 ) -> Result<Json<Value>, ApiError> {
     let Json(Settle { within, entity }) = body?;
     let within = duration("within", within.unwrap_or(DEFAULT_WAIT), MAX_WAIT)?;
-    let unrest = match namespace.settled(within, entity.as_deref()).await {
+    let entity = entity.map(|entity| {
+        let found = find(&namespace, &entity)?;
+        Ok::<_, ApiError>((found.0.id, found.1))
+    });
+    let unrest = match namespace.settled(within, entity.transpose()?).await {
         Ok(()) => return Ok(Json(json!({"settled": true}))),
         Err(unrest) => unrest,
     };

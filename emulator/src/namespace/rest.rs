@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{Mailbox, StoreKind};
+use servicebus_broker::{EntityId, Mailbox, StoreKind};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Namespace;
@@ -28,8 +28,10 @@ impl Namespace {
     pub(crate) async fn advance(&self, by: Duration) {
         let _alone = self.advancing.lock().await;
         let walk = self.clock.begin_walk(by);
+        self.note_advance(by.as_millis() as u64);
+        let mut restless = Vec::new();
         loop {
-            self.come_to_rest().await;
+            self.come_to_rest(&mut restless).await;
             match self.next_deadline() {
                 Some(deadline) if deadline <= walk.target => {
                     self.clock.step_to(deadline);
@@ -39,17 +41,30 @@ impl Namespace {
             }
         }
         self.clock.step_to(walk.target);
-        self.note_advance(by.as_millis() as u64);
         self.clock.end_walk(&walk);
         self.alarm.clock_changed();
-        self.come_to_rest().await;
+        self.come_to_rest(&mut restless).await;
+    }
+
+    /// Stops time, after an advance that is on its way.
+    pub(crate) async fn freeze(&self) {
+        let _alone = self.advancing.lock().await;
+        self.clock.freeze();
+        self.alarm.clock_changed();
+    }
+
+    /// Lets time flow again, after an advance that is on its way.
+    pub(crate) async fn resume(&self) {
+        let _alone = self.advancing.lock().await;
+        self.clock.resume();
+        self.alarm.clock_changed();
     }
 
     /// Waits until the namespace is at rest and, if asked, no message is locked; says what is not after `within`.
     pub(crate) async fn settled(
         &self,
         within: Duration,
-        entity: Option<&str>,
+        entity: Option<(EntityId, StoreKind)>,
     ) -> Result<(), Vec<Unrest>> {
         let deadline = Instant::now() + within;
         loop {
@@ -68,20 +83,28 @@ impl Namespace {
         }
     }
 
-    async fn come_to_rest(&self) {
+    /// Waits for rest. What did not come to it in time is put into `restless`, and not waited for again.
+    async fn come_to_rest(&self, restless: &mut Vec<Unrest>) {
+        let unrest = || {
+            let mut unrest = self.unrest();
+            unrest.retain(|unrest| !restless.contains(unrest));
+            unrest
+        };
         let rest = async {
             loop {
                 let turn = self.turns.notified();
                 tokio::pin!(turn);
                 turn.as_mut().enable();
-                if self.unrest().is_empty() {
+                if unrest().is_empty() {
                     return;
                 }
                 turn.await;
             }
         };
         if timeout(PATIENCE, rest).await.is_err() {
-            tracing::warn!(namespace = self.name(), unrest = ?self.unrest(), "time goes on without rest");
+            let late = unrest();
+            tracing::warn!(namespace = self.name(), unrest = ?late, "time goes on without rest");
+            restless.extend(late);
         }
     }
 
@@ -108,7 +131,7 @@ impl Namespace {
                 }
             });
         }
-        for connection in self.router.busy() {
+        for connection in self.router.busy(self.name()) {
             unrest.push(Unrest {
                 place: format!("connection {}", connection.0),
                 reason: "its output is not written".into(),
@@ -117,14 +140,14 @@ impl Namespace {
         unrest
     }
 
-    fn locks(&self, entity: Option<&str>) -> Vec<Unrest> {
-        let wanted = |path: &str| entity.is_none_or(|entity| entity.eq_ignore_ascii_case(path));
+    /// The locks of a store and of the dead letters behind it, or all.
+    fn locks(&self, wanted: Option<(EntityId, StoreKind)>) -> Vec<Unrest> {
         let mut held = Vec::new();
-        for entity in self
-            .entities()
-            .filter(|entity| wanted(entity.path.as_str()))
-        {
+        for entity in self.entities() {
             for kind in [StoreKind::Active, StoreKind::DeadLetters] {
+                if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
+                    continue;
+                }
                 let holders = self.look(entity, |queue| holders(&queue.mailbox, kind));
                 held.extend(holders.into_iter().map(|(holder, count)| Unrest {
                     place: format!("{}{}", entity.path, kind.suffix()),

@@ -6,4 +6,7 @@
 
 mod support;
 
+mod control;
+mod process;
+mod simulation;
 mod wire;

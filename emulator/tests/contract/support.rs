@@ -23,7 +23,7 @@ pub(crate) use link::{Attach, Delivery, Link, abandoned, accepted, dead_lettered
 pub(crate) use message::{Message, Received};
 pub(crate) use node::{Node, Reply};
 pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
-pub(crate) use process::{Process, run, wait_for_end};
+pub(crate) use process::{Process, TemporaryFile, run};
 pub(crate) use value::{
     binary, composite, described_list, list, long, map, symbol, text, timestamp, uint, ulong, uuid,
 };

@@ -109,11 +109,10 @@ fn of(timeline: &Timeline, message: &PeekedMessage, kind: &EventKind) -> usize {
         .count()
 }
 
-fn ordinal(number: usize) -> String {
-    match number {
-        1 => "first".to_owned(),
-        2 => "second".to_owned(),
-        3 => "third".to_owned(),
-        other => format!("{other}th"),
-    }
+fn ordinal(number: usize) -> &'static str {
+    const WORDS: [&str; 10] = [
+        "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth",
+        "tenth",
+    ];
+    WORDS.get(number.wrapping_sub(1)).unwrap_or(&"next")
 }

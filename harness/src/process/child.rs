@@ -58,6 +58,7 @@ impl ChildProcess {
     pub(super) fn spawn(binary: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut child = Command::new(binary)
             .args(arguments)
+            .env_remove("SERVICEBUS_EMULATOR_CONFIG")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -33,7 +33,11 @@ impl Connection {
         };
         let (handle, closed, _error) = cold::detach(body)?;
         let Some(link) = session.remove(handle) else {
-            return Err(unattached(handle));
+            // fe2o3-amqp detaches a refused link twice; all links of its client would pay with their session.
+            return match session.was_used(handle) {
+                true => Ok(()),
+                false => Err(unattached(handle)),
+            };
         };
         self.link_count -= 1;
         self.reassembly -= link.reassembling();

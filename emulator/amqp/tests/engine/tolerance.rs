@@ -74,3 +74,17 @@ fn a_continuation_may_have_an_id_of_its_own_if_the_tag_is_the_same() {
     assert_eq!((delivery, size), (DeliveryNumber(7), 1200));
     assert!(peer.events().is_empty(), "the link stays");
 }
+
+/// fe2o3-amqp answers a refusal with two detaches.
+#[test]
+fn a_link_may_be_detached_twice() {
+    let mut peer = Peer::new();
+    let (link, _) = peer.ask("r", 0, RECEIVER);
+    peer.connection.refuse_attach(link, an_error());
+    peer.output();
+    for _ in 0..2 {
+        peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
+    }
+    assert!(peer.frames().is_empty(), "the session stays");
+    peer.link("again", 0, RECEIVER);
+}

@@ -87,6 +87,7 @@ impl Mailbox {
         number: SequenceNumber,
         cause: DeadLetterCause,
     ) {
+        let cx = &mut cx.at(cx.now);
         self.dead_letter(cx, number, cause, &PropertyChanges::new())
             .expect("the application properties of an accepted message decode");
     }

@@ -53,14 +53,16 @@ impl Http {
             .expect("a time-out can be set");
         stream.write_all(request).expect("a request can be written");
         let mut response = Vec::new();
-        let mut block = [0; 4096];
+        let mut block = [0; 16 * 1024];
+        let mut whole = None;
         // Not to the end of the stream: one that has not read everything is reset by its peer.
-        while !is_whole(&response) {
+        while whole.is_none_or(|whole| response.len() < whole) {
             match stream.read(&mut block) {
                 Ok(0) => break,
                 Ok(read) => response.extend_from_slice(&block[..read]),
                 Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
             }
+            whole = whole.or_else(|| length_of(&response));
         }
         Answer::parse(&response)
     }
@@ -144,18 +146,14 @@ impl Answer {
     }
 }
 
-fn is_whole(response: &[u8]) -> bool {
+/// The length of a response whose head is there.
+fn length_of(response: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(response);
-    let Some((head, _)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
+    let (head, _) = text.split_once("\r\n\r\n")?;
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse::<usize>())
+        let is_it = name.eq_ignore_ascii_case("content-length");
+        is_it.then(|| value.trim().parse::<usize>().ok())?
     });
-    match length {
-        Some(Ok(length)) => response.len() >= head.len() + 4 + length,
-        _ => head.contains(" 204 "),
-    }
+    Some(head.len() + 4 + length.unwrap_or(0))
 }

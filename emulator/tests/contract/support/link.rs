@@ -190,6 +190,20 @@ impl Peer {
         self.next_delivery - 1
     }
 
+    /// The frame that transfers a small payload.
+    pub(crate) fn transfer_frame(&mut self, link: &Link, settled: bool, payload: &[u8]) -> Vec<u8> {
+        let id = self.next_delivery_id();
+        let tag = binary(&id.to_be_bytes());
+        let fields = [
+            uint(link.handle),
+            uint(id),
+            tag,
+            uint(0),
+            Value::Bool(settled),
+        ];
+        performative(link.channel, TRANSFER, &fields, payload)
+    }
+
     /// Transfers a payload and returns its delivery id.
     pub(crate) fn transfer(
         &mut self,
@@ -300,6 +314,24 @@ impl Peer {
                 frame_size,
             };
         }
+    }
+
+    /// Takes what is there, up to so many, and waits for nothing else. For messages that fit a frame.
+    pub(crate) fn drain(&mut self, link: &Link, most: u32) -> Vec<Delivery> {
+        self.flow(link, most, true);
+        let of = |frame: &Frame, index| {
+            frame.channel == link.channel && frame.field(index) == &uint(link.handle)
+        };
+        let end = self.take("the end of a drain", |frame| {
+            frame.code == FLOW && frame.flag(8) && of(frame, 4)
+        });
+        self.arrived
+            .insert((link.channel, link.handle), end.number(5));
+        let mut all = Vec::new();
+        while self.has(|frame| frame.code == TRANSFER && of(frame, 0)) {
+            all.push(self.receive(link));
+        }
+        all
     }
 
     /// Wants one message and waits for it.

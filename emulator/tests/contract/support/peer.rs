@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_amqp::Value;
 
@@ -196,10 +196,15 @@ impl Peer {
             let more = self.read_more(deadline);
             assert!(
                 more,
-                "{what} did not come; there are {:#?}, ended: {}",
+                "{what} did not come; there are {:?}, ended: {}",
                 self.inbox, self.ended
             );
         }
+    }
+
+    /// Whether such a frame has arrived.
+    pub(super) fn has(&self, wanted: impl Fn(&Frame) -> bool) -> bool {
+        self.inbox.iter().any(wanted)
     }
 
     /// The first disposition that is wanted. One for a whole range stays for those who ask about the rest of it.
@@ -221,15 +226,6 @@ impl Peer {
             frame.code == FLOW && frame.field(4) == &Value::Null
         });
         self.inbox.drain(..).collect()
-    }
-
-    /// What has arrived within this time, without asking for anything.
-    pub(crate) fn arrived_within(&mut self, time: Duration) -> impl Iterator<Item = &Frame> {
-        let deadline = Instant::now() + time;
-        while self.read_more(deadline) {
-            self.sort_input();
-        }
-        self.inbox.iter()
     }
 
     /// The error of the emulator's close, after which the stream must end.

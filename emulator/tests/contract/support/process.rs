@@ -2,7 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -159,6 +161,31 @@ impl Drop for Process {
     }
 }
 
+/// A file that is there as long as it is needed.
+#[derive(Debug)]
+pub(crate) struct TemporaryFile(String);
+
+impl TemporaryFile {
+    pub(crate) fn new(content: &str) -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("contract-{}-{number}.json", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, content).expect("a file can be written");
+        Self(path.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Runs the binary to its end.
 pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let child = command(arguments, variables)
@@ -169,7 +196,7 @@ pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         .expect("the binary can be waited for")
 }
 
-pub(crate) fn wait_for_end(child: &mut Child) -> Option<i32> {
+fn wait_for_end(child: &mut Child) -> Option<i32> {
     let status = eventually("the end of the process", || {
         child.try_wait().expect("it can be waited for")
     });

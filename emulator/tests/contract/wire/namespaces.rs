@@ -180,26 +180,27 @@ fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
     show(&mut slow, "b", "kb");
     let sender = slow.sender("q");
     let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
-    let ids: Vec<u32> = (0..100)
+    let ids: Vec<u32> = (0..300)
         .map(|_| slow.transfer(&sender, 0, false, &message))
         .collect();
     for id in ids {
         assert_eq!(slow.outcome(&sender, id), Ok(()));
     }
     let receiver = slow.receiver("q");
-    slow.credit(&receiver, 100);
-    eventually("deliveries to the slow reader", || {
-        let path = "/$emulator/v1/namespaces/beta/counts?entity=q";
-        (bus.http.get(path).ok()["locked"] != 0).then_some(())
+    slow.credit(&receiver, 300);
+    let settled = |namespace: &str| {
+        let path = format!("/$emulator/v1/namespaces/{namespace}/settled");
+        bus.http.post(&path, &json!({"within": 0.0}))
+    };
+    eventually("a reader that is too slow", || {
+        let answer = settled("beta").body.to_string();
+        answer.contains("output is not written").then_some(())
     });
-    let settled = bus.http.post(
-        "/$emulator/v1/namespaces/alpha/settled",
-        &json!({"within": 0.0}),
+    assert_eq!(settled("alpha").status, 200);
+    let start = std::time::Instant::now();
+    bus.http.advance(1.0);
+    assert!(
+        start.elapsed().as_secs() < 2,
+        "an advance waited for the other namespace"
     );
-    assert_eq!(settled.status, 200, "{settled:?}");
-    let settled = bus.http.post(
-        "/$emulator/v1/namespaces/beta/settled",
-        &json!({"within": 0.0}),
-    );
-    assert_eq!(settled.status, 408, "{settled:?}");
 }

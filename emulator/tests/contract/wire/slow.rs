@@ -63,32 +63,61 @@ fn time_does_not_wait_for_it_at_every_deadline() {
     assert_eq!(bus.http.held("other"), (0, 0));
 }
 
-#[test]
-fn its_output_is_bounded() {
-    let process = Process::start(&[]);
-    let mut peer = process.client();
-    fill(&mut peer, "queue.1", 30);
-    let before = process.resident_bytes();
-    let mut slow = process.client();
-    let node = slow.node("queue.1/$management");
+/// A request for everything that the queue holds.
+fn peek_all(node: &Node) -> Vec<u8> {
     let body = map([
         (text("from-sequence-number"), long(1)),
         (text("message-count"), Value::Int(100)),
     ]);
-    let request = Message::request(text("id"), text(&node.reply_to), body)
-        .application("operation", text("com.microsoft:peek-message"));
-    // Two gigabytes of replies, if all were made.
-    for _ in 0..2000 {
-        slow.transfer(&node.requests, 0, true, &request.encode());
-    }
-    for _ in 0..20 {
+    Message::request(text("id"), text(&node.reply_to), body)
+        .application("operation", text("com.microsoft:peek-message"))
+        .encode()
+}
+
+#[test]
+fn its_output_is_bounded() {
+    // The last one looks like a client to whom replies are held back.
+    let fe2o3 = vec![uint(65_536), Value::Ushort(255), uint(30_000)];
+    for rest in [vec![], fe2o3] {
+        let process = Process::start(&[]);
+        let mut peer = process.client();
+        fill(&mut peer, "queue.1", 30);
+        let before = process.resident_bytes();
+        let mut slow = process.client_as(&Open {
+            rest,
+            ..Open::default()
+        });
+        let node = slow.node("queue.1/$management");
+        // A gigabyte of replies, if all were made.
+        let requests: Vec<u8> = (0..1000)
+            .flat_map(|_| slow.transfer_frame(&node.requests, true, &peek_all(&node)))
+            .collect();
+        slow.write(&requests);
         let sender = peer.sender("queue.1");
-        peer.send(&sender, &Message::new("small"));
-        peer.detach(&sender);
+        for _ in 0..50 {
+            peer.send(&sender, &Message::new("small"));
+        }
+        let after = process.resident_bytes();
+        assert!(
+            after < before + (48 << 20),
+            "memory grew from {before} to {after}"
+        );
+        // Once it reads it gets them all.
+        for _ in 0..30 {
+            assert_eq!(Reply::new(slow.receive(&node.replies)).status(), 200);
+        }
     }
-    let after = process.resident_bytes();
-    assert!(
-        after < before + (64 << 20),
-        "memory grew from {before} to {after}"
-    );
+}
+
+#[test]
+fn replies_that_wait_for_credit_are_bounded_in_bytes() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    fill(&mut peer, "q", 11);
+    let node = peer.node_without_credit("q/$management", "never");
+    for _ in 0..20 {
+        peer.transfer(&node.requests, 0, true, &peek_all(&node));
+    }
+    let refusal = peer.detached(&node.replies).refusal(2);
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
 }

@@ -1,0 +1,9 @@
+//! The control API, by which tests own time and look inside.
+
+mod clock;
+mod counts;
+mod doors;
+mod errors;
+mod namespaces;
+mod settled;
+mod timeline;

@@ -1,0 +1,254 @@
+//! A test owns time (decisions D19, D20; harness.md §7).
+
+use std::thread;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const CLOCK: &str = "/$emulator/v1/clock";
+
+fn now_of(clock: &Value) -> Timestamp {
+    let now = clock["now"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no time: {clock}"));
+    assert!(now.ends_with('Z'), "{now} is not in UTC");
+    now.parse().unwrap_or_else(|error| panic!("{error}: {now}"))
+}
+
+fn show(bus: &Bus) -> Value {
+    bus.http.get(CLOCK).ok()
+}
+
+fn advance(bus: &Bus, seconds: f64) -> Value {
+    bus.http
+        .post(&format!("{CLOCK}/advance"), &json!({ "seconds": seconds }))
+        .ok()
+}
+
+fn freeze(bus: &Bus) -> Value {
+    bus.http.post(&format!("{CLOCK}/freeze"), &Value::Null).ok()
+}
+
+fn resume(bus: &Bus) -> Value {
+    bus.http.post(&format!("{CLOCK}/resume"), &Value::Null).ok()
+}
+
+/// Kind, message and milliseconds since `start` of every event of a queue.
+fn history(bus: &Bus, start: Timestamp) -> Vec<(String, String, i64)> {
+    let event = |event: &Value| {
+        let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        let at: Timestamp = text("at").parse().expect("events have a time");
+        (
+            text("kind"),
+            text("message_id"),
+            at.as_millisecond() - start.as_millisecond(),
+        )
+    };
+    bus.http.events("?entity=q").iter().map(event).collect()
+}
+
+#[test]
+fn it_shows_real_time_until_it_is_moved() {
+    let bus = Bus::with_queues(&["q"]);
+    let before = Timestamp::now().as_millisecond();
+    let clock = show(&bus);
+    let shown = now_of(&clock).as_millisecond();
+    assert!((before - 5_000..before + 5_000).contains(&shown), "{clock}");
+    assert_eq!(
+        (&clock["offset_seconds"], &clock["frozen"]),
+        (&json!(0.0), &json!(false))
+    );
+    let clock = advance(&bus, 61.5);
+    assert_eq!(
+        (&clock["offset_seconds"], &clock["frozen"]),
+        (&json!(61.5), &json!(false))
+    );
+    assert!(now_of(&clock).as_millisecond() >= shown + 61_500);
+    assert_eq!(advance(&bus, 0.0)["offset_seconds"], 61.5);
+    let named = bus
+        .http
+        .get("/$emulator/v1/namespaces/SBEmulatorNS/clock")
+        .ok();
+    assert_eq!(
+        named["offset_seconds"], 61.5,
+        "the first namespace by its name"
+    );
+}
+
+#[test]
+fn frozen_it_stands_and_moves_exactly() {
+    let bus = Bus::with_queues(&["q"]);
+    let clock = freeze(&bus);
+    assert_eq!(clock["frozen"], true);
+    let start = now_of(&clock);
+    assert_eq!(now_of(&freeze(&bus)), start);
+    let clock = advance(&bus, 3600.25);
+    assert_eq!(clock["frozen"], true);
+    assert_eq!(
+        now_of(&clock).as_millisecond(),
+        start.as_millisecond() + 3_600_250
+    );
+    let clock = resume(&bus);
+    assert_eq!(clock["frozen"], false);
+    let offset = clock["offset_seconds"]
+        .as_f64()
+        .expect("the offset is a number");
+    assert!(
+        (3_590.0..=3_600.25).contains(&offset),
+        "time stood still meanwhile: {clock}"
+    );
+    assert!(now_of(&show(&bus)) >= now_of(&clock));
+}
+
+#[test]
+fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
+    let properties =
+        r#""LockDuration":"PT10S","MaxDeliveryCount":2,"DeadLetteringOnMessageExpiration":true"#;
+    let bus = Bus::configured(&queues("", &[("q", properties)]));
+    let start = now_of(&freeze(&bus));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+    peer.send(&sender, &Message::new("poison"));
+    peer.credit(&receiver, 2);
+    peer.receive(&receiver);
+    peer.send(&sender, &Message::new("short").ttl(25_000));
+    peer.send(&sender, &Message::new("shorter").ttl(15_000));
+    peer.receive(&receiver);
+    advance(&bus, 60.0);
+    let happened = |kind: &str, id: &str, at: i64| (kind.to_owned(), id.to_owned(), at);
+    let expected = [
+        happened("sent", "poison", 0),
+        happened("delivered", "poison", 0),
+        happened("sent", "short", 0),
+        happened("delivered", "short", 0),
+        happened("sent", "shorter", 0),
+        happened("lock-expired", "poison", 10_000),
+        happened("lock-expired", "short", 10_000),
+        happened("dead-lettered", "shorter", 15_000),
+        happened("dead-lettered", "short", 25_000),
+        happened("clock-advanced", "", 60_000),
+    ];
+    let mut found = history(&bus, start);
+    // Which of two that happen at once is told first is not promised.
+    found[2..5].sort_by(|a, b| (a.1.cmp(&b.1)).then(b.0.cmp(&a.0)));
+    assert_eq!(found, expected);
+    assert_eq!(bus.http.held("q"), (1, 2));
+}
+
+#[test]
+fn those_who_wait_are_served_between_two_deadlines() {
+    let bus = Bus::configured(&queues(
+        "",
+        &[("q", r#""LockDuration":"PT10S","MaxDeliveryCount":3"#)],
+    ));
+    let start = now_of(&freeze(&bus));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 100);
+    peer.send(&sender, &Message::new("m"));
+    peer.receive(&receiver);
+    advance(&bus, 60.0);
+    let delivered: Vec<i64> = history(&bus, start)
+        .into_iter()
+        .filter(|(kind, ..)| kind == "delivered")
+        .map(|(_, _, at)| at)
+        .collect();
+    assert_eq!(delivered, [0, 10_000, 20_000]);
+    assert_eq!(bus.http.held("q"), (0, 1));
+    // What was delivered on the way is in the client's socket when the advance returns.
+    let tokens = [1, 2].map(|_| peer.receive(&receiver).token());
+    assert_ne!(tokens[0], tokens[1]);
+}
+
+#[test]
+fn advances_at_the_same_time_come_one_after_the_other() {
+    let bus = Bus::configured(&queues("", &[("q", "")]));
+    let start = now_of(&freeze(&bus));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for second in 1..50 {
+        peer.send(&sender, &Message::new("m").ttl(second * 1000));
+    }
+    thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| advance(&bus, 10.0));
+        }
+    });
+    assert_eq!(
+        now_of(&show(&bus)).as_millisecond(),
+        start.as_millisecond() + 50_000
+    );
+    assert_eq!(bus.http.held("q"), (0, 0));
+    let moves: Vec<i64> = history(&bus, start)
+        .into_iter()
+        .filter(|(kind, ..)| kind == "clock-advanced")
+        .map(|(_, _, at)| at)
+        .collect();
+    assert_eq!(moves, [10_000, 20_000, 30_000, 40_000, 50_000]);
+}
+
+#[test]
+fn freezing_during_an_advance_comes_after_it() {
+    let bus = Bus::with_queues(&["q"]);
+    // A client that does not read makes an advance wait, for long enough to be met on its way.
+    let mut slow = bus.client();
+    let sender = slow.sender("q");
+    let message = Message::new("large").body(vec![b'x'; 200_000]).encode();
+    let ids: Vec<u32> = (0..150)
+        .map(|_| slow.transfer(&sender, 0, false, &message))
+        .collect();
+    for id in ids {
+        assert_eq!(slow.outcome(&sender, id), Ok(()));
+    }
+    let receiver = slow.receiver("q");
+    slow.credit(&receiver, 150);
+    eventually("a reader that is too slow", || {
+        let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+        let answer = bus.http.post(path, &json!({"within": 0.0}));
+        answer
+            .body
+            .to_string()
+            .contains("output is not written")
+            .then_some(())
+    });
+    thread::scope(|scope| {
+        let advancing = scope.spawn(|| advance(&bus, 30.0));
+        eventually("time that stands still for the walk", || {
+            (show(&bus)["frozen"] == true).then_some(())
+        });
+        assert_eq!(freeze(&bus)["frozen"], true);
+        assert_eq!(
+            advancing.join().expect("it advances")["offset_seconds"],
+            30.0
+        );
+    });
+    assert_eq!(show(&bus)["frozen"], true);
+}
+
+#[test]
+fn what_is_due_by_itself_needs_no_advance() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let start = Instant::now();
+    peer.send(&sender, &Message::new("m").ttl(50));
+    eventually("the end of a short life", || {
+        (bus.http.held("q") == (0, 0)).then_some(())
+    });
+    assert!(start.elapsed().as_millis() >= 50);
+    freeze(&bus);
+    peer.send(&sender, &Message::new("m").ttl(1));
+    let late = Instant::now();
+    while late.elapsed().as_millis() < 20 {
+        assert_eq!(bus.http.held("q"), (1, 0), "time stands still");
+    }
+    resume(&bus);
+    eventually("time that flows again", || {
+        (bus.http.held("q") == (0, 0)).then_some(())
+    });
+}

@@ -1,0 +1,135 @@
+//! How the control API says no: a fitting status, and a body of one shape.
+
+use serde_json::json;
+
+use crate::support::*;
+
+const ADVANCE: &str = "/$emulator/v1/clock/advance";
+const SETTLED: &str = "/$emulator/v1/namespaces/sbemulatorns/settled";
+
+#[test]
+fn an_unknown_route_or_method_is_named() {
+    let bus = Bus::with_queues(&["q"]);
+    for path in [
+        "/",
+        "/nothing",
+        "/$emulator/v1/nothing",
+        "/$emulator/v1/namespaces/sbemulatorns/nothing",
+    ] {
+        let answer = bus.http.get(path);
+        let (code, message) = answer.error(404);
+        assert_eq!(code, "not-found");
+        assert!(
+            message.contains(path) && message.contains("/$emulator/v1"),
+            "{message}"
+        );
+    }
+    for (method, path) in [
+        ("GET", ADVANCE),
+        ("GET", SETTLED),
+        ("POST", "/health"),
+        ("DELETE", "/$emulator/v1/namespaces"),
+    ] {
+        let answer = bus.http.request(method, path, None);
+        let (code, message) = answer.error(405);
+        assert_eq!(code, "method-not-allowed");
+        assert!(
+            message.contains(method) && message.contains(path),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_namespace_is_not_found_and_the_known_are_named() {
+    let bus = Bus::with_queues(&["q"]);
+    for (method, path) in [
+        ("GET", "clock"),
+        ("POST", "clock/freeze"),
+        ("GET", "timeline"),
+        ("POST", "reset"),
+    ] {
+        let answer = bus.http.request(
+            method,
+            &format!("/$emulator/v1/namespaces/other/{path}"),
+            None,
+        );
+        let (code, message) = answer.error(404);
+        assert_eq!(code, "not-found");
+        assert!(message.contains("sbemulatorns"), "{message}");
+    }
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_refused_with_the_reason() {
+    let bus = Bus::with_queues(&["q"]);
+    for (body, status) in [
+        ("", 400),
+        ("{", 400),
+        ("no json", 400),
+        ("{}", 422),
+        (r#"{"seconds":"1"}"#, 422),
+        (r#"{"seconds":1,"minutes":1}"#, 422),
+    ] {
+        let answer = bus.http.request("POST", ADVANCE, Some(body));
+        let (code, message) = answer.error(status);
+        assert_eq!(code, "invalid-body", "{body}");
+        assert!(!message.is_empty());
+    }
+    let untyped = format!(
+        "POST {ADVANCE} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 13\r\n\r\n{{\"seconds\":1}}"
+    );
+    assert_eq!(
+        bus.http.raw(untyped.as_bytes()).error(415).0,
+        "invalid-body"
+    );
+    assert_eq!(
+        bus.http.get("/$emulator/v1/clock").ok()["offset_seconds"],
+        0.0
+    );
+}
+
+#[test]
+fn a_value_out_of_bounds_is_told_with_what_is_allowed() {
+    let bus = Bus::with_queues(&["q"]);
+    for (path, name, value) in [
+        (ADVANCE, "seconds", -1.0),
+        (ADVANCE, "seconds", 1e300),
+        (SETTLED, "within", -0.5),
+        (SETTLED, "within", 1e6),
+    ] {
+        let answer = bus.http.post(path, &json!({ name: value }));
+        assert_eq!(answer.error(400).0, "invalid-argument");
+        let problem = &answer.body["error"]["problems"][0];
+        assert_eq!(
+            (&problem["path"], &problem["value"]),
+            (&json!(name), &json!(value))
+        );
+        let allowed = problem["allowed"].as_str().unwrap_or_default();
+        assert!(allowed.starts_with("seconds from 0 to "), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused() {
+    let bus = Bus::with_queues(&["q"]);
+    let body = format!(r#"{{"seconds":1,"padding":"{}"}}"#, "x".repeat(2 << 20));
+    let answer = bus.http.request("POST", ADVANCE, Some(&body));
+    assert_eq!(answer.error(413).0, "invalid-body");
+    assert_eq!(bus.http.get("/health").status, 200);
+}
+
+#[test]
+fn a_request_that_is_no_http_ends_its_connection_alone() {
+    let bus = Bus::with_queues(&["q"]);
+    for bytes in [
+        &b"GET\r\n\r\n"[..],
+        b"POST /health HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\xff\xfe: x\r\n\r\n",
+    ] {
+        let mut peer = Peer::connect(bus.http.0);
+        peer.write(bytes);
+        peer.read_to_end();
+        assert_eq!(bus.http.get("/health").status, 200);
+    }
+}

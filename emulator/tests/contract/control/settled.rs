@@ -1,0 +1,114 @@
+//! Waiting for rest: nothing due, nothing to be written, nothing locked.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+fn settled(bus: &Bus, body: &Value) -> Answer {
+    bus.http
+        .post("/$emulator/v1/namespaces/sbemulatorns/settled", body)
+}
+
+/// A queue with a locked message, its holder named.
+fn locked() -> (Bus, Peer, Delivery) {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    (bus, peer, delivery)
+}
+
+#[test]
+fn messages_without_a_taker_are_at_rest() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    for body in [
+        json!({}),
+        json!({"within": 0}),
+        json!({"within": 5, "entity": null}),
+        json!({"entity": "q"}),
+    ] {
+        assert_eq!(settled(&bus, &body).status, 200, "{body}");
+    }
+}
+
+#[test]
+fn a_lock_is_told_with_its_holder() {
+    let (bus, mut peer, delivery) = locked();
+    let answer = settled(&bus, &json!({"within": 0.01}));
+    let (code, message) = answer.error(408);
+    assert_eq!(
+        (code, message),
+        ("not-settled", "not at rest within 0.01 s")
+    );
+    let problems = answer.body["error"]["problems"].clone();
+    let expected =
+        json!([{"path": "q", "value": "1 messages are locked by worker-1", "allowed": "at rest"}]);
+    assert_eq!(problems, expected);
+    peer.settle(&delivery, dead_lettered("why", ""));
+    assert_eq!(settled(&bus, &json!({"within": 0})).status, 200);
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    peer.receive_one(&dead);
+    let answer = settled(&bus, &json!({"within": 0}));
+    answer.error(408);
+    assert_eq!(
+        answer.body["error"]["problems"][0]["path"],
+        "q/$DeadLetterQueue"
+    );
+}
+
+#[test]
+fn an_entity_is_meant_by_any_of_its_addresses() {
+    let (bus, _peer, _delivery) = locked();
+    for entity in ["q", "Q", "/q", "sb://localhost/q"] {
+        assert_eq!(
+            settled(&bus, &json!({"within": 0, "entity": entity})).status,
+            408,
+            "{entity}"
+        );
+    }
+    for entity in ["other", "q/$DeadLetterQueue"] {
+        assert_eq!(
+            settled(&bus, &json!({"within": 0, "entity": entity})).status,
+            200,
+            "{entity}"
+        );
+    }
+    let answer = settled(&bus, &json!({"within": 0, "entity": "nowhere"}));
+    assert_eq!(answer.error(404).0, "not-found");
+}
+
+#[test]
+fn it_waits_for_whatever_ends_the_lock() {
+    let post = |bus: &Bus, path: &str, body: &Value| {
+        bus.http.post(
+            &format!("/$emulator/v1/namespaces/sbemulatorns/{path}"),
+            body,
+        )
+    };
+    let ends: [&dyn Fn(&Bus, &mut Peer, &Delivery); 4] = [
+        &|_, peer, delivery| peer.complete(delivery),
+        &|bus, _, _| bus.http.advance(61.0),
+        &|bus, _, _| assert_eq!(post(bus, "reset", &Value::Null).status, 204),
+        &|_, peer, delivery| {
+            let node = peer.node("q/$management");
+            let tokens = (text("lock-tokens"), list([uuid(delivery.token())]));
+            let body = map([(text("disposition-status"), text("completed")), tokens]);
+            assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
+        },
+    ];
+    for end in ends {
+        let (bus, mut peer, delivery) = locked();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| settled(&bus, &json!({"within": 30, "entity": "q"})));
+            end(&bus, &mut peer, &delivery);
+            assert_eq!(waiting.join().expect("it answers").status, 200);
+        });
+    }
+}

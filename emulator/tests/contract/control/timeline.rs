@@ -1,0 +1,284 @@
+//! What happened, oldest first: what people read when a test has failed.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// One field of every event.
+fn column(events: &[Value], name: &str) -> Vec<Value> {
+    events.iter().map(|event| event[name].clone()).collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .filter_map(|event| event["kind"].as_str())
+        .collect()
+}
+
+#[test]
+fn a_message_is_followed_from_queue_to_dead_letter_queue() {
+    let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":2"#)]));
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("poison").ttl(60_000));
+    let receiver = peer.receiver("q");
+    for _ in 0..2 {
+        let delivery = peer.receive_one(&receiver);
+        peer.settle(&delivery, abandoned());
+    }
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    let delivery = peer.receive_one(&dead);
+    peer.complete(&delivery);
+    let events = bus.http.events("?entity=q&message_id=poison");
+    let expected = [
+        "sent",
+        "delivered",
+        "abandoned",
+        "delivered",
+        "abandoned",
+        "dead-lettered",
+        "delivered",
+        "completed",
+    ];
+    assert_eq!(kinds(&events), expected);
+    assert!(
+        column(&events, "message_id")
+            .iter()
+            .all(|id| id == "poison")
+    );
+    assert!(
+        column(&events[..6], "entity")
+            .iter()
+            .all(|entity| entity == "q")
+    );
+    assert!(
+        column(&events[6..], "entity")
+            .iter()
+            .all(|entity| entity == "q/$DeadLetterQueue")
+    );
+    assert!(
+        column(&events, "client")
+            .iter()
+            .all(|client| client == "worker-1")
+    );
+    let counts = column(&events, "delivery_count");
+    assert_eq!(
+        counts,
+        [
+            json!(null),
+            json!(1),
+            json!(1),
+            json!(2),
+            json!(2),
+            json!(null),
+            json!(3),
+            json!(null)
+        ]
+    );
+    assert_eq!(events[5]["reason"], "MaxDeliveryCountExceeded");
+    assert_eq!(
+        events[5]["detail"],
+        "Message could not be consumed after 2 delivery attempts."
+    );
+    let detail = events[0]["detail"].as_str().unwrap_or_default();
+    assert!(detail.ends_with(" bytes, time to live 60 s"), "{detail}");
+    let fields: Vec<&String> = events[0]
+        .as_object()
+        .expect("events are objects")
+        .keys()
+        .collect();
+    let known = [
+        "at",
+        "client",
+        "delivery_count",
+        "detail",
+        "entity",
+        "kind",
+        "locked_until",
+        "message_id",
+        "offset",
+        "reason",
+        "sequence_number",
+    ];
+    assert_eq!(fields, known);
+}
+
+#[test]
+fn times_and_offsets_go_up_together() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+    peer.send(&sender, &Message::new("m"));
+    let held = peer.receive_one(&receiver);
+    bus.http.advance(30.0);
+    peer.complete(&held);
+    let events = bus.http.events("");
+    assert_eq!(
+        kinds(&events),
+        ["sent", "delivered", "clock-advanced", "completed"]
+    );
+    let instants: Vec<jiff::Timestamp> = column(&events, "at")
+        .iter()
+        .map(|at| at.as_str().and_then(|at| at.parse().ok()).expect("a time"))
+        .collect();
+    assert!(instants.is_sorted());
+    let offsets: Vec<f64> = column(&events, "offset")
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect();
+    for (index, offset) in offsets.iter().enumerate() {
+        let passed = instants[index].as_millisecond() - instants[0].as_millisecond();
+        assert!(
+            (offset - offsets[0] - passed as f64 / 1000.0).abs() < 0.0005,
+            "{events:?}"
+        );
+    }
+    assert!(offsets[3] >= offsets[1] + 30.0);
+    assert_eq!(events[2]["detail"], "30 s");
+    let until: jiff::Timestamp = events[1]["locked_until"]
+        .as_str()
+        .and_then(|at| at.parse().ok())
+        .expect("a time");
+    assert_eq!(
+        until.as_millisecond() - instants[1].as_millisecond(),
+        60_000
+    );
+}
+
+#[test]
+fn it_is_filtered_by_entity_and_message() {
+    let bus = Bus::with_queues(&["a", "b"]);
+    let mut peer = bus.client();
+    for queue in ["a", "b"] {
+        let sender = peer.sender(queue);
+        for id in ["1", "2"] {
+            peer.send(&sender, &Message::new(id));
+        }
+    }
+    bus.http.advance(1.0);
+    assert_eq!(bus.http.events("").len(), 5);
+    let both = bus.http.events("?message_id=1");
+    assert_eq!(column(&both, "entity"), [json!("a"), json!("b"), json!("")]);
+    // What concerns the whole namespace belongs to every view.
+    let one = bus.http.events("?entity=b&message_id=2");
+    assert_eq!(kinds(&one), ["sent", "clock-advanced"]);
+    assert_eq!(
+        kinds(&bus.http.events("?entity=A&message_id=none")),
+        ["clock-advanced"]
+    );
+    let answer = bus
+        .http
+        .get("/$emulator/v1/namespaces/sbemulatorns/timeline?entity=c");
+    assert!(answer.error(404).1.contains("a, b"));
+}
+
+#[test]
+fn counters_count_everything_and_by_store() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let other = peer.sender("other");
+    peer.send(&other, &Message::new("elsewhere"));
+    let sender = peer.sender("q");
+    for id in ["complete", "dead-letter", "release", "delete"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    peer.send(&sender, &Message::new("expire").ttl(1000));
+    let receiver = peer.receiver("q");
+    let held = [1, 2, 3].map(|_| peer.receive_one(&receiver));
+    peer.complete(&held[0]);
+    peer.settle(&held[1], dead_lettered("", ""));
+    peer.settle(&held[2], released());
+    let deleting = peer.attached(&Attach::deleting("q").named("deleting"));
+    peer.credit(&deleting, 2);
+    peer.receive(&deleting);
+    peer.receive(&deleting);
+    bus.http.advance(2.0);
+    let counters = |query: &str| bus.http.timeline(query)["counters"].clone();
+    let here = counters("?entity=q");
+    for (name, count) in [
+        ("sent", 5),
+        ("delivered", 3),
+        ("completed", 1),
+        ("dead-lettered", 1),
+        ("released", 1),
+        ("received-and-deleted", 2),
+        ("expired", 1),
+        ("abandoned", 0),
+        ("lock-expired", 0),
+    ] {
+        assert_eq!(here[name], count, "{name}: {here}");
+    }
+    assert_eq!(counters("")["sent"], 6);
+    assert_eq!(counters("?entity=q/$DeadLetterQueue")["sent"], 0);
+}
+
+#[test]
+fn a_refusal_stands_there_with_the_words_that_its_client_read() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let missing = peer.refused(&Attach::sender("nowhere"));
+    let sender = peer.sender("q");
+    let malformed = peer.send_in_vain(&sender, b"no message");
+    let receiver = peer.receiver("q");
+    peer.send(&sender, &Message::new("m"));
+    let held = peer.receive_one(&receiver);
+    bus.http.advance(61.0);
+    let state = peer.settle(&held, accepted());
+    let late = refusal_of(&described_list(&state).1[0]);
+    let management = peer.node("q/$management");
+    let unknown = peer.call(&management, "nonsense", map([]));
+    let link = peer.refused(&Attach::sender("q").named(&"n".repeat(5000)));
+    let expected = [
+        (missing.condition.clone(), missing.text.clone()),
+        (malformed.condition.clone(), malformed.text.clone()),
+        (late.condition.clone(), late.text.clone()),
+        (unknown.condition(), unknown.text()),
+        (link.condition.clone(), link.text.clone()),
+    ];
+    let events = bus.http.events("");
+    let refused: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["kind"] == "refused")
+        .collect();
+    assert_eq!(refused.len(), expected.len(), "{refused:?}");
+    for (event, (condition, text)) in refused.iter().zip(expected) {
+        assert_eq!(event["reason"], condition.as_str());
+        assert_eq!(event["detail"], text.as_str());
+        assert!(text.contains("TrackingId:"), "{text}");
+        assert_eq!(event["client"], "worker-1");
+    }
+    assert_eq!(
+        column(&events, "reason")
+            .iter()
+            .filter(|reason| *reason == "amqp:decode-error")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn it_is_bounded_and_says_how_much_was_dropped() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let mut batch = Vec::new();
+    let mut writer = servicebus_codec::Writer::new(&mut batch);
+    for _ in 0..2000 {
+        writer.descriptor(0x75);
+        writer.binary(&Message::new("m").encode());
+    }
+    for _ in 0..40 {
+        let id = peer.transfer(&sender, 0x8001_3700, false, &batch);
+        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    }
+    let timeline = bus.http.timeline("");
+    let events = timeline["events"]
+        .as_array()
+        .expect("events are an array")
+        .len();
+    assert_eq!(events, 65_536);
+    assert_eq!(timeline["dropped"], 80_000 - 65_536);
+    assert_eq!(timeline["counters"]["sent"], 80_000);
+}

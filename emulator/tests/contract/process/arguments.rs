@@ -1,0 +1,139 @@
+//! Arguments, variables, help, and what happens when they are wrong.
+
+use crate::support::*;
+
+#[test]
+fn bad_arguments_end_with_two_and_a_hint() {
+    for arguments in [
+        &["--nonsense"][..],
+        &["--amqp-port", "70000"],
+        &["--amqp-port", "-1"],
+        &["--tier", "gold"],
+        &["--seed", "x"],
+        &["--amqps-port", "5671"],
+        &["check"],
+        &["serve"],
+        &["--host"],
+    ] {
+        let output = run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains("error: ") && text.contains("--help"),
+            "{text}"
+        );
+    }
+    let output = run(&["--amqp-prot", "1"], &[]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("'--amqp-port'"),
+        "no hint at the right name: {text}"
+    );
+}
+
+#[test]
+fn help_says_what_one_needs_first() {
+    for arguments in [&["--help"][..], &["run", "--help"]] {
+        let output = run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8_lossy(&output.stdout);
+        for line in [
+            "Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;",
+            "--config <FILE>",
+            "--host <ADDRESS>",
+            "--amqp-port <PORT>",
+            "--amqps-port <PORT>",
+            "--http-port <PORT>",
+            "--https-port <PORT>",
+            "--tier <TIER>",
+            "--seed <N>",
+            "--exit-with-stdin",
+            "[env: SERVICEBUS_EMULATOR_CONFIG=]",
+            "[env: SERVICEBUS_EMULATOR_HOST=]",
+            "[env: SERVICEBUS_EMULATOR_AMQP_PORT=]",
+            "[env: SERVICEBUS_EMULATOR_AMQPS_PORT=]",
+            "[env: EMULATOR_HTTP_PORT=]",
+            "[env: SERVICEBUS_EMULATOR_HTTPS_PORT=]",
+            "SERVICEBUS_EMULATOR_LOG",
+            "servicebus-emulator check config.json",
+            "Exit codes: 0 stopped when asked, 1 bad configuration, 2 bad arguments, 3 cannot listen.",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+    }
+    let output = run(&["--version"], &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        text.trim(),
+        concat!("servicebus-emulator ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn variables_do_what_options_do_and_options_are_stronger() {
+    let file = TemporaryFile::new(&queues("", &[("from-a-variable", "")]));
+    let variables = [
+        ("SERVICEBUS_EMULATOR_HOST", "127.0.0.1"),
+        ("SERVICEBUS_EMULATOR_AMQP_PORT", "0"),
+        ("EMULATOR_HTTP_PORT", "0"),
+        ("SERVICEBUS_EMULATOR_CONFIG", file.path()),
+        ("SERVICEBUS_EMULATOR_LOG", "off"),
+    ];
+    let process = Process::start_with(&["run"], &variables);
+    assert!(process.amqp().ip().is_ipv4() && process.amqp().port() != 5672);
+    assert_eq!(process.http().held("from-a-variable"), (0, 0));
+    let mut weaker = variables;
+    weaker[1].1 = "nonsense";
+    weaker[0].1 = "no such host";
+    let process = Process::start_with(&["--host", "127.0.0.1", "--amqp-port", "0"], &weaker);
+    assert_eq!(process.http().get("/health").status, 200);
+    let output = run(&["--host", "127.0.0.1"], &weaker);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "a variable is judged as its option is"
+    );
+}
+
+#[test]
+fn the_log_goes_to_standard_error_as_asked() {
+    for (filter, logged) in [("debug", true), ("off", false)] {
+        let variables = [("SERVICEBUS_EMULATOR_LOG", filter)];
+        let process = Process::start_with(
+            &[
+                "--host",
+                "127.0.0.1",
+                "--amqp-port",
+                "0",
+                "--http-port",
+                "0",
+            ],
+            &variables,
+        );
+        let mut peer = process.client();
+        peer.refused(&Attach::sender("nowhere"));
+        peer.close();
+        process.signal("INT");
+        let ended = process.ended();
+        assert_eq!(
+            ended.stderr.contains("amqp:not-found"),
+            logged,
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            !ended.stderr.contains("SAS_KEY_VALUE"),
+            "a secret is in the log"
+        );
+    }
+}
+
+#[test]
+fn the_tier_is_that_of_namespaces_that_name_none() {
+    for (tier, limit) in [("basic", 262_144), ("premium", 1_048_576)] {
+        let process = Process::start(&["--tier", tier]);
+        let mut peer = process.client();
+        assert_eq!(peer.sender("queue.1").answer.field(10), &ulong(limit));
+    }
+}

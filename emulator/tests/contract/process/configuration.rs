@@ -1,0 +1,173 @@
+//! Configurations, good and bad, and ports that are taken.
+
+use std::net::TcpListener;
+
+use crate::support::*;
+
+const BAD: &str = r#"{"UserConfig":{"Namespaces":[{"Name":"ns","Queues":[
+    {"Name":"q","Properties":{"LockDuration":"PT10M","MaxDeliveryCount":0}},
+    {"Name":"q","Propertys":{}}]}]}}"#;
+
+#[test]
+fn a_bad_configuration_ends_with_one_and_every_problem() {
+    let file = TemporaryFile::new(BAD);
+    let arguments = [
+        "--host",
+        "127.0.0.1",
+        "--amqp-port",
+        "0",
+        "--http-port",
+        "0",
+        "--config",
+        file.path(),
+    ];
+    for arguments in [&arguments[..], &["check", file.path()]] {
+        let output = run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty(), "nothing is ready");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        for (path, value, allowed) in [
+            (
+                "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration",
+                "PT10M",
+                "PT5M",
+            ),
+            (
+                "UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount",
+                "0",
+                "1 to 2147483647",
+            ),
+            ("UserConfig.Namespaces[0].Queues[1].Name", "\"q\"", ""),
+            (
+                "UserConfig.Namespaces[0].Queues[1]",
+                "Propertys",
+                "Properties",
+            ),
+        ] {
+            let is_it =
+                |line: &&str| line.contains(path) && line.contains(value) && line.contains(allowed);
+            assert!(
+                lines.iter().any(|line| is_it(&line)),
+                "{path}, {value}, {allowed}: {text}"
+            );
+        }
+        assert!(
+            lines.iter().all(|line| line.starts_with(file.path())),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn nothing_listens_when_the_configuration_is_bad() {
+    // The ports are taken: if the emulator tried them first, it would end with three.
+    let amqp = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = amqp
+        .local_addr()
+        .expect("it has an address")
+        .port()
+        .to_string();
+    let file = TemporaryFile::new(BAD);
+    let output = run(
+        &[
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            &port,
+            "--http-port",
+            &port,
+            "--config",
+            file.path(),
+        ],
+        &[],
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_file_that_is_not_there_or_no_json_is_a_bad_configuration() {
+    let broken = TemporaryFile::new("{ // no end");
+    for path in ["/nowhere/at/all.json", broken.path()] {
+        for arguments in [["--config", path], ["check", path]] {
+            let output = run(&arguments, &[]);
+            assert_eq!(output.status.code(), Some(1));
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(text.starts_with(path), "{text}");
+        }
+    }
+}
+
+#[test]
+fn check_prints_what_takes_effect() {
+    let file = TemporaryFile::new(&queues(
+        r#""LocksOnDetach":"release""#,
+        &[("orders", r#""MaxDeliveryCount":3"#)],
+    ));
+    let output = run(&["check", file.path()], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let has = |name: &str, value: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        line.is_some_and(|line| line.ends_with(value))
+    };
+    for (name, value) in [
+        ("namespace sbemulatorns", ""),
+        ("queue orders", ""),
+        ("LocksOnDetach", "release"),
+        ("Expiry", "eager"),
+        ("TokenCheck", "signature"),
+        ("MaxDeliveryCount", "3"),
+        ("LockDuration", "PT1M"),
+        ("key RootManageSharedAccessKey", "Send, Listen, Manage"),
+    ] {
+        assert!(has(name, value), "{name} {value}: {text}");
+    }
+    assert!(!text.contains("SAS_KEY_VALUE"), "a secret is printed");
+}
+
+#[test]
+fn a_port_that_is_taken_ends_with_three_and_its_address() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it has an address");
+    let port = address.port().to_string();
+    for arguments in [
+        ["--amqp-port", &port, "--http-port", "0"],
+        ["--amqp-port", "0", "--http-port", &port],
+    ] {
+        let output = run(&[&["--host", "127.0.0.1"], &arguments[..]].concat(), &[]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(output.stdout.is_empty());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(&address.to_string()), "{text}");
+    }
+    let output = run(&["--host", "no such host", "--amqp-port", "0"], &[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no such host"));
+}
+
+#[test]
+fn a_port_is_free_again_at_once() {
+    let process = Process::start(&[]);
+    let port = process.amqp().port().to_string();
+    // A client that is still there when the emulator stops: its side of the connection lingers.
+    let peer = process.client();
+    process.signal("TERM");
+    drop(peer);
+    assert_eq!(process.ended().code, Some(0));
+    let again = Process::start_with(
+        &[
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            &port,
+            "--http-port",
+            "0",
+        ],
+        &[],
+    );
+    assert_eq!(again.amqp().port().to_string(), port);
+}

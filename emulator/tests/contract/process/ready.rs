@@ -1,0 +1,141 @@
+//! The ready line: one line of JSON when, and only when, everything serves.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+#[test]
+fn it_is_the_only_line_and_has_every_field() {
+    let process = Process::start(&[]);
+    let ready = process.ready.clone();
+    let fields: Vec<&str> = ready
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let known = [
+        "amqp",
+        "amqps",
+        "ca_certificate",
+        "event",
+        "http",
+        "namespaces",
+        "pid",
+        "version",
+    ];
+    assert_eq!(fields, known);
+    assert_eq!(ready["event"], "ready");
+    assert_eq!(ready["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(ready["pid"], process.pid());
+    assert_eq!(
+        (&ready["amqps"], &ready["ca_certificate"]),
+        (&Value::Null, &Value::Null)
+    );
+    let (amqp, http) = (process.amqp(), process.http().0);
+    assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
+    let tail = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";
+    let namespaces = json!([{
+        "name": "sbemulatorns",
+        "connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", amqp.port()),
+        "admin_connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", http.port()),
+    }]);
+    assert_eq!(ready["namespaces"], namespaces);
+    let mut peer = process.client();
+    let sender = peer.sender("queue.1");
+    peer.send(&sender, &Message::new("m"));
+    peer.close();
+    process.signal("TERM");
+    let ended = process.ended();
+    assert_eq!(
+        ended.stdout,
+        Vec::<String>::new(),
+        "something came after the ready line"
+    );
+}
+
+#[test]
+fn it_comes_when_everything_accepts() {
+    // Connecting at once, to every door, however often.
+    for _ in 0..5 {
+        let process = Process::start(&[]);
+        let mut peer = Peer::connect(process.amqp());
+        assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
+        assert_eq!(process.http().get("/health").status, 200);
+    }
+}
+
+#[test]
+fn localhost_listens_on_both_loopbacks_with_one_port() {
+    let process = Process::start_with(&["--amqp-port", "0", "--http-port", "0"], &[]);
+    for (amqp, http) in [(process.amqp(), process.http().0)] {
+        assert!(amqp.ip().is_ipv4() && http.ip().is_ipv4());
+        for door in [amqp, http] {
+            let mut other = door;
+            other.set_ip(std::net::Ipv6Addr::LOCALHOST.into());
+            if std::net::TcpListener::bind("[::1]:0").is_ok() {
+                assert_eq!(Http(other).get("/health").status, 200);
+            }
+        }
+    }
+    let string = process.ready["namespaces"][0]["connection_string"]
+        .as_str()
+        .unwrap_or_default();
+    let expected = format!("Endpoint=sb://localhost:{};", process.amqp().port());
+    assert!(string.starts_with(&expected), "{string}");
+}
+
+#[test]
+fn a_connection_string_names_the_host_that_was_asked_for() {
+    for (host, endpoint) in [
+        ("127.0.0.2", "127.0.0.2"),
+        ("0.0.0.0", "localhost"),
+        ("::1", "[::1]"),
+    ] {
+        if std::net::TcpListener::bind((host, 0)).is_err() {
+            continue;
+        }
+        let process = Process::start_with(
+            &["--host", host, "--amqp-port", "0", "--http-port", "0"],
+            &[],
+        );
+        let namespace = &process.ready["namespaces"][0];
+        for (name, port) in [
+            ("connection_string", process.amqp().port()),
+            ("admin_connection_string", process.http().0.port()),
+        ] {
+            let string = namespace[name].as_str().unwrap_or_default();
+            assert!(
+                string.starts_with(&format!("Endpoint=sb://{endpoint}:{port};")),
+                "{string}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
+    // An address that no other test listens on.
+    let process = Process::start_with(&["--host", "127.57.13.2"], &[]);
+    assert_eq!(
+        (process.amqp().port(), process.http().0.port()),
+        (5672, 5300)
+    );
+    let namespace = &process.ready["namespaces"][0];
+    let start = |name: &str| {
+        namespace[name]
+            .as_str()
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .map(str::to_owned)
+    };
+    assert_eq!(
+        start("connection_string").as_deref(),
+        Some("Endpoint=sb://127.57.13.2")
+    );
+    assert_eq!(
+        start("admin_connection_string").as_deref(),
+        Some("Endpoint=sb://127.57.13.2:5300")
+    );
+}

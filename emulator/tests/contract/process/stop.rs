@@ -1,0 +1,64 @@
+//! How a process ends: with zero, and with a word to everybody.
+
+use crate::support::*;
+
+/// Ends the process in some way and checks that it says goodbye.
+fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
+    let mut process = Process::start(arguments);
+    let mut peers = [process.client(), process.client()];
+    let receiver = peers[0].receiver("queue.1");
+    peers[0].credit(&receiver, 10);
+    end(&mut process);
+    for peer in &mut peers {
+        let refusal = peer.closed();
+        assert_eq!(refusal.condition, "amqp:connection:forced");
+        assert!(
+            refusal
+                .text
+                .starts_with("The emulator is stopping. TrackingId:"),
+            "{}",
+            refusal.text
+        );
+    }
+    let ended = process.ended();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn signals_end_it_cleanly() {
+    ends_well(&[], |process| process.signal("INT"));
+    ends_well(&[], |process| process.signal("TERM"));
+}
+
+#[test]
+fn the_end_of_standard_input_ends_it_if_asked() {
+    ends_well(&["--exit-with-stdin"], Process::close_stdin);
+}
+
+#[test]
+fn the_end_of_standard_input_means_nothing_otherwise() {
+    let mut process = Process::start(&[]);
+    process.close_stdin();
+    let mut peer = process.client();
+    let sender = peer.sender("queue.1");
+    peer.send(&sender, &Message::new("m"));
+    assert_eq!(process.http().held("queue.1"), (1, 0));
+}
+
+#[test]
+fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
+    let process = Process::start(&[]);
+    // One in the middle of a handshake, one in the middle of a request, one that has said nothing, one open.
+    let mut handshaking = Peer::connect(process.amqp());
+    handshaking.write(SASL_HEADER);
+    let mut requesting = Peer::connect(process.http().0);
+    requesting.write(b"POST /health HTTP/1.1\r\n");
+    let silent = Peer::connect(process.amqp());
+    let open = process.client();
+    let start = std::time::Instant::now();
+    process.signal("TERM");
+    let ended = process.ended();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(start.elapsed().as_secs() < 6);
+    drop((silent, open));
+}

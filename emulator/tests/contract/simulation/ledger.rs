@@ -1,0 +1,80 @@
+//! What the clients know: which messages were accepted, and which they have seen the last of.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The books of all clients.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    books: Mutex<Books>,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    /// Accepted.
+    sent: BTreeSet<String>,
+    /// On their way when the connection was dropped.
+    maybe_sent: BTreeSet<String>,
+    /// Confirmed to be removed.
+    completed: BTreeSet<String>,
+    /// Removed, if the settlement arrived.
+    maybe_completed: BTreeSet<String>,
+}
+
+impl Ledger {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sent(&self, id: &str) {
+        assert!(
+            self.books().sent.insert(id.to_owned()),
+            "{id} was sent twice"
+        );
+    }
+
+    pub(super) fn maybe_sent(&self, id: &str) {
+        self.books().maybe_sent.insert(id.to_owned());
+    }
+
+    /// Confirmed, which can happen once.
+    pub(super) fn completed(&self, id: &str) {
+        let mut books = self.books();
+        assert!(
+            books.completed.insert(id.to_owned()),
+            "{id} was completed twice"
+        );
+    }
+
+    pub(super) fn maybe_completed(&self, id: &str) {
+        self.books().maybe_completed.insert(id.to_owned());
+    }
+
+    /// Every message is completed, ready or dead, and only one of these.
+    pub(super) fn balance(&self, ready: &[String], dead: &[String], seed: u64) {
+        let books = self.books();
+        let mut left = BTreeSet::new();
+        for id in ready.iter().chain(dead) {
+            assert!(
+                left.insert(id.clone()),
+                "{id} is there twice, with seed {seed}"
+            );
+            let known = books.sent.contains(id) || books.maybe_sent.contains(id);
+            assert!(known, "nobody has sent {id}, with seed {seed}");
+            assert!(
+                !books.completed.contains(id),
+                "{id} is back, with seed {seed}"
+            );
+        }
+        for id in &books.sent {
+            let gone = books.completed.contains(id) || books.maybe_completed.contains(id);
+            assert!(gone || left.contains(id), "{id} is lost, with seed {seed}");
+        }
+        // A simulation in which nothing happened proves nothing.
+        let figures = (books.sent.len(), books.completed.len(), left.len());
+        assert!(
+            figures.0 > 100 && figures.1 > 10 && figures.2 > 10,
+            "{figures:?}, with seed {seed}"
+        );
+    }
+}
