@@ -57,11 +57,13 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     let emulator = started
         .await
         .map_err(|error| (exit_code(&error), error.to_string()))?;
+    // Before anybody is told: who reads the line may send a signal at once.
+    let interrupted = interruption();
     let mut stdout = io::stdout();
     // Whoever started us may not listen; that is no reason not to serve.
     let _ = writeln!(stdout, "{}", emulator.ready_line());
     let _ = stdout.flush();
-    told_to_stop(options.exit_with_stdin).await;
+    told_to_stop(interrupted, options.exit_with_stdin).await;
     emulator.stop().await;
     // Reading standard input blocks a thread that cannot be cancelled; returning would wait for it.
     std::process::exit(0);
@@ -74,30 +76,31 @@ fn exit_code(error: &StartError) -> u8 {
     }
 }
 
-async fn told_to_stop(exit_with_stdin: bool) {
+async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bool) {
     tokio::select! {
-        () = interrupted() => {}
+        () = interrupted => {}
         () = stdin_closed(), if exit_with_stdin => {}
     }
 }
 
+/// Listens for signals from now on; resolves with the first.
 #[cfg(unix)]
-async fn interrupted() {
+fn interruption() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async {
+        let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 
 #[cfg(not(unix))]
-async fn interrupted() {
+async fn interruption() {
     let _ = tokio::signal::ctrl_c().await;
 }
 

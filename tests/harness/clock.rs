@@ -101,8 +101,8 @@ async fn the_timeline_tells_the_story() {
 timeline of o-17 in orders                                    (virtual time)
   +… sent            by the test, 29 bytes
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
-  +… lock expired    delivery 1 counted
             clock advanced  by the test, 61 s
+  +… lock expired    delivery 1 counted
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
   +… completed       by the test"
     );

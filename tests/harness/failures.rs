@@ -53,9 +53,9 @@ timeline of o-17 in orders                                    (virtual time)
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
   +… abandoned       by the test
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
+            clock advanced  by the test, 61 s
   +… lock expired    delivery 2 counted
   +… dead-lettered   TTLExpiredException: The message expired and was dead lettered.
-            clock advanced  by the test, 61 s
 
 hint: the message expired under its lock, before its third delivery; raise its time to live or advance less"#,
     );
@@ -237,8 +237,8 @@ orders/$DeadLetterQueue is empty
 
 timeline of o-17 in orders                                    (virtual time)
   +… sent            by the test, 32 bytes, time to live 1 s
-  +… expired
             clock advanced  by the test, 2 s
+  +… expired
 
 hint: a message expired and was dropped: orders does not dead-letter on expiration",
     );
