@@ -9,6 +9,9 @@ use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
 use tracing_subscriber::EnvFilter;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Exit codes (interfaces.md); bad arguments end in the parser with 2.
 const BAD_CONFIGURATION: u8 = 1;
 const CANNOT_LISTEN: u8 = 3;

@@ -13,6 +13,9 @@ use crate::arguments::ROLE;
 /// The queue that the benchmarks use.
 pub(crate) const QUEUE: &str = "bench";
 
+/// Names another program to measure, so that two builds can be compared.
+const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
+
 /// Locks that outlast every measurement, and nothing that expires by itself.
 const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [
     {"Name": "bench", "Properties": {"LockDuration": "PT5M"}}
@@ -73,9 +76,10 @@ impl Emulator {
         })
     }
 
-    /// The program, as this bench was built with.
-    pub(crate) fn binary() -> &'static str {
-        env!("CARGO_BIN_EXE_servicebus-emulator")
+    /// The program: the one that this bench was built with, unless another is named.
+    pub(crate) fn binary() -> PathBuf {
+        let built = || env!("CARGO_BIN_EXE_servicebus-emulator").into();
+        env::var_os(VARIABLE).map_or_else(built, PathBuf::from)
     }
 
     /// The number of its process.

@@ -69,9 +69,8 @@ impl Peer {
 
     fn set_credit(&mut self, consumer: ConsumerId, credit: u32) {
         let link = self.consumers.get(&consumer);
-        let receiver = match link.and_then(|link| self.links.get(link)) {
-            Some(Link::Receiver(receiver)) => receiver,
-            _ => return,
+        let Some(Link::Receiver(receiver)) = link.and_then(|link| self.links.get(link)) else {
+            return;
         };
         if let Some(namespace) = &self.namespace {
             let kind = receiver.kind;

@@ -11,6 +11,8 @@ mod message;
 mod node;
 mod peer;
 mod process;
+mod receiving;
+mod sending;
 mod value;
 
 pub(crate) use bus::{Bus, in_an_hour, now, parse, queues};
@@ -19,11 +21,12 @@ pub(crate) use frame::{
     performative, refusal_of, untracked,
 };
 pub(crate) use http::{Answer, Http};
-pub(crate) use link::{Attach, Delivery, Link, abandoned, accepted, dead_lettered, released};
+pub(crate) use link::{Attach, Link};
 pub(crate) use message::{Message, Received};
 pub(crate) use node::{Node, Reply};
 pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
 pub(crate) use process::{Process, TemporaryFile, run};
+pub(crate) use receiving::{Delivery, abandoned, accepted, dead_lettered, released};
 pub(crate) use value::{
     binary, composite, described_list, list, long, map, symbol, text, timestamp, uint, ulong, uuid,
 };

@@ -84,31 +84,28 @@ fn an_entity_is_meant_by_any_of_its_addresses() {
     assert_eq!(answer.error(404).0, "not-found");
 }
 
+/// Starts to wait, ends the lock in some way, and expects rest.
+fn waits_for(end: impl FnOnce(&Bus, &mut Peer, &Delivery)) {
+    let (bus, mut peer, delivery) = locked();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| settled(&bus, &json!({"within": 30, "entity": "q"})));
+        end(&bus, &mut peer, &delivery);
+        assert_eq!(waiting.join().expect("it answers").status, 200);
+    });
+}
+
 #[test]
 fn it_waits_for_whatever_ends_the_lock() {
-    let post = |bus: &Bus, path: &str, body: &Value| {
-        bus.http.post(
-            &format!("/$emulator/v1/namespaces/sbemulatorns/{path}"),
-            body,
-        )
-    };
-    let ends: [&dyn Fn(&Bus, &mut Peer, &Delivery); 4] = [
-        &|_, peer, delivery| peer.complete(delivery),
-        &|bus, _, _| bus.http.advance(61.0),
-        &|bus, _, _| assert_eq!(post(bus, "reset", &Value::Null).status, 204),
-        &|_, peer, delivery| {
-            let node = peer.node("q/$management");
-            let tokens = (text("lock-tokens"), list([uuid(delivery.token())]));
-            let body = map([(text("disposition-status"), text("completed")), tokens]);
-            assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
-        },
-    ];
-    for end in ends {
-        let (bus, mut peer, delivery) = locked();
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| settled(&bus, &json!({"within": 30, "entity": "q"})));
-            end(&bus, &mut peer, &delivery);
-            assert_eq!(waiting.join().expect("it answers").status, 200);
-        });
-    }
+    waits_for(|_, peer, delivery| peer.complete(delivery));
+    waits_for(|bus, _, _| bus.http.advance(61.0));
+    waits_for(|bus, _, _| {
+        let reset = "/$emulator/v1/namespaces/sbemulatorns/reset";
+        assert_eq!(bus.http.post(reset, &Value::Null).status, 204);
+    });
+    waits_for(|_, peer, delivery| {
+        let node = peer.node("q/$management");
+        let tokens = (text("lock-tokens"), list([uuid(delivery.token())]));
+        let body = map([(text("disposition-status"), text("completed")), tokens]);
+        assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
+    });
 }

@@ -16,8 +16,13 @@ fn kinds(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-#[test]
-fn a_message_is_followed_from_queue_to_dead_letter_queue() {
+/// Whether a field of every event has this value.
+fn all(events: &[Value], name: &str, value: &str) -> bool {
+    events.iter().all(|event| event[name] == value)
+}
+
+/// The events of a message that fails twice, is dead-lettered and completed there.
+fn poison() -> Vec<Value> {
     let bus = Bus::configured(&queues("", &[("q", r#""MaxDeliveryCount":2"#)]));
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let sender = peer.sender("q");
@@ -30,78 +35,44 @@ fn a_message_is_followed_from_queue_to_dead_letter_queue() {
     let dead = peer.receiver("q/$DeadLetterQueue");
     let delivery = peer.receive_one(&dead);
     peer.complete(&delivery);
-    let events = bus.http.events("?entity=q&message_id=poison");
-    let expected = [
-        "sent",
-        "delivered",
-        "abandoned",
-        "delivered",
-        "abandoned",
-        "dead-lettered",
-        "delivered",
-        "completed",
-    ];
-    assert_eq!(kinds(&events), expected);
-    assert!(
-        column(&events, "message_id")
-            .iter()
-            .all(|id| id == "poison")
-    );
-    assert!(
-        column(&events[..6], "entity")
-            .iter()
-            .all(|entity| entity == "q")
-    );
-    assert!(
-        column(&events[6..], "entity")
-            .iter()
-            .all(|entity| entity == "q/$DeadLetterQueue")
-    );
-    assert!(
-        column(&events, "client")
-            .iter()
-            .all(|client| client == "worker-1")
-    );
-    let counts = column(&events, "delivery_count");
+    bus.http.events("?entity=q&message_id=poison")
+}
+
+#[test]
+fn a_message_is_followed_from_queue_to_dead_letter_queue() {
+    let events = poison();
+    let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";
+    assert_eq!(kinds(&events).join(" "), expected);
+    assert!(all(&events, "message_id", "poison") && all(&events, "client", "worker-1"));
+    assert!(all(&events[..6], "entity", "q") && all(&events[6..], "entity", "q/$DeadLetterQueue"));
+    let counts: Vec<Option<u64>> = events
+        .iter()
+        .map(|event| event["delivery_count"].as_u64())
+        .collect();
+    let [first, second, third] = [1, 2, 3].map(Some);
     assert_eq!(
         counts,
-        [
-            json!(null),
-            json!(1),
-            json!(1),
-            json!(2),
-            json!(2),
-            json!(null),
-            json!(3),
-            json!(null)
-        ]
+        [None, first, first, second, second, None, third, None]
     );
     assert_eq!(events[5]["reason"], "MaxDeliveryCountExceeded");
-    assert_eq!(
-        events[5]["detail"],
-        "Message could not be consumed after 2 delivery attempts."
-    );
+    let detail = "Message could not be consumed after 2 delivery attempts.";
+    assert_eq!(events[5]["detail"], detail);
     let detail = events[0]["detail"].as_str().unwrap_or_default();
     assert!(detail.ends_with(" bytes, time to live 60 s"), "{detail}");
-    let fields: Vec<&String> = events[0]
-        .as_object()
-        .expect("events are objects")
-        .keys()
-        .collect();
-    let known = [
-        "at",
-        "client",
-        "delivery_count",
-        "detail",
-        "entity",
-        "kind",
-        "locked_until",
-        "message_id",
-        "offset",
-        "reason",
-        "sequence_number",
-    ];
-    assert_eq!(fields, known);
+}
+
+#[test]
+fn an_event_has_every_field_whether_it_means_something_or_not() {
+    for event in poison() {
+        let fields: Vec<&str> = event
+            .as_object()
+            .expect("an object")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let known = "at client delivery_count detail entity kind locked_until message_id offset reason sequence_number";
+        assert_eq!(fields.join(" "), known);
+    }
 }
 
 #[test]
@@ -231,17 +202,14 @@ fn a_refusal_stands_there_with_the_words_that_its_client_read() {
     let unknown = peer.call(&management, "nonsense", map([]));
     let link = peer.refused(&Attach::sender("q").named(&"n".repeat(5000)));
     let expected = [
-        (missing.condition.clone(), missing.text.clone()),
-        (malformed.condition.clone(), malformed.text.clone()),
-        (late.condition.clone(), late.text.clone()),
+        (missing.condition, missing.text),
+        (malformed.condition, malformed.text),
+        (late.condition, late.text),
         (unknown.condition(), unknown.text()),
-        (link.condition.clone(), link.text.clone()),
+        (link.condition, link.text),
     ];
-    let events = bus.http.events("");
-    let refused: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["kind"] == "refused")
-        .collect();
+    let mut refused = bus.http.events("");
+    refused.retain(|event| event["kind"] == "refused");
     assert_eq!(refused.len(), expected.len(), "{refused:?}");
     for (event, (condition, text)) in refused.iter().zip(expected) {
         assert_eq!(event["reason"], condition.as_str());
@@ -249,13 +217,6 @@ fn a_refusal_stands_there_with_the_words_that_its_client_read() {
         assert!(text.contains("TrackingId:"), "{text}");
         assert_eq!(event["client"], "worker-1");
     }
-    assert_eq!(
-        column(&events, "reason")
-            .iter()
-            .filter(|reason| *reason == "amqp:decode-error")
-            .count(),
-        1
-    );
 }
 
 #[test]

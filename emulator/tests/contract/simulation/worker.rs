@@ -114,7 +114,8 @@ impl<'a> Worker<'a> {
         let id = delivery.id();
         match whim {
             0..=7 => {
-                if peer.settle(delivery, accepted()) == accepted() {
+                let answer = peer.settle(delivery, accepted());
+                if answer == accepted() {
                     ledger.completed(&id);
                 }
             }

@@ -1,14 +1,10 @@
-//! Links of a peer: attached, used, detached.
+//! Links of a peer: attached, refused, detached.
 
 use serde_amqp::Value;
-use uuid::Uuid;
 
-use super::frame::{
-    ATTACH, DETACH, DISPOSITION, FLOW, Frame, Refusal, TRANSFER, performative, refusal_of,
-};
-use super::message::{Message, Received};
+use super::frame::{ATTACH, DETACH, Frame, Refusal};
 use super::peer::Peer;
-use super::value::{binary, composite, described_list, map, symbol, text, uint};
+use super::value::{composite, text, uint};
 
 /// What a peer asks for.
 #[derive(Debug, Clone)]
@@ -29,18 +25,6 @@ pub(crate) struct Link {
     pub(crate) handle: u32,
     /// The emulator's half.
     pub(crate) answer: Frame,
-}
-
-/// A message that has arrived.
-#[derive(Debug, Clone)]
-pub(crate) struct Delivery {
-    pub(crate) id: u32,
-    pub(crate) channel: u16,
-    pub(crate) tag: Vec<u8>,
-    pub(crate) settled: bool,
-    pub(crate) message: Received,
-    /// Of the largest frame that it came in.
-    pub(crate) frame_size: usize,
 }
 
 impl Attach {
@@ -102,17 +86,6 @@ impl Attach {
             Value::Null,
             count,
         ]
-    }
-}
-
-impl Delivery {
-    /// The lock token, as the tag has it: in the byte order of .NET.
-    pub(crate) fn token(&self) -> Uuid {
-        Uuid::from_slice_le(&self.tag).expect("tags have sixteen bytes")
-    }
-
-    pub(crate) fn id(&self) -> String {
-        self.message.id()
     }
 }
 
@@ -183,235 +156,4 @@ impl Peer {
             frame.code == DETACH && frame.channel == link.channel && frame.number(0) == link.handle
         })
     }
-
-    /// An id that no other delivery of this peer has.
-    pub(crate) fn next_delivery_id(&mut self) -> u32 {
-        self.next_delivery += 1;
-        self.next_delivery - 1
-    }
-
-    /// The frame that transfers a small payload.
-    pub(crate) fn transfer_frame(&mut self, link: &Link, settled: bool, payload: &[u8]) -> Vec<u8> {
-        let id = self.next_delivery_id();
-        let tag = binary(&id.to_be_bytes());
-        let fields = [
-            uint(link.handle),
-            uint(id),
-            tag,
-            uint(0),
-            Value::Bool(settled),
-        ];
-        performative(link.channel, TRANSFER, &fields, payload)
-    }
-
-    /// Transfers a payload and returns its delivery id.
-    pub(crate) fn transfer(
-        &mut self,
-        link: &Link,
-        format: u32,
-        settled: bool,
-        payload: &[u8],
-    ) -> u32 {
-        let id = self.next_delivery_id();
-        let frame = 60_000;
-        let mut rest = payload;
-        loop {
-            let (piece, after) = rest.split_at(rest.len().min(frame));
-            let more = Value::Bool(!after.is_empty());
-            let tag = binary(&id.to_be_bytes());
-            let fields = [
-                uint(link.handle),
-                uint(id),
-                tag,
-                uint(format),
-                Value::Bool(settled),
-                more,
-            ];
-            self.write(&performative(link.channel, TRANSFER, &fields, piece));
-            rest = after;
-            if rest.is_empty() {
-                return id;
-            }
-        }
-    }
-
-    /// The answer to a transfer of this peer: settled, and accepted or rejected.
-    pub(crate) fn outcome(&mut self, link: &Link, id: u32) -> Result<(), Refusal> {
-        let covers = |frame: &Frame| {
-            frame.code == DISPOSITION
-                && frame.channel == link.channel
-                && frame.flag(0)
-                && (frame.number(1)..=last_of(frame)).contains(&id)
-        };
-        // A disposition may answer for others too, who will ask for it.
-        let found = self.disposition("the outcome of a send", covers);
-        assert!(found.flag(3), "outcomes are settled: {found:?}");
-        match described_list(found.field(4)) {
-            (0x24, []) => Ok(()),
-            (0x25, [error]) => Err(refusal_of(error)),
-            other => panic!("a sender is told {other:?}"),
-        }
-    }
-
-    /// Sends a message that must be accepted.
-    pub(crate) fn send(&mut self, link: &Link, message: &Message) {
-        let id = self.transfer(link, 0, false, &message.encode());
-        self.outcome(link, id)
-            .unwrap_or_else(|refusal| panic!("{refusal:?}: {message:?}"));
-    }
-
-    /// Sends a payload that must be rejected.
-    pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> Refusal {
-        let id = self.transfer(link, 0, false, payload);
-        self.outcome(link, id).expect_err("the message is refused")
-    }
-
-    /// Wants this many messages from now on.
-    pub(crate) fn credit(&mut self, link: &Link, credit: u32) {
-        self.flow(link, credit, false);
-    }
-
-    pub(crate) fn flow(&mut self, link: &Link, credit: u32, drain: bool) {
-        let window = i32::MAX as u32;
-        let count = self
-            .arrived
-            .get(&(link.channel, link.handle))
-            .copied()
-            .unwrap_or(0);
-        let mut fields = vec![uint(0), uint(window), uint(0), uint(window)];
-        fields.extend([uint(link.handle), uint(count), uint(credit)]);
-        fields.extend([Value::Null, Value::Bool(drain)]);
-        self.frame(link.channel, FLOW, &fields);
-    }
-
-    /// The next message on a link.
-    pub(crate) fn receive(&mut self, link: &Link) -> Delivery {
-        let mut payload = Vec::new();
-        let mut first: Option<Frame> = None;
-        let mut frame_size = 0;
-        loop {
-            let frame = self.take("a message", |frame| {
-                frame.code == TRANSFER
-                    && frame.channel == link.channel
-                    && frame.number(0) == link.handle
-            });
-            payload.extend_from_slice(&frame.payload);
-            frame_size = frame_size.max(frame.size);
-            let more = frame.flag(5);
-            let first = first.get_or_insert(frame);
-            if more {
-                continue;
-            }
-            let Value::Binary(tag) = first.field(2) else {
-                panic!("no tag: {first:?}");
-            };
-            return Delivery {
-                id: first.number(1),
-                channel: link.channel,
-                tag: tag.to_vec(),
-                settled: first.flag(4),
-                message: Received::parse(&payload),
-                frame_size,
-            };
-        }
-    }
-
-    /// Takes what is there, up to so many, and waits for nothing else. For messages that fit a frame.
-    pub(crate) fn drain(&mut self, link: &Link, most: u32) -> Vec<Delivery> {
-        self.flow(link, most, true);
-        let of = |frame: &Frame, index| {
-            frame.channel == link.channel && frame.field(index) == &uint(link.handle)
-        };
-        let end = self.take("the end of a drain", |frame| {
-            frame.code == FLOW && frame.flag(8) && of(frame, 4)
-        });
-        self.arrived
-            .insert((link.channel, link.handle), end.number(5));
-        let mut all = Vec::new();
-        while self.has(|frame| frame.code == TRANSFER && of(frame, 0)) {
-            all.push(self.receive(link));
-        }
-        all
-    }
-
-    /// Wants one message and waits for it.
-    pub(crate) fn receive_one(&mut self, link: &Link) -> Delivery {
-        self.credit(link, 1);
-        self.receive(link)
-    }
-
-    /// Settles a delivery and returns the state of the answer.
-    pub(crate) fn settle(&mut self, delivery: &Delivery, outcome: Value) -> Value {
-        self.dispose(delivery.channel, delivery.id, delivery.id, false, outcome);
-        self.settled(delivery)
-    }
-
-    /// The state of the answer to a settlement.
-    pub(crate) fn settled(&mut self, delivery: &Delivery) -> Value {
-        let id = delivery.id;
-        let covers = |frame: &Frame| {
-            frame.code == DISPOSITION
-                && frame.channel == delivery.channel
-                && !frame.flag(0)
-                && (frame.number(1)..=last_of(frame)).contains(&id)
-        };
-        let answer = self.disposition("the answer to a settlement", covers);
-        assert!(answer.flag(3), "the answer is settled: {answer:?}");
-        answer.field(4).clone()
-    }
-
-    pub(crate) fn complete(&mut self, delivery: &Delivery) {
-        assert_eq!(self.settle(delivery, accepted()), accepted());
-    }
-
-    pub(crate) fn dispose(
-        &mut self,
-        channel: u16,
-        first: u32,
-        last: u32,
-        settled: bool,
-        outcome: Value,
-    ) {
-        let fields = [
-            Value::Bool(true),
-            uint(first),
-            uint(last),
-            Value::Bool(settled),
-            outcome,
-        ];
-        self.frame(channel, DISPOSITION, &fields);
-    }
-}
-
-fn last_of(disposition: &Frame) -> u32 {
-    match disposition.field(2) {
-        Value::Null => disposition.number(1),
-        _ => disposition.number(2),
-    }
-}
-
-pub(crate) fn accepted() -> Value {
-    composite(0x24, [])
-}
-
-pub(crate) fn released() -> Value {
-    composite(0x26, [])
-}
-
-/// As JavaScript abandons.
-pub(crate) fn abandoned() -> Value {
-    composite(0x27, [Value::Null, Value::Bool(false), Value::Null])
-}
-
-/// As Python dead-letters.
-pub(crate) fn dead_lettered(reason: &str, description: &str) -> Value {
-    let info = map([
-        (symbol("DeadLetterReason"), text(reason)),
-        (symbol("DeadLetterErrorDescription"), text(description)),
-    ]);
-    let error = composite(
-        0x1d,
-        [symbol("com.microsoft:dead-letter"), text(description), info],
-    );
-    composite(0x25, [error])
 }

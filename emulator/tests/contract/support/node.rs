@@ -5,9 +5,10 @@ use serde_amqp::primitives::OrderedMap;
 use servicebus_emulator::auth::{Key, sas};
 
 use super::bus::in_an_hour;
-use super::link::{Attach, Delivery, Link};
+use super::link::{Attach, Link};
 use super::message::Message;
 use super::peer::Peer;
+use super::receiving::Delivery;
 use super::value::{composite, text};
 
 /// A pair of links to a node.

@@ -1,25 +1,13 @@
 //! Input that nobody should send: answered in its own scope, and of no concern to anybody else.
 
+mod offences;
+
 use rand::rngs::SmallRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use serde_amqp::Value;
 
 use crate::support::*;
-
-/// How the emulator must answer.
-#[derive(Debug, Clone, Copy)]
-enum Scope {
-    /// The connection is closed with this condition.
-    Close(&'static str),
-    /// The session is ended with it; the connection goes on.
-    End(&'static str),
-    /// The link is detached with it; the session goes on.
-    Detach(&'static str),
-}
-
-const FRAMING: &str = "amqp:connection:framing-error";
-const DECODE: &str = "amqp:decode-error";
-const NOT_ALLOWED: &str = "amqp:not-allowed";
+use offences::{DECODE, FRAMING, Scope, body, nested, offences, raw};
 
 /// A well-behaved client beside the others.
 struct Bystander {
@@ -51,155 +39,10 @@ impl Bystander {
     }
 }
 
-/// A frame with this header and body, whatever they are.
-fn raw(size: u32, offset: u8, kind: u8, body: &[u8]) -> Vec<u8> {
-    [&size.to_be_bytes()[..], &[offset, kind, 0, 0], body].concat()
-}
-
-/// A performative with this body.
-fn body(bytes: &[u8]) -> Vec<u8> {
-    raw(8 + bytes.len() as u32, 2, 0, bytes)
-}
-
-/// Lists in lists, as deep as this.
-fn nested(depth: usize) -> Value {
-    (0..depth).fold(Value::Null, |inner, _| list([inner]))
-}
-
-/// What an open connection with a sender on handle 0 and a receiver on handle 1 may be sent.
-fn offences() -> Vec<(&'static str, Vec<u8>, Scope)> {
-    use Scope::{Close, Detach, End};
-    let transfer = |channel, handle, id: Value| {
-        let fields = [uint(handle), id, binary(b"t"), uint(0)];
-        performative(channel, TRANSFER, &fields, b"payload")
-    };
-    let mut deep = Attach::sender("theirs").fields(5);
-    deep.resize(13, Value::Null);
-    deep.push(map([(symbol("deep"), nested(40))]));
-    let flow = [
-        uint(0),
-        uint(1),
-        uint(0),
-        uint(1),
-        uint(77),
-        uint(0),
-        uint(1),
-    ];
-    let begin = [Value::Null, uint(0), uint(1), uint(1)];
-    vec![
-        (
-            "a frame of two gigabytes",
-            raw(i32::MAX as u32, 2, 0, b""),
-            Close(FRAMING),
-        ),
-        (
-            "a frame above the limit",
-            raw(65_537, 2, 0, b""),
-            Close(FRAMING),
-        ),
-        (
-            "a frame shorter than its header",
-            raw(7, 2, 0, b""),
-            Close(FRAMING),
-        ),
-        (
-            "a body that begins behind the end",
-            raw(8, 200, 0, b""),
-            Close(FRAMING),
-        ),
-        (
-            "a frame of the SASL layer",
-            raw(8, 2, 1, b""),
-            Close(FRAMING),
-        ),
-        ("a frame of no layer", raw(8, 2, 9, b""), Close(FRAMING)),
-        (
-            "a performative that is none",
-            body(b"\x00\x53\x60\x45"),
-            Close("amqp:not-implemented"),
-        ),
-        (
-            "a body that is not described",
-            body(b"\xa1\x04text"),
-            Close(DECODE),
-        ),
-        (
-            "a performative cut off",
-            body(b"\x00\x53\x12\xc0\x20\x05\xa1\x04na"),
-            Close(DECODE),
-        ),
-        (
-            "a count past the size",
-            body(b"\x00\x53\x12\xc0\x03\xff\x40\x40"),
-            Close(DECODE),
-        ),
-        (
-            "a value nested too deep",
-            performative(0, ATTACH, &deep, &[]),
-            Close(DECODE),
-        ),
-        (
-            "an attach without a name",
-            performative(0, ATTACH, &[], &[]),
-            Close(DECODE),
-        ),
-        (
-            "open again",
-            Open::default().frame(),
-            Close("amqp:illegal-state"),
-        ),
-        (
-            "a session again",
-            performative(0, BEGIN, &begin, &[]),
-            Close(NOT_ALLOWED),
-        ),
-        (
-            "an unknown channel",
-            transfer(9, 0, uint(0)),
-            Close(NOT_ALLOWED),
-        ),
-        (
-            "the end of no session",
-            performative(9, END, &[], &[]),
-            Close(NOT_ALLOWED),
-        ),
-        (
-            "a transfer before an attach",
-            transfer(0, 7, uint(0)),
-            End("amqp:session:unattached-handle"),
-        ),
-        (
-            "a flow for no link",
-            performative(0, FLOW, &flow, &[]),
-            End("amqp:session:unattached-handle"),
-        ),
-        (
-            "the detach of no link",
-            performative(0, DETACH, &[uint(7)], &[]),
-            End("amqp:session:unattached-handle"),
-        ),
-        (
-            "a handle in use",
-            performative(0, ATTACH, &Attach::sender("q").fields(0), &[]),
-            End("amqp:session:handle-in-use"),
-        ),
-        (
-            "a transfer to a sender",
-            transfer(0, 1, uint(0)),
-            Detach(NOT_ALLOWED),
-        ),
-        (
-            "a transfer without an id",
-            transfer(0, 0, Value::Null),
-            Detach("amqp:invalid-field"),
-        ),
-    ]
-}
-
 #[test]
 fn an_offence_costs_its_connection_session_or_link_and_nobody_else() {
     let mut bystander = Bystander::new();
-    for (what, bytes, answer) in offences() {
+    for (what, bytes, scope, condition) in offences() {
         let mut peer = bystander.bus.client();
         peer.next_handle = 0;
         peer.begin(1);
@@ -212,15 +55,20 @@ fn an_offence_costs_its_connection_session_or_link_and_nobody_else() {
         bystander.go_on();
         peer.write(&bytes);
         bystander.go_on();
-        let condition = match answer {
-            Scope::Close(expected) => {
-                assert_eq!(peer.closed().condition, expected, "{what}");
-                continue;
-            }
-            Scope::End(expected) => (peer.expect(END).refusal(0).condition, expected),
-            Scope::Detach(expected) => (peer.expect(DETACH).refusal(2).condition, expected),
+        let refusal = match scope {
+            Scope::Connection => peer.closed(),
+            Scope::Session => peer.expect(END).refusal(0),
+            Scope::Link => peer.expect(DETACH).refusal(2),
         };
-        assert_eq!(condition.0, condition.1, "{what}");
+        assert_eq!(refusal.condition, condition, "{what}");
+        assert!(
+            refusal.text.contains("TrackingId:"),
+            "{what}: {}",
+            refusal.text
+        );
+        if matches!(scope, Scope::Connection) {
+            continue;
+        }
         // What was not meant goes on.
         peer.send(&sender, &Message::new("still here"));
     }

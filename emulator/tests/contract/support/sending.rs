@@ -1,0 +1,104 @@
+//! Deliveries of a peer, and what it hears about them.
+
+use serde_amqp::Value;
+
+use super::frame::{DISPOSITION, Frame, Refusal, TRANSFER, performative, refusal_of};
+use super::link::Link;
+use super::message::Message;
+use super::peer::Peer;
+use super::value::{binary, described_list, uint};
+
+impl Peer {
+    /// An id that no other delivery of this peer has.
+    pub(crate) fn next_delivery_id(&mut self) -> u32 {
+        self.next_delivery += 1;
+        self.next_delivery - 1
+    }
+
+    /// The frame that transfers a small payload.
+    pub(crate) fn transfer_frame(&mut self, link: &Link, settled: bool, payload: &[u8]) -> Vec<u8> {
+        let id = self.next_delivery_id();
+        let tag = binary(&id.to_be_bytes());
+        let fields = [
+            uint(link.handle),
+            uint(id),
+            tag,
+            uint(0),
+            Value::Bool(settled),
+        ];
+        performative(link.channel, TRANSFER, &fields, payload)
+    }
+
+    /// Transfers a payload and returns its delivery id.
+    pub(crate) fn transfer(
+        &mut self,
+        link: &Link,
+        format: u32,
+        settled: bool,
+        payload: &[u8],
+    ) -> u32 {
+        let id = self.next_delivery_id();
+        let frame = 60_000;
+        let mut rest = payload;
+        loop {
+            let (piece, after) = rest.split_at(rest.len().min(frame));
+            let more = Value::Bool(!after.is_empty());
+            let tag = binary(&id.to_be_bytes());
+            let fields = [
+                uint(link.handle),
+                uint(id),
+                tag,
+                uint(format),
+                Value::Bool(settled),
+                more,
+            ];
+            self.write(&performative(link.channel, TRANSFER, &fields, piece));
+            rest = after;
+            if rest.is_empty() {
+                return id;
+            }
+        }
+    }
+
+    /// The answer to a transfer of this peer: settled, and accepted or rejected.
+    pub(crate) fn outcome(&mut self, link: &Link, id: u32) -> Result<(), Refusal> {
+        let covers =
+            |frame: &Frame| frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
+        // A disposition may answer for others too, who will ask for it.
+        let found = self.disposition("the outcome of a send", covers);
+        assert!(found.flag(3), "outcomes are settled: {found:?}");
+        match described_list(found.field(4)) {
+            (0x24, []) => Ok(()),
+            (0x25, [error]) => Err(refusal_of(error)),
+            other => panic!("a sender is told {other:?}"),
+        }
+    }
+
+    /// Sends a message that must be accepted.
+    pub(crate) fn send(&mut self, link: &Link, message: &Message) {
+        let id = self.transfer(link, 0, false, &message.encode());
+        self.outcome(link, id)
+            .unwrap_or_else(|refusal| panic!("{refusal:?}: {message:?}"));
+    }
+
+    /// Sends a payload that must be rejected.
+    pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> Refusal {
+        let id = self.transfer(link, 0, false, payload);
+        self.outcome(link, id).expect_err("the message is refused")
+    }
+}
+
+impl Frame {
+    /// Whether a disposition is about this delivery.
+    pub(super) fn is_about(&self, id: u32) -> bool {
+        if self.code != DISPOSITION {
+            return false;
+        }
+        let first = self.number(1);
+        let last = match self.field(2) {
+            Value::Null => first,
+            _ => self.number(2),
+        };
+        (first..=last).contains(&id)
+    }
+}
