@@ -126,11 +126,11 @@ fn everything_on_the_way_happens_in_order_and_at_its_own_instant() {
         happened("sent", "short", 0),
         happened("delivered", "short", 0),
         happened("sent", "shorter", 0),
+        happened("clock-advanced", "", 0),
         happened("lock-expired", "poison", 10_000),
         happened("lock-expired", "short", 10_000),
         happened("dead-lettered", "shorter", 15_000),
         happened("dead-lettered", "short", 25_000),
-        happened("clock-advanced", "", 60_000),
     ];
     let mut found = history(&bus, start);
     // Which of two that happen at once is told first is not promised.
@@ -189,7 +189,7 @@ fn advances_at_the_same_time_come_one_after_the_other() {
         .filter(|(kind, ..)| kind == "clock-advanced")
         .map(|(_, _, at)| at)
         .collect();
-    assert_eq!(moves, [10_000, 20_000, 30_000, 40_000, 50_000]);
+    assert_eq!(moves, [0, 10_000, 20_000, 30_000, 40_000]);
 }
 
 #[test]

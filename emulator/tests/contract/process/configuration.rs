@@ -49,7 +49,7 @@ fn a_bad_configuration_ends_with_one_and_every_problem() {
             let is_it =
                 |line: &&str| line.contains(path) && line.contains(value) && line.contains(allowed);
             assert!(
-                lines.iter().any(|line| is_it(line)),
+                lines.iter().any(is_it),
                 "{path}, {value}, {allowed}: {text}"
             );
         }
