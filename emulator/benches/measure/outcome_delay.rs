@@ -93,7 +93,8 @@ async fn one_by_one(connection_string: String, sends: usize) -> io::Result<Sent>
     let (begin, mut lost) = (Instant::now(), 0);
     for number in 0..sends {
         let begin = Instant::now();
-        match timeout(LOST, sender.send_message(format!("message {number}"))).await {
+        let sending = Box::pin(sender.send_message(format!("message {number}")));
+        match timeout(LOST, sending).await {
             Ok(sent) => {
                 sent.map_err(io::Error::other)?;
                 each.saturating_record(begin.elapsed().as_micros() as u64);

@@ -29,7 +29,7 @@ pub(crate) fn play(messages: usize) -> Outcome {
             // It waits for as many as it is asked for.
             let wanted = BATCH.min((messages - received) as u32);
             for message in Box::pin(receiver.receive_messages(wanted)).await? {
-                receiver.complete_message(&message).await?;
+                Box::pin(receiver.complete_message(&message)).await?;
                 received += 1;
             }
         }

@@ -94,10 +94,10 @@ fn build() -> io::Result<PathBuf> {
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let artifacts = text.lines().flat_map(serde_json::from_str::<Value>);
-    let executables = artifacts
+    let mut executables = artifacts
         .filter(|artifact| artifact["target"]["name"] == "measure")
         .filter_map(|artifact| artifact["executable"].as_str().map(PathBuf::from));
     executables
-        .last()
+        .next_back()
         .ok_or_else(|| io::Error::other("it could not be built unoptimised"))
 }

@@ -68,6 +68,8 @@ fn take_stock(bus: &Bus, ledger: &Ledger, seed: u64) {
     bus.http.advance(6.0);
     let counts = bus.http.counts("q");
     assert_eq!(counts["locked"], 0, "{counts}");
+    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    bus.http.post(path, &serde_json::json!({"within": 0})).ok();
     let mut peer = bus.client();
     let mut left = |address: &str, count: u64| {
         let receiver = peer.attached(&Attach::deleting(address));

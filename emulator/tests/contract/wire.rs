@@ -2,8 +2,10 @@
 
 mod attach;
 mod authorisation;
+mod churn;
 mod credit;
 mod deliveries;
+mod expiry;
 mod garbage;
 mod handshake;
 mod management;

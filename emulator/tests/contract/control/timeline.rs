@@ -43,10 +43,9 @@ fn a_message_is_followed_from_queue_to_dead_letter_queue() {
     let events = poison();
     let expected = "sent delivered abandoned delivered abandoned dead-lettered delivered completed";
     assert_eq!(kinds(&events).join(" "), expected);
-    assert!(
-        all(&events, "message_id", "poison") && all(&events, "client", "worker-1"),
-        "{events:#?}"
-    );
+    assert!(all(&events, "message_id", "poison"), "{events:?}");
+    // What the broker does by a rule of its own nobody has done.
+    assert!(all(&events[..5], "client", "worker-1") && events[5]["client"].is_null());
     assert!(all(&events[..6], "entity", "q") && all(&events[6..], "entity", "q/$DeadLetterQueue"));
     let counts: Vec<Option<u64>> = events
         .iter()

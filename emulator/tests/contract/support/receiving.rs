@@ -38,6 +38,11 @@ impl Peer {
         self.flow(link, credit, false);
     }
 
+    /// A link with this handle was attached again: its count starts again, too.
+    pub(crate) fn arrived_anew(&mut self, link: &Link) {
+        self.arrived.remove(&(link.channel, link.handle));
+    }
+
     pub(crate) fn flow(&mut self, link: &Link, credit: u32, drain: bool) {
         let window = i32::MAX as u32;
         let count = self

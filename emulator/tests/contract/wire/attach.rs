@@ -72,6 +72,7 @@ fn a_missing_entity_is_refused_in_the_words_that_sdks_look_for() {
         "x",
         "amqps://localhost/x",
         "x/$DeadLetterQueue",
+        "q/$DeadLetterQueue/$DeadLetterQueue",
         "x/$management",
         "q/x",
         "$x",

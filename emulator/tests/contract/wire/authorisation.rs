@@ -118,6 +118,11 @@ fn cbs_refuses_what_is_no_put_token() {
         |message: Message, operation: &str| message.application("operation", text(operation));
     let good = text(&root_token("sb://localhost/a"));
     let name = ("name", text("sb://localhost/a"));
+    // The type does not say what a token is: Python calls a signature a JSON web token.
+    let python = named(request(good.clone()), "put-token")
+        .application("type", text("jwt"))
+        .application(name.0, name.1.clone());
+    assert_eq!(peer.ask(&cbs, &python).cbs_status(), 202);
     let other = named(request(good.clone()), "delete-token").application(name.0, name.1.clone());
     let nameless = named(request(good), "put-token");
     let bodiless = named(request(uint(1)), "put-token").application(name.0, name.1);
@@ -339,4 +344,9 @@ fn without_a_check_nobody_needs_a_token() {
         "amqp:not-found"
     );
     show(&mut peer, "sb://localhost/a", "anything");
+    let management = peer.node("a/$management");
+    assert_eq!(
+        peer.call(&management, "peek-message", map([])).status(),
+        400
+    );
 }

@@ -97,6 +97,8 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     let mut nobody = bus.stranger();
     let reply = nobody.put_token("sb://localhost/", &token("nobody", "x"));
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
+    let reply = nobody.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
+    assert_eq!(reply.cbs_status(), 404, "no key is named: {}", reply.text());
 }
 
 #[test]

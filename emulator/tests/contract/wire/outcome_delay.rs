@@ -71,6 +71,20 @@ fn the_order_of_outcomes_and_replies_is_kept() {
 }
 
 #[test]
+fn an_outcome_that_waits_for_a_link_that_goes_is_forgotten() {
+    let bus = bus(true);
+    let mut peer = bus.client_as(&old_fe2o3());
+    for number in 0..20 {
+        let sender = peer.attached(&Attach::sender("q").named(&number.to_string()));
+        peer.transfer(&sender, 0, false, &Message::new("m").encode());
+        peer.detach(&sender);
+    }
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    assert_eq!(bus.http.held("q"), (21, 0));
+}
+
+#[test]
 fn nobody_else_waits() {
     let with_properties = Open {
         rest: [
