@@ -26,6 +26,8 @@ pub const HTTP_PORT: u16 = 5300;
 
 /// How long the queue of connections that wait to be accepted may be.
 const BACKLOG: u32 = 1024;
+/// How many ports are tried where any will do.
+const ANY_PORT_TRIES: u32 = 16;
 
 /// What an emulator is started with.
 #[derive(Debug, Clone)]
@@ -246,13 +248,7 @@ fn namespace_infos(options: &Options, endpoints: Endpoints) -> Vec<NamespaceInfo
 /// Listens on every address that `host` stands for, all on the same port.
 async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
     if host.eq_ignore_ascii_case("localhost") {
-        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
-        let port = local(std::slice::from_ref(&first), host)?.port();
-        return match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
-            Ok(second) => Ok(vec![first, second]),
-            Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => Ok(vec![first]),
-            Err(error) => Err(error),
-        };
+        return listen_on_localhost(port);
     }
     let unknown = |source| StartError::Host {
         host: host.into(),
@@ -262,6 +258,25 @@ async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
     let first = addresses.next();
     let address = first.ok_or_else(|| unknown(io::Error::other("it has no address")))?;
     Ok(vec![bind(address)?])
+}
+
+/// On 127.0.0.1 and, where there is one, ::1. A port that is free on the one may be taken on the other: where any
+/// will do, another is tried.
+fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
+    let mut tries = if port == 0 { ANY_PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
+        let port = local(std::slice::from_ref(&first), "localhost")?.port();
+        match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
+            Ok(second) => return Ok(vec![first, second]),
+            Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => {
+                return Ok(vec![first]);
+            }
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
 }
 
 fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {

@@ -22,8 +22,7 @@ const BODY: usize = 1024;
 const INTERVAL: Duration = Duration::from_micros(100);
 const CREDIT: u32 = 1000;
 
-/// Sends on the beat. It spins, because timers of runtimes have steps of a millisecond, and lets others run while
-/// it does.
+/// Sends on the beat. It spins, because timers of runtimes have steps of a millisecond.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pacer(Instant);
 
@@ -44,7 +43,7 @@ impl Pacer {
             meanwhile()?;
         }
         while Instant::now() < due {
-            thread::yield_now();
+            std::hint::spin_loop();
         }
         Ok(())
     }

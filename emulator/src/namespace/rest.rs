@@ -151,7 +151,7 @@ impl Namespace {
                 let holders = self.look(entity, |queue| holders(&queue.mailbox, kind));
                 held.extend(holders.into_iter().map(|(holder, count)| Unrest {
                     place: format!("{}{}", entity.path, kind.suffix()),
-                    reason: format!("{count} messages are locked by {}", self.holder(holder)),
+                    reason: format!("{count} locked by {}", self.holder(holder)),
                 }));
             }
         }

@@ -28,7 +28,8 @@ pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
 pub(crate) use process::{Process, TemporaryFile, run};
 pub(crate) use receiving::{Delivery, abandoned, accepted, dead_lettered, released};
 pub(crate) use value::{
-    binary, composite, described_list, list, long, map, symbol, text, timestamp, uint, ulong, uuid,
+    binary, composite, described_list, list, long, map, nested, symbol, text, timestamp, uint,
+    ulong, uuid,
 };
 
 use std::time::{Duration, Instant};

@@ -166,6 +166,26 @@ fn those_who_wait_are_served_between_two_deadlines() {
 }
 
 #[test]
+fn what_follows_from_a_deadline_has_happened_too() {
+    let properties = r#""DeadLetteringOnMessageExpiration":true,"LockDuration":"PT30S""#;
+    let bus = Bus::configured(&queues("", &[("q", properties)]));
+    freeze(&bus);
+    let mut peer = bus.client();
+    let dead = peer.receiver("q/$DeadLetterQueue");
+    peer.credit(&dead, 5);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m").ttl(1000));
+    advance(&bus, 10.0);
+    assert_eq!(bus.http.counts("q/$DeadLetterQueue")["locked"], 1);
+    assert_eq!(peer.receive(&dead).id(), "m");
+    advance(&bus, 21.0);
+    assert_eq!(
+        bus.http.timeline("?entity=q/$DeadLetterQueue")["counters"]["lock-expired"],
+        1
+    );
+}
+
+#[test]
 fn advances_at_the_same_time_come_one_after_the_other() {
     let bus = Bus::configured(&queues("", &[("q", "")]));
     let start = now_of(&freeze(&bus));

@@ -48,8 +48,7 @@ fn a_lock_is_told_with_its_holder() {
         ("not-settled", "not at rest within 0.01 s")
     );
     let problems = answer.body["error"]["problems"].clone();
-    let expected =
-        json!([{"path": "q", "value": "1 messages are locked by worker-1", "allowed": "at rest"}]);
+    let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);
     assert_eq!(problems, expected);
     peer.settle(&delivery, dead_lettered("why", ""));
     assert_eq!(settled(&bus, &json!({"within": 0})).status, 200);

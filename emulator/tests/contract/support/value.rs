@@ -46,6 +46,11 @@ pub(crate) fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
     Value::Map(entries.into_iter().collect::<OrderedMap<_, _>>())
 }
 
+/// Lists in lists, as deep as this.
+pub(crate) fn nested(depth: usize) -> Value {
+    (0..depth).fold(Value::Null, |inner, _| list([inner]))
+}
+
 /// A described list.
 pub(crate) fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> Value {
     Value::Described(Box::new(Described {

@@ -7,7 +7,7 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use serde_amqp::Value;
 
 use crate::support::*;
-use offences::{DECODE, FRAMING, Scope, body, nested, offences, raw};
+use offences::{DECODE, FRAMING, Scope, body, offences, raw};
 
 /// A well-behaved client beside the others.
 struct Bystander {

@@ -1,7 +1,7 @@
 //! Several namespaces in one process: how a connection finds its own, and that they share nothing.
 
 use serde_json::json;
-use servicebus_emulator::auth::{Claims, Key, sas};
+use servicebus_emulator::auth::{Claims, ConnectionString, Key, sas};
 
 use crate::support::*;
 
@@ -99,6 +99,32 @@ fn a_key_name_chooses_where_the_host_says_nothing() {
     assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
     let reply = nobody.put_token("sb://localhost/", "e30.eyJleHAiOjQwMDAwMDAwMDB9.c2ln");
     assert_eq!(reply.cbs_status(), 404, "no key is named: {}", reply.text());
+}
+
+#[test]
+fn the_connection_string_of_each_leads_to_it() {
+    let namespace = |name: &str| format!(r#"{{"Name":"{name}","Queues":[{{"Name":"q"}}]}}"#);
+    let namespaces = ["alpha", "beta", "gamma"].map(namespace).join(",");
+    let bus = Bus::configured(&format!(
+        r#"{{"UserConfig":{{"Namespaces":[{namespaces}]}}}}"#
+    ));
+    let list = bus.http.get("/$emulator/v1/namespaces").ok();
+    for (index, name) in ["alpha", "beta", "gamma"].into_iter().enumerate() {
+        assert_eq!(list[index]["name"], name);
+        let string = list[index]["connection_string"]
+            .as_str()
+            .unwrap_or_default();
+        let string: ConnectionString = string.parse().expect("it can be read");
+        let key = (
+            string.key_name.unwrap_or_default(),
+            string.key.unwrap_or_default(),
+        );
+        let mut peer = bus.stranger();
+        assert_eq!(show(&mut peer, &key.0, &key.1), 202, "{key:?}");
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+        assert_eq!(held(&bus, name), 1);
+    }
 }
 
 #[test]

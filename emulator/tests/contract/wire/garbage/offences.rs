@@ -41,11 +41,6 @@ pub(super) fn body(bytes: &[u8]) -> Vec<u8> {
     raw(8 + bytes.len() as u32, 2, 0, bytes)
 }
 
-/// Lists in lists, as deep as this.
-pub(super) fn nested(depth: usize) -> Value {
-    (0..depth).fold(Value::Null, |inner, _| list([inner]))
-}
-
 fn broken_frames() -> Vec<Offence> {
     let frames = [
         ("a frame of two gigabytes", raw(i32::MAX as u32, 2, 0, b"")),
