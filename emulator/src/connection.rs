@@ -52,6 +52,10 @@ pub(crate) async fn serve(
     let mut more = !input.is_empty();
     loop {
         let unwritten = peer.turn(&mut input);
+        if peer.has_told_others() {
+            // Who was told runs first: a message reaches its receiver before its sender hears of it.
+            yield_now().await;
+        }
         let wrote = unwritten > 0;
         if wrote {
             write_some(&writer, &mut peer)?;

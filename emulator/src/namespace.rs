@@ -56,6 +56,8 @@ pub(crate) struct Caller {
     facts: Facts,
     /// Own consumers that have something to take.
     pub(crate) woken: Vec<ConsumerId>,
+    /// Whether consumers of other connections were told since somebody asked.
+    pub(crate) told_others: bool,
 }
 
 /// Unpredictable numbers, or predictable ones from a seed.
@@ -89,6 +91,7 @@ impl Caller {
             effects: Effects::new(),
             facts: Facts::new(),
             woken: Vec::new(),
+            told_others: false,
         }
     }
 
@@ -173,7 +176,10 @@ impl Namespace {
                 Effect::Wake(consumer) if ConnectionId::of(consumer) == caller.connection => {
                     caller.woken.push(consumer);
                 }
-                Effect::Wake(consumer) => self.router.wake(consumer),
+                Effect::Wake(consumer) => {
+                    self.router.wake(consumer);
+                    caller.told_others = true;
+                }
             }
         }
         result

@@ -63,7 +63,7 @@ pub(crate) fn read() -> Order {
             Order::List
         };
     }
-    if is_set("--bench") {
+    if is_set("--bench") && !is_set("--test") {
         return Order::Measure(Effort::Full, free().cloned().collect());
     }
     let meant = |name: &String| "measure".contains(name.as_str());

@@ -1,7 +1,8 @@
 //! How long a message takes from the sender's write to the receiver's read, against a round trip of the same bytes
-//! through a TCP echo.
+//! through a TCP echo. The client is the same for both: one thread writes, another reads.
 
 use std::io;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,32 +23,79 @@ const BODY: usize = 1024;
 const INTERVAL: Duration = Duration::from_micros(100);
 const CREDIT: u32 = 1000;
 
-/// Sends on the beat. It spins, because timers of runtimes have steps of a millisecond.
+/// When messages go, for the thread that writes.
+#[derive(Debug)]
+pub(crate) enum Beat {
+    /// At a steady rate. It spins, because timers of runtimes have steps of a millisecond.
+    Steady(Clock),
+    /// Each when everything about the one before it is over.
+    Answered(mpsc::Receiver<()>),
+}
+
+/// The other end of a [`Beat`], for the thread that reads.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Nobody waits.
+    Unheard,
+    /// The next one may go.
+    Heard(mpsc::Sender<()>),
+}
+
+/// What stamps count from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pacer(Instant);
+pub(crate) struct Clock(Instant);
 
-impl Pacer {
-    /// The first beat is now.
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
+/// The two ways of sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Steady,
+    OneAtATime,
+}
 
-    /// Returns on beat `number`; `meanwhile` is done once if there is time.
-    pub(crate) fn wait_for(
-        &self,
-        number: u32,
-        mut meanwhile: impl FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        let due = self.0 + INTERVAL * number;
-        if Instant::now() < due {
-            meanwhile()?;
+impl Pace {
+    /// Both ends of it, and the clock of their stamps.
+    pub(crate) fn start(self) -> (Clock, Beat, Answer) {
+        let clock = Clock(Instant::now());
+        match self {
+            Self::Steady => (clock, Beat::Steady(clock), Answer::Unheard),
+            Self::OneAtATime => {
+                let (answer, beat) = mpsc::channel();
+                (clock, Beat::Answered(beat), Answer::Heard(answer))
+            }
         }
-        while Instant::now() < due {
-            std::hint::spin_loop();
-        }
-        Ok(())
     }
+}
 
+impl Beat {
+    /// Returns when message `number` is to go.
+    pub(crate) fn wait_for(&self, number: u32) {
+        match self {
+            Self::Steady(Clock(start)) => {
+                let due = *start + INTERVAL * number;
+                while Instant::now() < due {
+                    std::hint::spin_loop();
+                }
+            }
+            Self::Answered(answers) => {
+                if number > 0 {
+                    let _ = answers.recv();
+                }
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Says that everything about a message is over.
+    pub(crate) fn give(&self) {
+        if let Self::Heard(answers) = self {
+            // After the last one nobody listens any more.
+            let _ = answers.send(());
+        }
+    }
+}
+
+impl Clock {
     /// This moment, to be carried by a message.
     pub(crate) fn stamp(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
@@ -114,74 +162,67 @@ impl Compared {
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
     let (emulator, echo) = (Emulator::start()?, Echo::start()?);
     let single = effort.pick(20, 5_000);
-    let paced = effort.pick(200, 30_000);
-    one_at_a_time_raw(&echo, single / 10)?;
-    one_at_a_time(&emulator, single / 10)?;
-    let (mut alone, mut steady) = (Compared::default(), Compared::default());
-    for _ in 0..effort.rounds() {
-        alone.raw.push(one_at_a_time_raw(&echo, single)?.into());
-        alone.ours.push(one_at_a_time(&emulator, single)?.into());
-        steady.raw.push(paced_raw(&echo, paced)?.into());
-        steady.ours.push(paced_through(&emulator, paced)?.into());
-    }
+    let steady = effort.pick(200, 30_000);
+    let alone = compare(effort, &emulator, &echo, Pace::OneAtATime, single)?;
     alone.note(report, "one at a time");
     let half = alone.ratio(|percentiles| percentiles.half);
     report.judge("one at a time, p50 ÷ raw", &half, "", Limit::AtMost(1.2));
+    let steady = compare(effort, &emulator, &echo, Pace::Steady, steady)?;
     steady.note(report, "10,000 a second");
     let most = steady.ratio(|percentiles| percentiles.most);
     report.judge("10,000 a second, p99 ÷ raw", &most, "", Limit::AtMost(3.0));
     Ok(())
 }
 
-fn one_at_a_time_raw(echo: &Echo, count: u32) -> io::Result<Histogram<u64>> {
-    let mut raw = Raw::connect(echo.address)?;
-    let mut transfers = Transfers::of(&message(BODY, None), 1);
-    let mut seen = histogram()?;
-    for _ in 0..count {
-        seen.saturating_record(raw.round_trip(&mut transfers)?.as_nanos() as u64);
+fn compare(
+    effort: Effort,
+    emulator: &Emulator,
+    echo: &Echo,
+    pace: Pace,
+    count: u32,
+) -> io::Result<Compared> {
+    let mut compared = Compared::default();
+    through_echo(echo, pace, count / 10)?;
+    through_emulator(emulator, pace, count / 10)?;
+    for _ in 0..effort.rounds() {
+        compared.raw.push(through_echo(echo, pace, count)?.into());
+        compared
+            .ours
+            .push(through_emulator(emulator, pace, count)?.into());
     }
-    Ok(seen)
+    Ok(compared)
 }
 
-/// Everything about a message is over before the next one is sent.
-fn one_at_a_time(emulator: &Emulator, count: u32) -> io::Result<Histogram<u64>> {
-    let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
-    let mut receiver = Receiver::attach(emulator.amqp)?;
-    receiver.grant(CREDIT)?;
-    let mut seen = histogram()?;
-    for _ in 0..count {
-        let begin = Instant::now();
-        sender.post(0)?;
-        receiver.next()?;
-        seen.saturating_record(begin.elapsed().as_nanos() as u64);
-        receiver.settle(CREDIT)?;
-        sender.settle()?;
-    }
-    Ok(seen)
-}
-
-fn paced_raw(echo: &Echo, count: u32) -> io::Result<Histogram<u64>> {
+fn through_echo(echo: &Echo, pace: Pace, count: u32) -> io::Result<Histogram<u64>> {
     let raw = Raw::connect(echo.address)?;
-    raw.paced(&mut Transfers::of(&message(BODY, None), 1), count)
+    raw.trickle(&mut Transfers::of(&message(BODY, None), 1), pace, count)
 }
 
-fn paced_through(emulator: &Emulator, count: u32) -> io::Result<Histogram<u64>> {
+fn through_emulator(emulator: &Emulator, pace: Pace, count: u32) -> io::Result<Histogram<u64>> {
     let mut sender = Sender::attach(emulator.amqp, &message(BODY, None))?;
     let mut receiver = Receiver::attach(emulator.amqp)?;
     receiver.grant(CREDIT)?;
-    let pacer = Pacer::start();
     let mut seen = histogram()?;
+    let (clock, beat, answer) = pace.start();
     thread::scope(|scope| {
         let sending = scope.spawn(move || {
             for number in 0..count {
-                pacer.wait_for(number, || sender.glance())?;
-                sender.post(pacer.stamp())?;
+                match pace {
+                    Pace::Steady => sender.glance()?,
+                    Pace::OneAtATime => sender.settle()?,
+                }
+                beat.wait_for(number);
+                sender.post(clock.stamp())?;
             }
             sender.settle()
         });
-        receiver.receive(count, CREDIT, Accept::AsItComes, |stamp| {
-            seen.saturating_record(pacer.since(stamp));
-        })?;
+        let step = if pace == Pace::Steady { count } else { 1 };
+        for _ in 0..count / step {
+            receiver.receive(step, CREDIT, Accept::AsItComes, |stamp| {
+                seen.saturating_record(clock.since(stamp));
+            })?;
+            answer.give();
+        }
         sending.join().expect("the sender does not panic")
     })?;
     Ok(seen)

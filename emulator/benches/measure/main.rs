@@ -74,7 +74,7 @@ const SECTIONS: [Section; 10] = [
 
 fn main() -> ExitCode {
     let done = match arguments::read() {
-        Order::List => report::say("measure: benchmark"),
+        Order::List => report::say("measure: test"),
         Order::Nothing => Ok(()),
         Order::Echo => raw::serve_echo(),
         Order::RoundTrip(messages) => round_trip::play(messages),
@@ -90,6 +90,10 @@ fn main() -> ExitCode {
 }
 
 fn measure(effort: Effort, wanted: &[String]) -> Outcome {
+    if cfg!(not(target_os = "linux")) {
+        // Processor time and memory of another process are read from /proc.
+        return report::say("these benchmarks need Linux");
+    }
     let mut report = Report::new(effort);
     for (name, heading, run) in SECTIONS {
         if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {

@@ -33,7 +33,7 @@ struct Sent {
 }
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
-    let sends = effort.pick(10, 2_000);
+    let sends = effort.pick(SIDE_BY_SIDE, 2_000);
     let switches: [(&str, &[&str]); 2] = [
         ("outcomes wait", &[]),
         ("outcomes do not wait", &["--no-outcome-delay"]),

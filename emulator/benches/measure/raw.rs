@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::Outcome;
 use crate::connection::{READ, connect};
 use crate::frames::{Transfers, read_stamp};
-use crate::latency::Pacer;
+use crate::latency::Pace;
 use crate::statistics::histogram;
 
 /// What the emulator reads in one go.
@@ -83,36 +83,29 @@ impl Raw {
         Ok(())
     }
 
-    /// Sends one frame and waits until it is back.
-    pub(crate) fn round_trip(&mut self, transfers: &mut Transfers) -> io::Result<Duration> {
-        let mut frame = vec![0; transfers.frame()];
-        let begin = Instant::now();
-        self.0.write_all(transfers.numbered(0, 1))?;
-        self.0.read_exact(&mut frame)?;
-        Ok(begin.elapsed())
-    }
-
-    /// Sends `count` frames at a steady rate and records how long each took to come back, in nanoseconds.
-    pub(crate) fn paced(
+    /// Sends `count` frames one by one and records how long each took to come back, in nanoseconds.
+    pub(crate) fn trickle(
         &self,
         transfers: &mut Transfers,
+        pace: Pace,
         count: u32,
     ) -> io::Result<Histogram<u64>> {
         let mut frame = vec![0; transfers.frame()];
-        let pacer = Pacer::start();
         let mut seen = histogram()?;
+        let (clock, beat, answer) = pace.start();
         thread::scope(|scope| {
             let writing = scope.spawn(move || {
                 for number in 0..count {
-                    pacer.wait_for(number, || Ok(()))?;
-                    transfers.stamp(pacer.stamp());
+                    beat.wait_for(number);
+                    transfers.stamp(clock.stamp());
                     (&self.0).write_all(transfers.numbered(number, 1))?;
                 }
                 Ok::<(), io::Error>(())
             });
             for _ in 0..count {
                 (&self.0).read_exact(&mut frame)?;
-                seen.saturating_record(pacer.since(read_stamp(&frame)));
+                seen.saturating_record(clock.since(read_stamp(&frame)));
+                answer.give();
             }
             writing.join().expect("the writer does not panic")
         })?;

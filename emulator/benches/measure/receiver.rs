@@ -74,28 +74,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// Waits for one message and returns as soon as it is there; it is accepted by [`Receiver::settle`].
-    pub(crate) fn next(&mut self) -> io::Result<()> {
-        let target = self.received + 1;
-        while self.received < target {
-            self.connection.read()?;
-            self.digest(&mut |_| {})?;
-        }
-        Ok(())
-    }
-
-    /// Accepts what has come, waits for the answers, and fills credit up to `credit`.
-    pub(crate) fn settle(&mut self, credit: u32) -> io::Result<()> {
-        self.accept(Accept::AsItComes, true);
-        self.flow(credit);
-        self.write()?;
-        while self.answered < self.accepted {
-            self.connection.read()?;
-            self.digest(&mut |_| {})?;
-        }
-        Ok(())
-    }
-
     fn digest(&mut self, seen: &mut impl FnMut(u64)) -> io::Result<()> {
         while let Some(frame) = self.connection.frame()? {
             match frame.code {

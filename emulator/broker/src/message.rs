@@ -12,6 +12,7 @@ mod properties;
 mod sections;
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 use bytes::Bytes;
 use servicebus_codec::DecodeError;
@@ -35,7 +36,7 @@ pub struct Message {
     /// Stands in for the section of the payload once properties were changed.
     application: Option<Box<Bytes>>,
     /// The message's own time to live in milliseconds.
-    time_to_live: Option<u64>,
+    time_to_live: Option<NonZeroU64>,
 }
 
 /// Why bytes are not a message that can be accepted.
@@ -73,7 +74,7 @@ impl Message {
             payload,
             sections,
             application: None,
-            time_to_live,
+            time_to_live: time_to_live.and_then(NonZeroU64::new),
         })
     }
 
@@ -94,7 +95,7 @@ impl Message {
 
     /// The time to live that the message brought, in milliseconds.
     pub fn time_to_live(&self) -> Option<u64> {
-        self.time_to_live
+        self.time_to_live.map(NonZeroU64::get)
     }
 
     /// The message id as text; binary ids as hexadecimal digits.

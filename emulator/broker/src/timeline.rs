@@ -124,8 +124,15 @@ impl Timeline {
             let tally = self.tallies.entry((fact.entity, fact.store)).or_default();
             tally[Counter::from(&fact.kind) as usize] += 1;
         }
+        // Before there is too much, so that the ring never grows to twice its size.
+        self.trim(self.capacity.saturating_sub(batch.len()));
         self.facts.absorb(batch);
-        while self.facts.len() > self.capacity {
+        self.trim(self.capacity);
+    }
+
+    /// Drops the oldest facts until at most `kept` are left.
+    fn trim(&mut self, kept: usize) {
+        while self.facts.len() > kept {
             self.facts.pop_front();
             self.dropped += 1;
         }

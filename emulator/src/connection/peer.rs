@@ -334,6 +334,11 @@ impl Peer {
         self.interrupted
     }
 
+    /// Whether others were told of messages since this was last asked.
+    pub(super) fn has_told_others(&mut self) -> bool {
+        std::mem::take(&mut self.caller.told_others)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.engine.is_closed()
     }

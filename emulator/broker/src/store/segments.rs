@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-const SLOTS: usize = 64;
+/// With what an entry takes, just below a size that allocators give out whole.
+const SLOTS: usize = 60;
 
 /// Values by number; numbers are inserted in ascending order.
 #[derive(Debug)]

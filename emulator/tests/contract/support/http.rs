@@ -49,7 +49,8 @@ impl Http {
     pub(crate) fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
         stream
-            .set_read_timeout(Some(PATIENCE))
+            // A whole timeline takes an unoptimised build on a busy machine a while to write.
+            .set_read_timeout(Some(PATIENCE * 6))
             .expect("a time-out can be set");
         stream.write_all(request).expect("a request can be written");
         let mut response = Vec::new();
