@@ -103,14 +103,20 @@ pub enum StoreKind {
     Active,
     /// `$DeadLetterQueue`.
     DeadLetters,
+    /// `$Transfer/$DeadLetterQueue`: what could not be forwarded.
+    TransferDeadLetters,
 }
 
 impl StoreKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Active, Self::DeadLetters, Self::TransferDeadLetters];
+
     /// What stands behind the entity's path in the address of the store.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Active => "",
             Self::DeadLetters => "/$DeadLetterQueue",
+            Self::TransferDeadLetters => "/$Transfer/$DeadLetterQueue",
         }
     }
 }

@@ -26,7 +26,7 @@ mod timeline;
 pub use context::Context;
 pub use effect::{Effect, Effects};
 pub use entity::Queue;
-pub use entity::description::{Problem, QueueDescription};
+pub use entity::description::{EntityStatus, Problem, QueueDescription};
 pub use fact::{Fact, FactKind, Facts, Text};
 pub use ids::{
     ClientId, ConsumerId, EntityId, EntityPath, IdSource, LockToken, MAX_PATH_LENGTH, PathError,
@@ -39,7 +39,7 @@ pub use operation::receive::{Delivery, ReceiveMode};
 pub use operation::renew::RenewError;
 pub use operation::settle::{Outcome, SettleError};
 pub use policy::StorePolicy;
-pub use settings::{Expiry, LocksOnDetach, NamespaceSettings, Tier};
+pub use settings::{Expiry, FailedForwards, LocksOnDetach, NamespaceSettings, Tier};
 pub use store::MessageStore;
 pub use time::Timestamp;
 pub use timeline::{Counter, Timeline};

@@ -20,6 +20,16 @@ pub enum LocksOnDetach {
     Release,
 }
 
+/// Where a message goes that cannot be forwarded (decision D3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailedForwards {
+    /// Into the transfer dead-letter queue of the entity whose forward failed.
+    #[default]
+    TransferDeadLetter,
+    /// Into its ordinary dead-letter queue, as was seen on real namespaces.
+    DeadLetter,
+}
+
 /// What the namespace was bought as; decides limits (decision D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
@@ -40,6 +50,14 @@ impl Tier {
             Self::Premium => 1024 * 1024,
         }
     }
+
+    /// Most messages that one request may delete (semantics §17.3).
+    pub fn max_batch_delete(self) -> u32 {
+        match self {
+            Self::Basic | Self::Standard => 500,
+            Self::Premium => 4000,
+        }
+    }
 }
 
 /// The settings of a namespace that change how its entities behave.
@@ -49,6 +67,8 @@ pub struct NamespaceSettings {
     pub expiry: Expiry,
     /// What a closed link does to its locks.
     pub locks_on_detach: LocksOnDetach,
+    /// Where messages go that cannot be forwarded.
+    pub failed_forwards: FailedForwards,
     /// Limits.
     pub tier: Tier,
 }

@@ -1,11 +1,22 @@
 //! The settings of a queue: defaults, bounds and legal combinations.
 //!
-//! Every door (configuration file, harness builder, later the admin API) fills one of these and asks
+//! Every door (configuration file, harness builder, control API) fills one of these and asks
 //! [`QueueDescription::problems`], so that all of them refuse with the same words. Limits: semantics §1
 //! and decisions D15, D21.
 
-use std::fmt;
+mod problem;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
+
+pub use problem::Problem;
+use problem::{days, seconds};
+
+use crate::{EntityPath, Tier};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
 
 /// Shortest and longest time that a message stays locked without renewal.
 const LOCK_DURATION: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
@@ -13,6 +24,61 @@ const LOCK_DURATION: (Duration, Duration) = (Duration::from_secs(5), Duration::f
 const MAX_DELIVERY_COUNT: (u32, u32) = (1, i32::MAX as u32);
 /// Shortest default time to live that an entity may have.
 const MIN_TIME_TO_LIVE: Duration = Duration::from_secs(1);
+/// Shortest and longest history of duplicate detection; the official schema goes down to 5 s (decision D15).
+const DUPLICATE_WINDOW: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(7 * 86_400));
+/// Shortest time after which an idle entity is deleted (semantics §5).
+const MIN_IDLE: Duration = Duration::from_secs(300);
+/// Longest default time to live in the basic tier (semantics §4).
+const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * 86_400);
+/// Smallest and largest size of an entity, in MiB; the service sells 1, 2, 3, 4, 5 and 80 GiB, smaller ones are
+/// for tests that fill an entity.
+const MAX_SIZE: (u64, u64) = (1, 80 * 1024);
+/// Smallest and largest message that a premium entity may be made for, in KiB (semantics §17.2).
+const MAX_MESSAGE_SIZE: (u64, u64) = (1024, 102_400);
+
+/// What can be done with an entity (semantics §14).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EntityStatus {
+    /// Everything.
+    #[default]
+    Active,
+    /// Neither send nor receive.
+    Disabled,
+    /// Only receive.
+    SendDisabled,
+    /// Only send.
+    ReceiveDisabled,
+}
+
+impl EntityStatus {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Active,
+        Self::Disabled,
+        Self::SendDisabled,
+        Self::ReceiveDisabled,
+    ];
+
+    /// Whether messages are accepted.
+    pub fn can_send(self) -> bool {
+        matches!(self, Self::Active | Self::ReceiveDisabled)
+    }
+
+    /// Whether messages are handed out and settled.
+    pub fn can_receive(self) -> bool {
+        matches!(self, Self::Active | Self::SendDisabled)
+    }
+
+    /// The word for it in configurations and the admin API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "Active",
+            Self::Disabled => "Disabled",
+            Self::SendDisabled => "SendDisabled",
+            Self::ReceiveDisabled => "ReceiveDisabled",
+        }
+    }
+}
 
 /// What a queue is declared to be. Fields are public: what is not legal is found by
 /// [`QueueDescription::problems`], all of it at once.
@@ -26,107 +92,181 @@ pub struct QueueDescription {
     pub default_message_time_to_live: Option<Duration>,
     /// Whether expired messages are dead-lettered rather than dropped; default no.
     pub dead_lettering_on_message_expiration: bool,
+    /// What can be done with it; default everything.
+    pub status: EntityStatus,
+    /// Whether a message is dropped whose id was seen within the window; default no, fixed at creation.
+    pub requires_duplicate_detection: bool,
+    /// How long an id is remembered; 20 s (5 s from a configuration file) to 7 days, default 10 min.
+    pub duplicate_detection_history_time_window: Duration,
+    /// Where its messages go on to, if they do not stay.
+    pub forward_to: Option<EntityPath>,
+    /// Where its dead letters go on to, if they do not stay.
+    pub forward_dead_lettered_messages_to: Option<EntityPath>,
+    /// After how long without use it is deleted; 5 min or longer, none means never.
+    pub auto_delete_on_idle: Option<Duration>,
+    /// How much it may hold, dead letters included, in MiB; default 1024.
+    pub max_size_in_megabytes: u64,
+    /// Largest message in KiB, premium only: 1024 (default) to 102400.
+    pub max_message_size_in_kilobytes: Option<u64>,
+    /// Whether sequence numbers carry a partition (decision D18); default no, fixed at creation.
+    pub enable_partitioning: bool,
 }
 
 impl Default for QueueDescription {
     fn default() -> Self {
         Self {
-            lock_duration: Duration::from_secs(60),
+            lock_duration: MINUTE,
             max_delivery_count: 10,
             default_message_time_to_live: None,
             dead_lettering_on_message_expiration: false,
+            status: EntityStatus::Active,
+            requires_duplicate_detection: false,
+            duplicate_detection_history_time_window: 10 * MINUTE,
+            forward_to: None,
+            forward_dead_lettered_messages_to: None,
+            auto_delete_on_idle: None,
+            max_size_in_megabytes: 1024,
+            max_message_size_in_kilobytes: None,
+            enable_partitioning: false,
         }
-    }
-}
-
-/// One setting that is out of bounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The setting by its official name, for example `LockDuration`.
-    pub property: &'static str,
-    /// The value found.
-    pub value: String,
-    /// What would have been legal.
-    pub allowed: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            property,
-            value,
-            allowed,
-        } = self;
-        write!(formatter, "{property} is {value}; allowed: {allowed}")
     }
 }
 
 impl QueueDescription {
-    /// Everything about the settings that is not legal; empty when they are.
-    pub fn problems(&self) -> Vec<Problem> {
+    /// What a queue is in this tier when nothing is said about it.
+    pub fn of_tier(tier: Tier) -> Self {
+        Self {
+            default_message_time_to_live: (tier == Tier::Basic).then_some(BASIC_TIME_TO_LIVE),
+            ..Self::default()
+        }
+    }
+
+    /// Everything about the settings of the queue `path` that is not legal; empty when they are.
+    pub fn problems(&self, path: &EntityPath, tier: Tier) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let (shortest, longest) = LOCK_DURATION;
-        if !(shortest..=longest).contains(&self.lock_duration) {
-            problems.push(Problem {
-                property: "LockDuration",
-                value: seconds(self.lock_duration),
-                allowed: "5 s (PT5S) to 5 min (PT5M)".into(),
-            });
-        }
-        let (fewest, most) = MAX_DELIVERY_COUNT;
-        if !(fewest..=most).contains(&self.max_delivery_count) {
-            problems.push(Problem {
-                property: "MaxDeliveryCount",
-                value: self.max_delivery_count.to_string(),
-                allowed: format!("{fewest} to {most}"),
-            });
-        }
-        if let Some(time_to_live) = self.default_message_time_to_live
-            && time_to_live < MIN_TIME_TO_LIVE
-        {
-            problems.push(Problem {
-                property: "DefaultMessageTimeToLive",
-                value: seconds(time_to_live),
-                allowed: "1 s (PT1S) or longer".into(),
-            });
-        }
+        self.check_durations(&mut problems);
+        self.check_numbers(&mut problems);
+        self.check_targets(path, &mut problems);
+        self.check_tier(tier, &mut problems);
         problems
     }
-}
 
-fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_are_legal() {
-        assert_eq!(QueueDescription::default().problems(), []);
+    /// The settings that `changed` would change although they are fixed at creation.
+    pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
+        let flags = [
+            (
+                "RequiresDuplicateDetection",
+                self.requires_duplicate_detection,
+                changed.requires_duplicate_detection,
+            ),
+            (
+                "EnablePartitioning",
+                self.enable_partitioning,
+                changed.enable_partitioning,
+            ),
+        ];
+        flags
+            .into_iter()
+            .filter(|(_, before, after)| before != after)
+            .map(|(property, before, after)| {
+                let allowed = format!("{before}, as it was created");
+                Problem::new(property, after.to_string(), allowed)
+            })
+            .collect()
     }
 
-    #[test]
-    fn every_problem_is_reported_at_once() {
-        let description = QueueDescription {
-            lock_duration: Duration::from_secs(301),
-            max_delivery_count: 0,
-            default_message_time_to_live: Some(Duration::from_millis(999)),
-            dead_lettering_on_message_expiration: true,
+    fn check_durations(&self, problems: &mut Vec<Problem>) {
+        let mut check = |property, value: Duration, (shortest, longest), allowed: &str| {
+            if !(shortest..=longest).contains(&value) {
+                problems.push(Problem::new(property, seconds(value), allowed));
+            }
         };
-        let texts: Vec<String> = description
-            .problems()
-            .iter()
-            .map(Problem::to_string)
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                "LockDuration is 301 s; allowed: 5 s (PT5S) to 5 min (PT5M)",
-                "MaxDeliveryCount is 0; allowed: 1 to 2147483647",
-                "DefaultMessageTimeToLive is 0.999 s; allowed: 1 s (PT1S) or longer",
-            ]
-        );
+        let allowed = "5 s (PT5S) to 5 min (PT5M)";
+        check("LockDuration", self.lock_duration, LOCK_DURATION, allowed);
+        if let Some(time_to_live) = self.default_message_time_to_live {
+            let bounds = (MIN_TIME_TO_LIVE, Duration::MAX);
+            let allowed = "1 s (PT1S) or longer";
+            check("DefaultMessageTimeToLive", time_to_live, bounds, allowed);
+        }
+        let window = self.duplicate_detection_history_time_window;
+        let allowed = "5 s (PT5S) to 7 days (P7D)";
+        let property = "DuplicateDetectionHistoryTimeWindow";
+        check(property, window, DUPLICATE_WINDOW, allowed);
+        if let Some(idle) = self.auto_delete_on_idle {
+            let bounds = (MIN_IDLE, Duration::MAX);
+            check("AutoDeleteOnIdle", idle, bounds, "5 min (PT5M) or longer");
+        }
+    }
+
+    fn check_numbers(&self, problems: &mut Vec<Problem>) {
+        let mut check = |property, value: u64, (least, most): (u64, u64)| {
+            if !(least..=most).contains(&value) {
+                let allowed = format!("{least} to {most}");
+                problems.push(Problem::new(property, value.to_string(), allowed));
+            }
+        };
+        let (fewest, most) = MAX_DELIVERY_COUNT;
+        let deliveries = (u64::from(fewest), u64::from(most));
+        check("MaxDeliveryCount", u64::from(self.max_delivery_count), deliveries);
+        check("MaxSizeInMegabytes", self.max_size_in_megabytes, MAX_SIZE);
+        if let Some(size) = self.max_message_size_in_kilobytes {
+            check("MaxMessageSizeInKilobytes", size, MAX_MESSAGE_SIZE);
+        }
+    }
+
+    /// An entity that forwards to itself would never come to rest.
+    fn check_targets(&self, path: &EntityPath, problems: &mut Vec<Problem>) {
+        let targets = [
+            ("ForwardTo", &self.forward_to),
+            (
+                "ForwardDeadLetteredMessagesTo",
+                &self.forward_dead_lettered_messages_to,
+            ),
+        ];
+        for (property, target) in targets {
+            if target.as_ref() == Some(path) {
+                let allowed = "another entity of the namespace";
+                problems.push(Problem::new(property, path.to_string(), allowed));
+            }
+        }
+        if let (Some(target), Some(idle)) = (&self.forward_to, self.auto_delete_on_idle) {
+            let allowed = format!("none: the queue forwards to '{target}' and is never idle");
+            problems.push(Problem::new("AutoDeleteOnIdle", seconds(idle), allowed));
+        }
+    }
+
+    fn check_tier(&self, tier: Tier, problems: &mut Vec<Problem>) {
+        if tier != Tier::Premium
+            && let Some(size) = self.max_message_size_in_kilobytes
+        {
+            let allowed = "none: only the premium tier has large messages";
+            problems.push(Problem::new("MaxMessageSizeInKilobytes", size.to_string(), allowed));
+        }
+        if tier != Tier::Basic {
+            return;
+        }
+        if let Some(long) = self.default_message_time_to_live
+            && long > BASIC_TIME_TO_LIVE
+        {
+            let allowed = "1 s (PT1S) to 14 days (P14D) in the basic tier";
+            problems.push(Problem::new("DefaultMessageTimeToLive", days(long), allowed));
+        }
+        if self.requires_duplicate_detection {
+            let allowed = "false: the basic tier has no duplicate detection";
+            problems.push(Problem::new("RequiresDuplicateDetection", "true", allowed));
+        }
+        let targets = [
+            ("ForwardTo", &self.forward_to),
+            (
+                "ForwardDeadLetteredMessagesTo",
+                &self.forward_dead_lettered_messages_to,
+            ),
+        ];
+        for (property, target) in targets {
+            if let Some(target) = target {
+                let allowed = "none: the basic tier does not forward";
+                problems.push(Problem::new(property, target.to_string(), allowed));
+            }
+        }
     }
 }
