@@ -1,13 +1,19 @@
 //! The only way out of the core: what the shell has to do because of an operation.
 
-use crate::ConsumerId;
+use crate::{ConsumerId, EntityPath, StoreKind};
 
 /// One thing to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Something is assigned to this consumer: its owner should take it. Said once until the owner takes, and
     /// again for what comes after it has set its credit with nothing assigned.
     Wake(ConsumerId),
+    /// This store has messages to forward: see [`crate::forward`].
+    Forward(EntityPath, StoreKind),
+    /// This store may try again to forward what was refused (decision D22): see [`crate::forward`].
+    Retry(EntityPath, StoreKind),
+    /// The entity was idle for as long as its description allows: it is to be deleted with its messages.
+    Delete(EntityPath),
 }
 
 /// Effects in the order in which they came about.

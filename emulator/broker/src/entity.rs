@@ -2,18 +2,16 @@
 
 pub(crate) mod description;
 
-use crate::{EntityId, EntityPath, Mailbox, NamespaceSettings, QueueDescription};
+use crate::{EntityId, EntityPath, Mailbox, NamespaceSettings, QueueDescription, Timestamp};
 
-/// A queue: a mailbox with a name and a description.
+/// A queue: a mailbox with a name.
 #[derive(Debug)]
 pub struct Queue {
     /// Its number in facts.
     pub id: EntityId,
     /// Its name.
     pub path: EntityPath,
-    /// What it was declared as.
-    pub description: QueueDescription,
-    /// Its messages.
+    /// Its messages, under the rules of its description.
     pub mailbox: Mailbox,
 }
 
@@ -24,12 +22,12 @@ impl Queue {
         path: EntityPath,
         description: QueueDescription,
         settings: &NamespaceSettings,
+        now: Timestamp,
     ) -> Self {
         Self {
             id,
+            mailbox: Mailbox::new(id, path.clone(), description, settings, now),
             path,
-            mailbox: Mailbox::new(id, &description, settings),
-            description,
         }
     }
 }

@@ -40,6 +40,27 @@ pub enum FactKind {
         /// When it will expire; [`Timestamp::NEVER`] if it will not.
         expires_at: Timestamp,
     },
+    /// Accepted, to become active later.
+    Scheduled {
+        /// The message's id.
+        message_id: Text,
+        /// Size of the encoded message in bytes.
+        bytes: u32,
+        /// When it becomes active.
+        activates_at: Timestamp,
+    },
+    /// A scheduled message became active.
+    Activated {
+        /// Its number from now on.
+        moved_to: SequenceNumber,
+    },
+    /// A scheduled message was taken back.
+    Cancelled,
+    /// Accepted and dropped, because its id was seen before.
+    DuplicateDropped {
+        /// The message's id.
+        message_id: Text,
+    },
     /// Handed to a consumer under a lock.
     Delivered {
         /// Which delivery this is, from 1.
@@ -56,6 +77,8 @@ pub enum FactKind {
         /// Failed deliveries so far.
         delivery_count: u32,
     },
+    /// Set aside until somebody asks for its number.
+    Deferred,
     /// Given back without counting: `released`, or a closed link under `LocksOnDetach::Release`.
     Released,
     /// The lock was extended.
@@ -77,8 +100,26 @@ pub enum FactKind {
         /// `DeadLetterErrorDescription`; empty when none was given.
         description: Text,
     },
+    /// Moved to the transfer dead-letter store.
+    TransferFailed {
+        /// Its number there.
+        moved_to: SequenceNumber,
+        /// `DeadLetterReason`.
+        reason: Text,
+        /// `DeadLetterErrorDescription`.
+        description: Text,
+    },
+    /// Went on to another entity.
+    Forwarded {
+        /// Its path.
+        to: Text,
+    },
     /// Removed because its time to live had passed.
     Expired,
+    /// Removed by somebody who deleted messages.
+    Deleted,
+    /// The entity was deleted with everything in it.
+    EntityDeleted,
     /// Removed by a reset of the namespace.
     Removed,
     /// Somebody moved the namespace's clock forward.
@@ -195,8 +236,16 @@ impl Facts {
 impl FactKind {
     fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
         match self {
-            Self::Enqueued { message_id, .. } => each(message_id),
+            Self::Enqueued { message_id, .. }
+            | Self::Scheduled { message_id, .. }
+            | Self::DuplicateDropped { message_id } => each(message_id),
+            Self::Forwarded { to } => each(to),
             Self::DeadLettered {
+                reason,
+                description,
+                ..
+            }
+            | Self::TransferFailed {
                 reason,
                 description,
                 ..
@@ -211,7 +260,12 @@ impl FactKind {
                 each(condition);
                 each(description);
             }
-            Self::Delivered { .. }
+            Self::Activated { .. }
+            | Self::Cancelled
+            | Self::Deferred
+            | Self::Deleted
+            | Self::EntityDeleted
+            | Self::Delivered { .. }
             | Self::ReceivedAndDeleted
             | Self::Completed
             | Self::Abandoned { .. }

@@ -10,6 +10,7 @@
 //! `operation/expire.rs`.
 
 mod context;
+mod duplicates;
 mod effect;
 mod entity;
 mod fact;
@@ -17,6 +18,7 @@ mod ids;
 mod mailbox;
 mod message;
 mod operation;
+mod partition;
 mod policy;
 mod settings;
 mod store;
@@ -35,8 +37,12 @@ pub use ids::{
 pub use mailbox::{Counts, Mailbox};
 pub use message::{Message, MessageError, PropertyChanges, Stamp};
 pub use operation::browse::Browsed;
+pub use operation::forward::{Entities, TransferFailure, forward};
 pub use operation::receive::{Delivery, ReceiveMode};
+pub use operation::receive_deferred::ReceiveDeferredError;
 pub use operation::renew::RenewError;
+pub use operation::schedule::CancelError;
+pub use operation::send::SendError;
 pub use operation::settle::{Outcome, SettleError};
 pub use policy::StorePolicy;
 pub use settings::{Expiry, FailedForwards, LocksOnDetach, NamespaceSettings, Tier};

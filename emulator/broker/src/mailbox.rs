@@ -1,39 +1,84 @@
-//! What can be received from: a store, its dead-letter store, and the moves between them.
+//! What can be received from: a store, its dead-letter stores, and the moves between them.
 
+use std::collections::BTreeSet;
+
+use crate::duplicates::History;
 use crate::store::MessageStore;
 use crate::{
-    ConsumerId, Context, EntityId, NamespaceSettings, QueueDescription, StoreKind, StorePolicy,
-    Timestamp,
+    ConsumerId, Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription,
+    StoreKind, StorePolicy, Timestamp,
 };
 
-/// A queue's messages and its dead letters. The verbs are in `operation/`.
+/// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
 #[derive(Debug)]
 pub struct Mailbox {
+    pub(crate) path: EntityPath,
+    pub(crate) settings: NamespaceSettings,
+    pub(crate) description: QueueDescription,
     pub(crate) active: MessageStore,
     pub(crate) dead_letters: MessageStore,
+    pub(crate) transfer_dead_letters: MessageStore,
+    /// Ids seen of late, where duplicates are dropped.
+    pub(crate) history: Option<History>,
+    /// Stores elsewhere whose messages were refused here and go on once there is a chance (decision D22).
+    pub(crate) refused: BTreeSet<(EntityPath, StoreKind)>,
+    /// When somebody last did something here (semantics §5).
+    pub(crate) used_at: Timestamp,
+    /// Whether the mailbox has asked to be deleted.
+    pub(crate) is_idle: bool,
+    /// How many messages without a key were spread over the partitions.
+    pub(crate) spread: u64,
 }
 
 /// How many messages there are, by what the service counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Messages of the store itself, locked ones included.
+    /// Messages of the store itself, locked and deferred ones included.
     pub active: usize,
     /// Messages in the dead-letter store.
     pub dead_letter: usize,
+    /// Messages that could not be forwarded.
+    pub transfer_dead_letter: usize,
+    /// Messages that are not active yet.
+    pub scheduled: usize,
+    /// Messages on their way to another entity.
+    pub transfer: usize,
     /// Messages under a lock, part of `active`.
     pub locked: usize,
+    /// Messages set aside, part of `active`.
+    pub deferred: usize,
     /// Size of everything held, dead letters included, in bytes.
     pub size: u64,
 }
 
 impl Mailbox {
     /// Empty stores under the rules of a description.
-    pub fn new(entity: EntityId, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
-        let store = |kind| MessageStore::new(entity, StorePolicy::new(kind, queue, settings));
+    pub fn new(
+        entity: EntityId,
+        path: EntityPath,
+        description: QueueDescription,
+        settings: &NamespaceSettings,
+        now: Timestamp,
+    ) -> Self {
+        let store = |kind| MessageStore::new(entity, StorePolicy::new(kind, &description, settings));
         Self {
+            path,
+            settings: *settings,
             active: store(StoreKind::Active),
             dead_letters: store(StoreKind::DeadLetters),
+            transfer_dead_letters: store(StoreKind::TransferDeadLetters),
+            history: History::of(&description),
+            description,
+            refused: BTreeSet::new(),
+            used_at: now,
+            is_idle: false,
+            spread: 0,
         }
+    }
+
+    /// What the entity was declared as, or updated to.
+    pub fn description(&self) -> &QueueDescription {
+        &self.description
     }
 
     /// One of the stores.
@@ -41,6 +86,7 @@ impl Mailbox {
         match kind {
             StoreKind::Active => &self.active,
             StoreKind::DeadLetters => &self.dead_letters,
+            StoreKind::TransferDeadLetters => &self.transfer_dead_letters,
         }
     }
 
@@ -48,37 +94,56 @@ impl Mailbox {
         match kind {
             StoreKind::Active => &mut self.active,
             StoreKind::DeadLetters => &mut self.dead_letters,
+            StoreKind::TransferDeadLetters => &mut self.transfer_dead_letters,
         }
     }
 
-    /// Hands what is ready to those who wait; the last thing that every verb does.
-    pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
-        self.active.assign(cx);
-        self.dead_letters.assign(cx);
+    pub(crate) fn stores(&self) -> [&MessageStore; 3] {
+        [&self.active, &self.dead_letters, &self.transfer_dead_letters]
     }
 
     /// Counts as seen from one of the stores.
     pub fn counts(&self, kind: StoreKind) -> Counts {
         let store = self.store(kind);
-        let dead_letters = match kind {
-            StoreKind::Active => self.dead_letters.len(),
-            StoreKind::DeadLetters => 0,
-        };
+        let whole = kind == StoreKind::Active;
+        let beside = |other: &MessageStore| if whole { other.len() } else { 0 };
         Counts {
-            active: store.len(),
-            dead_letter: dead_letters,
+            active: store.len() - store.scheduled() - store.forwarding(),
+            dead_letter: beside(&self.dead_letters),
+            transfer_dead_letter: beside(&self.transfer_dead_letters),
+            scheduled: store.scheduled(),
+            transfer: store.forwarding(),
             locked: store.locked(),
-            size: match kind {
-                StoreKind::Active => self.active.size() + self.dead_letters.size(),
-                StoreKind::DeadLetters => store.size(),
-            },
+            deferred: store.deferred(),
+            size: if whole { self.size() } else { store.size() },
         }
+    }
+
+    /// Bytes of everything held, dead letters included.
+    pub fn size(&self) -> u64 {
+        self.stores().iter().map(|store| store.size()).sum()
+    }
+
+    /// How many bytes may be held (semantics §1).
+    pub fn max_size(&self) -> u64 {
+        self.description.max_size_in_megabytes * 1024 * 1024
+    }
+
+    /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).
+    pub fn max_message_size(&self) -> u64 {
+        let own = self.description.max_message_size_in_kilobytes;
+        own.map_or(self.settings.tier.max_message_size(), |size| size * 1024)
     }
 
     /// Whether something is assigned to a consumer that has yet to take it.
     pub fn has_assigned(&self) -> bool {
-        let stores = [&self.active, &self.dead_letters];
-        stores.iter().any(|store| store.consumers.has_assigned())
+        let mut stores = self.stores().into_iter();
+        stores.any(|store| store.consumers.has_assigned())
+    }
+
+    /// Whether something is on its way to another entity.
+    pub fn is_forwarding(&self) -> bool {
+        self.stores().iter().any(|store| store.forwarding() > 0)
     }
 
     /// Who holds the locks of a store, a consumer for each locked message.
@@ -91,8 +156,36 @@ impl Mailbox {
 
     /// When time will next bring something about.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let stores = [&self.active, &self.dead_letters];
-        let due = stores.into_iter().filter_map(MessageStore::next_due);
-        due.map(|due| due.at()).min()
+        let due = self.stores().into_iter().filter_map(MessageStore::next_due);
+        let due = due.map(|due| due.at()).min();
+        due.into_iter().chain(self.idle_at()).min()
+    }
+
+    /// Lets happen what is due, and notes that somebody uses the mailbox: the first thing that every verb does.
+    pub(crate) fn begin(&mut self, cx: &mut Context<'_>) {
+        self.handle_timeout(cx);
+        self.used_at = cx.now;
+    }
+
+    /// Hands what is ready to those who wait, and asks for what must be carried elsewhere: the last thing that
+    /// every verb does.
+    pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
+        for kind in StoreKind::ALL {
+            let store = self.store_mut(kind);
+            store.assign(cx);
+            if store.forwards.must_announce() {
+                let path = self.path.clone();
+                cx.effects.push(Effect::Forward(path, kind));
+            }
+        }
+        if !self.refused.is_empty() && self.has_room() {
+            for (path, kind) in std::mem::take(&mut self.refused) {
+                cx.effects.push(Effect::Retry(path, kind));
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.description.status.can_send() && self.size() < self.max_size()
     }
 }

@@ -5,10 +5,16 @@
 
 pub(crate) mod browse;
 mod consume;
-mod dead_letter;
+pub(crate) mod dead_letter;
+mod delete;
 mod expire;
+pub(crate) mod forward;
+mod idle;
 pub(crate) mod receive;
+pub(crate) mod receive_deferred;
 pub(crate) mod renew;
 mod reset;
-mod send;
+pub(crate) mod schedule;
+pub(crate) mod send;
 pub(crate) mod settle;
+mod update;

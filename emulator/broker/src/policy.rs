@@ -25,12 +25,22 @@ pub struct StorePolicy {
     pub locks_on_detach: LocksOnDetach,
     /// Whether the end of a lock counts as a failed delivery; not in a dead-letter store (decision D32).
     pub counts_lock_expiry: bool,
+    /// Whether what is ready goes on to another entity.
+    pub forwards: bool,
+    /// Whether consumers are handed what is ready: not while receiving is disabled, and never from an entity
+    /// that forwards (semantics §11, §14).
+    pub serves: bool,
 }
 
 impl StorePolicy {
     /// The rules of a queue's store of this kind.
     pub fn new(kind: StoreKind, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
         let active = kind == StoreKind::Active;
+        let target = match kind {
+            StoreKind::Active => &queue.forward_to,
+            StoreKind::DeadLetters => &queue.forward_dead_lettered_messages_to,
+            StoreKind::TransferDeadLetters => &None,
+        };
         Self {
             kind,
             lock_duration: queue.lock_duration,
@@ -41,6 +51,8 @@ impl StorePolicy {
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
             counts_lock_expiry: active,
+            forwards: target.is_some(),
+            serves: queue.status.can_receive() && !(active && target.is_some()),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! One ordered set of messages: the only place where entries live.
 //!
-//! A queue and its dead-letter queue are the same store under different [`crate::StorePolicy`]s. Every
-//! index here says something about `entries`; `invariants.rs` states what.
+//! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
+//! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
 pub(crate) mod consumers;
 pub(crate) mod entry;
+mod forwards;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
 mod segments;
@@ -19,6 +20,7 @@ use crate::{
 };
 use consumers::Consumers;
 use entry::{Entry, Lock, State};
+use forwards::Forwards;
 use segments::Segments;
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
@@ -29,11 +31,16 @@ pub struct MessageStore {
     pub(crate) entries: Segments<Entry>,
     last: SequenceNumber,
     /// Those that can be assigned, first come first.
-    ready: BTreeSet<SequenceNumber>,
+    pub(crate) ready: BTreeSet<SequenceNumber>,
     /// When locks end.
     pub(crate) locks: BTreeSet<(Timestamp, SequenceNumber)>,
     /// When unlocked messages expire.
     expiries: BTreeSet<(Timestamp, SequenceNumber)>,
+    /// When scheduled messages become active.
+    pub(crate) activations: BTreeSet<(Timestamp, SequenceNumber)>,
+    /// Messages that are deferred, locked or not.
+    deferred: usize,
+    pub(crate) forwards: Forwards,
     pub(crate) consumers: Consumers,
     size: u64,
 }
@@ -45,6 +52,8 @@ pub(crate) enum Due {
     LockEnd(Timestamp, SequenceNumber),
     /// A message expires.
     Expiry(Timestamp, SequenceNumber),
+    /// A scheduled message becomes active.
+    Activation(Timestamp, SequenceNumber),
 }
 
 impl MessageStore {
@@ -57,12 +66,15 @@ impl MessageStore {
             ready: BTreeSet::new(),
             locks: BTreeSet::new(),
             expiries: BTreeSet::new(),
+            activations: BTreeSet::new(),
+            deferred: 0,
+            forwards: Forwards::default(),
             consumers: Consumers::default(),
             size: 0,
         }
     }
 
-    /// Messages held, locked ones included.
+    /// Messages held, whatever their state.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -77,6 +89,21 @@ impl MessageStore {
         self.locks.len()
     }
 
+    /// Messages set aside, those under a lock included.
+    pub fn deferred(&self) -> usize {
+        self.deferred
+    }
+
+    /// Messages that are not active yet.
+    pub fn scheduled(&self) -> usize {
+        self.activations.len()
+    }
+
+    /// Messages on their way to another entity.
+    pub fn forwarding(&self) -> usize {
+        self.forwards.len()
+    }
+
     /// Bytes of all messages held.
     pub fn size(&self) -> u64 {
         self.size
@@ -87,16 +114,26 @@ impl MessageStore {
         SequenceNumber(self.last.0 + 1)
     }
 
-    /// Holds `entry` under the next number, ready to be received.
+    /// Holds `entry` under the next number.
     pub(crate) fn append(&mut self, entry: Entry) -> SequenceNumber {
         let number = self.next_number();
         self.last = number;
         self.size += entry.message.size();
-        if entry.expires_at < Timestamp::NEVER {
-            self.expiries.insert((entry.expires_at, number));
-        }
+        let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
+        let goes_on = self.policy.forwards && !entry.stays && !self.forwards.stalled;
         self.entries.insert(number.0, entry);
-        self.ready.insert(number);
+        if let Some(at) = activates_at {
+            self.activations.insert((at, number));
+            return number;
+        }
+        if expires_at < Timestamp::NEVER {
+            self.expiries.insert((expires_at, number));
+        }
+        if goes_on {
+            self.await_forward(number);
+        } else {
+            self.ready.insert(number);
+        }
         number
     }
 
@@ -104,12 +141,18 @@ impl MessageStore {
     pub(crate) fn remove(&mut self, number: SequenceNumber) -> Option<Entry> {
         let entry = self.entries.remove(number.0)?;
         self.size -= entry.message.size();
+        self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
             State::Ready => {
                 self.ready.remove(&number);
             }
             State::Assigned(consumer) => self.consumers.unassign(consumer, number),
             State::Locked(lock) => self.unlock(number, lock),
+            State::Deferred => {}
+            State::Scheduled(at) => {
+                self.activations.remove(&(at, number));
+            }
+            State::Forwarding => self.forwards.remove(number),
         }
         self.expiries.remove(&(entry.expires_at, number));
         Some(entry)
@@ -117,6 +160,9 @@ impl MessageStore {
 
     /// Hands ready entries to waiting consumers, in order of arrival on both sides.
     pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
+        if !self.policy.serves {
+            return;
+        }
         while let Some(&number) = self.ready.first() {
             let Some((consumer, wake)) = self.consumers.assign_next(number) else {
                 return;
@@ -131,24 +177,61 @@ impl MessageStore {
         }
     }
 
-    /// Makes an assigned or locked entry ready again, at its old place.
-    pub(crate) fn return_to_ready(&mut self, number: SequenceNumber) {
+    /// Puts an assigned, locked or forwarded entry back where it belongs when nobody has it: at its old place,
+    /// deferred again if it was, on its way if the store forwards.
+    pub(crate) fn put_back(&mut self, number: SequenceNumber) {
         let Some(entry) = self.entries.get_mut(number.0) else {
             return;
         };
         let state = std::mem::replace(&mut entry.state, State::Ready);
         let expires_at = entry.expires_at;
+        let goes_on = self.policy.forwards && !entry.stays && !self.forwards.stalled;
         if let State::Locked(lock) = state {
+            if lock.deferred {
+                entry.state = State::Deferred;
+            }
             self.unlock(number, lock);
-            if expires_at < Timestamp::NEVER {
-                self.expiries.insert((expires_at, number));
+            if lock.deferred {
+                return;
             }
         }
-        self.ready.insert(number);
+        if expires_at < Timestamp::NEVER {
+            self.expiries.insert((expires_at, number));
+        }
+        if goes_on {
+            self.await_forward(number);
+        } else {
+            self.ready.insert(number);
+        }
     }
 
-    /// A lock protects from expiry: its message leaves the index until the lock ends.
-    pub(crate) fn protect(&mut self, number: SequenceNumber, expires_at: Timestamp) {
+    /// Ends the lock of an entry and sets it aside.
+    pub(crate) fn defer(&mut self, number: SequenceNumber) {
+        if let Some(entry) = self.entries.get_mut(number.0)
+            && let State::Locked(lock) = entry.state
+        {
+            entry.state = State::Deferred;
+            self.deferred += usize::from(!lock.deferred);
+            self.unlock(number, lock);
+        }
+    }
+
+    /// Locks an entry that nobody has, or that is assigned to whoever locks it.
+    pub(crate) fn lock(&mut self, number: SequenceNumber, lock: Lock) {
+        let Some(entry) = self.entries.get_mut(number.0) else {
+            return;
+        };
+        entry.state = State::Locked(lock);
+        let expires_at = entry.expires_at;
+        self.protect(number, expires_at);
+        self.locks.insert((lock.until, number));
+        if self.policy.locks_on_detach == LocksOnDetach::Release {
+            self.consumers.hold(lock.consumer, number);
+        }
+    }
+
+    /// Nothing expires that is locked or on its way: it leaves the index until that is over.
+    fn protect(&mut self, number: SequenceNumber, expires_at: Timestamp) {
         if expires_at < Timestamp::NEVER {
             self.expiries.remove(&(expires_at, number));
         }
@@ -159,6 +242,19 @@ impl MessageStore {
         self.locks.remove(&(lock.until, number));
         if self.policy.locks_on_detach == LocksOnDetach::Release {
             self.consumers.let_go(lock.consumer, number);
+        }
+    }
+
+    /// Lets an entry expire at another instant.
+    pub(crate) fn reschedule_expiry(&mut self, number: SequenceNumber, expires_at: Timestamp) {
+        let Some(entry) = self.entries.get_mut(number.0) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.expires_at, expires_at);
+        let can_expire = entry.can_expire() && !self.forwards.carries(number);
+        self.expiries.remove(&(before, number));
+        if can_expire {
+            self.expiries.insert((expires_at, number));
         }
     }
 
@@ -178,13 +274,19 @@ impl MessageStore {
         Ok(change(entry))
     }
 
+    /// Whether what has expired may leave (decision D1).
+    fn lets_expire(&self) -> bool {
+        self.policy.expiry == Expiry::Eager || self.consumers.is_active() || self.policy.forwards
+    }
+
     /// What time brings about next, if anything.
     pub(crate) fn next_due(&self) -> Option<Due> {
         let lock_end = self.locks.first().map(|&(at, n)| Due::LockEnd(at, n));
-        let expiry = (self.policy.expiry == Expiry::Eager || self.consumers.is_active())
-            .then(|| self.expiries.first().map(|&(at, n)| Due::Expiry(at, n)))
-            .flatten();
-        [lock_end, expiry]
+        let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
+            .map(|&(at, n)| Due::Expiry(at, n));
+        let activation = self.activations.first();
+        let activation = activation.map(|&(at, n)| Due::Activation(at, n));
+        [lock_end, expiry, activation]
             .into_iter()
             .flatten()
             .min_by_key(|due| due.at())
@@ -207,7 +309,7 @@ impl Due {
     /// When.
     pub(crate) fn at(self) -> Timestamp {
         match self {
-            Self::LockEnd(at, _) | Self::Expiry(at, _) => at,
+            Self::LockEnd(at, _) | Self::Expiry(at, _) | Self::Activation(at, _) => at,
         }
     }
 }

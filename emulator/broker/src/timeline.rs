@@ -29,6 +29,24 @@ pub enum Counter {
     Expired,
     /// Messages removed by a reset.
     Removed,
+    /// Messages accepted to become active later.
+    Scheduled,
+    /// Scheduled messages that became active.
+    Activated,
+    /// Scheduled messages taken back.
+    Cancelled,
+    /// Messages dropped as duplicates.
+    DuplicateDropped,
+    /// Deliveries deferred.
+    Deferred,
+    /// Messages moved to the transfer dead-letter store.
+    TransferFailed,
+    /// Messages that went on to another entity.
+    Forwarded,
+    /// Messages deleted by somebody.
+    Deleted,
+    /// Entities deleted.
+    EntityDeleted,
     /// Times the clock was moved.
     ClockAdvanced,
     /// Requests refused.
@@ -37,7 +55,7 @@ pub enum Counter {
 
 impl Counter {
     /// All of them, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 22] = [
         Self::Sent,
         Self::Delivered,
         Self::ReceivedAndDeleted,
@@ -49,6 +67,15 @@ impl Counter {
         Self::DeadLettered,
         Self::Expired,
         Self::Removed,
+        Self::Scheduled,
+        Self::Activated,
+        Self::Cancelled,
+        Self::DuplicateDropped,
+        Self::Deferred,
+        Self::TransferFailed,
+        Self::Forwarded,
+        Self::Deleted,
+        Self::EntityDeleted,
         Self::ClockAdvanced,
         Self::Refused,
     ];
@@ -67,6 +94,15 @@ impl Counter {
             Self::DeadLettered => "dead-lettered",
             Self::Expired => "expired",
             Self::Removed => "removed",
+            Self::Scheduled => "scheduled",
+            Self::Activated => "activated",
+            Self::Cancelled => "cancelled",
+            Self::DuplicateDropped => "duplicate-dropped",
+            Self::Deferred => "deferred",
+            Self::TransferFailed => "transfer-dead-lettered",
+            Self::Forwarded => "forwarded",
+            Self::Deleted => "deleted",
+            Self::EntityDeleted => "entity-deleted",
             Self::ClockAdvanced => "clock-advanced",
             Self::Refused => "refused",
         }
@@ -87,6 +123,15 @@ impl From<&FactKind> for Counter {
             FactKind::DeadLettered { .. } => Self::DeadLettered,
             FactKind::Expired => Self::Expired,
             FactKind::Removed => Self::Removed,
+            FactKind::Scheduled { .. } => Self::Scheduled,
+            FactKind::Activated { .. } => Self::Activated,
+            FactKind::Cancelled => Self::Cancelled,
+            FactKind::DuplicateDropped { .. } => Self::DuplicateDropped,
+            FactKind::Deferred => Self::Deferred,
+            FactKind::TransferFailed { .. } => Self::TransferFailed,
+            FactKind::Forwarded { .. } => Self::Forwarded,
+            FactKind::Deleted => Self::Deleted,
+            FactKind::EntityDeleted => Self::EntityDeleted,
             FactKind::ClockAdvanced { .. } => Self::ClockAdvanced,
             FactKind::Refused { .. } => Self::Refused,
         }

@@ -1,11 +1,15 @@
 //! Somebody looks without taking.
 
+use super::receive_deferred::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::message::Stamp;
+use crate::store::entry::Entry;
 use crate::{Context, Mailbox, Message, SequenceNumber, StoreKind};
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
+/// Of one that is not active yet.
+const STATE_SCHEDULED: i32 = 2;
 
 /// A message as it is seen by peeking.
 #[derive(Debug, Clone)]
@@ -26,9 +30,9 @@ impl Mailbox {
         from: SequenceNumber,
         max: usize,
     ) -> Vec<Browsed> {
-        self.handle_timeout(cx);
+        self.begin(cx);
         let store = self.store(kind);
-        let entries = store.entries.range_from(from.0).take(max);
+        let entries = store.entries.range_from(from.place().0).take(max);
         entries
             .map(|(number, entry)| {
                 let message = &entry.message;
@@ -39,15 +43,23 @@ impl Mailbox {
                     delivery_count: entry.delivery_count,
                     time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
                     expires_at: lifetime.map(|_| entry.expires_at),
-                    sequence_number: SequenceNumber(number),
+                    sequence_number: entry.number(SequenceNumber(number)),
                     enqueued_sequence_number: entry.enqueued_number,
                     enqueued_at: entry.enqueued_at,
                     lock: None,
-                    state: Some(STATE_ACTIVE),
+                    state: Some(state(entry)),
                 };
                 let message = message.clone();
                 Browsed { stamp, message }
             })
             .collect()
+    }
+}
+
+fn state(entry: &Entry) -> i32 {
+    match entry.activates_at() {
+        Some(_) => STATE_SCHEDULED,
+        None if entry.is_deferred() => STATE_DEFERRED,
+        None => STATE_ACTIVE,
     }
 }

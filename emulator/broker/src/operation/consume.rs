@@ -16,10 +16,10 @@ impl Mailbox {
         id: ConsumerId,
         credit: u32,
     ) {
-        self.handle_timeout(cx);
+        self.begin(cx);
         let store = self.store_mut(kind);
         for number in store.consumers.set_credit(id, credit) {
-            store.return_to_ready(number);
+            store.put_back(number);
         }
         self.expire_what_waited(cx);
         self.assign(cx);
@@ -33,11 +33,11 @@ impl Mailbox {
     /// Forgets a consumer. What was assigned to it is ready again as if nothing had been; what it has locked
     /// follows decision D2.
     pub fn close_consumer(&mut self, cx: &mut Context<'_>, kind: StoreKind, id: ConsumerId) {
-        self.handle_timeout(cx);
+        self.begin(cx);
         let store = self.store_mut(kind);
         let estate = store.consumers.remove(id);
         for number in estate.assigned {
-            store.return_to_ready(number);
+            store.put_back(number);
         }
         for number in estate.held {
             self.store(kind).note(cx, number, FactKind::Released);

@@ -1,9 +1,12 @@
-//! A message moves from the active store to the dead-letter store of its mailbox.
+//! A message moves from the active store to a dead-letter store of its mailbox.
 
 use servicebus_codec::DecodeError;
 
 use crate::store::entry::{Entry, State};
-use crate::{Context, FactKind, Mailbox, PropertyChanges, SequenceNumber, Text, Timestamp};
+use crate::{
+    Context, FactKind, FailedForwards, Mailbox, PropertyChanges, SequenceNumber, StoreKind, Text,
+    Timestamp, TransferFailure,
+};
 
 const REASON: &str = "DeadLetterReason";
 const DESCRIPTION: &str = "DeadLetterErrorDescription";
@@ -15,25 +18,47 @@ pub(crate) enum DeadLetterCause {
     MaxDeliveryCount(u32),
     /// Its time to live has passed.
     Expired,
+    /// Its headers have become too large.
+    HeaderSize,
+    /// It could not be forwarded.
+    Transfer(TransferFailure),
     /// A client said so, with a reason and a description of its own.
     Client(Option<String>, Option<String>),
 }
 
 impl DeadLetterCause {
-    /// Reason and description as the service writes them (decisions D4, D5).
+    /// Reason and description as the service writes them (decisions D3, D4, D5).
     fn texts(self) -> (Option<String>, Option<String>) {
-        match self {
+        let (reason, description) = match self {
             Self::MaxDeliveryCount(limit) => (
-                Some("MaxDeliveryCountExceeded".into()),
-                Some(format!(
-                    "Message could not be consumed after {limit} delivery attempts."
-                )),
+                "MaxDeliveryCountExceeded",
+                format!("Message could not be consumed after {limit} delivery attempts."),
             ),
             Self::Expired => (
-                Some("TTLExpiredException".into()),
-                Some("The message expired and was dead lettered.".into()),
+                "TTLExpiredException",
+                "The message expired and was dead lettered.".into(),
             ),
-            Self::Client(reason, description) => (reason, description),
+            Self::HeaderSize => (
+                "HeaderSizeExceeded",
+                "The size quota for this stream has been exceeded.".into(),
+            ),
+            Self::Transfer(failure) => (failure.reason(), failure.to_string()),
+            Self::Client(reason, description) => return (reason, description),
+        };
+        (Some(reason.to_owned()), Some(description))
+    }
+
+    /// Which store the message goes to, and whether it stays there although the store forwards: what ran out of
+    /// hops gets no more (decision D3).
+    fn place(&self, failed_forwards: FailedForwards) -> (StoreKind, bool) {
+        match (self, failed_forwards) {
+            (Self::Transfer(_), FailedForwards::TransferDeadLetter) => {
+                (StoreKind::TransferDeadLetters, false)
+            }
+            (Self::Transfer(failure), FailedForwards::DeadLetter) => {
+                (StoreKind::DeadLetters, *failure == TransferFailure::Hops)
+            }
+            _ => (StoreKind::DeadLetters, false),
         }
     }
 }
@@ -48,6 +73,7 @@ impl Mailbox {
         cause: DeadLetterCause,
         changes: &PropertyChanges,
     ) -> Result<(), DecodeError> {
+        let (place, stays) = cause.place(self.settings.failed_forwards);
         let (reason, description) = cause.texts();
         let mut changes = changes.clone();
         for (name, text) in [(REASON, &reason), (DESCRIPTION, &description)] {
@@ -59,19 +85,40 @@ impl Mailbox {
         let Some(entry) = self.active.remove(number) else {
             return Ok(());
         };
-        let moved_to = self.dead_letters.append(Entry {
+        let moved_to = self.store_mut(place).append(Entry {
             expires_at: Timestamp::NEVER,
             state: State::Ready,
+            stays,
             ..entry
         });
         let mut text =
             |text: Option<String>| text.map_or_else(Text::default, |t| cx.facts.text(&t));
-        let kind = FactKind::DeadLettered {
-            moved_to,
-            reason: text(reason),
-            description: text(description),
+        let (reason, description) = (text(reason), text(description));
+        let kind = match place {
+            StoreKind::TransferDeadLetters => FactKind::TransferFailed {
+                moved_to,
+                reason,
+                description,
+            },
+            StoreKind::Active | StoreKind::DeadLetters => FactKind::DeadLettered {
+                moved_to,
+                reason,
+                description,
+            },
         };
         self.active.note(cx, number, kind);
         Ok(())
+    }
+
+    /// The same when nobody asked for it.
+    pub(crate) fn dead_letter_by_rule(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        cause: DeadLetterCause,
+    ) {
+        let cx = &mut cx.at(cx.now);
+        self.dead_letter(cx, number, cause, &PropertyChanges::new())
+            .expect("the application properties of an accepted message decode");
     }
 }

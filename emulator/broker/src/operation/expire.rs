@@ -1,13 +1,16 @@
-//! What time brings about: a lock ends, a message expires.
+//! What time brings about: a lock ends, a message expires, a scheduled message becomes active, an idle entity goes.
 
 use super::dead_letter::DeadLetterCause;
 use crate::store::Due;
-use crate::{Context, FactKind, Mailbox, PropertyChanges, SequenceNumber, StoreKind, Timestamp};
+use crate::{Context, FactKind, Mailbox, SequenceNumber, StoreKind, Timestamp};
 
 impl Mailbox {
     /// Lets happen everything that is due by `cx.now`, in order, each at its own instant.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         self.let_happen(cx, Timestamp::from_millis(i64::MIN));
+        if self.idle_at().is_some_and(|at| at <= cx.now) {
+            self.become_idle(&mut cx.at(cx.now));
+        }
     }
 
     /// Lets expire what was due but waited for a receiver: now that there is one, not in the past (decision D1).
@@ -28,6 +31,7 @@ impl Mailbox {
             match due {
                 Due::LockEnd(_, number) => self.lock_expired(cx, kind, number),
                 Due::Expiry(_, number) => self.expire(cx, number),
+                Due::Activation(_, number) => self.activate(cx, number),
             }
         }
         if last.is_some() {
@@ -35,7 +39,8 @@ impl Mailbox {
         }
     }
 
-    /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24).
+    /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a
+    /// deferred message does not expire until somebody asks for it (decision D9).
     pub(crate) fn lock_ended(
         &mut self,
         cx: &mut Context<'_>,
@@ -46,7 +51,7 @@ impl Mailbox {
         let Some(entry) = store.entries.get(number.0) else {
             return;
         };
-        if entry.is_expired(cx.now) {
+        if entry.is_expired(cx.now) && !entry.is_deferred() {
             self.expire(cx, number);
             return;
         }
@@ -55,11 +60,11 @@ impl Mailbox {
                 let cause = DeadLetterCause::MaxDeliveryCount(limit);
                 self.dead_letter_by_rule(cx, number, cause);
             }
-            _ => store.return_to_ready(number),
+            _ => store.put_back(number),
         }
     }
 
-    fn lock_expired(&mut self, cx: &mut Context<'_>, kind: StoreKind, number: SequenceNumber) {
+    pub(crate) fn lock_expired(&mut self, cx: &mut Context<'_>, kind: StoreKind, number: SequenceNumber) {
         let store = self.store_mut(kind);
         let counts = store.policy.counts_lock_expiry;
         let Some(entry) = store.entries.get_mut(number.0) else {
@@ -72,7 +77,7 @@ impl Mailbox {
     }
 
     /// Only messages of the active store expire.
-    fn expire(&mut self, cx: &mut Context<'_>, number: SequenceNumber) {
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_>, number: SequenceNumber) {
         if self.active.policy.dead_letters_expired {
             self.dead_letter_by_rule(cx, number, DeadLetterCause::Expired);
         } else {
@@ -81,20 +86,9 @@ impl Mailbox {
         }
     }
 
-    fn dead_letter_by_rule(
-        &mut self,
-        cx: &mut Context<'_>,
-        number: SequenceNumber,
-        cause: DeadLetterCause,
-    ) {
-        let cx = &mut cx.at(cx.now);
-        self.dead_letter(cx, number, cause, &PropertyChanges::new())
-            .expect("the application properties of an accepted message decode");
-    }
-
     fn next_due(&self) -> Option<(StoreKind, Due)> {
-        let stores = [&self.active, &self.dead_letters];
-        let dues = stores
+        let dues = self
+            .stores()
             .into_iter()
             .filter_map(|store| Some((store.policy.kind, store.next_due()?)));
         dues.min_by_key(|(_, due)| due.at())

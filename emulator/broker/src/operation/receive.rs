@@ -3,10 +3,10 @@
 use super::send::{effective_time_to_live, milliseconds};
 use crate::ids::LockNonce;
 use crate::message::Stamp;
-use crate::store::entry::{Entry, Lock, State};
+use crate::store::entry::{Entry, Lock};
 use crate::{
-    ConsumerId, Context, FactKind, LockToken, LocksOnDetach, Mailbox, Message, MessageStore,
-    SequenceNumber, StoreKind, StorePolicy,
+    ConsumerId, Context, FactKind, LockToken, Mailbox, Message, MessageStore, SequenceNumber,
+    StoreKind, StorePolicy,
 };
 
 /// Most bytes that the broker adds to a message when it hands it out.
@@ -45,7 +45,7 @@ impl Mailbox {
         bytes: usize,
         taken: &mut Vec<Delivery>,
     ) {
-        self.handle_timeout(cx);
+        self.begin(cx);
         let store = self.store_mut(kind);
         let mut size = 0;
         for _ in 0..max {
@@ -78,13 +78,7 @@ impl MessageStore {
     ) -> Option<Delivery> {
         let until = cx.now + self.policy.lock_duration;
         let token = LockToken::new(nonce, number);
-        let entry = self.entries.get_mut(number.0)?;
-        entry.state = State::Locked(Lock {
-            nonce,
-            until,
-            consumer,
-        });
-        let expires_at = entry.expires_at;
+        let entry = self.entries.get(number.0)?;
         let delivery = Delivery {
             token,
             stamp: Stamp {
@@ -93,11 +87,15 @@ impl MessageStore {
             },
             message: entry.message.clone(),
         };
-        self.protect(number, expires_at);
-        self.locks.insert((until, number));
-        if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.consumers.hold(consumer, number);
-        }
+        self.lock(
+            number,
+            Lock {
+                nonce,
+                until,
+                consumer,
+                deferred: false,
+            },
+        );
         let kind = FactKind::Delivered {
             delivery: delivery.stamp.delivery_count + 1,
             locked_until: until,
@@ -124,7 +122,7 @@ impl MessageStore {
 }
 
 /// What a received message shows: time to live and expiry whenever one applies (decision D7).
-fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
+pub(crate) fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
     let lifetime = effective_time_to_live(policy, &entry.message);
     Stamp {
         delivery_count: entry.delivery_count,
@@ -133,7 +131,7 @@ fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stam
             false => entry.message.time_to_live(),
         },
         expires_at: lifetime.map(|_| entry.expires_at),
-        sequence_number: number,
+        sequence_number: entry.number(number),
         enqueued_sequence_number: entry.enqueued_number,
         enqueued_at: entry.enqueued_at,
         lock: None,

@@ -11,6 +11,9 @@ pub enum RenewError {
     /// One of the locks has ended, was settled, or never was.
     #[error("the lock {0} is not held")]
     LockLost(LockToken),
+    /// Nothing can be received from the entity now; the locks run on (decision D27).
+    #[error("the entity is disabled")]
+    Disabled,
 }
 
 impl Mailbox {
@@ -22,7 +25,10 @@ impl Mailbox {
         kind: StoreKind,
         tokens: &[LockToken],
     ) -> Result<Vec<Timestamp>, RenewError> {
-        self.handle_timeout(cx);
+        self.begin(cx);
+        if !self.description.status.can_receive() {
+            return Err(RenewError::Disabled);
+        }
         let store = self.store_mut(kind);
         let numbers: Vec<SequenceNumber> = tokens
             .iter()

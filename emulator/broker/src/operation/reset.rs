@@ -3,10 +3,11 @@
 use crate::{Context, FactKind, Mailbox, SequenceNumber, StoreKind};
 
 impl Mailbox {
-    /// Removes every message, locked ones and dead letters included. Consumers and their credit stay.
+    /// Removes every message, locked ones and dead letters included, and forgets the ids that duplicate detection
+    /// knows. Consumers and their credit stay.
     pub fn reset(&mut self, cx: &mut Context<'_>) {
-        self.handle_timeout(cx);
-        for kind in [StoreKind::Active, StoreKind::DeadLetters] {
+        self.begin(cx);
+        for kind in StoreKind::ALL {
             let store = self.store_mut(kind);
             let numbers: Vec<u64> = store.entries.iter().map(|(number, _)| number).collect();
             for number in numbers.into_iter().map(SequenceNumber) {
@@ -14,5 +15,9 @@ impl Mailbox {
                 store.note(cx, number, FactKind::Removed);
             }
         }
+        if let Some(history) = &mut self.history {
+            history.clear();
+        }
+        self.assign(cx);
     }
 }

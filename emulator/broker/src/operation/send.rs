@@ -2,45 +2,187 @@
 
 use std::time::Duration;
 
+use thiserror::Error;
+
+use crate::partition;
 use crate::store::entry::{Entry, State};
-use crate::{Context, FactKind, Mailbox, Message, SequenceNumber, StorePolicy, Timestamp};
+use crate::{
+    Context, EntityPath, FactKind, Mailbox, Message, SequenceNumber, StorePolicy, Timestamp,
+};
+
+/// Why messages were not accepted; none of them was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// The entity accepts nothing now (semantics §14).
+    #[error(
+        "Messaging entity '{0}' is currently disabled. For more information please see \
+         https://aka.ms/ServiceBusExceptions ."
+    )]
+    Disabled(EntityPath),
+    /// The entity is full, dead letters included (semantics §20.2).
+    #[error(
+        "The maximum entity size has been reached or exceeded for Queue: '{path}'. Size of entity in \
+         bytes:{size}, Max entity size in bytes:{max}."
+    )]
+    QuotaExceeded {
+        /// Which.
+        path: EntityPath,
+        /// Bytes held.
+        size: u64,
+        /// Bytes that may be held.
+        max: u64,
+    },
+    /// A session id and a partition key that differ, at a partitioned entity (semantics §15).
+    #[error(
+        "The partition key '{partition_key}' and the session id '{session_id}' of a message must be equal \
+         when both are set."
+    )]
+    KeysDiffer {
+        /// The one.
+        session_id: String,
+        /// The other.
+        partition_key: String,
+    },
+    /// A batch for several partitions (semantics §17.1).
+    #[error(
+        "All messages of a batch must have the same partition key or session id; found '{0}' and '{1}'."
+    )]
+    BatchKeysDiffer(String, String),
+}
 
 impl Mailbox {
-    /// Accepts messages in this order, all of them, and returns the number of the first.
+    /// Accepts a message and returns its number: to receive it by, or to cancel it by while it is scheduled.
+    /// A duplicate is accepted too, and dropped; its number is 0 (semantics §9).
     ///
-    /// What can be wrong with a message is found when it is parsed; a parsed message is accepted.
+    /// What can be wrong with a message by itself is found when it is parsed.
     pub fn send(
         &mut self,
         cx: &mut Context<'_>,
-        messages: impl IntoIterator<Item = Message>,
-    ) -> SequenceNumber {
-        self.handle_timeout(cx);
-        let first = self.active.next_number();
-        for message in messages {
-            self.enqueue(cx, message);
-        }
+        message: Message,
+    ) -> Result<SequenceNumber, SendError> {
+        self.begin(cx);
+        self.check_room(message.size())?;
+        let key = self.partition_key(&message)?;
+        let number = self.accept(cx, message, key);
         self.assign(cx);
-        first
+        Ok(number)
     }
 
-    fn enqueue(&mut self, cx: &mut Context<'_>, message: Message) {
+    /// Accepts messages in this order, all or none, and returns their numbers.
+    pub fn send_batch(
+        &mut self,
+        cx: &mut Context<'_>,
+        messages: Vec<Message>,
+    ) -> Result<Vec<SequenceNumber>, SendError> {
+        self.begin(cx);
+        self.check_room(messages.iter().map(Message::size).sum())?;
+        let keys = messages.iter().map(|message| self.partition_key(message));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        partition::check_batch(&keys)?;
+        let accepted = messages.into_iter().zip(keys);
+        let numbers = accepted.map(|(message, key)| self.accept(cx, message, key));
+        let numbers = numbers.collect();
+        self.assign(cx);
+        Ok(numbers)
+    }
+
+    /// Whether so many bytes more are welcome.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
+        if !self.description.status.can_send() {
+            return Err(SendError::Disabled(self.path.clone()));
+        }
+        let (size, max) = (self.size(), self.max_size());
+        if size + bytes > max {
+            let path = self.path.clone();
+            return Err(SendError::QuotaExceeded { path, size, max });
+        }
+        Ok(())
+    }
+
+    /// What decides about its partition, where there are partitions.
+    pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
+        match self.description.enable_partitioning {
+            true => partition::key(message, self.history.is_some()),
+            false => Ok(None),
+        }
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Message,
+        key: Option<String>,
+    ) -> SequenceNumber {
+        let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
+        let since = activates_at.unwrap_or(cx.now);
+        if self.is_duplicate(cx, &message, since) {
+            return SequenceNumber(0);
+        }
         let number = self.active.next_number();
-        let lifetime = effective_time_to_live(&self.active.policy, &message);
-        let expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
-        let kind = FactKind::Enqueued {
-            message_id: cx.facts.text(&message.id()),
-            bytes: u32::try_from(message.size()).unwrap_or(u32::MAX),
-            expires_at,
+        let mut entry = Entry::new(message, cx.now, number);
+        entry.partition = self.partition(key.as_deref());
+        let number = entry.number(number);
+        entry.enqueued_number = number;
+        match activates_at {
+            Some(at) => self.schedule(cx, entry, at),
+            None => self.enqueue(cx, entry),
+        }
+        number
+    }
+
+    /// The partition of a message with this key; 0 where there are none.
+    pub(crate) fn partition(&mut self, key: Option<&str>) -> u8 {
+        if !self.description.enable_partitioning {
+            return 0;
+        }
+        self.spread += u64::from(key.is_none());
+        partition::of(key, self.spread)
+    }
+
+    /// Whether a message is a duplicate, which is noted; if not, it is remembered.
+    pub(crate) fn is_duplicate(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message,
+        since: Timestamp,
+    ) -> bool {
+        let Some(history) = &mut self.history else {
+            return false;
         };
-        self.active.note(cx, number, kind);
-        self.active.append(Entry {
-            message,
-            enqueued_at: cx.now,
-            enqueued_number: number,
-            expires_at,
-            delivery_count: 0,
-            state: State::Ready,
-        });
+        let id = partition::duplicate_key(message, self.description.enable_partitioning);
+        if history.admit(&id, cx.now, since) {
+            return false;
+        }
+        let message_id = cx.facts.text(&message.id());
+        let kind = FactKind::DuplicateDropped { message_id };
+        self.active.note(cx, SequenceNumber(0), kind);
+        true
+    }
+
+    fn schedule(&mut self, cx: &mut Context<'_>, mut entry: Entry, at: Timestamp) {
+        let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
+        entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| at + lifetime);
+        entry.state = State::Scheduled(at);
+        let kind = FactKind::Scheduled {
+            message_id: cx.facts.text(&entry.message.id()),
+            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
+            activates_at: at,
+        };
+        self.active.note(cx, self.active.next_number(), kind);
+        self.active.append(entry);
+    }
+
+    /// Holds an entry from now on.
+    pub(crate) fn enqueue(&mut self, cx: &mut Context<'_>, mut entry: Entry) {
+        let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
+        entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
+        let kind = FactKind::Enqueued {
+            message_id: cx.facts.text(&entry.message.id()),
+            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
+            expires_at: entry.expires_at,
+        };
+        self.active.note(cx, self.active.next_number(), kind);
+        self.active.append(entry);
     }
 }
 

@@ -24,6 +24,11 @@ pub enum Outcome {
     },
     /// It comes back, and the delivery does not count.
     Release,
+    /// It is set aside until somebody asks for its number; the delivery does not count.
+    Defer {
+        /// Application properties to set.
+        changes: PropertyChanges,
+    },
     /// It goes to the dead-letter store.
     DeadLetter {
         /// `DeadLetterReason`.
@@ -41,6 +46,9 @@ pub enum SettleError {
     /// The lock has ended, was settled before, or never was.
     #[error("the lock is not held")]
     LockLost,
+    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    #[error("the entity is disabled")]
+    Disabled,
     /// Dead letters cannot be dead-lettered again (semantics §3.3).
     #[error("a message of a dead-letter queue cannot be dead-lettered")]
     AlreadyDeadLettered,
@@ -58,7 +66,8 @@ impl Mailbox {
         token: LockToken,
         outcome: Outcome,
     ) -> Result<(), SettleError> {
-        self.handle_timeout(cx);
+        self.begin(cx);
+        self.check_settling()?;
         let store = self.store_mut(kind);
         let number = store.locked_by(token).ok_or(SettleError::LockLost)?;
         match outcome {
@@ -68,7 +77,16 @@ impl Mailbox {
             }
             Outcome::Abandon { changes } => {
                 store.abandon(cx, number, &changes)?;
-                self.lock_ended(cx, kind, number);
+                if !self.buried_outgrown(cx, kind, number, &changes) {
+                    self.lock_ended(cx, kind, number);
+                }
+            }
+            Outcome::Defer { changes } => {
+                store.change(number, &changes, |_| ())?;
+                store.note(cx, number, FactKind::Deferred);
+                if !self.buried_outgrown(cx, kind, number, &changes) {
+                    self.store_mut(kind).defer(number);
+                }
             }
             Outcome::Release => {
                 store.note(cx, number, FactKind::Released);
@@ -79,15 +97,11 @@ impl Mailbox {
                 description,
                 changes,
             } => {
-                if kind == StoreKind::DeadLetters {
+                if kind != StoreKind::Active {
                     return Err(SettleError::AlreadyDeadLettered);
                 }
-                self.dead_letter(
-                    cx,
-                    number,
-                    DeadLetterCause::Client(reason, description),
-                    &changes,
-                )?;
+                let cause = DeadLetterCause::Client(reason, description);
+                self.dead_letter(cx, number, cause, &changes)?;
             }
         }
         self.assign(cx);
@@ -104,7 +118,8 @@ impl Mailbox {
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), SettleError> {
-        self.handle_timeout(cx);
+        self.begin(cx);
+        self.check_settling()?;
         let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
         let held = |token: &LockToken| self.store(kind).locked_by(*token).is_some();
         if distinct.len() < tokens.len() || !tokens.iter().all(held) {
@@ -114,6 +129,33 @@ impl Mailbox {
         tokens
             .iter()
             .try_for_each(|&token| self.settle(cx, kind, token, outcome.clone()))
+    }
+}
+
+impl Mailbox {
+    fn check_settling(&self) -> Result<(), SettleError> {
+        match self.description.status.can_receive() {
+            true => Ok(()),
+            false => Err(SettleError::Disabled),
+        }
+    }
+
+    /// Dead-letters a message that its changed properties have made too large (decision D23).
+    fn buried_outgrown(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        number: SequenceNumber,
+        changes: &PropertyChanges,
+    ) -> bool {
+        let entry = self.store(kind).entries.get(number.0);
+        let outgrown = kind == StoreKind::Active
+            && !changes.is_empty()
+            && entry.is_some_and(|entry| entry.message.outgrown());
+        if outgrown {
+            self.dead_letter_by_rule(cx, number, DeadLetterCause::HeaderSize);
+        }
+        outgrown
     }
 }
 

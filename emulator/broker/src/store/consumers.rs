@@ -159,6 +159,19 @@ impl Consumers {
         }
     }
 
+    /// Takes all assigned entries away again.
+    pub(crate) fn unassign_all(&mut self) -> Vec<SequenceNumber> {
+        let each = |(&id, consumer): (&ConsumerId, &Consumer)| {
+            let numbers = consumer.assigned.keys().copied();
+            numbers.map(move |number| (id, number)).collect::<Vec<_>>()
+        };
+        let assigned: Vec<_> = self.table.iter().flat_map(each).collect();
+        for &(id, number) in &assigned {
+            self.unassign(id, number);
+        }
+        assigned.into_iter().map(|(_, number)| number).collect()
+    }
+
     /// The first entry that is assigned to a consumer, which from now on is told again when there is more.
     pub(crate) fn take(&mut self, id: ConsumerId) -> Option<(SequenceNumber, ReceiveMode)> {
         let consumer = self.table.get_mut(&id)?;

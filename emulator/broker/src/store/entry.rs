@@ -7,25 +7,38 @@ use crate::{ConsumerId, Message, SequenceNumber, Timestamp};
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) message: Message,
+    /// When it was accepted; for a scheduled message that has become active, when it did.
     pub(crate) enqueued_at: Timestamp,
-    /// Its number where it first entered the entity.
+    /// Its number where it first entered the namespace.
     pub(crate) enqueued_number: SequenceNumber,
     /// [`Timestamp::NEVER`] when it does not expire.
     pub(crate) expires_at: Timestamp,
     /// Deliveries that failed.
     pub(crate) delivery_count: u32,
+    /// How often it was forwarded on its way here.
+    pub(crate) hops: u8,
+    /// Which partition its number shows (decision D18).
+    pub(crate) partition: u8,
+    /// Whether it is not forwarded although its store forwards (decisions D3, D22).
+    pub(crate) stays: bool,
     pub(crate) state: State,
 }
 
-/// Who has an entry.
+/// Where an entry is, or who has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody.
+    /// Nobody has it.
     Ready,
     /// A consumer with credit for it has yet to take it; nothing has begun.
     Assigned(ConsumerId),
     /// Whoever holds the token.
     Locked(Lock),
+    /// Set aside until somebody asks for its number.
+    Deferred,
+    /// Not there yet.
+    Scheduled(Timestamp),
+    /// On its way to another entity.
+    Forwarding,
 }
 
 /// A lock that is held.
@@ -35,9 +48,26 @@ pub(crate) struct Lock {
     pub(crate) until: Timestamp,
     /// Who took it; may be gone by now.
     pub(crate) consumer: ConsumerId,
+    /// Whether the message was deferred, and is again when the lock ends.
+    pub(crate) deferred: bool,
 }
 
 impl Entry {
+    /// A message as it comes in at `now`, ready.
+    pub(crate) fn new(message: Message, now: Timestamp, number: SequenceNumber) -> Self {
+        Self {
+            message,
+            enqueued_at: now,
+            enqueued_number: number,
+            expires_at: Timestamp::NEVER,
+            delivery_count: 0,
+            hops: 0,
+            partition: 0,
+            stays: false,
+            state: State::Ready,
+        }
+    }
+
     /// Whether its time has passed at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= now
@@ -46,7 +76,34 @@ impl Entry {
     pub(crate) fn lock(&self) -> Option<&Lock> {
         match &self.state {
             State::Locked(lock) => Some(lock),
-            State::Ready | State::Assigned(_) => None,
+            State::Ready
+            | State::Assigned(_)
+            | State::Deferred
+            | State::Scheduled(_)
+            | State::Forwarding => None,
         }
+    }
+
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.state == State::Deferred || self.lock().is_some_and(|lock| lock.deferred)
+    }
+
+    /// When it will become active, if it is not yet.
+    pub(crate) fn activates_at(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Scheduled(at) => Some(at),
+            State::Ready
+            | State::Assigned(_)
+            | State::Locked(_)
+            | State::Deferred
+            | State::Forwarding => None,
+        }
+    }
+
+    /// Whether time takes it away when it expires: not while it is locked, and a deferred or scheduled message
+    /// never in the background (decision D9).
+    pub(crate) fn can_expire(&self) -> bool {
+        matches!(self.state, State::Ready | State::Assigned(_) | State::Forwarding)
+            && self.expires_at < Timestamp::NEVER
     }
 }

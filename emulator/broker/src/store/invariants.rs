@@ -11,8 +11,12 @@ use crate::{ConsumerId, LocksOnDetach, Mailbox, SequenceNumber, Timestamp};
 impl Mailbox {
     /// Panics with what is wrong if anything is.
     pub fn check_invariants(&self) {
-        self.active.check_invariants();
-        self.dead_letters.check_invariants();
+        for store in self.stores() {
+            store.check_invariants();
+        }
+        if let Some(history) = &self.history {
+            history.check_invariants();
+        }
     }
 }
 

@@ -1,0 +1,77 @@
+//! Duplicate detection: which message ids were seen of late (semantics §9).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{QueueDescription, Timestamp};
+
+/// Ids with the instant from which their window counts, kept whatever becomes of their messages.
+#[derive(Debug)]
+pub(crate) struct History {
+    window: Duration,
+    since: BTreeMap<Arc<str>, Timestamp>,
+    order: BTreeSet<(Timestamp, Arc<str>)>,
+}
+
+impl History {
+    /// Nothing seen yet; none where duplicates are not detected.
+    pub(crate) fn of(description: &QueueDescription) -> Option<Self> {
+        description.requires_duplicate_detection.then(|| Self {
+            window: description.duplicate_detection_history_time_window,
+            since: BTreeMap::new(),
+            order: BTreeSet::new(),
+        })
+    }
+
+    /// Changes the window, also of what was seen before.
+    pub(crate) fn set_window(&mut self, window: Duration) {
+        self.window = window;
+    }
+
+    /// Remembers an id that is seen at `now`, with a window that counts from `since`; false, and nothing changes,
+    /// when it is remembered already.
+    pub(crate) fn admit(&mut self, id: &str, now: Timestamp, since: Timestamp) -> bool {
+        self.forget_old(now);
+        if self.since.contains_key(id) {
+            return false;
+        }
+        let id: Arc<str> = id.into();
+        self.since.insert(Arc::clone(&id), since);
+        self.order.insert((since, id));
+        true
+    }
+
+    /// Lets the window of an id count from another instant: its message will not come.
+    pub(crate) fn restart(&mut self, id: &str, since: Timestamp) {
+        if let Some((id, before)) = self.since.remove_entry(id) {
+            self.order.remove(&(before, Arc::clone(&id)));
+            self.since.insert(Arc::clone(&id), since);
+            self.order.insert((since, id));
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.since.clear();
+        self.order.clear();
+    }
+
+    fn forget_old(&mut self, now: Timestamp) {
+        while let Some((since, id)) = self.order.first()
+            && *since + self.window <= now
+        {
+            self.since.remove(id);
+            self.order.pop_first();
+        }
+    }
+
+    #[cfg(any(test, feature = "check"))]
+    pub(crate) fn check_invariants(&self) {
+        let indexed: BTreeMap<_, _> = self.order.iter().map(|(at, id)| (id, at)).collect();
+        assert!(
+            self.since.iter().eq(indexed),
+            "ids and the order of their windows differ"
+        );
+    }
+}

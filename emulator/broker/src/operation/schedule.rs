@@ -1,0 +1,72 @@
+//! A scheduled message becomes active, or is cancelled before.
+
+use thiserror::Error;
+
+use crate::store::entry::{Entry, State};
+use crate::{Context, FactKind, Mailbox, SequenceNumber, partition};
+
+/// Why messages were not cancelled; none of them was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CancelError {
+    /// These are not scheduled: unknown, active by now, or cancelled before (semantics §20.2).
+    #[error("Messages not found. Missing sequence numbers: {}", list(.0))]
+    NotFound(Vec<SequenceNumber>),
+}
+
+impl Mailbox {
+    /// Takes scheduled messages away before they become active; all or none. Their ids stay known to duplicate
+    /// detection for a window from when they were accepted.
+    pub fn cancel_scheduled(
+        &mut self,
+        cx: &mut Context<'_>,
+        numbers: &[SequenceNumber],
+    ) -> Result<(), CancelError> {
+        self.begin(cx);
+        let is_scheduled = |number: &SequenceNumber| {
+            let entry = self.active.entries.get(number.place().0);
+            entry.is_some_and(|entry| {
+                entry.activates_at().is_some() && entry.number(number.place()) == *number
+            })
+        };
+        let missing: Vec<_> = numbers.iter().copied().filter(|n| !is_scheduled(n)).collect();
+        if !missing.is_empty() {
+            return Err(CancelError::NotFound(missing));
+        }
+        for number in numbers.iter().map(|number| number.place()) {
+            let Some(entry) = self.active.remove(number) else {
+                // Named twice.
+                continue;
+            };
+            self.active.note(cx, number, FactKind::Cancelled);
+            if let Some(history) = &mut self.history {
+                let partitioned = self.description.enable_partitioning;
+                let id = partition::duplicate_key(&entry.message, partitioned);
+                history.restart(&id, entry.enqueued_at);
+            }
+        }
+        self.assign(cx);
+        Ok(())
+    }
+
+    /// A message becomes active under a new number; its time to live begins (semantics §8).
+    pub(crate) fn activate(&mut self, cx: &mut Context<'_>, number: SequenceNumber) {
+        let Some(entry) = self.active.remove(number) else {
+            return;
+        };
+        let moved_to = self.active.next_number();
+        self.active.note(cx, number, FactKind::Activated { moved_to });
+        let enqueued_number = entry.number(moved_to);
+        let entry = Entry {
+            enqueued_at: cx.now,
+            enqueued_number,
+            state: State::Ready,
+            ..entry
+        };
+        self.enqueue(cx, entry);
+    }
+}
+
+fn list(numbers: &[SequenceNumber]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(SequenceNumber::to_string).collect();
+    numbers.join(",")
+}

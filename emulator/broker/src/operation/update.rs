@@ -1,0 +1,72 @@
+//! The settings of an entity change while it is used.
+
+use super::send::effective_time_to_live;
+use crate::{Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp};
+
+impl Mailbox {
+    /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
+    /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
+    /// none (decision D7).
+    pub fn update(&mut self, cx: &mut Context<'_>, description: QueueDescription) {
+        self.begin(cx);
+        let before = std::mem::replace(&mut self.description, description);
+        for kind in StoreKind::ALL {
+            let policy = StorePolicy::new(kind, &self.description, &self.settings);
+            let store = self.store_mut(kind);
+            store.policy = policy;
+            for number in store.consumers.unassign_all() {
+                store.put_back(number);
+            }
+        }
+        let only_status = QueueDescription {
+            status: self.description.status,
+            ..before.clone()
+        };
+        if self.description != only_status {
+            self.lose_locks(cx);
+        }
+        if before.default_message_time_to_live != self.description.default_message_time_to_live {
+            self.reschedule_expiries(cx);
+        }
+        for store in [&mut self.active, &mut self.dead_letters] {
+            store.resume_forwards();
+        }
+        if let Some(history) = &mut self.history {
+            history.set_window(self.description.duplicate_detection_history_time_window);
+        }
+        self.handle_timeout(cx);
+        self.assign(cx);
+    }
+
+    /// Ends every lock as if its time had run out.
+    pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
+        self.handle_timeout(cx);
+        let cx = &mut cx.at(cx.now);
+        for kind in StoreKind::ALL {
+            let locks: Vec<SequenceNumber> = self.store(kind).locks.iter().map(|l| l.1).collect();
+            for number in locks {
+                self.lock_expired(cx, kind, number);
+            }
+        }
+        self.assign(cx);
+    }
+
+    /// Messages that brought no time to live live by the entity's.
+    fn reschedule_expiries(&mut self, cx: &Context<'_>) {
+        let store = &self.active;
+        let mut changed = Vec::new();
+        for (number, entry) in store.entries.iter() {
+            if entry.message.time_to_live().is_none() {
+                let lifetime = effective_time_to_live(&store.policy, &entry.message);
+                let since = entry.activates_at().unwrap_or(entry.enqueued_at);
+                let at = lifetime.map_or(Timestamp::NEVER, |lifetime| since + lifetime);
+                // What is over by the new settings leaves now, not in the past.
+                let passed = at < cx.now && entry.expires_at >= cx.now;
+                changed.push((SequenceNumber(number), if passed { cx.now } else { at }));
+            }
+        }
+        for (number, at) in changed {
+            self.active.reschedule_expiry(number, at);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a store that forwards has to send on, in order.
+//!
+//! One batch is on its way at a time, so that order is kept whoever carries it (decision D3, semantics §11).
+
+use std::collections::BTreeSet;
+
+use super::MessageStore;
+use super::entry::State;
+use crate::SequenceNumber;
+
+/// Numbers of entries whose state is [`State::Forwarding`].
+#[derive(Debug, Default)]
+pub(crate) struct Forwards {
+    /// Those that wait.
+    waiting: BTreeSet<SequenceNumber>,
+    /// Those that somebody carries right now.
+    carried: BTreeSet<SequenceNumber>,
+    /// Whether somebody was told that there is something to carry.
+    announced: bool,
+    /// Whether the other entity refused: nothing goes on until it may take messages again (decision D22).
+    pub(super) stalled: bool,
+}
+
+impl Forwards {
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() + self.carried.len()
+    }
+
+    pub(crate) fn carries(&self, number: SequenceNumber) -> bool {
+        self.carried.contains(&number)
+    }
+
+    /// Whether somebody must be told that there is something to carry; true once.
+    pub(crate) fn must_announce(&mut self) -> bool {
+        let idle = !self.waiting.is_empty() && self.carried.is_empty();
+        idle && !std::mem::replace(&mut self.announced, true)
+    }
+
+    pub(super) fn remove(&mut self, number: SequenceNumber) {
+        self.waiting.remove(&number);
+        self.carried.remove(&number);
+    }
+
+    pub(super) fn all(&self) -> BTreeSet<SequenceNumber> {
+        self.waiting.union(&self.carried).copied().collect()
+    }
+}
+
+impl MessageStore {
+    /// Marks an entry as on its way. It must be in no other index but that of expiries.
+    pub(super) fn await_forward(&mut self, number: SequenceNumber) {
+        if let Some(entry) = self.entries.get_mut(number.0) {
+            entry.state = State::Forwarding;
+            self.forwards.waiting.insert(number);
+        }
+    }
+
+    /// The next entries to carry, at most `max`; none while others are carried.
+    pub(crate) fn carry(&mut self, max: usize) -> Vec<SequenceNumber> {
+        self.forwards.announced = false;
+        if !self.forwards.carried.is_empty() {
+            return Vec::new();
+        }
+        let numbers: Vec<_> = self.forwards.waiting.iter().copied().take(max).collect();
+        for &number in &numbers {
+            self.forwards.waiting.remove(&number);
+            self.forwards.carried.insert(number);
+            let expires_at = self.entries.get(number.0).map(|entry| entry.expires_at);
+            if let Some(expires_at) = expires_at {
+                self.protect(number, expires_at);
+            }
+        }
+        numbers
+    }
+
+    /// Keeps a carried entry here for good, ready.
+    pub(crate) fn keep(&mut self, number: SequenceNumber) {
+        self.forwards.remove(number);
+        if let Some(entry) = self.entries.get_mut(number.0) {
+            entry.stays = true;
+            self.put_back(number);
+        }
+    }
+
+    /// Stops forwarding until [`MessageStore::resume_forwards`]: everything on its way is ready again.
+    pub(crate) fn stall(&mut self) {
+        self.forwards.stalled = true;
+        self.forwards.announced = false;
+        for number in self.forwards.all() {
+            self.forwards.remove(number);
+            self.put_back(number);
+        }
+    }
+
+    /// Puts on its way what is ready and may go on, and takes off its way what may not; what is carried right now
+    /// is left to whoever carries it.
+    pub(crate) fn resume_forwards(&mut self) {
+        self.forwards.stalled = false;
+        if !self.policy.forwards {
+            for number in std::mem::take(&mut self.forwards.waiting) {
+                self.put_back(number);
+            }
+            return;
+        }
+        let entries = &self.entries;
+        let stays = |number: &SequenceNumber| entries.get(number.0).is_none_or(|e| e.stays);
+        let (staying, going): (BTreeSet<_>, BTreeSet<_>) =
+            self.ready.iter().copied().partition(stays);
+        self.ready = staying;
+        for number in going {
+            self.await_forward(number);
+        }
+    }
+}
