@@ -8,20 +8,23 @@ mod application;
 mod batch;
 mod encode;
 mod header;
+mod limits;
+mod overlay;
 mod properties;
 mod sections;
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use servicebus_codec::DecodeError;
 use thiserror::Error;
 
 pub use application::PropertyChanges;
 pub use encode::Stamp;
 
-use crate::IdSource;
+use crate::{IdSource, Timestamp};
+use overlay::Overlay;
 use sections::Sections;
 
 /// Largest payload that is copied when a message is accepted: a slice would keep its whole read block
@@ -33,8 +36,8 @@ const COPY_LIMIT: usize = 16 * 1024;
 pub struct Message {
     payload: Bytes,
     sections: Sections,
-    /// Stands in for the section of the payload once properties were changed.
-    application: Option<Box<Bytes>>,
+    /// What changed since the message was accepted.
+    overlay: Option<Box<Overlay>>,
     /// The message's own time to live in milliseconds.
     time_to_live: Option<NonZeroU64>,
 }
@@ -53,7 +56,41 @@ pub enum MessageError {
     ZeroTimeToLive,
     /// Larger than the sections of one message can be addressed.
     #[error("the message has {0} bytes; at most {max} can be held", max = u32::MAX)]
-    TooLong(usize),
+    TooLarge(usize),
+    /// Everything before the body, beyond what Service Bus allows (semantics §1).
+    #[error("the headers and properties of the message have {size} bytes; at most {max} are allowed", max = limits::HEADERS)]
+    HeadersTooLarge {
+        /// Bytes of those sections.
+        size: usize,
+    },
+    /// An annotation or application property beyond what Service Bus allows (semantics §1).
+    #[error("the property '{name}' has {size} bytes; at most 32 KiB are allowed")]
+    PropertyTooLarge {
+        /// Its key.
+        name: String,
+        /// Bytes of its encoded value.
+        size: usize,
+    },
+    /// A message id, session id or partition key beyond what Service Bus allows (semantics §1).
+    #[error("the {what} has {length} characters; at most 128 are allowed")]
+    TooLong {
+        /// Which of them.
+        what: &'static str,
+        /// Its characters.
+        length: usize,
+    },
+    /// An application property that is a list, map or array.
+    #[error("the application property '{name}' is not of a primitive type")]
+    IllegalProperty {
+        /// Its key.
+        name: String,
+    },
+    /// An application property whose key is no text.
+    #[error("the name of an application property must be a string")]
+    PropertyName,
+    /// A scheduled enqueue time that is no instant.
+    #[error("the annotation x-opt-scheduled-enqueue-time must be a timestamp")]
+    ScheduledTime,
 }
 
 impl Message {
@@ -70,12 +107,16 @@ impl Message {
             let spliced = properties::with_message_id(properties, &generate_id(ids))?;
             sections.replace_properties(&payload, &spliced)
         };
-        Ok(Self {
+        let message = Self {
             payload,
             sections,
-            application: None,
+            overlay: None,
             time_to_live: time_to_live.and_then(NonZeroU64::new),
-        })
+        };
+        match message.headers_size() {
+            size if size > limits::HEADERS => Err(MessageError::HeadersTooLarge { size }),
+            _ => Ok(message),
+        }
     }
 
     /// Reads a transfer of message format 0x80013700: one message in each data section
@@ -89,8 +130,8 @@ impl Message {
 
     /// Size in bytes, as counted against the size of its entity.
     pub fn size(&self) -> u64 {
-        let replaced = self.application.as_ref().map_or(0, |bytes| bytes.len());
-        (self.payload.len() + replaced) as u64
+        let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.size());
+        (self.payload.len() + overlay) as u64
     }
 
     /// The time to live that the message brought, in milliseconds.
@@ -103,22 +144,90 @@ impl Message {
         properties::message_id(self.sections.properties(&self.payload))
     }
 
+    /// The session that the message belongs to.
+    pub fn session_id(&self) -> Option<Cow<'_, str>> {
+        properties::group_id(self.sections.properties(&self.payload))
+    }
+
+    /// The key that decides its partition.
+    pub fn partition_key(&self) -> Option<Cow<'_, str>> {
+        annotations::partition_key(self.sections.message_annotations(&self.payload))
+    }
+
+    /// When the message is to be enqueued, if its sender asked for that: in the namespace's time once it has
+    /// [entered](Self::enter).
+    pub fn scheduled_at(&self) -> Option<Timestamp> {
+        let section = self.sections.message_annotations(&self.payload);
+        annotations::schedule(section).map(|(instant, _)| Timestamp::from_millis(instant))
+    }
+
+    /// Turns the instants of a message that was just sent into the namespace's time, which is `ahead`
+    /// milliseconds later than the client's (decision D20).
+    pub fn enter(&mut self, ahead: i64) {
+        let section = self.sections.message_annotations(&self.payload);
+        let Some((instant, from_end)) = annotations::schedule(section).filter(|_| ahead != 0)
+        else {
+            return;
+        };
+        let begin = self.sections.message_annotations_end() - from_end;
+        let mut payload = std::mem::take(&mut self.payload)
+            .try_into_mut()
+            .unwrap_or_else(|shared| BytesMut::from(&*shared));
+        payload[begin..begin + annotations::TIMESTAMP_WIDTH]
+            .copy_from_slice(&instant.saturating_add(ahead).to_be_bytes());
+        self.payload = payload.freeze();
+    }
+
+    /// Notes where a dead letter comes from that was forwarded (semantics §3.3).
+    pub fn set_dead_letter_source(&mut self, source: &str) {
+        self.overlay.get_or_insert_default().dead_letter_source = Some(source.into());
+    }
+
+    /// Whether the message, as it now is, exceeds the limits of headers (decision D23).
+    pub fn outgrown(&self) -> bool {
+        let replaced = self.replaced_application();
+        self.headers_size() > limits::HEADERS
+            || replaced.is_some_and(|section| application::check(section).is_err())
+    }
+
     /// Sets application properties, replacing those of the same name.
     pub fn change_properties(&mut self, changes: &PropertyChanges) -> Result<(), DecodeError> {
         if changes.is_empty() {
             return Ok(());
         }
         let merged = application::merge(self.application_properties(), changes)?;
-        self.application = Some(Box::new(merged.into()));
+        let merged = merged.into_boxed_slice();
+        self.overlay.get_or_insert_default().application = Some(merged.into());
         Ok(())
     }
 
     /// The encoded application-properties section; empty when there is none.
     pub fn application_properties(&self) -> &[u8] {
-        match &self.application {
+        match self.replaced_application() {
             Some(replaced) => replaced,
             None => self.sections.application(&self.payload),
         }
+    }
+
+    fn replaced_application(&self) -> Option<&[u8]> {
+        self.overlay.as_ref()?.application.as_deref()
+    }
+
+    fn dead_letter_source(&self) -> Option<&str> {
+        self.overlay.as_ref()?.dead_letter_source.as_deref()
+    }
+
+    /// Bytes of the sections before the body, as they now are.
+    fn headers_size(&self) -> usize {
+        let (begin, end) = self.sections.application_range();
+        let (sent, replaced) = match &self.overlay {
+            Some(overlay) => (
+                overlay.application.as_ref().map_or(end, |_| begin),
+                overlay.size(),
+            ),
+            None => (end, 0),
+        };
+        sent + replaced
     }
 }
 

@@ -39,6 +39,11 @@ pub(crate) const MAP32: u8 = 0xd1;
 pub(crate) const ARRAY8: u8 = 0xe0;
 pub(crate) const ARRAY32: u8 = 0xf0;
 
+/// Whether `code` begins a list, map or array.
+pub(crate) fn is_compound(code: u8) -> bool {
+    code == LIST_EMPTY || code >> 4 >= 0xc
+}
+
 /// How many bytes follow a constructor.
 pub(crate) enum Width {
     /// This many.

@@ -79,6 +79,31 @@ impl<'a> Reader<'a> {
         self.rest.first().copied()
     }
 
+    /// Whether a string or symbol is next.
+    #[inline]
+    pub fn next_is_text(&self) -> bool {
+        matches!(
+            self.peek(),
+            Some(code::STRING8 | code::STRING32 | code::SYMBOL8 | code::SYMBOL32)
+        )
+    }
+
+    /// Whether a primitive value is next, or a described one over a primitive: no list, map or array.
+    pub fn next_is_primitive(&self) -> bool {
+        let mut reader = *self;
+        for _ in 0..=MAX_DEPTH {
+            match reader.byte() {
+                Ok(code::DESCRIBED) => {}
+                Ok(code) => return !code::is_compound(code),
+                Err(_) => return false,
+            }
+            if reader.skip_plain().is_err() {
+                return false;
+            }
+        }
+        false
+    }
+
     /// Steps over a null and says whether there was one.
     #[inline]
     pub fn take_null(&mut self) -> bool {
@@ -356,11 +381,24 @@ impl<'a> Compound<'a> {
 
     /// The pairs of a map, in the order written; stops after an entry that does not decode.
     pub fn entries(self) -> impl Iterator<Item = Result<(Value<'a>, Value<'a>), DecodeError>> {
+        self.pairs(Reader::value)
+    }
+
+    /// The pairs of a map as they are encoded; stops after an entry that cannot be stepped over.
+    pub fn raw_entries(self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), DecodeError>> {
+        self.pairs(Reader::skip)
+    }
+
+    #[inline]
+    fn pairs<T>(
+        self,
+        read: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
+    ) -> impl Iterator<Item = Result<(T, T), DecodeError>> {
         let mut items = self.items;
         let mut left = self.count / 2;
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
-            let entry = items.value().and_then(|key| Ok((key, items.value()?)));
+            let entry = read(&mut items).and_then(|key| Ok((key, read(&mut items)?)));
             if entry.is_err() {
                 left = 0;
             }

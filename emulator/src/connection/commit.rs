@@ -222,12 +222,24 @@ fn confirmed(outcome: Wire) -> Wire {
     }
 }
 
+/// Observed at the service (semantics §20.2).
+const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For \
+     more information on exception types and proper exception handling, please refer to \
+     http://go.microsoft.com/fwlink/?LinkId=761101";
+
 fn message_refusal(error: &MessageError) -> Refusal {
     let condition = match error {
         MessageError::Malformed(_) | MessageError::Section(_) => Condition::DecodeError,
         // Observed at the service (semantics §4).
         MessageError::ZeroTimeToLive => Condition::InternalError,
-        MessageError::TooLong(_) => Condition::MessageSizeExceeded,
+        MessageError::TooLarge(_) => Condition::MessageSizeExceeded,
+        MessageError::HeadersTooLarge { .. } | MessageError::PropertyTooLarge { .. } => {
+            return Refusal::new(Condition::InternalError, HEADERS_TOO_LARGE);
+        }
+        MessageError::TooLong { .. }
+        | MessageError::IllegalProperty { .. }
+        | MessageError::PropertyName
+        | MessageError::ScheduledTime => Condition::ArgumentError,
     };
     Refusal::new(condition, format!("The message was refused: {error}."))
 }

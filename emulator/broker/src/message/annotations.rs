@@ -1,8 +1,11 @@
-//! Annotation maps: what the sender put there stays, what the broker owns is written afresh.
+//! Annotation maps: what the sender put there stays, what the broker owns is written afresh, and the time a
+//! message is scheduled for is kept in the namespace's time (decision D20).
 
-use servicebus_codec::{DecodeError, Reader, Writer};
+use std::borrow::Cow;
 
-use super::sections;
+use servicebus_codec::{Compound, DecodeError, Reader, Value, Writer};
+
+use super::{MessageError, limits, sections};
 
 /// Annotations that only the broker sets; values that a sender put there are dropped (wire.md §7.1).
 const OWNED: [&str; 8] = [
@@ -11,37 +14,105 @@ const OWNED: [&str; 8] = [
     "x-opt-locked-until",
     "x-opt-enqueue-sequence-number",
     "x-opt-message-state",
-    "x-opt-deadletter-source",
+    DEAD_LETTER_SOURCE,
     "x-opt-partition-id",
     "x-opt-lock-token",
 ];
 
+pub(super) const DEAD_LETTER_SOURCE: &str = "x-opt-deadletter-source";
+const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
+const PARTITION_KEY: &str = "x-opt-partition-key";
+
+/// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
+const NOT_SET: i64 = -62_135_596_800_000;
+
+/// Bytes of an encoded timestamp behind its constructor.
+pub(super) const TIMESTAMP_WIDTH: usize = 8;
+
 /// Writes an annotation section: the sender's entries, then those that `add` appends (it says how many).
 /// A null is left out, which means the same: some SDKs cast the values they know (wire.md §7.1).
+/// The scheduled time is written `ahead` milliseconds earlier.
 pub(super) fn write(
     code: u64,
     sent: &[u8],
+    ahead: i64,
     out: &mut Writer<'_>,
     add: impl FnOnce(&mut Writer<'_>) -> u32,
 ) -> Result<(), DecodeError> {
     out.descriptor(code as u8);
     let mark = out.begin_map();
     let mut entries = 0;
-    if !sent.is_empty() {
-        let map = sections::content(sent)?.map()?;
-        let mut items = map.items;
-        for _ in 0..map.count / 2 {
-            let (key, value) = (items.skip()?, items.skip()?);
-            if !is_owned(key)? && !Reader::new(value).take_null() {
-                out.raw(key);
-                out.raw(value);
-                entries += 1;
-            }
+    let mut ahead = Some(ahead).filter(|&ahead| ahead != 0);
+    for entry in map(sent)?.raw_entries() {
+        let (key, value) = entry?;
+        if is_owned(key)? || Reader::new(value).take_null() {
+            continue;
         }
+        out.raw(key);
+        match ahead.and_then(|_| scheduled(key, value)) {
+            // Of several, the first counts.
+            Some(instant) => out.timestamp(instant.saturating_sub(ahead.take().unwrap_or(0))),
+            None => out.raw(value),
+        }
+        entries += 1;
     }
     entries += add(out);
     out.end(mark, entries * 2);
     Ok(())
+}
+
+/// The instant that the message is scheduled for, in milliseconds, and how many bytes before the end of
+/// the section its eight bytes stand.
+pub(super) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
+    let map = map(section).ok()?;
+    let mut items = map.items;
+    for _ in 0..map.count / 2 {
+        let (key, value) = (items.skip().ok()?, items.skip().ok()?);
+        if let Some(instant) = scheduled(key, value) {
+            return Some((instant, items.rest().len() + TIMESTAMP_WIDTH));
+        }
+    }
+    None
+}
+
+pub(super) fn partition_key(section: &[u8]) -> Option<Cow<'_, str>> {
+    let mut entries = map(section).ok()?.entries().flatten();
+    let (_, key) = entries.find(|(name, _)| name.as_text() == Some(PARTITION_KEY))?;
+    key.as_text().map(Cow::Borrowed)
+}
+
+/// Checks an entry whose type the broker relies on.
+pub(super) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> {
+    match Reader::new(key).value()?.as_text() {
+        Some(SCHEDULED) => {
+            let value = Reader::new(value).value()?;
+            let known = matches!(value, Value::Null | Value::Timestamp(_));
+            known.then_some(()).ok_or(MessageError::ScheduledTime)
+        }
+        Some(PARTITION_KEY) => limits::check_id("partition key", value),
+        _ => Ok(()),
+    }
+}
+
+/// The value of an entry if it is a scheduled time that is set.
+fn scheduled(key: &[u8], value: &[u8]) -> Option<i64> {
+    let name = Reader::new(key).value().ok()?.as_text()?;
+    match Reader::new(value).value() {
+        Ok(Value::Timestamp(instant)) if name == SCHEDULED => {
+            (instant != NOT_SET).then_some(instant)
+        }
+        _ => None,
+    }
+}
+
+fn map(section: &[u8]) -> Result<Compound<'_>, DecodeError> {
+    if section.is_empty() {
+        return Ok(Compound {
+            count: 0,
+            items: Reader::new(&[]),
+        });
+    }
+    sections::content(section)?.map()
 }
 
 fn is_owned(key: &[u8]) -> Result<bool, DecodeError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use servicebus_codec::{DecodeError, Reader, Writer};
 
-use super::sections;
+use super::{MessageError, limits, sections};
 
 /// Application properties to set, by name, with their encoded values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,16 +23,14 @@ impl PropertyChanges {
     pub fn from_map(encoded: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(encoded);
         reader.validate()?;
-        let map = Reader::new(encoded).map()?;
-        let mut items = map.items;
         let mut changes = Self::new();
-        for _ in 0..map.count / 2 {
-            let key = items.value()?;
-            let value = items.skip()?;
-            let name = key.as_text().ok_or(DecodeError::Unexpected {
-                expected: "a string or symbol as key",
-                code: encoded[0],
-            })?;
+        for entry in Reader::new(encoded).map()?.raw_entries() {
+            let (key, value) = entry?;
+            let name = Reader::new(key).value()?.as_text();
+            let name = name.ok_or_else(|| unexpected("a string or symbol as key", key))?;
+            if !Reader::new(value).next_is_primitive() {
+                return Err(unexpected("a primitive as application property", value));
+            }
             changes.set(name, value.to_vec());
         }
         Ok(changes)
@@ -62,6 +60,18 @@ impl PropertyChanges {
     }
 }
 
+fn unexpected(expected: &'static str, found: &[u8]) -> DecodeError {
+    DecodeError::Unexpected {
+        expected,
+        code: found.first().copied().unwrap_or_default(),
+    }
+}
+
+/// Checks what merging may have made too large.
+pub(super) fn check(section: &[u8]) -> Result<(), MessageError> {
+    limits::check_application(sections::content(section)?.map()?)
+}
+
 /// The section with the changes in it; entries that are not changed stay as they were, byte for byte.
 pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
     let mut merged = Vec::with_capacity(section.len() + 256);
@@ -70,10 +80,8 @@ pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>
     let mark = out.begin_map();
     let mut entries = changes.entries.len() as u32;
     if !section.is_empty() {
-        let map = sections::content(section)?.map()?;
-        let mut items = map.items;
-        for _ in 0..map.count / 2 {
-            let (key, value) = (items.skip()?, items.skip()?);
+        for entry in sections::content(section)?.map()?.raw_entries() {
+            let (key, value) = entry?;
             let name = Reader::new(key).value()?.as_text();
             if !name.is_some_and(|name| changes.entries.contains_key(name)) {
                 out.raw(key);

@@ -51,19 +51,36 @@ impl Message {
 
         let sent = self.sections.delivery_annotations(payload);
         if stamp.lock.is_some() || !sent.is_empty() {
-            annotations::write(sections::DELIVERY_ANNOTATIONS, sent, &mut writer, |out| {
-                let Some((token, _)) = stamp.lock else {
-                    return 0;
-                };
-                out.symbol("x-opt-lock-token");
-                out.uuid(token);
-                1
-            })?;
+            annotations::write(
+                sections::DELIVERY_ANNOTATIONS,
+                sent,
+                0,
+                &mut writer,
+                |out| {
+                    let Some((token, _)) = stamp.lock else {
+                        return 0;
+                    };
+                    out.symbol("x-opt-lock-token");
+                    out.uuid(token);
+                    1
+                },
+            )?;
         }
         let sent = self.sections.message_annotations(payload);
-        annotations::write(sections::MESSAGE_ANNOTATIONS, sent, &mut writer, |out| {
-            stamp.write_annotations(client_time, out)
-        })?;
+        annotations::write(
+            sections::MESSAGE_ANNOTATIONS,
+            sent,
+            ahead,
+            &mut writer,
+            |out| {
+                let source = self.dead_letter_source();
+                if let Some(source) = source {
+                    out.symbol(annotations::DEAD_LETTER_SOURCE);
+                    out.string(source);
+                }
+                stamp.write_annotations(client_time, out) + u32::from(source.is_some())
+            },
+        )?;
         let expiry = stamp.expires_at.map(client_time);
         self.write_letter(expiry.map(|instant| instant.min(LATEST_EXPIRY)), out)
     }
@@ -77,7 +94,7 @@ impl Message {
             out.extend_from_slice(&properties::with_expiry(section, milliseconds)?);
             untouched = application_start;
         }
-        if let Some(application) = &self.application {
+        if let Some(application) = self.replaced_application() {
             out.extend_from_slice(&self.payload[untouched..application_start]);
             out.extend_from_slice(application);
             untouched = application_end;

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use servicebus_codec::{DecodeError, Value, Writer};
 
-use super::sections;
+use super::{MessageError, limits, sections};
 
 const MESSAGE_ID: u32 = 0;
 const ABSOLUTE_EXPIRY_TIME: u32 = 8;
+const GROUP_ID: u32 = 10;
 
 /// What every send needs to know of the properties.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,12 +18,13 @@ pub(super) struct Glance {
     pub(super) lifetime: Option<u64>,
 }
 
-pub(super) fn glance(section: &[u8]) -> Result<Glance, DecodeError> {
+pub(super) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
     if section.is_empty() {
         return Ok(Glance::default());
     }
     let mut fields = sections::content(section)?.fields()?;
-    let has_message_id = fields.value()? != Value::Null;
+    let message_id = fields.raw()?;
+    limits::check_id("message id", message_id.unwrap_or_default())?;
     for _ in MESSAGE_ID + 1..ABSOLUTE_EXPIRY_TIME {
         fields.raw()?;
     }
@@ -32,8 +34,9 @@ pub(super) fn glance(section: &[u8]) -> Result<Glance, DecodeError> {
             .and_then(|lifetime| u64::try_from(lifetime).ok()),
         _ => None,
     };
+    limits::check_id("session id", fields.raw()?.unwrap_or_default())?;
     Ok(Glance {
-        has_message_id,
+        has_message_id: message_id.is_some(),
         lifetime,
     })
 }
@@ -55,6 +58,18 @@ pub(super) fn message_id(section: &[u8]) -> Cow<'_, str> {
             "".into()
         }
     }
+}
+
+/// The session that the message belongs to.
+pub(super) fn group_id(section: &[u8]) -> Option<Cow<'_, str>> {
+    if section.is_empty() {
+        return None;
+    }
+    let mut fields = sections::content(section).ok()?.fields().ok()?;
+    for _ in MESSAGE_ID..GROUP_ID {
+        fields.raw().ok()?;
+    }
+    fields.value().ok()?.as_text().map(Cow::Borrowed)
 }
 
 /// The section with this message id; every other field stays as it was, byte for byte.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
-use super::MessageError;
+use super::{MessageError, limits};
 
 pub(super) const HEADER: u64 = 0x70;
 pub(super) const DELIVERY_ANNOTATIONS: u64 = 0x71;
@@ -32,7 +32,7 @@ impl Sections {
     /// Walks the sections once and checks their order (AMQP 1.0 §3.2).
     pub(super) fn scan(payload: &[u8]) -> Result<Self, MessageError> {
         if u32::try_from(payload.len()).is_err() {
-            return Err(MessageError::TooLong(payload.len()));
+            return Err(MessageError::TooLarge(payload.len()));
         }
         let mut reader = Reader::new(payload);
         let mut ends = [0; 5];
@@ -90,6 +90,11 @@ impl Sections {
         &payload[self.properties as usize..self.application as usize]
     }
 
+    /// Where the message annotations end.
+    pub(super) fn message_annotations_end(&self) -> usize {
+        self.message_annotations as usize
+    }
+
     /// Where the application properties begin and end.
     pub(super) fn application_range(&self) -> (usize, usize) {
         (self.properties as usize, self.application as usize)
@@ -117,19 +122,22 @@ pub(super) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
     Ok(reader)
 }
 
-/// Sections that the broker takes apart when it delivers have the type that AMQP gives them.
-fn check_shape(code: u64, mut content: Reader<'_>) -> Result<(), DecodeError> {
+/// Sections that the broker takes apart when it delivers have the type that AMQP gives them. Maps are
+/// stepped through as they are copied later: the broker must not find then that it cannot.
+fn check_shape(code: u64, mut content: Reader<'_>) -> Result<(), MessageError> {
     match code {
-        HEADER | PROPERTIES | SEQUENCE => content.list().map(drop),
-        DELIVERY_ANNOTATIONS | MESSAGE_ANNOTATIONS | APPLICATION_PROPERTIES | FOOTER => {
-            let map = content.map()?;
-            let mut items = map.items;
-            // Entry by entry, as they are copied later: the broker must not find then that it cannot.
-            (0..map.count).try_for_each(|_| items.skip().map(drop))
-        }
-        DATA => content.binary().map(drop),
-        _ => Ok(()),
+        HEADER | PROPERTIES | SEQUENCE => drop(content.list()?),
+        DELIVERY_ANNOTATIONS => limits::check_annotations(content.map()?, false)?,
+        MESSAGE_ANNOTATIONS => limits::check_annotations(content.map()?, true)?,
+        APPLICATION_PROPERTIES => limits::check_application(content.map()?)?,
+        FOOTER => content
+            .map()?
+            .raw_entries()
+            .try_for_each(|entry| entry.map(drop))?,
+        DATA => drop(content.binary()?),
+        _ => {}
     }
+    Ok(())
 }
 
 pub(super) fn section_code(descriptor: Descriptor<'_>) -> u64 {

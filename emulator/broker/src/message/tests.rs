@@ -4,8 +4,10 @@ mod accepted;
 mod batches;
 mod changed;
 mod delivered;
+mod limits;
 mod random;
 mod refused;
+mod scheduled;
 
 use bytes::Bytes;
 use servicebus_codec::{Fields, Reader, Writer};

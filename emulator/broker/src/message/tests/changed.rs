@@ -75,6 +75,21 @@ fn keys_may_be_symbols_and_become_strings() {
 }
 
 #[test]
+fn changes_are_of_primitive_types() {
+    for illegal in [
+        list(&[]),
+        map(&[]),
+        encoded(|out| out.long_array([1].into_iter())),
+    ] {
+        let refused = PropertyChanges::from_map(&map(&[&string("k"), &illegal])).unwrap_err();
+        assert!(
+            matches!(refused, DecodeError::Unexpected { .. }),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn a_null_is_a_value() {
     let mut message = with(&[&string("k"), &string("v")]);
     assert_eq!(
@@ -118,7 +133,7 @@ fn changes_that_set_nothing_leave_the_very_bytes() {
     let mut message = with(&[&string("a"), &string("0")]);
     let size = message.size();
     message.change_properties(&PropertyChanges::new()).unwrap();
-    assert!(message.application.is_none());
+    assert!(message.overlay.is_none());
     assert_eq!(message.size(), size);
 }
 

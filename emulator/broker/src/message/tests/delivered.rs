@@ -223,7 +223,7 @@ fn instants_are_written_in_the_time_of_the_client() {
     let delivered = Delivered::ahead(&message, &stamp, 500);
     let entries = as_owned(delivered.message_annotations());
     let expected = [
-        annotation("x-opt-scheduled-enqueue-time", |out| out.timestamp(4)),
+        annotation("x-opt-scheduled-enqueue-time", |out| out.timestamp(-496)),
         annotation("x-opt-enqueued-time", |out| out.timestamp(500)),
         annotation("x-opt-locked-until", |out| out.timestamp(60_500)),
     ];

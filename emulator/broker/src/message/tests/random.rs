@@ -54,6 +54,31 @@ proptest! {
     }
 
     #[test]
+    fn a_scheduled_time_is_kept_in_the_time_of_the_namespace(
+        before in map_of(value()), instant in any::<i32>(), ahead in any::<i32>(), by in any::<i32>(),
+    ) {
+        let (instant, ahead, by) = (i64::from(instant), i64::from(ahead), i64::from(by));
+        let scheduled = |instant| {
+            let before = Reader::new(&before).map().unwrap();
+            let (name, time) = (symbol("x-opt-scheduled-enqueue-time"), encoded(|out| out.timestamp(instant)));
+            let mut items: Vec<&[u8]> = before.raw_entries().flat_map(|entry| {
+                let (key, value) = entry.unwrap();
+                [key, value]
+            }).collect();
+            items.extend([&*name, &*time]);
+            section(sections::MESSAGE_ANNOTATIONS, &map(&items))
+        };
+        let mut message = parse([scheduled(instant), properties("id")].concat()).unwrap();
+        prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant)));
+        message.enter(ahead);
+        prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant + ahead)));
+        prop_assert_eq!(&*message.payload, &*[scheduled(instant + ahead), properties("id")].concat());
+        let delivered = Delivered::ahead(&message, &plain(), by);
+        let seen = parse(delivered.bytes).unwrap().scheduled_at();
+        prop_assert_eq!(seen, Some(Timestamp::from_millis(instant + ahead - by)));
+    }
+
+    #[test]
     fn what_was_received_can_be_sent_again(letter in letter()) {
         let message = parse(letter.payload()).unwrap();
         let once = Delivered::of(&message, &plain());
@@ -108,7 +133,12 @@ fn live_through(payload: Vec<u8>) {
             ..plain()
         };
         Delivered::of(&message, &stamp);
-        drop(message.id());
+        message.enter(1_000);
+        message.set_dead_letter_source("q");
+        Delivered::ahead(&message, &stamp, 1_000);
+        drop((message.id(), message.session_id(), message.partition_key()));
+        message.scheduled_at();
+        message.outgrown();
     }
 }
 
@@ -122,7 +152,9 @@ fn letter() -> impl Strategy<Value = Letter> {
         optional(map_section(sections::DELIVERY_ANNOTATIONS)),
         optional(map_section(sections::MESSAGE_ANNOTATIONS)),
         optional(properties),
-        optional(map_section(sections::APPLICATION_PROPERTIES)),
+        optional(
+            map_of(primitive()).prop_map(|map| section(sections::APPLICATION_PROPERTIES, &map)),
+        ),
     );
     (envelope, body(), optional(map_section(0x78))).prop_map(|(envelope, body, footer)| Letter {
         envelope: envelope.into(),
@@ -182,8 +214,37 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 /// Any one value, encoded.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     let leaf = prop_oneof![
-        Just(null()),
+        scalar(),
         Just(vec![0x45]),
+        prop::collection::vec(any::<i64>(), 0..4)
+            .prop_map(|numbers| encoded(|out| out.long_array(numbers.into_iter()))),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| { list(&items.iter().map(Vec::as_slice).collect::<Vec<_>>()) }),
+            map_of(inner.clone()),
+            inner.prop_map(|value| described(&value)),
+        ]
+    })
+}
+
+/// What an application property may be.
+fn primitive() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![scalar(), scalar().prop_map(|value| described(&value))]
+}
+
+fn described(value: &[u8]) -> Vec<u8> {
+    encoded(|out| {
+        out.raw(&[0]);
+        out.symbol("some:type");
+        out.raw(value);
+    })
+}
+
+fn scalar() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        Just(null()),
         any::<bool>().prop_map(|flag| encoded(|out| out.bool(flag))),
         any::<u32>().prop_map(|number| encoded(|out| out.uint(number))),
         any::<u64>().prop_map(|number| encoded(|out| out.ulong(number))),
@@ -193,21 +254,5 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
         ".{0,3}".prop_map(|text| string(&text)),
         "[a-z]{0,3}".prop_map(|text| symbol(&text)),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(|b| encoded(|out| out.binary(&b))),
-        prop::collection::vec(any::<i64>(), 0..4)
-            .prop_map(|numbers| encoded(|out| out.long_array(numbers.into_iter()))),
-    ];
-    leaf.prop_recursive(3, 12, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4)
-                .prop_map(|items| { list(&items.iter().map(Vec::as_slice).collect::<Vec<_>>()) }),
-            map_of(inner.clone()),
-            inner.prop_map(|value| {
-                encoded(|out| {
-                    out.raw(&[0]);
-                    out.symbol("some:type");
-                    out.raw(&value);
-                })
-            }),
-        ]
-    })
+    ]
 }

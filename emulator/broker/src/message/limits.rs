@@ -1,0 +1,81 @@
+//! What Service Bus asks of the parts of a message: how long names and values may be, and of which types
+//! (quotas in service-bus-quotas, semantics §1).
+//!
+//! The size of a whole message is limited per link and entity, and is not looked at here.
+
+use servicebus_codec::{Compound, Reader, Value};
+
+use super::{MessageError, annotations};
+
+/// Bytes of the sections before the body, together.
+pub(super) const HEADERS: usize = 64 * 1024;
+
+/// Bytes of one annotation or application property: 32 KiB, and the constructor and length before them.
+const VALUE: usize = 32 * 1024 + 5;
+
+/// Characters of a message id, session id or partition key.
+const ID: usize = 128;
+
+/// Checks the entries of the annotations; `known` are those whose types the broker relies on.
+pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<(), MessageError> {
+    for entry in map.raw_entries() {
+        let (key, value) = entry?;
+        check_size(key, value)?;
+        if known {
+            annotations::check_known(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the entries of the application properties: text and primitives, as the SDKs can show them.
+pub(super) fn check_application(map: Compound<'_>) -> Result<(), MessageError> {
+    for entry in map.raw_entries() {
+        let (key, value) = entry?;
+        if !Reader::new(key).next_is_text() {
+            return Err(MessageError::PropertyName);
+        }
+        if !Reader::new(value).next_is_primitive() {
+            return Err(MessageError::IllegalProperty { name: name(key) });
+        }
+        check_size(key, value)?;
+    }
+    Ok(())
+}
+
+fn check_size(key: &[u8], value: &[u8]) -> Result<(), MessageError> {
+    if value.len() > VALUE {
+        return Err(MessageError::PropertyTooLarge {
+            name: name(key),
+            size: value.len(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks an encoded message id, session id or partition key.
+pub(super) fn check_id(what: &'static str, encoded: &[u8]) -> Result<(), MessageError> {
+    // No id of a type of fixed width is as long as that.
+    if encoded.len() <= ID {
+        return Ok(());
+    }
+    let value = Reader::new(encoded).value()?;
+    let length = if let Value::Binary(bytes) = value {
+        bytes.len()
+    } else {
+        value.as_text().map_or(0, |text| text.chars().count())
+    };
+    if length > ID {
+        return Err(MessageError::TooLong { what, length });
+    }
+    Ok(())
+}
+
+/// The name of an entry, for an error.
+fn name(key: &[u8]) -> String {
+    match Reader::new(key).value() {
+        Ok(Value::String(text) | Value::Symbol(text)) => text.to_owned(),
+        Ok(Value::Unsigned(number)) => number.to_string(),
+        _ => "(no text)".to_owned(),
+    }
+}
