@@ -60,7 +60,8 @@ impl Mailbox {
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let store = |kind| MessageStore::new(entity, StorePolicy::new(kind, &description, settings));
+        let store =
+            |kind| MessageStore::new(entity, StorePolicy::new(kind, &description, settings));
         Self {
             path,
             settings: *settings,
@@ -99,7 +100,11 @@ impl Mailbox {
     }
 
     pub(crate) fn stores(&self) -> [&MessageStore; 3] {
-        [&self.active, &self.dead_letters, &self.transfer_dead_letters]
+        [
+            &self.active,
+            &self.dead_letters,
+            &self.transfer_dead_letters,
+        ]
     }
 
     /// Counts as seen from one of the stores.

@@ -17,7 +17,6 @@ use crate::{EntityPath, Tier};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-
 /// Shortest and longest time that a message stays locked without renewal.
 const LOCK_DURATION: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// Fewest and most deliveries before a message is dead-lettered.
@@ -25,7 +24,8 @@ const MAX_DELIVERY_COUNT: (u32, u32) = (1, i32::MAX as u32);
 /// Shortest default time to live that an entity may have.
 const MIN_TIME_TO_LIVE: Duration = Duration::from_secs(1);
 /// Shortest and longest history of duplicate detection; the official schema goes down to 5 s (decision D15).
-const DUPLICATE_WINDOW: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(7 * 86_400));
+const DUPLICATE_WINDOW: (Duration, Duration) =
+    (Duration::from_secs(5), Duration::from_secs(7 * 86_400));
 /// Shortest time after which an idle entity is deleted (semantics §5).
 const MIN_IDLE: Duration = Duration::from_secs(300);
 /// Longest default time to live in the basic tier (semantics §4).
@@ -207,7 +207,11 @@ impl QueueDescription {
         };
         let (fewest, most) = MAX_DELIVERY_COUNT;
         let deliveries = (u64::from(fewest), u64::from(most));
-        check("MaxDeliveryCount", u64::from(self.max_delivery_count), deliveries);
+        check(
+            "MaxDeliveryCount",
+            u64::from(self.max_delivery_count),
+            deliveries,
+        );
         check("MaxSizeInMegabytes", self.max_size_in_megabytes, MAX_SIZE);
         if let Some(size) = self.max_message_size_in_kilobytes {
             check("MaxMessageSizeInKilobytes", size, MAX_MESSAGE_SIZE);
@@ -240,7 +244,11 @@ impl QueueDescription {
             && let Some(size) = self.max_message_size_in_kilobytes
         {
             let allowed = "none: only the premium tier has large messages";
-            problems.push(Problem::new("MaxMessageSizeInKilobytes", size.to_string(), allowed));
+            problems.push(Problem::new(
+                "MaxMessageSizeInKilobytes",
+                size.to_string(),
+                allowed,
+            ));
         }
         if tier != Tier::Basic {
             return;
@@ -249,7 +257,11 @@ impl QueueDescription {
             && long > BASIC_TIME_TO_LIVE
         {
             let allowed = "1 s (PT1S) to 14 days (P14D) in the basic tier";
-            problems.push(Problem::new("DefaultMessageTimeToLive", days(long), allowed));
+            problems.push(Problem::new(
+                "DefaultMessageTimeToLive",
+                days(long),
+                allowed,
+            ));
         }
         if self.requires_duplicate_detection {
             let allowed = "false: the basic tier has no duplicate detection";

@@ -64,7 +64,12 @@ impl Mailbox {
         }
     }
 
-    pub(crate) fn lock_expired(&mut self, cx: &mut Context<'_>, kind: StoreKind, number: SequenceNumber) {
+    pub(crate) fn lock_expired(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        number: SequenceNumber,
+    ) {
         let store = self.store_mut(kind);
         let counts = store.policy.counts_lock_expiry;
         let Some(entry) = store.entries.get_mut(number.0) else {

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use super::send::SendError;
-use crate::store::entry::{Entry, State};
+use crate::store::entry::Entry;
 use crate::{Context, EntityPath, FactKind, Mailbox, Message, SequenceNumber, StoreKind};
 
 /// How often a message is forwarded at most (decision D3).

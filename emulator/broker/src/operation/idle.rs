@@ -10,14 +10,18 @@ impl Mailbox {
         let is_kept = self.is_idle
             || self.description.forward_to.is_some()
             || self.active.scheduled() > 0
-            || self.stores().iter().any(|store| store.consumers.is_active());
+            || self
+                .stores()
+                .iter()
+                .any(|store| store.consumers.is_active());
         (!is_kept).then(|| self.used_at + idle)
     }
 
     /// Asks, once, to be deleted with everything in it.
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
         self.is_idle = true;
-        self.active.note(cx, SequenceNumber(0), FactKind::EntityDeleted);
+        self.active
+            .note(cx, SequenceNumber(0), FactKind::EntityDeleted);
         cx.effects.push(Effect::Delete(self.path.clone()));
     }
 }

@@ -28,7 +28,11 @@ impl Mailbox {
                 entry.activates_at().is_some() && entry.number(number.place()) == *number
             })
         };
-        let missing: Vec<_> = numbers.iter().copied().filter(|n| !is_scheduled(n)).collect();
+        let missing: Vec<_> = numbers
+            .iter()
+            .copied()
+            .filter(|n| !is_scheduled(n))
+            .collect();
         if !missing.is_empty() {
             return Err(CancelError::NotFound(missing));
         }
@@ -54,7 +58,8 @@ impl Mailbox {
             return;
         };
         let moved_to = self.active.next_number();
-        self.active.note(cx, number, FactKind::Activated { moved_to });
+        self.active
+            .note(cx, number, FactKind::Activated { moved_to });
         let enqueued_number = entry.number(moved_to);
         let entry = Entry {
             enqueued_at: cx.now,

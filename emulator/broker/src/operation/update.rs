@@ -1,7 +1,9 @@
 //! The settings of an entity change while it is used.
 
 use super::send::effective_time_to_live;
-use crate::{Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp};
+use crate::{
+    Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp,
+};
 
 impl Mailbox {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status

@@ -103,7 +103,9 @@ impl Entry {
     /// Whether time takes it away when it expires: not while it is locked, and a deferred or scheduled message
     /// never in the background (decision D9).
     pub(crate) fn can_expire(&self) -> bool {
-        matches!(self.state, State::Ready | State::Assigned(_) | State::Forwarding)
-            && self.expires_at < Timestamp::NEVER
+        matches!(
+            self.state,
+            State::Ready | State::Assigned(_) | State::Forwarding
+        ) && self.expires_at < Timestamp::NEVER
     }
 }

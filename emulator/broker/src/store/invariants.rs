@@ -2,7 +2,7 @@
 //!
 //! Called after every operation in our own tests; the most exact description of the store there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
@@ -20,52 +20,89 @@ impl Mailbox {
     }
 }
 
+/// What the entries alone say that the indexes must be.
+#[derive(Debug, Default)]
+struct Expected {
+    ready: BTreeSet<SequenceNumber>,
+    locks: BTreeSet<(Timestamp, SequenceNumber)>,
+    expiries: BTreeSet<(Timestamp, SequenceNumber)>,
+    activations: BTreeSet<(Timestamp, SequenceNumber)>,
+    forwarding: BTreeSet<SequenceNumber>,
+    assigned: BTreeMap<ConsumerId, Vec<SequenceNumber>>,
+    deferred: usize,
+    size: u64,
+}
+
 impl MessageStore {
     fn check_invariants(&self) {
-        let mut ready = Vec::new();
-        let mut locks = Vec::new();
-        let mut expiries = Vec::new();
-        let mut assigned = BTreeMap::<ConsumerId, Vec<SequenceNumber>>::new();
-        let mut size = 0;
+        let expected = self.expected();
+        assert_eq!(self.ready, expected.ready, "ready and entries differ");
+        assert_eq!(self.locks, expected.locks, "locks and entries differ");
+        assert_eq!(
+            self.expiries, expected.expiries,
+            "expiries and entries differ"
+        );
+        assert_eq!(
+            self.activations, expected.activations,
+            "activations and entries differ"
+        );
+        assert_eq!(
+            self.forwards.all(),
+            expected.forwarding,
+            "what is on its way and entries differ"
+        );
+        assert_eq!(
+            self.deferred, expected.deferred,
+            "deferred and entries differ"
+        );
+        assert_eq!(self.size, expected.size, "size and entries differ");
+        assert!(
+            self.ready.is_empty() || !self.policy.serves || !self.consumers.has_credit(),
+            "somebody waits while a message is ready"
+        );
+        assert!(
+            self.policy.forwards || self.forwards.all().is_empty(),
+            "a store that does not forward has something on its way"
+        );
+        self.consumers.check_invariants(&expected.assigned);
+        self.check_held();
+    }
+
+    fn expected(&self) -> Expected {
+        let mut expected = Expected::default();
         for (number, entry) in self.entries.iter() {
             let number = SequenceNumber(number);
-            size += entry.message.size();
+            expected.size += entry.message.size();
+            expected.deferred += usize::from(entry.is_deferred());
             match entry.state {
-                State::Ready => ready.push(number),
-                State::Assigned(consumer) => assigned.entry(consumer).or_default().push(number),
-                State::Locked(lock) => locks.push((lock.until, number)),
+                State::Ready => {
+                    expected.ready.insert(number);
+                }
+                State::Assigned(consumer) => {
+                    expected.assigned.entry(consumer).or_default().push(number);
+                }
+                State::Locked(lock) => {
+                    expected.locks.insert((lock.until, number));
+                }
+                State::Scheduled(at) => {
+                    expected.activations.insert((at, number));
+                }
+                State::Forwarding => {
+                    expected.forwarding.insert(number);
+                }
+                State::Deferred => {}
+            }
+            if entry.can_expire() && !self.forwards.carries(number) {
+                expected.expiries.insert((entry.expires_at, number));
             }
             let limit = self.policy.max_delivery_count.unwrap_or(u32::MAX);
             assert!(
-                entry.delivery_count < limit,
+                entry.delivery_count < limit || entry.delivery_count == 0,
                 "{number} is past its deliveries"
             );
-            if entry.expires_at < Timestamp::NEVER && entry.lock().is_none() {
-                expiries.push((entry.expires_at, number));
-            }
             assert!(number <= self.last, "{number} was never given out");
         }
-        locks.sort_unstable();
-        expiries.sort_unstable();
-        assert!(
-            self.ready.iter().copied().eq(ready),
-            "ready and entries differ"
-        );
-        assert!(
-            self.locks.iter().copied().eq(locks),
-            "locks and entries differ"
-        );
-        assert!(
-            self.expiries.iter().copied().eq(expiries),
-            "expiries and entries differ"
-        );
-        assert_eq!(self.size, size, "size and entries differ");
-        assert!(
-            self.ready.is_empty() || !self.consumers.has_credit(),
-            "somebody waits while a message is ready"
-        );
-        self.consumers.check_invariants(&assigned);
-        self.check_held();
+        expected
     }
 
     /// What consumers hold is known where it is released when they go, and nowhere else.
