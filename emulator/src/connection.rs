@@ -5,6 +5,7 @@
 //! an await.
 
 mod attach;
+mod changes;
 mod commit;
 mod deliver;
 mod held;

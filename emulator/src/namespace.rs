@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Effect, Effects, EntityId, EntityPath, Fact, FactKind, Facts,
-    IdSource, Mailbox, Queue, SequenceNumber, StoreKind, Timeline, Timestamp,
+    ClientId, ConsumerId, Effects, EntityId, EntityPath, Fact, FactKind, Facts, IdSource, Mailbox,
+    SequenceNumber, StoreKind, Timeline, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -16,8 +16,13 @@ use crate::config::NamespaceConfig;
 use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
 
+mod operate;
+mod registry;
 mod rest;
 
+use operate::Followers;
+pub(crate) use registry::Entity;
+use registry::Registry;
 pub(crate) use rest::Unrest;
 
 /// Everything that belongs to one namespace.
@@ -28,7 +33,7 @@ pub(crate) struct Namespace {
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
     pub(crate) router: Arc<Router>,
-    entities: BTreeMap<EntityPath, Arc<Entity>>,
+    registry: Registry,
     timeline: Mutex<Timeline>,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
     /// The caller that stands for time.
@@ -36,14 +41,6 @@ pub(crate) struct Namespace {
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
-}
-
-/// An entity behind its lock.
-#[derive(Debug)]
-pub(crate) struct Entity {
-    pub(crate) id: EntityId,
-    pub(crate) path: EntityPath,
-    queue: Mutex<Queue>,
 }
 
 /// On whose behalf operations run, and the buffers that they use again and again.
@@ -58,6 +55,7 @@ pub(crate) struct Caller {
     pub(crate) woken: Vec<ConsumerId>,
     /// Whether consumers of other connections were told since somebody asked.
     pub(crate) told_others: bool,
+    followers: Followers,
 }
 
 /// Unpredictable numbers, or predictable ones from a seed.
@@ -92,6 +90,7 @@ impl Caller {
             facts: Facts::new(),
             woken: Vec::new(),
             told_others: false,
+            followers: Followers::default(),
         }
     }
 
@@ -108,19 +107,13 @@ impl Namespace {
         seed: Option<u64>,
     ) -> Self {
         let clock = NamespaceClock::new(real);
-        let entities = config.queues.iter().zip(1..);
-        let entities = entities.map(|((path, description), id)| {
-            let id = EntityId(id);
-            let queue = Queue::new(id, path.clone(), description.clone(), &config.settings);
-            let entity = Entity {
-                id,
-                path: path.clone(),
-                queue: Mutex::new(queue),
-            };
-            (path.clone(), Arc::new(entity))
-        });
+        let registry = Registry::default();
+        for (path, description) in &config.queues {
+            // Names that are declared twice are refused with the configuration.
+            let _ = registry.insert(path, description.clone(), &config.settings, clock.now());
+        }
         Self {
-            entities: entities.collect(),
+            registry,
             started_at: clock.now(),
             clock,
             config,
@@ -138,70 +131,23 @@ impl Namespace {
         &self.config.name
     }
 
-    pub(crate) fn entity(&self, path: &EntityPath) -> Option<&Arc<Entity>> {
-        self.entities.get(path)
+    pub(crate) fn entity(&self, path: &EntityPath) -> Option<Arc<Entity>> {
+        self.registry.find(path)
     }
 
-    pub(crate) fn entities(&self) -> impl Iterator<Item = &Arc<Entity>> {
-        self.entities.values()
+    /// All entities, in the order of their paths.
+    pub(crate) fn entities(&self) -> Vec<Arc<Entity>> {
+        self.registry.all()
     }
 
-    /// Does something to an entity under its lock, records the facts and carries out the effects.
-    pub(crate) fn operate<T>(
-        &self,
-        entity: &Entity,
-        caller: &mut Caller,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
-    ) -> T {
-        let mut queue = entity.lock();
-        let mut cx = Context {
-            now: self.clock.now(),
-            client: caller.client,
-            ids: &mut caller.ids,
-            effects: &mut caller.effects,
-            facts: &mut caller.facts,
-        };
-        let result = work(&mut queue.mailbox, &mut cx);
-        let deadline = queue.mailbox.next_deadline();
-        if !caller.facts.is_empty() {
-            // Under the entity's lock, so that its facts stand in the order in which they happened.
-            self.timeline().absorb(&mut caller.facts);
-        }
-        drop(queue);
-        if let Some(deadline) = deadline {
-            self.alarm.arm(deadline);
-        }
-        for effect in caller.effects.drain(..) {
-            match effect {
-                Effect::Wake(consumer) if ConnectionId::of(consumer) == caller.connection => {
-                    caller.woken.push(consumer);
-                }
-                Effect::Wake(consumer) => {
-                    self.router.wake(consumer);
-                    caller.told_others = true;
-                }
-            }
-        }
-        result
-    }
-
-    /// The same on behalf of time, the control API and other callers without a connection.
-    pub(crate) fn operate_as_broker<T>(
-        &self,
-        entity: &Entity,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
-    ) -> T {
-        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
-        self.operate(entity, &mut broker, work)
-    }
-
-    /// Looks at an entity without doing anything.
-    pub(crate) fn look<T>(&self, entity: &Entity, look: impl FnOnce(&Queue) -> T) -> T {
-        look(&entity.lock())
+    /// What an entity is or was called.
+    pub(crate) fn entity_name(&self, id: EntityId) -> Option<EntityPath> {
+        self.registry.name(id)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let deadlines = self.entities().filter_map(|entity| entity.next_deadline());
+        let entities = self.entities();
+        let deadlines = entities.iter().filter_map(|entity| entity.next_deadline());
         deadlines.min()
     }
 
@@ -213,7 +159,7 @@ impl Namespace {
                 .next_deadline()
                 .is_some_and(|deadline| deadline <= now)
             {
-                self.operate_as_broker(entity, Mailbox::handle_timeout);
+                self.operate_as_broker(&entity, Mailbox::handle_timeout);
             }
         }
         self.turns.notify_waiters();
@@ -222,7 +168,7 @@ impl Namespace {
     /// Removes all messages and the record; entities and consumers stay.
     pub(crate) fn reset(&self) {
         for entity in self.entities() {
-            self.operate_as_broker(entity, Mailbox::reset);
+            self.operate_as_broker(&entity, Mailbox::reset);
         }
         self.timeline().clear();
         self.turns.notify_waiters();
@@ -284,15 +230,5 @@ impl Namespace {
     pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
         let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.get(&client).cloned()
-    }
-}
-
-impl Entity {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next_deadline(&self) -> Option<Timestamp> {
-        self.lock().mailbox.next_deadline()
     }
 }

@@ -10,7 +10,7 @@ mod request;
 
 pub(crate) use address::{Address, Destination};
 pub(crate) use condition::{Condition, Refusal};
-pub(crate) use entity::{broker_outcome, settle_refusal};
+pub(crate) use entity::{broker_outcome, message_refusal, send_refusal, settle_refusal};
 pub(crate) use management::Management;
 pub(crate) use request::{Reply, Request, spelling};
 

@@ -33,6 +33,8 @@ struct Rung {
     woken: Vec<ConsumerId>,
     /// Whether the connection has something to do or to write.
     busy: bool,
+    /// Whether entities were changed or deleted: links may have to go.
+    entities_changed: bool,
 }
 
 impl ConnectionId {
@@ -76,6 +78,23 @@ impl Router {
         }
     }
 
+    /// Tells the connections of a namespace that entities were changed or deleted.
+    pub(crate) fn entities_changed(&self, namespace: &str) {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        for bell in connections.values() {
+            if bell.namespace.get().is_some_and(|own| own == namespace) {
+                let mut rung = bell.rung();
+                rung.entities_changed = true;
+                rung.busy = true;
+                drop(rung);
+                bell.notify.notify_one();
+            }
+        }
+    }
+
     /// The connections of a namespace that have something to do or to write.
     pub(crate) fn busy(&self, namespace: &str) -> Vec<ConnectionId> {
         let connections = self
@@ -105,10 +124,15 @@ impl Doorbell {
         consumers.append(&mut self.rung().woken);
     }
 
+    /// Whether entities were changed or deleted since this was last asked.
+    pub(crate) fn saw_change(&self) -> bool {
+        mem::take(&mut self.rung().entities_changed)
+    }
+
     /// Says at the end of a turn whether something is left to write.
     pub(crate) fn turn_ended(&self, unwritten: bool) {
         let mut rung = self.rung();
-        rung.busy = unwritten || !rung.woken.is_empty();
+        rung.busy = unwritten || !rung.woken.is_empty() || rung.entities_changed;
     }
 
     fn ring(&self, consumer: ConsumerId) {

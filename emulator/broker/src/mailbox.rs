@@ -6,7 +6,7 @@ use crate::duplicates::History;
 use crate::store::MessageStore;
 use crate::{
     ConsumerId, Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription,
-    StoreKind, StorePolicy, Timestamp,
+    StoreKind, StorePolicy, Tier, Timestamp,
 };
 
 /// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
@@ -77,9 +77,19 @@ impl Mailbox {
         }
     }
 
+    /// The entity's path.
+    pub fn path(&self) -> &EntityPath {
+        &self.path
+    }
+
     /// What the entity was declared as, or updated to.
     pub fn description(&self) -> &QueueDescription {
         &self.description
+    }
+
+    /// The tier of the namespace.
+    pub fn tier(&self) -> Tier {
+        self.settings.tier
     }
 
     /// One of the stores.

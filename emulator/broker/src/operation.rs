@@ -7,6 +7,7 @@ pub(crate) mod browse;
 mod consume;
 pub(crate) mod dead_letter;
 mod delete;
+mod end;
 mod expire;
 pub(crate) mod forward;
 mod idle;

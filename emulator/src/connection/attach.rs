@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{EntityPath, ReceiveMode, StoreKind};
+use servicebus_broker::{EntityPath, ReceiveMode, StoreKind, Tier};
 
 use super::links::{Link, Node, Receiver, Replies};
 use super::peer::Peer;
@@ -13,25 +14,18 @@ use crate::namespace::Entity;
 use crate::nodes::{Address, Condition, Destination, Refusal};
 
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
+/// Link property: largest batch in bytes, where single messages may be larger (semantics §17.1).
+const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 
 impl Peer {
     pub(super) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         match self.resolve(attach) {
             Ok(resolved) => {
-                let max_message_size = match &resolved {
-                    Link::Sender(_) => self.max_message_size(),
-                    // Generous: go-amqp takes it for what it may be sent (wire.md §10.15).
-                    Link::Receiver(_) | Link::Replies(_) => 0,
-                    Link::Requests(..) => self.max_message_size(),
-                };
                 if let Link::Receiver(receiver) = &resolved {
                     self.consumers.insert(receiver.consumer, link);
                 }
+                let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);
-                let reply = AttachReply {
-                    max_message_size,
-                    ..AttachReply::default()
-                };
                 self.engine.accept_attach(link, reply);
             }
             Err((refusal, entity)) => {
@@ -64,10 +58,6 @@ impl Peer {
                     attach,
                 ))
             }
-            Destination::TransferDeadLetters => {
-                let text = "Transfer dead-letter queues are not supported by this version of the emulator.";
-                Err(refused(Refusal::new(Condition::NotImplemented, text)))
-            }
             Destination::Cbs => Ok(request_link(Node::Cbs, attach)),
         }
     }
@@ -81,7 +71,7 @@ impl Peer {
         match attach.role() {
             LinkRole::Sender => {
                 self.check_claim(&store_path(entity, kind), Claim::Send)?;
-                if kind == StoreKind::DeadLetters {
+                if kind != StoreKind::Active {
                     let text = format!(
                         "Messages cannot be sent to '{}{}': a dead-letter queue is filled by the broker alone.",
                         entity.path,
@@ -89,6 +79,7 @@ impl Peer {
                     );
                     return Err(Refusal::new(Condition::NotAllowed, text));
                 }
+                self.check_sending(entity)?;
                 Ok(Link::Sender(Arc::clone(entity)))
             }
             LinkRole::Receiver => {
@@ -99,6 +90,7 @@ impl Peer {
                                 or Subscription to enable sessionful behavior.";
                     return Err(Refusal::new(Condition::NotAllowed, text));
                 }
+                self.check_receiving(entity, kind)?;
                 Ok(Link::Receiver(self.open_receiver(entity, kind, attach)))
             }
         }
@@ -141,7 +133,6 @@ impl Peer {
         let path = address.entity.parse::<EntityPath>();
         let entity = path.ok().and_then(|path| namespace.entity(&path));
         entity
-            .cloned()
             .ok_or_else(|| Refusal::not_found(&self.host, &address.entity))
     }
 
@@ -171,10 +162,31 @@ impl Peer {
             .is_some_and(|namespace| namespace.config.token_check == crate::auth::TokenCheck::None)
     }
 
-    fn max_message_size(&self) -> u64 {
+    /// What the client learns of a link: how large its messages may be (semantics §17.2).
+    fn attach_reply(&self, link: &Link) -> AttachReply {
+        let tier = self.tier().max_message_size();
+        let Link::Sender(entity) = link else {
+            // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
+            let requests = matches!(link, Link::Requests(..));
+            return AttachReply {
+                max_message_size: if requests { tier } else { 0 },
+                ..AttachReply::default()
+            };
+        };
+        let own = self.namespace.as_ref().map_or(tier, |namespace| {
+            namespace.look(entity, |queue| queue.mailbox.max_message_size())
+        });
+        let batch = (MAX_BATCH.to_owned(), Value::from(tier));
+        AttachReply {
+            max_message_size: own,
+            properties: Vec::from_iter((own > tier).then_some(batch)),
+            ..AttachReply::default()
+        }
+    }
+
+    pub(super) fn tier(&self) -> Tier {
         let namespace = self.namespace.as_ref();
-        let tier = namespace.map(|namespace| namespace.config.settings.tier);
-        tier.unwrap_or_default().max_message_size()
+        namespace.map_or_else(Tier::default, |namespace| namespace.config.settings.tier)
     }
 
     /// The link is gone.

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{DeliveryNumber, LinkId, Outcome as Wire, Settlement, Transfer};
-use servicebus_broker::{LockToken, Message, MessageError, Outcome, SettleError, StoreKind};
+use servicebus_broker::{
+    LockToken, Message, MessageError, Outcome, SendError, SettleError, StoreKind,
+};
 
 use super::links::Link;
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal, settle_refusal};
+use crate::nodes::{Condition, Refusal, message_refusal, send_refusal, settle_refusal};
 
 /// Message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
@@ -25,11 +27,8 @@ pub(super) struct Work {
 enum Item {
     Send {
         answer: Option<Answer>,
-        message: Message,
-    },
-    SendBatch {
-        answer: Option<Answer>,
-        messages: Vec<Message>,
+        messages: Messages,
+        failure: Option<SendError>,
     },
     Settle {
         kind: StoreKind,
@@ -38,7 +37,15 @@ enum Item {
         settlement: Settlement,
         failure: Option<SettleError>,
     },
-    Committed(Option<Answer>),
+}
+
+/// What a transfer brings.
+#[derive(Debug)]
+enum Messages {
+    One(Message),
+    Batch(Vec<Message>),
+    /// They are with the broker.
+    Gone,
 }
 
 /// A transfer whose sender waits to hear.
@@ -97,27 +104,51 @@ impl Peer {
             link: transfer.link,
             delivery: transfer.delivery,
         });
-        let ids = self.caller.ids();
-        let item = match transfer.message_format {
-            _ if transfer.transaction.is_some() => Err(no_transactions()),
-            BATCH => Message::parse_batch(&transfer.payload, ids)
-                .map(|messages| Item::SendBatch { answer, messages })
-                .map_err(|error| message_refusal(&error)),
-            _ => Message::parse(transfer.payload, ids)
-                .map(|message| Item::Send { answer, message })
-                .map_err(|error| message_refusal(&error)),
-        };
-        match item {
-            Ok(item) => {
+        let (link, delivery, settled) = (transfer.link, transfer.delivery, transfer.settled);
+        match self.read(transfer) {
+            Ok(messages) => {
                 work.entity = Some(entity);
-                work.items.push(item);
+                work.items.push(Item::Send {
+                    answer,
+                    messages,
+                    failure: None,
+                });
             }
             Err(refusal) => {
                 self.commit(work);
-                let (link, delivery) = (transfer.link, transfer.delivery);
-                self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
+                self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
         }
+    }
+
+    /// The messages of a transfer, in the namespace's time (decision D20).
+    fn read(&mut self, transfer: Transfer) -> Result<Messages, Refusal> {
+        if transfer.transaction.is_some() {
+            return Err(no_transactions());
+        }
+        let size = transfer.payload.len() as u64;
+        let refused = |error: MessageError| message_refusal(&error);
+        let ids = self.caller.ids();
+        let mut messages = match transfer.message_format {
+            BATCH => Messages::Batch(Message::parse_batch(&transfer.payload, ids).map_err(refused)?),
+            _ => Messages::One(Message::parse(transfer.payload, ids).map_err(refused)?),
+        };
+        let parts = match &mut messages {
+            Messages::One(message) => std::slice::from_mut(message),
+            Messages::Batch(messages) => messages,
+            Messages::Gone => &mut [],
+        };
+        let scheduled = parts.iter().any(|message| message.scheduled_at().is_some());
+        if let Some(namespace) = self.namespace.as_ref().filter(|_| scheduled) {
+            let ahead = namespace.clock.read().ahead;
+            parts.iter_mut().for_each(|message| message.enter(ahead));
+        }
+        // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
+        let limit = self.tier().max_message_size();
+        if size > limit && (scheduled || matches!(messages, Messages::Batch(_))) {
+            return Err(Refusal::message_too_large(transfer.delivery.0, size, limit));
+        }
+        Ok(messages)
     }
 
     /// Rejects a transfer; one that was sent settled is dropped, and the record says so (semantics §2.1).
@@ -159,15 +190,18 @@ impl Peer {
                         let outcome = std::mem::replace(outcome, Outcome::Complete);
                         *failure = mailbox.settle(cx, *kind, *token, outcome).err();
                     }
-                    Item::Send { answer, .. } | Item::SendBatch { answer, .. } => {
-                        let answer = *answer;
-                        match std::mem::replace(item, Item::Committed(answer)) {
-                            Item::Send { message, .. } => mailbox.send(cx, [message]),
-                            Item::SendBatch { messages, .. } => mailbox.send(cx, messages),
-                            Item::Settle { .. } | Item::Committed(_) => continue,
+                    Item::Send {
+                        messages, failure, ..
+                    } => {
+                        let result = match std::mem::replace(messages, Messages::Gone) {
+                            Messages::One(message) => mailbox.send(cx, message).map(drop),
+                            Messages::Batch(messages) => {
+                                mailbox.send_batch(cx, messages).map(drop)
+                            }
+                            Messages::Gone => Ok(()),
                         };
+                        *failure = result.err();
                     }
-                    Item::Committed(_) => {}
                 }
             }
         });
@@ -178,8 +212,23 @@ impl Peer {
 
     fn answer_item(&mut self, item: Item, entity: &Entity) {
         match item {
-            Item::Committed(Some(answer)) => {
-                self.answer(answer.arrived, answer.link, answer.delivery, Wire::Accepted);
+            Item::Send {
+                answer, failure, ..
+            } => {
+                let outcome = match failure {
+                    None => Wire::Accepted,
+                    Some(error) => {
+                        let refusal = match entity.is_deleted() {
+                            true => Refusal::not_found(&self.host, entity.path.as_str()),
+                            false => send_refusal(&error, &self.host),
+                        };
+                        let error = self.refuse(&refusal, Some((entity, StoreKind::Active)));
+                        Wire::Rejected { error: Some(error) }
+                    }
+                };
+                if let Some(answer) = answer {
+                    self.answer(answer.arrived, answer.link, answer.delivery, outcome);
+                }
             }
             Item::Settle {
                 kind,
@@ -190,7 +239,8 @@ impl Peer {
                 let outcome = match failure {
                     None => confirmed(settlement.outcome),
                     Some(error) => {
-                        let error = self.refuse(&settle_refusal(&error), Some((entity, kind)));
+                        let refusal = settle_refusal(&error, &self.host, &entity.path);
+                        let error = self.refuse(&refusal, Some((entity, kind)));
                         Wire::Rejected { error: Some(error) }
                     }
                 };
@@ -199,7 +249,6 @@ impl Peer {
                         .settle(settlement.link, settlement.delivery, outcome);
                 }
             }
-            Item::Committed(None) | Item::Send { .. } | Item::SendBatch { .. } => {}
         }
     }
 }
@@ -220,28 +269,6 @@ fn confirmed(outcome: Wire) -> Wire {
         },
         same @ (Wire::Accepted | Wire::Released) => same,
     }
-}
-
-/// Observed at the service (semantics §20.2).
-const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For \
-     more information on exception types and proper exception handling, please refer to \
-     http://go.microsoft.com/fwlink/?LinkId=761101";
-
-fn message_refusal(error: &MessageError) -> Refusal {
-    let condition = match error {
-        MessageError::Malformed(_) | MessageError::Section(_) => Condition::DecodeError,
-        // Observed at the service (semantics §4).
-        MessageError::ZeroTimeToLive => Condition::InternalError,
-        MessageError::TooLarge(_) => Condition::MessageSizeExceeded,
-        MessageError::HeadersTooLarge { .. } | MessageError::PropertyTooLarge { .. } => {
-            return Refusal::new(Condition::InternalError, HEADERS_TOO_LARGE);
-        }
-        MessageError::TooLong { .. }
-        | MessageError::IllegalProperty { .. }
-        | MessageError::PropertyName
-        | MessageError::ScheduledTime => Condition::ArgumentError,
-    };
-    Refusal::new(condition, format!("The message was refused: {error}."))
 }
 
 fn no_transactions() -> Refusal {

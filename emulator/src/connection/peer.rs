@@ -93,6 +93,7 @@ impl Peer {
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
         self.engine.handle_timeout(now);
+        self.follow_changes();
         let mut work = std::mem::take(&mut self.work);
         // Once more after each event that the engine waited for: behind a SASL init more may stand already.
         loop {

@@ -64,14 +64,24 @@ impl Peer {
             Node::Management(entity, kind) => {
                 self.check_claim(&management_path(entity, *kind), Claim::Listen)?;
                 let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+                let path = &entity.path;
+                let entity = match entity.is_deleted() {
+                    // One of the same name may be there by now.
+                    true => namespace.entity(path),
+                    false => Some(Arc::clone(entity)),
+                };
+                let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, path.as_str()))?;
                 let ahead = namespace.clock.read().ahead;
-                namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+                let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
+                namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
                     Management {
                         request,
                         mailbox,
                         cx,
                         kind: *kind,
                         ahead,
+                        host,
+                        consumer,
                     }
                     .perform()
                 })

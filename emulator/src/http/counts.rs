@@ -25,31 +25,32 @@ pub(super) async fn show(
 ) -> Result<Json<Value>, ApiError> {
     let Query(Which { entity }) = query?;
     let (entity, kind) = find(&namespace, &entity)?;
-    let counts = namespace.look(entity, |queue| queue.mailbox.counts(kind));
+    let counts = namespace.look(&entity, |queue| queue.mailbox.counts(kind));
     Ok(Json(json!({
         "active": counts.active,
         "dead_letter": counts.dead_letter,
-        "transfer_dead_letter": 0,
-        "scheduled": 0,
-        "transfer": 0,
+        "transfer_dead_letter": counts.transfer_dead_letter,
+        "scheduled": counts.scheduled,
+        "transfer": counts.transfer,
         "locked": counts.locked,
-        "deferred": 0,
+        "deferred": counts.deferred,
         "size_bytes": counts.size,
     })))
 }
 
 /// The store that an address means.
-pub(super) fn find<'a>(
-    namespace: &'a Namespace,
+pub(super) fn find(
+    namespace: &Namespace,
     address: &str,
-) -> Result<(&'a Arc<Entity>, StoreKind), ApiError> {
+) -> Result<(Arc<Entity>, StoreKind), ApiError> {
     let parsed = Address::parse(address);
     let path = parsed.entity.parse::<EntityPath>().ok();
     let entity = path.and_then(|path| namespace.entity(&path));
     match (entity, parsed.destination) {
         (Some(entity), Destination::Store(kind)) => Ok((entity, kind)),
         _ => {
-            let known = namespace.entities().map(|entity| entity.path.as_str());
+            let entities = namespace.entities();
+            let known = entities.iter().map(|entity| entity.path.as_str());
             Err(ApiError::unknown("entity", address, known))
         }
     }

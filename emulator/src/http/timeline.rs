@@ -87,12 +87,12 @@ impl Reader<'_> {
         let mut events = Vec::new();
         for fact in self.timeline.facts().iter() {
             let place = (fact.entity, fact.store, fact.number);
-            if let FactKind::Enqueued { message_id, .. } = fact.kind {
+            if let Some(message_id) = own_id(&fact.kind) {
                 ids.insert(place, message_id);
             }
             let id = ids.get(&place).copied();
-            if let (FactKind::DeadLettered { moved_to, .. }, Some(id)) = (fact.kind, id) {
-                ids.insert((fact.entity, StoreKind::DeadLetters, moved_to), id);
+            if let (Some((store, moved_to)), Some(id)) = (moved(&fact.kind), id) {
+                ids.insert((fact.entity, store, moved_to), id);
             }
             let here = entity.is_none_or(|(entity, _)| entity == fact.entity);
             if !here && fact.entity != EntityId::NAMESPACE {
@@ -115,9 +115,8 @@ impl Reader<'_> {
                 None => self
                     .namespace
                     .entities()
-                    .flat_map(|entity| {
-                        [StoreKind::Active, StoreKind::DeadLetters].map(|kind| (entity.id, kind))
-                    })
+                    .iter()
+                    .flat_map(|entity| StoreKind::ALL.map(|kind| (entity.id, kind)))
                     .map(|(entity, store)| self.timeline.count(entity, store, counter))
                     .sum(),
             };
@@ -159,7 +158,21 @@ impl Reader<'_> {
             FactKind::Abandoned { delivery_count } | FactKind::LockExpired { delivery_count } => {
                 event.delivery_count = Some(delivery_count);
             }
+            FactKind::Scheduled {
+                bytes,
+                activates_at,
+                ..
+            } => event.detail = Some(format!("{bytes} bytes, for {}", rfc3339(activates_at))),
+            FactKind::Activated { moved_to } => {
+                event.detail = Some(format!("as number {moved_to}"));
+            }
+            FactKind::Forwarded { to } => event.detail = Some(read(to)),
             FactKind::DeadLettered {
+                reason,
+                description,
+                ..
+            }
+            | FactKind::TransferFailed {
                 reason,
                 description,
                 ..
@@ -174,6 +187,11 @@ impl Reader<'_> {
             FactKind::ReceivedAndDeleted
             | FactKind::Completed
             | FactKind::Released
+            | FactKind::Cancelled
+            | FactKind::DuplicateDropped { .. }
+            | FactKind::Deferred
+            | FactKind::Deleted
+            | FactKind::EntityDeleted
             | FactKind::Expired
             | FactKind::Removed => {}
         }
@@ -181,13 +199,8 @@ impl Reader<'_> {
     }
 
     fn address(&self, fact: &Fact) -> String {
-        let entity = self
-            .namespace
-            .entities()
-            .find(|entity| entity.id == fact.entity);
-        entity.map_or_else(String::new, |entity| {
-            format!("{}{}", entity.path, fact.store.suffix())
-        })
+        let path = self.namespace.entity_name(fact.entity);
+        path.map_or_else(String::new, |path| format!("{path}{}", fact.store.suffix()))
     }
 
     fn client(&self, client: ClientId) -> Option<String> {
@@ -199,6 +212,28 @@ impl Reader<'_> {
             || format!("connection {}", client.0),
             |name| name.to_string(),
         ))
+    }
+}
+
+/// The id that a fact tells of its message.
+fn own_id(kind: &FactKind) -> Option<Text> {
+    match kind {
+        FactKind::Enqueued { message_id, .. }
+        | FactKind::Scheduled { message_id, .. }
+        | FactKind::DuplicateDropped { message_id } => Some(*message_id),
+        _ => None,
+    }
+}
+
+/// Where a message is found from now on, if it moved within its entity.
+fn moved(kind: &FactKind) -> Option<(StoreKind, SequenceNumber)> {
+    match kind {
+        FactKind::DeadLettered { moved_to, .. } => Some((StoreKind::DeadLetters, *moved_to)),
+        FactKind::TransferFailed { moved_to, .. } => {
+            Some((StoreKind::TransferDeadLetters, *moved_to))
+        }
+        FactKind::Activated { moved_to } => Some((StoreKind::Active, *moved_to)),
+        _ => None,
     }
 }
 

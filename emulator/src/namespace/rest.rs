@@ -112,7 +112,7 @@ impl Namespace {
         let mut unrest = Vec::new();
         let now = self.clock.now();
         for entity in self.entities() {
-            self.look(entity, |queue| {
+            self.look(&entity, |queue| {
                 if queue
                     .mailbox
                     .next_deadline()
@@ -127,6 +127,12 @@ impl Namespace {
                     unrest.push(Unrest {
                         place: entity.path.to_string(),
                         reason: "messages wait to be written to a receiver".into(),
+                    });
+                }
+                if queue.mailbox.is_forwarding() {
+                    unrest.push(Unrest {
+                        place: entity.path.to_string(),
+                        reason: "messages are on their way to another entity".into(),
                     });
                 }
             });
@@ -144,11 +150,11 @@ impl Namespace {
     fn locks(&self, wanted: Option<(EntityId, StoreKind)>) -> Vec<Unrest> {
         let mut held = Vec::new();
         for entity in self.entities() {
-            for kind in [StoreKind::Active, StoreKind::DeadLetters] {
+            for kind in StoreKind::ALL {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;
                 }
-                let holders = self.look(entity, |queue| holders(&queue.mailbox, kind));
+                let holders = self.look(&entity, |queue| holders(&queue.mailbox, kind));
                 held.extend(holders.into_iter().map(|(holder, count)| Unrest {
                     place: format!("{}{}", entity.path, kind.suffix()),
                     reason: format!("{count} locked by {}", self.holder(holder)),

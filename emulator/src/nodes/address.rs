@@ -21,8 +21,6 @@ pub(crate) enum Destination {
     Store(StoreKind),
     /// The request-response node of one of its stores.
     Management(StoreKind),
-    /// Messages whose transfer failed.
-    TransferDeadLetters,
     /// Where tokens are put.
     Cbs,
 }
@@ -48,18 +46,16 @@ impl Address {
         }
         let (path, management) = strip(path, MANAGEMENT);
         let (path, transfer) = strip(path, TRANSFER_DEAD_LETTERS);
-        let (path, dead_letters) = match transfer {
-            true => (path, true),
-            false => strip(path, DEAD_LETTERS),
+        let (path, kind) = match transfer {
+            true => (path, StoreKind::TransferDeadLetters),
+            false => match strip(path, DEAD_LETTERS) {
+                (path, true) => (path, StoreKind::DeadLetters),
+                (path, false) => (path, StoreKind::Active),
+            },
         };
-        let kind = match dead_letters {
-            true => StoreKind::DeadLetters,
-            false => StoreKind::Active,
-        };
-        let destination = match (transfer, management) {
-            (true, _) => Destination::TransferDeadLetters,
-            (false, true) => Destination::Management(kind),
-            (false, false) => Destination::Store(kind),
+        let destination = match management {
+            true => Destination::Management(kind),
+            false => Destination::Store(kind),
         };
         Self {
             entity: path.to_owned(),
@@ -73,7 +69,6 @@ impl Address {
         match self.destination {
             Destination::Store(kind) => format!("{entity}{}", kind.suffix()),
             Destination::Management(kind) => format!("{entity}{}{MANAGEMENT}", kind.suffix()),
-            Destination::TransferDeadLetters => format!("{entity}{TRANSFER_DEAD_LETTERS}"),
             Destination::Cbs => "$cbs".to_owned(),
         }
     }
@@ -93,8 +88,8 @@ mod tests {
 
     #[test]
     fn every_spelling_is_understood() {
-        use Destination::{Cbs, Management, Store, TransferDeadLetters};
-        use StoreKind::{Active, DeadLetters};
+        use Destination::{Cbs, Management, Store};
+        use StoreKind::{Active, DeadLetters, TransferDeadLetters};
         for (written, entity, destination) in [
             ("orders", "orders", Store(Active)),
             ("/orders", "orders", Store(Active)),
@@ -110,7 +105,12 @@ mod tests {
             (
                 "orders/$Transfer/$DeadLetterQueue",
                 "orders",
-                TransferDeadLetters,
+                Store(TransferDeadLetters),
+            ),
+            (
+                "orders/$transfer/$DEADLETTERQUEUE/$management",
+                "orders",
+                Management(TransferDeadLetters),
             ),
             ("$cbs", "", Cbs),
             ("amqps://host", "", Store(Active)),

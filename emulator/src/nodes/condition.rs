@@ -16,7 +16,10 @@ pub(crate) enum Condition {
     DecodeError,
     InternalError,
     ArgumentError,
+    ArgumentOutOfRange,
+    EntityDisabled,
     MessageLockLost,
+    MessageNotFound,
     MessageSizeExceeded,
     ResourceLimitExceeded,
 }
@@ -32,6 +35,9 @@ impl Condition {
             Self::DecodeError => ("amqp:decode-error", 400),
             Self::InternalError => ("amqp:internal-error", 500),
             Self::ArgumentError => ("com.microsoft:argument-error", 400),
+            Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400),
+            Self::EntityDisabled => ("com.microsoft:entity-disabled", 400),
+            Self::MessageNotFound => ("com.microsoft:message-not-found", 404),
             Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410),
             Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403),
             Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403),
@@ -90,6 +96,15 @@ impl Refusal {
                     been removed from the queue. For more information please see \
                     https://aka.ms/ServiceBusExceptions .";
         Self::new(Condition::MessageLockLost, text)
+    }
+
+    pub(crate) fn disabled(host: &str, path: &str) -> Self {
+        let (host, path) = (quote(host), quote(path));
+        let text = format!(
+            "Messaging entity 'sb://{host}/{path}' is currently disabled. For more information please see \
+             https://aka.ms/ServiceBusExceptions ."
+        );
+        Self::new(Condition::EntityDisabled, text)
     }
 
     pub(crate) fn message_too_large(delivery: u32, size: u64, limit: u64) -> Self {

@@ -1,9 +1,14 @@
 //! A link on a store: what AMQP outcomes mean to the broker, and what its refusals mean to AMQP.
 
 use servicebus_amqp::Outcome as Wire;
-use servicebus_broker::{Outcome, PropertyChanges, SettleError};
+use servicebus_broker::{EntityPath, MessageError, Outcome, PropertyChanges, SendError, SettleError};
 
 use super::{Condition, Refusal};
+
+/// Observed at the service (semantics §20.2).
+const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For \
+     more information on exception types and proper exception handling, please refer to \
+     http://go.microsoft.com/fwlink/?LinkId=761101";
 
 /// The settlement that a client means by an outcome (semantics §2.3, wire.md §4.4).
 pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, Refusal> {
@@ -12,11 +17,12 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, Refusal> {
         Wire::Released => Ok(Outcome::Release),
         Wire::Modified {
             undeliverable_here: true,
+            annotations,
             ..
-        } => Err(Refusal::new(
-            Condition::NotImplemented,
-            "Deferral is not supported by this version of the emulator.",
-        )),
+        } => {
+            let changes = changes(annotations.as_deref())?;
+            Ok(Outcome::Defer { changes })
+        }
         // `delivery-failed` differs from SDK to SDK and does not count.
         Wire::Modified { annotations, .. } => {
             let changes = changes(annotations.as_deref())?;
@@ -36,10 +42,42 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, Refusal> {
     }
 }
 
+/// What a sender is told whose message cannot be read or is beyond the limits (semantics §1, §20).
+pub(crate) fn message_refusal(error: &MessageError) -> Refusal {
+    let condition = match error {
+        MessageError::Malformed(_) | MessageError::Section(_) => Condition::DecodeError,
+        // Observed at the service (semantics §4).
+        MessageError::ZeroTimeToLive => Condition::InternalError,
+        MessageError::TooLarge(_) => Condition::MessageSizeExceeded,
+        MessageError::HeadersTooLarge { .. } | MessageError::PropertyTooLarge { .. } => {
+            return Refusal::new(Condition::InternalError, HEADERS_TOO_LARGE);
+        }
+        MessageError::TooLong { .. }
+        | MessageError::IllegalProperty { .. }
+        | MessageError::PropertyName
+        | MessageError::ScheduledTime => Condition::ArgumentError,
+    };
+    Refusal::new(condition, format!("The message was refused: {error}."))
+}
+
+/// What a sender is told whose message was not accepted (semantics §20).
+pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
+    match error {
+        SendError::Disabled(path) => Refusal::disabled(host, path.as_str()),
+        SendError::QuotaExceeded { .. } => {
+            Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
+        }
+        SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..) => {
+            Refusal::new(Condition::NotAllowed, error.to_string())
+        }
+    }
+}
+
 /// What a client is told when its settlement did not happen.
-pub(crate) fn settle_refusal(error: &SettleError) -> Refusal {
+pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath) -> Refusal {
     match error {
         SettleError::LockLost => Refusal::lock_lost(),
+        SettleError::Disabled => Refusal::disabled(host, path.as_str()),
         SettleError::AlreadyDeadLettered => Refusal::new(
             Condition::NotAllowed,
             "A message of a dead-letter queue cannot be dead-lettered.",

@@ -7,8 +7,9 @@
 
 mod locks;
 mod messages;
+mod scheduling;
 
-use servicebus_broker::{Context, LockToken, Mailbox, StoreKind};
+use servicebus_broker::{ConsumerId, Context, LockToken, Mailbox, SequenceNumber, StoreKind};
 
 use super::{Condition, Refusal, Reply, Request};
 
@@ -20,6 +21,10 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) kind: StoreKind,
     /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
     pub(crate) ahead: i64,
+    /// What the client calls the namespace.
+    pub(crate) host: &'a str,
+    /// Who holds the locks of what is handed out here.
+    pub(crate) consumer: ConsumerId,
 }
 
 impl Management<'_, '_> {
@@ -29,6 +34,10 @@ impl Management<'_, '_> {
             Some("com.microsoft:renew-lock") => self.renew_lock(),
             Some("com.microsoft:peek-message") => self.peek_message(),
             Some("com.microsoft:update-disposition") => self.update_disposition(),
+            Some("com.microsoft:schedule-message") => self.schedule_message(),
+            Some("com.microsoft:cancel-scheduled-message") => self.cancel_scheduled_message(),
+            Some("com.microsoft:receive-by-sequence-number") => self.receive_by_sequence_number(),
+            Some("com.microsoft:batch-delete-messages") => self.batch_delete_messages(),
             Some(other) => Err(Refusal::new(
                 Condition::NotImplemented,
                 format!(
@@ -50,6 +59,18 @@ impl Management<'_, '_> {
             _ => Err(argument("lock-tokens", "an array of uuid")),
         };
         tokens.iter().map(uuid).collect()
+    }
+
+    /// `sequence-numbers`: an array or list of longs.
+    fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, Refusal> {
+        let wrong = || argument("sequence-numbers", "an array of long with at least one element");
+        let numbers = self.request.elements("sequence-numbers");
+        let numbers = numbers.filter(|numbers| !numbers.is_empty());
+        let number = |number: &serde_amqp::Value| match *number {
+            serde_amqp::Value::Long(number) => Ok(SequenceNumber(number as u64)),
+            _ => Err(wrong()),
+        };
+        numbers.ok_or_else(wrong)?.iter().map(number).collect()
     }
 }
 

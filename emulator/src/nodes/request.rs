@@ -187,6 +187,14 @@ impl Reply {
         }
     }
 
+    /// Done, and there was nothing.
+    pub(crate) fn no_content() -> Self {
+        Self::Done {
+            status: 204,
+            body: vec![0x40],
+        }
+    }
+
     /// Done, with a map of `count` entries that `write` appends.
     pub(crate) fn map(entries: u32, write: impl FnOnce(&mut Writer<'_>)) -> Self {
         let mut body = Vec::new();

@@ -110,7 +110,7 @@ pub fn forward(entities: &mut impl Entities) {
 
 impl Mailbox {
     /// Puts back on its way what was refused, now that it may go on.
-    pub(crate) fn retry_forwards(&mut self, cx: &mut Context<'_>, kind: StoreKind) {
+    pub fn retry_forwards(&mut self, cx: &mut Context<'_>, kind: StoreKind) {
         self.handle_timeout(cx);
         let store = self.store_mut(kind);
         for number in store.consumers.unassign_all() {

@@ -1,6 +1,6 @@
 //! An entity that nobody uses goes away by itself (semantics §5).
 
-use crate::{Context, Effect, FactKind, Mailbox, SequenceNumber, Timestamp};
+use crate::{Context, Effect, Mailbox, Timestamp};
 
 impl Mailbox {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
@@ -20,8 +20,6 @@ impl Mailbox {
     /// Asks, once, to be deleted with everything in it.
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
         self.is_idle = true;
-        self.active
-            .note(cx, SequenceNumber(0), FactKind::EntityDeleted);
         cx.effects.push(Effect::Delete(self.path.clone()));
     }
 }

@@ -10,7 +10,10 @@ impl Management<'_, '_> {
     pub(super) fn renew_lock(&mut self) -> Result<Reply, Refusal> {
         let tokens = self.lock_tokens()?;
         let renewed = self.mailbox.renew_locks(self.cx, self.kind, &tokens);
-        let ends = renewed.map_err(|RenewError::LockLost(_)| Refusal::lock_lost())?;
+        let ends = renewed.map_err(|error| match error {
+            RenewError::LockLost(_) => Refusal::lock_lost(),
+            RenewError::Disabled => Refusal::disabled(self.host, self.mailbox.path().as_str()),
+        })?;
         let ends = ends
             .iter()
             .map(|end| end.as_millis().saturating_sub(self.ahead));

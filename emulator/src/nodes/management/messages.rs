@@ -1,7 +1,9 @@
-//! `peek-message` and `update-disposition`.
+//! `peek-message`, `receive-by-sequence-number`, `batch-delete-messages` and `update-disposition`.
 
 use serde_amqp::Value;
-use servicebus_broker::{Browsed, Outcome, PropertyChanges, SequenceNumber};
+use servicebus_broker::{
+    Browsed, Message, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, Stamp, Timestamp,
+};
 
 use super::{Management, argument};
 use crate::nodes::{Condition, Refusal, Reply, settle_refusal};
@@ -24,10 +26,7 @@ impl Management<'_, '_> {
         let seen = self.mailbox.browse(self.cx, self.kind, from, count);
         let messages = self.encode(&seen)?;
         if messages.is_empty() {
-            return Ok(Reply::Done {
-                status: 204,
-                body: vec![0x40],
-            });
+            return Ok(Reply::no_content());
         }
         Ok(Reply::map(1, |out| {
             out.string("messages");
@@ -46,16 +45,7 @@ impl Management<'_, '_> {
         let mut messages: Vec<Vec<u8>> = Vec::with_capacity(seen.len());
         let mut bytes = 0;
         for Browsed { stamp, message } in seen {
-            let mut encoded = Vec::with_capacity(message.size() as usize + 256);
-            let tail = message
-                .encode(stamp, self.ahead, &mut encoded)
-                .map_err(|error| {
-                    Refusal::new(
-                        Condition::InternalError,
-                        format!("A message cannot be encoded: {error}."),
-                    )
-                })?;
-            encoded.extend_from_slice(&tail);
+            let encoded = self.encoded(stamp, message)?;
             bytes += encoded.len();
             if bytes > PEEK_BYTES && !messages.is_empty() {
                 break;
@@ -65,6 +55,89 @@ impl Management<'_, '_> {
         Ok(messages)
     }
 
+    fn encoded(&self, stamp: &Stamp, message: &Message) -> Result<Vec<u8>, Refusal> {
+        let mut encoded = Vec::with_capacity(message.size() as usize + 256);
+        let tail = message.encode(stamp, self.ahead, &mut encoded);
+        let tail = tail.map_err(|error| {
+            let text = format!("A message cannot be encoded: {error}.");
+            Refusal::new(Condition::InternalError, text)
+        })?;
+        encoded.extend_from_slice(&tail);
+        Ok(encoded)
+    }
+
+    /// `{sequence-numbers: long[], receiver-settle-mode: uint}` → `{messages: [{lock-token: uuid, message:
+    /// binary}]}`; all or none (wire.md §6.2).
+    pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, Refusal> {
+        if !self.mailbox.description().status.can_receive() {
+            return Err(Refusal::disabled(self.host, self.mailbox.path().as_str()));
+        }
+        let numbers = self.sequence_numbers()?;
+        let mode = match self.request.integer("receiver-settle-mode") {
+            Some(0) => ReceiveMode::ReceiveAndDelete,
+            Some(1) => ReceiveMode::PeekLock,
+            _ => {
+                let allowed = "a uint: 0 for receive-and-delete, 1 for peek-lock";
+                return Err(argument("receiver-settle-mode", allowed));
+            }
+        };
+        let received = self.mailbox.receive_deferred(
+            self.cx,
+            self.kind,
+            &numbers,
+            mode,
+            self.consumer,
+        );
+        let received = received
+            .map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;
+        let messages = received
+            .iter()
+            .map(|delivery| self.encoded(&delivery.stamp, &delivery.message));
+        let messages = messages.collect::<Result<Vec<_>, _>>()?;
+        Ok(Reply::map(1, |out| {
+            out.string("messages");
+            let list = out.begin_list();
+            for (delivery, message) in received.iter().zip(&messages) {
+                let entry = out.begin_map();
+                out.string("lock-token");
+                out.uuid(delivery.token.uuid());
+                out.string("message");
+                out.binary(message);
+                out.end(entry, 4);
+            }
+            out.end(list, messages.len() as u32);
+        }))
+    }
+
+    /// `{message-count: int, enqueued-time-utc: timestamp}` → `{message-count: int}`, or 204 when there was none
+    /// (semantics §17.3).
+    pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, Refusal> {
+        let limit = i64::from(self.mailbox.tier().max_batch_delete());
+        let count = self.request.integer("message-count");
+        let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
+        if !(1..=limit).contains(&count) {
+            let text = format!("message-count is {count}; it must be 1 to {limit}.");
+            return Err(Refusal::new(Condition::ArgumentOutOfRange, text));
+        }
+        let Some(Value::Timestamp(before)) = self.request.field("enqueued-time-utc") else {
+            return Err(argument("enqueued-time-utc", "a timestamp"));
+        };
+        let before = before.clone().into_inner().saturating_add(self.ahead);
+        if self.mailbox.description().enable_partitioning {
+            let text = "Messages of a partitioned entity cannot be deleted in batches.";
+            return Err(Refusal::new(Condition::NotAllowed, text));
+        }
+        let before = Timestamp::from_millis(before);
+        let deleted = self.mailbox.delete_messages(self.cx, self.kind, count as usize, before);
+        if deleted == 0 {
+            return Ok(Reply::no_content());
+        }
+        Ok(Reply::map(1, |out| {
+            out.string("message-count");
+            out.int(deleted as i32);
+        }))
+    }
+
     /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}`
     /// → 200. A second settlement of the same token answers lock lost (semantics §2.4).
     pub(super) fn update_disposition(&mut self) -> Result<Reply, Refusal> {
@@ -72,7 +145,7 @@ impl Management<'_, '_> {
         let outcome = self.outcome()?;
         self.mailbox
             .settle_all(self.cx, self.kind, &tokens, &outcome)
-            .map_err(|error| settle_refusal(&error))?;
+            .map_err(|error| settle_refusal(&error, self.host, self.mailbox.path()))?;
         Ok(Reply::done())
     }
 
@@ -88,13 +161,13 @@ impl Management<'_, '_> {
                 description: text("deadletter-description").map(str::to_owned),
                 changes: self.changes()?,
             }),
-            Some("defered") => Err(Refusal::new(
-                Condition::NotImplemented,
-                "Deferral is not supported by this version of the emulator.",
-            )),
+            // The protocol's own spelling (semantics §19).
+            Some("defered") => Ok(Outcome::Defer {
+                changes: self.changes()?,
+            }),
             _ => Err(argument(
                 "disposition-status",
-                "'completed', 'abandoned' or 'suspended'",
+                "'completed', 'abandoned', 'defered' or 'suspended'",
             )),
         }
     }

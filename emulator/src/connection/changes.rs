@@ -1,0 +1,90 @@
+//! Entities are changed and deleted while links are attached to them.
+
+use std::sync::Arc;
+
+use servicebus_amqp::LinkId;
+use servicebus_broker::StoreKind;
+
+use super::links::Link;
+use super::peer::Peer;
+use crate::namespace::Entity;
+use crate::nodes::{Condition, Refusal};
+
+impl Peer {
+    /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
+    /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
+    pub(super) fn follow_changes(&mut self) {
+        if !self.bell.saw_change() {
+            return;
+        }
+        let lost: Vec<_> = self.links.iter().filter_map(|(&id, link)| self.lost(id, link)).collect();
+        for (link, entity, kind, refusal) in lost {
+            let error = self.refuse(&refusal, Some((&entity, kind)));
+            self.engine.detach(link, Some(error));
+            self.forget(link);
+        }
+    }
+
+    fn lost(
+        &self,
+        id: LinkId,
+        link: &Link,
+    ) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
+        let (entity, kind, refusal) = match link {
+            Link::Sender(entity) => (entity, StoreKind::Active, self.check_there(entity).err()),
+            Link::Receiver(receiver) => (
+                &receiver.entity,
+                receiver.kind,
+                self.check_receiving(&receiver.entity, receiver.kind).err(),
+            ),
+            Link::Requests(..) | Link::Replies(_) => return None,
+        };
+        Some((id, Arc::clone(entity), kind, refusal?))
+    }
+
+    fn check_there(&self, entity: &Entity) -> Result<(), Refusal> {
+        match entity.is_deleted() {
+            true => Err(Refusal::not_found(&self.host, entity.path.as_str())),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether messages may be sent to an entity now (semantics §14).
+    pub(super) fn check_sending(&self, entity: &Entity) -> Result<(), Refusal> {
+        self.check_there(entity)?;
+        let status = self.namespace.as_ref().map(|namespace| {
+            namespace.look(entity, |queue| queue.mailbox.description().status)
+        });
+        match status.is_none_or(|status| status.can_send()) {
+            true => Ok(()),
+            false => Err(Refusal::disabled(&self.host, entity.path.as_str())),
+        }
+    }
+
+    /// Whether messages can be received from a store of an entity now (semantics §11, §14).
+    pub(super) fn check_receiving(&self, entity: &Entity, kind: StoreKind) -> Result<(), Refusal> {
+        self.check_there(entity)?;
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        namespace.look(entity, |queue| {
+            let description = queue.mailbox.description();
+            if !description.status.can_receive() {
+                return Err(Refusal::disabled(&self.host, entity.path.as_str()));
+            }
+            match &description.forward_to {
+                Some(target) if kind == StoreKind::Active => Err(forwards(entity, target.as_str())),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+fn forwards(entity: &Entity, target: &str) -> Refusal {
+    let text = format!(
+        "Messages cannot be received from '{}': it forwards them to '{target}'. Receive from there, or from its \
+         dead-letter queues.",
+        entity.path
+    );
+    Refusal::new(Condition::NotAllowed, text)
+}

@@ -1,0 +1,78 @@
+//! `schedule-message` and `cancel-scheduled-message`.
+
+use serde_amqp::Value;
+use servicebus_broker::{Message, MessageError};
+
+use super::{Management, argument};
+use crate::nodes::{Condition, Refusal, Reply, message_refusal, send_refusal};
+
+const MESSAGES: &str = "a list of maps, each with an encoded 'message' as binary";
+
+impl Management<'_, '_> {
+    /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. What the maps
+    /// say besides stands in the messages too.
+    pub(super) fn schedule_message(&mut self) -> Result<Reply, Refusal> {
+        self.check_is_queue()?;
+        let messages = self.request.elements("messages");
+        let messages = messages.filter(|messages| !messages.is_empty());
+        let messages = messages.ok_or_else(|| argument("messages", MESSAGES))?;
+        let limit = self.mailbox.tier().max_message_size();
+        let mut parsed = Vec::with_capacity(messages.len());
+        for message in messages {
+            let encoded = encoded(message).ok_or_else(|| argument("messages", MESSAGES))?;
+            if encoded.len() as u64 > limit {
+                return Err(Refusal::message_too_large(0, encoded.len() as u64, limit));
+            }
+            let refused = |error: MessageError| message_refusal(&error);
+            let mut message = Message::parse(encoded.to_vec().into(), self.cx.ids).map_err(refused)?;
+            if message.scheduled_at().is_none() {
+                let wanted = "set to a timestamp in each message to schedule";
+                return Err(argument("x-opt-scheduled-enqueue-time", wanted));
+            }
+            message.enter(self.ahead);
+            parsed.push(message);
+        }
+        let numbers = self.mailbox.send_batch(self.cx, parsed);
+        let numbers = numbers.map_err(|error| send_refusal(&error, self.host))?;
+        Ok(Reply::map(1, |out| {
+            out.string("sequence-numbers");
+            out.long_array(numbers.iter().map(|number| number.0 as i64));
+        }))
+    }
+
+    /// `{sequence-numbers: long[]}` → 200; all or none.
+    pub(super) fn cancel_scheduled_message(&mut self) -> Result<Reply, Refusal> {
+        self.check_is_queue()?;
+        let numbers = self.sequence_numbers()?;
+        let cancelled = self.mailbox.cancel_scheduled(self.cx, &numbers);
+        cancelled.map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;
+        Ok(Reply::done())
+    }
+
+    /// Nothing is sent to a dead-letter queue, now or later (semantics §3.3).
+    fn check_is_queue(&self) -> Result<(), Refusal> {
+        if self.kind == servicebus_broker::StoreKind::Active {
+            return Ok(());
+        }
+        let text = format!(
+            "Messages cannot be scheduled at '{}{}': a dead-letter queue is filled by the broker alone.",
+            self.mailbox.path(),
+            self.kind.suffix()
+        );
+        Err(Refusal::new(Condition::NotAllowed, text))
+    }
+}
+
+/// The encoded message of an entry.
+fn encoded(entry: &Value) -> Option<&[u8]> {
+    let Value::Map(map) = entry else {
+        return None;
+    };
+    map.iter().find_map(|(key, value)| match (key, value) {
+        (Value::String(key), Value::Binary(bytes)) if key == "message" => Some(bytes.as_slice()),
+        (Value::Symbol(key), Value::Binary(bytes)) if key.as_str() == "message" => {
+            Some(bytes.as_slice())
+        }
+        _ => None,
+    })
+}
