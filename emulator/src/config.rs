@@ -10,7 +10,9 @@
 
 mod document;
 pub mod duration;
+mod nearest;
 mod problem;
+mod properties;
 mod reader;
 mod resolve;
 mod syntax;
@@ -27,6 +29,15 @@ use servicebus_broker::{EntityPath, NamespaceSettings, QueueDescription, Tier};
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
 
 pub use problem::{ConfigError, ConfigProblem, Position};
+pub(crate) use properties::properties_json;
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the control API is to use them")
+)]
+pub(crate) use {
+    properties::{queue_changes, queue_properties},
+    resolve::targets::missing_targets,
+};
 
 /// Name of the namespace that is served when no configuration is given, as in the official emulator.
 pub const DEFAULT_NAMESPACE: &str = "sbemulatorns";
@@ -97,7 +108,8 @@ impl Config {
             .expect("the default queue has a legal name");
         let mut namespace = NamespaceConfig::new(DEFAULT_NAMESPACE);
         namespace.settings.tier = tier;
-        namespace.queues.push((path, resolve::default_queue(tier)));
+        let queue = QueueDescription::of_tier(tier);
+        namespace.queues.push((path, queue));
         Self {
             namespaces: vec![namespace],
         }

@@ -3,13 +3,14 @@
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use servicebus_broker::{Expiry, LocksOnDetach, QueueDescription, Tier};
+use serde_json::Value;
+use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, QueueDescription, Tier};
 
 use crate::auth::{Jwt, TokenCheck};
-use crate::config::{Config, ConfigError, NamespaceConfig, duration};
+use crate::config::{Config, ConfigError, NamespaceConfig, duration, properties_json};
 
 /// Width of the names of settings: the longest is that of a queue.
-const WIDTH: usize = "DeadLetteringOnMessageExpiration".len();
+const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
 
 /// What a valid file declares; every problem of another.
 pub fn run_check(path: &Path) -> Result<String, ConfigError> {
@@ -36,6 +37,7 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
         ("Tier", tier(settings.tier)),
         ("Expiry", expiry(settings.expiry)),
         ("LocksOnDetach", locks_on_detach(settings.locks_on_detach)),
+        ("FailedForwards", failed_forwards(settings.failed_forwards)),
         ("TokenCheck", token_check(namespace.token_check)),
         ("Jwt", jwt(namespace.jwt)),
     ];
@@ -50,29 +52,35 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     }
     for (path, queue) in &namespace.queues {
         writeln!(text, "  queue {path}")?;
-        write_queue(text, queue)?;
+        write_queue(text, queue, settings.tier)?;
     }
     Ok(())
 }
 
-fn write_queue(text: &mut String, queue: &QueueDescription) -> fmt::Result {
-    let time_to_live = queue.default_message_time_to_live;
-    let lines = [
-        ("LockDuration", duration::format(queue.lock_duration)),
-        ("MaxDeliveryCount", queue.max_delivery_count.to_string()),
-        (
-            "DefaultMessageTimeToLive",
-            time_to_live.map_or_else(|| "for ever".to_owned(), duration::format),
-        ),
-        (
-            "DeadLetteringOnMessageExpiration",
-            queue.dead_lettering_on_message_expiration.to_string(),
-        ),
-    ];
-    for (name, value) in lines {
-        writeln!(text, "    {name:WIDTH$}  {value}")?;
+fn write_queue(text: &mut String, queue: &QueueDescription, tier: Tier) -> fmt::Result {
+    let mut properties = properties_json(queue);
+    if queue.max_message_size_in_kilobytes.is_none() {
+        properties["MaxMessageSizeInKilobytes"] = (tier.max_message_size() / 1024).into();
+    }
+    for (name, value) in properties.as_object().into_iter().flatten() {
+        writeln!(text, "    {name:WIDTH$}  {}", readable(name, value))?;
     }
     Ok(())
+}
+
+/// A value as people say it, where the format has a code for it.
+fn readable(name: &str, value: &Value) -> String {
+    let Some(text) = value.as_str() else {
+        return value.to_string();
+    };
+    let endless = text == duration::format(duration::FOREVER);
+    match (name, text) {
+        (_, "") => "none",
+        ("AutoDeleteOnIdle", _) if endless => "never",
+        _ if endless => "for ever",
+        _ => text,
+    }
+    .to_owned()
 }
 
 fn tier(tier: Tier) -> &'static str {
@@ -94,6 +102,13 @@ fn locks_on_detach(locks: LocksOnDetach) -> &'static str {
     match locks {
         LocksOnDetach::Keep => "keep",
         LocksOnDetach::Release => "release",
+    }
+}
+
+fn failed_forwards(failed: FailedForwards) -> &'static str {
+    match failed {
+        FailedForwards::TransferDeadLetter => "transfer-dead-letter",
+        FailedForwards::DeadLetter => "dead-letter",
     }
 }
 

@@ -133,17 +133,54 @@ fn help_tells_what_a_newcomer_needs() {
 fn check_prints_effective_values() {
     let expected = "\
 namespace sbemulatorns
-  Tier                                standard
-  Expiry                              eager
-  LocksOnDetach                       keep
-  TokenCheck                          signature
-  Jwt                                 accept
+  Tier                                   standard
+  Expiry                                 eager
+  LocksOnDetach                          keep
+  FailedForwards                         transfer-dead-letter
+  TokenCheck                             signature
+  Jwt                                    accept
   key RootManageSharedAccessKey: Send, Listen, Manage
   queue queue.1
-    LockDuration                      PT1M
-    MaxDeliveryCount                  10
-    DefaultMessageTimeToLive          for ever
-    DeadLetteringOnMessageExpiration  false
+    AutoDeleteOnIdle                     never
+    DeadLetteringOnMessageExpiration     false
+    DefaultMessageTimeToLive             for ever
+    DuplicateDetectionHistoryTimeWindow  PT10M
+    EnablePartitioning                   false
+    ForwardDeadLetteredMessagesTo        none
+    ForwardTo                            none
+    LockDuration                         PT1M
+    MaxDeliveryCount                     10
+    MaxMessageSizeInKilobytes            256
+    MaxSizeInMegabytes                   1024
+    RequiresDuplicateDetection           false
+    Status                               Active
 ";
     assert_eq!(describe(&Config::default()), expected);
+}
+
+#[test]
+fn check_prints_what_a_file_changes() {
+    let text = r#"{"UserConfig":{"Namespaces":[{"Name":"a",
+        "Queues":[{"Name":"q","Properties":{"AutoDeleteOnIdle":"P1D","MaxMessageSizeInKilobytes":2048}},
+            {"Name":"r","Properties":{"ForwardTo":"Q","DefaultMessageTimeToLive":"PT90S"}}],
+        "Emulator":{"Tier":"premium","FailedForwards":"dead-letter"}}]}}"#;
+    let printed = describe(&Config::parse(text).unwrap());
+    let lines: Vec<String> = printed
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for expected in [
+        "FailedForwards dead-letter",
+        "AutoDeleteOnIdle P1D",
+        "AutoDeleteOnIdle never",
+        "MaxMessageSizeInKilobytes 2048",
+        "MaxMessageSizeInKilobytes 1024",
+        "ForwardTo Q",
+        "DefaultMessageTimeToLive PT1M30S",
+    ] {
+        assert!(
+            lines.iter().any(|line| line == expected),
+            "{expected}:\n{printed}"
+        );
+    }
 }

@@ -4,12 +4,14 @@
 //! official schema, and `Emulator` is ours.
 
 mod emulator;
+mod queue;
 
 use jsonc_parser::ast::Value;
 
 use super::reader::{Located, Object, Place, Report};
 
 pub(super) use emulator::{EmulatorBlock, KeyBlock};
+pub(super) use queue::{QueueBlock, QueueProperties};
 
 /// A file.
 #[derive(Debug, Default)]
@@ -25,27 +27,6 @@ pub(super) struct NamespaceBlock {
     /// Where topics are declared, when there are any.
     pub(super) topics: Option<Place>,
     pub(super) emulator: EmulatorBlock,
-}
-
-/// One element of `Queues`.
-#[derive(Debug)]
-pub(super) struct QueueBlock {
-    pub(super) name: Option<Located<String>>,
-    pub(super) properties: QueueProperties,
-}
-
-/// The `Properties` of a queue.
-#[derive(Debug, Default)]
-pub(super) struct QueueProperties {
-    pub(super) dead_lettering_on_message_expiration: Option<Located<bool>>,
-    pub(super) default_message_time_to_live: Option<Located<String>>,
-    pub(super) duplicate_detection_history_time_window: Option<Located<String>>,
-    pub(super) forward_dead_lettered_messages_to: Option<Located<String>>,
-    pub(super) forward_to: Option<Located<String>>,
-    pub(super) lock_duration: Option<Located<String>>,
-    pub(super) max_delivery_count: Option<Located<i64>>,
-    pub(super) requires_duplicate_detection: Option<Located<bool>>,
-    pub(super) requires_session: Option<Located<bool>>,
 }
 
 /// Reads the tree of a file; what has not the right shape is reported and left out.
@@ -90,37 +71,5 @@ impl NamespaceBlock {
                 .map(|topics| topics.place),
             emulator: emulator.unwrap_or_default(),
         }
-    }
-}
-
-impl QueueBlock {
-    fn read(mut object: Object<'_, '_>) -> Self {
-        let name = object.required_string("Name");
-        let properties = object.object("Properties").map(QueueProperties::read);
-        object.finish();
-        Self {
-            name,
-            properties: properties.unwrap_or_default(),
-        }
-    }
-}
-
-impl QueueProperties {
-    fn read(mut object: Object<'_, '_>) -> Self {
-        let properties = Self {
-            dead_lettering_on_message_expiration: object
-                .boolean("DeadLetteringOnMessageExpiration"),
-            default_message_time_to_live: object.string("DefaultMessageTimeToLive"),
-            duplicate_detection_history_time_window: object
-                .string("DuplicateDetectionHistoryTimeWindow"),
-            forward_dead_lettered_messages_to: object.string("ForwardDeadLetteredMessagesTo"),
-            forward_to: object.string("ForwardTo"),
-            lock_duration: object.string("LockDuration"),
-            max_delivery_count: object.integer("MaxDeliveryCount"),
-            requires_duplicate_detection: object.boolean("RequiresDuplicateDetection"),
-            requires_session: object.boolean("RequiresSession"),
-        };
-        object.finish();
-        properties
     }
 }

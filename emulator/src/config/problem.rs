@@ -6,6 +6,8 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use servicebus_broker::Problem;
+
 /// A place in a text, both numbers from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -29,6 +31,19 @@ pub struct ConfigProblem {
     pub message: String,
     /// What would have been legal.
     pub allowed: Option<String>,
+}
+
+impl From<Problem> for ConfigProblem {
+    /// The problem of a setting that was not read from a text.
+    fn from(problem: Problem) -> Self {
+        Self {
+            path: problem.property.to_owned(),
+            position: None,
+            message: format!("{} is not allowed", problem.value),
+            value: Some(problem.value),
+            allowed: Some(problem.allowed),
+        }
+    }
 }
 
 impl fmt::Display for ConfigProblem {

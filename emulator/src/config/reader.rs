@@ -6,9 +6,11 @@
 mod object;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::{Range, Ranged};
+use servicebus_broker::Problem;
 
 use super::problem::{ConfigError, ConfigProblem, Position};
 
@@ -30,6 +32,13 @@ pub(super) struct Report<'a> {
 pub(super) struct Place {
     pub(super) path: String,
     range: Range,
+}
+
+/// Where the values of one object stand, by their keys.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    object: Place,
+    members: BTreeMap<String, Place>,
 }
 
 /// A value and where it stands.
@@ -72,6 +81,22 @@ impl<'a> Report<'a> {
         self.problems
             .borrow_mut()
             .push((place.range.start, problem));
+    }
+
+    /// Notes that a setting of an object is wrong, be it written there or not.
+    pub(super) fn setting(&self, places: &Places, problem: Problem) {
+        if let Some(place) = places.members.get(problem.property) {
+            let message = format!("{} is not allowed", self.excerpt(place));
+            self.problem(place, message, Some(problem.allowed));
+            return;
+        }
+        let start = places.object.range.start;
+        let problem = ConfigProblem {
+            path: places.object.key(problem.property),
+            position: Some(self.position(start)),
+            ..ConfigProblem::from(problem)
+        };
+        self.problems.borrow_mut().push((start, problem));
     }
 
     /// What stands at `place`, shortened to one readable piece.
@@ -130,6 +155,16 @@ impl Place {
 
     fn index(&self, index: usize) -> String {
         format!("{}[{index}]", self.path)
+    }
+}
+
+impl Default for Places {
+    /// Those of an object that nobody wrote.
+    fn default() -> Self {
+        Self {
+            object: Place::at(0, 0),
+            members: BTreeMap::new(),
+        }
     }
 }
 

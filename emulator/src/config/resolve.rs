@@ -4,19 +4,19 @@
 //! every problem. What comes out is only used when nothing was reported.
 
 mod keys;
-mod queue;
+pub(super) mod queue;
+mod queues;
+pub(super) mod targets;
 
 use std::collections::BTreeMap;
 
-use servicebus_broker::{EntityPath, NamespaceSettings, QueueDescription, Tier};
+use servicebus_broker::{NamespaceSettings, Tier};
 
 use super::NamespaceConfig;
-use super::document::{Document, EmulatorBlock, NamespaceBlock, QueueBlock};
+use super::document::{Document, EmulatorBlock, NamespaceBlock};
 use super::reader::{Located, Place, Report};
 
 use keys::KeyNames;
-
-pub(super) use queue::default_queue;
 
 /// Longest name of a namespace: it may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
@@ -63,7 +63,7 @@ fn namespace(
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
         jwt: block.emulator.jwt.unwrap_or_default(),
-        queues: queues(report, block.queues, settings.tier),
+        queues: queues::queues(report, block.queues, settings.tier),
         name,
         settings,
     }
@@ -74,37 +74,9 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
     NamespaceSettings {
         expiry: block.expiry.unwrap_or(defaults.expiry),
         locks_on_detach: block.locks_on_detach.unwrap_or(defaults.locks_on_detach),
+        failed_forwards: block.failed_forwards.unwrap_or(defaults.failed_forwards),
         tier: block.tier.unwrap_or(default_tier),
     }
-}
-
-fn queues(
-    report: &Report<'_>,
-    blocks: Vec<QueueBlock>,
-    tier: Tier,
-) -> Vec<(EntityPath, QueueDescription)> {
-    let mut seen: BTreeMap<EntityPath, Place> = BTreeMap::new();
-    let mut queues = Vec::new();
-    for block in blocks {
-        let description = queue::description(report, block.properties, tier);
-        let Some(Located { place, value: name }) = block.name else {
-            continue;
-        };
-        match name.parse::<EntityPath>() {
-            Err(error) => {
-                let message = format!("{} is no legal name: {error}", report.excerpt(&place));
-                report.problem(&place, message, None);
-            }
-            Ok(path) => match seen.get(&path) {
-                Some(first) => report_taken(report, &place, "entity", first),
-                None => {
-                    seen.insert(path.clone(), place);
-                    queues.push((path, description));
-                }
-            },
-        }
-    }
-    queues
 }
 
 fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {

@@ -1,11 +1,13 @@
 //! The committed fixtures, and texts that must not do harm.
 
+mod properties;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use servicebus_broker::{Expiry, LocksOnDetach};
+use servicebus_broker::{EntityStatus, Expiry, FailedForwards, LocksOnDetach};
 
 use super::*;
 use crate::auth::{Claim, Claims};
@@ -83,6 +85,8 @@ fn the_files_of_the_official_emulator_are_read() {
         max_delivery_count: 3,
         default_message_time_to_live: Some(Duration::from_secs(3600)),
         dead_lettering_on_message_expiration: true,
+        duplicate_detection_history_time_window: Duration::from_secs(20),
+        ..QueueDescription::default()
     };
     assert_eq!(namespace.queues, [("orders".parse().unwrap(), expected)]);
 }
@@ -95,6 +99,7 @@ fn every_setting_arrives() {
     };
     assert_eq!(first.settings.expiry, Expiry::OnReceive);
     assert_eq!(first.settings.locks_on_detach, LocksOnDetach::Release);
+    assert_eq!(first.settings.failed_forwards, FailedForwards::DeadLetter);
     assert_eq!(first.settings.tier, Tier::Premium);
     assert_eq!(
         (first.token_check, first.jwt),
@@ -113,8 +118,22 @@ fn every_setting_arrives() {
         max_delivery_count: 2_147_483_647,
         default_message_time_to_live: None,
         dead_lettering_on_message_expiration: true,
+        status: EntityStatus::SendDisabled,
+        requires_duplicate_detection: true,
+        duplicate_detection_history_time_window: Duration::from_secs(7 * 86_400),
+        forward_to: None,
+        forward_dead_lettered_messages_to: Some("dead".parse().unwrap()),
+        auto_delete_on_idle: Some(Duration::from_secs(300)),
+        max_size_in_megabytes: 81_920,
+        max_message_size_in_kilobytes: Some(102_400),
+        enable_partitioning: true,
     };
     assert_eq!((path.as_str(), queue), ("Team/Orders.v1", &expected));
+    assert_eq!(first.queues[1].1, QueueDescription::default());
+    assert_eq!(
+        second.settings.failed_forwards,
+        FailedForwards::TransferDeadLetter
+    );
     assert_eq!(second.keys, [Key::well_known()]);
     assert_eq!(
         second.queues[0].1.default_message_time_to_live,
@@ -122,6 +141,60 @@ fn every_setting_arrives() {
     );
     assert_eq!(third.keys[0].name, "RootManageSharedAccessKey-third");
     assert_eq!(third.queues, []);
+}
+
+#[test]
+fn chains_and_cycles_of_forwarding_are_legal() {
+    let [namespace] = &valid("forwarding.json").namespaces[..] else {
+        panic!("one namespace is declared");
+    };
+    let forwards: Vec<(&str, Option<&str>, Option<&str>)> = namespace
+        .queues
+        .iter()
+        .map(|(path, queue)| {
+            let dead = &queue.forward_dead_lettered_messages_to;
+            let next = queue.forward_to.as_ref();
+            let dead = dead.as_ref();
+            (
+                path.as_str(),
+                next.map(EntityPath::as_str),
+                dead.map(EntityPath::as_str),
+            )
+        })
+        .collect();
+    let expected = [
+        ("inbox", Some("Orders"), Some("dead")),
+        ("orders", None, Some("dead")),
+        ("dead", None, None),
+        ("ping", Some("pong"), None),
+        ("pong", Some("ping"), None),
+    ];
+    assert_eq!(forwards, expected);
+}
+
+#[test]
+fn a_queue_that_is_alone_has_no_nearest_name() {
+    let text = with_properties(r#"{"ForwardTo":"orders"}"#);
+    let found = problems(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].ends_with(r#""orders" is not allowed; allowed: another queue of the namespace"#),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn many_missing_targets_are_found_soon() {
+    let queues: Vec<String> = (0..5_000)
+        .map(|number| {
+            format!(r#"{{"Name":"queue-{number}","Properties":{{"ForwardTo":"other-{number}"}}}}"#)
+        })
+        .collect();
+    let text = format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{}]}}]}}}}"#,
+        queues.join(",")
+    );
+    assert_eq!(problems(&text).len(), 5_000);
 }
 
 #[test]

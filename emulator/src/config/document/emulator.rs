@@ -1,7 +1,7 @@
 //! The shape of our own block in a namespace: `Emulator`.
 
 use jsonc_parser::ast::Value;
-use servicebus_broker::{Expiry, LocksOnDetach, Tier};
+use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
 use crate::auth::{Claim, Jwt, TokenCheck};
 use crate::config::reader::{Located, Object, Place};
@@ -11,6 +11,7 @@ use crate::config::reader::{Located, Object, Place};
 pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) expiry: Option<Expiry>,
     pub(in crate::config) locks_on_detach: Option<LocksOnDetach>,
+    pub(in crate::config) failed_forwards: Option<FailedForwards>,
     pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
     pub(in crate::config) token_check: Option<TokenCheck>,
@@ -29,15 +30,14 @@ pub(in crate::config) struct KeyBlock {
 
 impl EmulatorBlock {
     pub(super) fn read(mut object: Object<'_, '_>) -> Self {
-        // Nothing forwards yet, so either word holds already.
-        object.choice(
-            "FailedForwards",
-            &[("transfer-dead-letter", ()), ("dead-letter", ())],
-        );
         let expiry = [("eager", Expiry::Eager), ("on-receive", Expiry::OnReceive)];
         let locks = [
             ("keep", LocksOnDetach::Keep),
             ("release", LocksOnDetach::Release),
+        ];
+        let failed = [
+            ("transfer-dead-letter", FailedForwards::TransferDeadLetter),
+            ("dead-letter", FailedForwards::DeadLetter),
         ];
         let tiers = [
             ("basic", Tier::Basic),
@@ -53,6 +53,9 @@ impl EmulatorBlock {
             expiry: object.choice("Expiry", &expiry).map(|word| word.value),
             locks_on_detach: object
                 .choice("LocksOnDetach", &locks)
+                .map(|word| word.value),
+            failed_forwards: object
+                .choice("FailedForwards", &failed)
                 .map(|word| word.value),
             tier: object.choice("Tier", &tiers).map(|word| word.value),
             keys: object.objects("Keys").map(|keys| Located {

@@ -1,14 +1,12 @@
 //! One JSON object, read key by key.
 
+use std::time::Duration;
+
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
 
-use super::{Located, Place, Report};
-
-/// Longest unknown key that is worth a guess what was meant.
-const MAX_GUESSED_KEY: usize = 64;
-/// Least likeness of a key that is offered instead, of 1.
-const LIKENESS: f64 = 0.5;
+use super::{Located, Place, Places, Report};
+use crate::config::{duration, nearest};
 
 /// An object and the keys it was asked for.
 #[derive(Debug)]
@@ -79,6 +77,18 @@ impl<'r, 'a> Object<'r, 'a> {
             };
             whole.then(|| digits.parse().unwrap_or(beyond))
         })
+    }
+
+    /// A duration in ISO 8601.
+    pub(in super::super) fn duration(&mut self, key: &'static str) -> Option<Located<Duration>> {
+        let Located { place, value } = self.string(key)?;
+        let read = duration::parse(&value);
+        if let Err(error) = read {
+            let message = format!("{} is {error}", self.report.excerpt(&place));
+            let allowed = "durations such as PT30S, PT5M or P14D".to_owned();
+            self.report.problem(&place, message, Some(allowed));
+        }
+        read.ok().map(|value| Located { place, value })
     }
 
     /// One of a few words.
@@ -166,12 +176,26 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
+    /// Where the object and its values stand.
+    pub(in super::super) fn places(&self) -> Places {
+        // Of a key that is repeated the first counts, so it has to come last here.
+        let members = self.members.iter().rev().map(|member| {
+            let key = member.name.as_str();
+            let place = Place::of(&member.value, self.place.key(key));
+            (key.to_owned(), place)
+        });
+        Places {
+            members: members.collect(),
+            object: self.place.clone(),
+        }
+    }
+
     /// Reports the keys that nobody asked for and gives back where the object stands.
     pub(in super::super) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         for member in self.members.iter().filter(unknown) {
             let key = member.name.as_str();
-            let message = match nearest(key, &self.asked) {
+            let message = match nearest::probable(key, self.asked.iter().copied()) {
                 Some(near) => format!("unknown key; did you mean {near:?}?"),
                 None => format!("unknown key; known here: {}", self.asked.join(", ")),
             };
@@ -268,18 +292,4 @@ fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, expected: &
         Value::NullKeyword(_) => "this is null".to_owned(),
     };
     report.problem(place, message, Some(expected.to_owned()));
-}
-
-fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    if key.len() > MAX_GUESSED_KEY {
-        return None;
-    }
-    let key = key.to_lowercase();
-    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&key, &name.to_lowercase());
-    let best = known
-        .iter()
-        .map(|&name| (likeness(name), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(likeness, _)| *likeness >= LIKENESS)
-        .map(|(_, name)| name)
 }

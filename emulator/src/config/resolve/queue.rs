@@ -1,167 +1,139 @@
-//! The properties of a queue: from the file to the broker's description.
+//! The properties of a queue: from the text to the broker's description.
 //!
-//! Bounds are the broker's: its problems are only led back to the places in the file.
+//! Bounds are the broker's: its problems are only led back to the places in the text.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use servicebus_broker::{QueueDescription, Tier};
+use servicebus_broker::{EntityPath, QueueDescription, Tier};
 
 use super::unsupported;
 use crate::config::document::QueueProperties;
-use crate::config::duration;
-use crate::config::reader::{Located, Place, Report};
+use crate::config::duration::FOREVER;
+use crate::config::reader::{Located, Report};
 
-/// Longest and default time to live in the basic tier (semantics §4).
-const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// Shortest and longest history of duplicate detection (decision D15).
-const DUPLICATE_WINDOW: (Duration, Duration) = (
-    Duration::from_secs(5),
-    Duration::from_secs(7 * 24 * 60 * 60),
-);
-
-/// What a queue is when nothing is said about it.
-pub(in crate::config) fn default_queue(tier: Tier) -> QueueDescription {
-    QueueDescription {
-        default_message_time_to_live: (tier == Tier::Basic).then_some(BASIC_TIME_TO_LIVE),
-        ..QueueDescription::default()
-    }
-}
-
-/// The effective settings; what is not legal is reported.
-pub(super) fn description(
+/// The settings of `base` with those that are written instead; what is not legal is reported. A queue
+/// without a legal name has no `path`.
+pub(in crate::config) fn description(
     report: &Report<'_>,
-    properties: QueueProperties,
+    properties: &QueueProperties,
+    base: QueueDescription,
+    path: Option<&EntityPath>,
     tier: Tier,
 ) -> QueueDescription {
-    report_unsupported(report, &properties);
-    check_duplicate_window(report, &properties);
-    let QueueProperties {
-        dead_lettering_on_message_expiration,
-        default_message_time_to_live,
-        lock_duration,
-        max_delivery_count,
-        ..
-    } = properties;
-    let places = [
-        (
-            "DefaultMessageTimeToLive",
-            place(&default_message_time_to_live),
-        ),
-        ("LockDuration", place(&lock_duration)),
-        ("MaxDeliveryCount", place(&max_delivery_count)),
-    ];
-    let mut description = default_queue(tier);
-    if let Some(written) = dead_lettering_on_message_expiration {
-        description.dead_lettering_on_message_expiration = written.value;
+    if let Some(Located { place, value: true }) = &properties.requires_session {
+        unsupported(report, place, "sessions");
     }
-    if let Some(duration) = read_duration(report, lock_duration.as_ref()) {
-        description.lock_duration = duration;
+    let mut description = base;
+    write_durations(properties, &mut description, tier);
+    write_numbers(properties, &mut description);
+    write_targets(report, properties, &mut description);
+    write_flags(properties, &mut description);
+    let path = path.cloned();
+    let path = path.unwrap_or_else(|| nobody(&description));
+    for problem in description.problems(&path, tier) {
+        report.setting(&properties.places, problem);
     }
-    if let Some(written) = max_delivery_count {
-        description.max_delivery_count = saturate(written.value);
-    }
-    if let Some(written) = &default_message_time_to_live
-        && let Some(duration) = read_duration(report, Some(written))
-    {
-        description.default_message_time_to_live =
-            (duration < duration::FOREVER).then_some(duration);
-        check_tier(report, written, duration, tier);
-    }
-    report_problems(report, &description, &places);
     description
 }
 
-fn place<T>(located: &Option<Located<T>>) -> Option<Place> {
-    located.as_ref().map(|located| located.place.clone())
-}
-
-/// Nearest number that fits: one that had to be moved is out of bounds either way.
-fn saturate(number: i64) -> u32 {
-    u32::try_from(number.clamp(0, i64::from(u32::MAX))).unwrap_or(u32::MAX)
-}
-
-fn read_duration(report: &Report<'_>, written: Option<&Located<String>>) -> Option<Duration> {
-    let Located { place, value } = written?;
-    let read = duration::parse(value);
-    if let Err(error) = read {
-        let message = format!("{} is {error}", report.excerpt(place));
-        report.problem(
-            place,
-            message,
-            Some("durations such as PT30S, PT5M or P14D".to_owned()),
-        );
+fn write_durations(properties: &QueueProperties, description: &mut QueueDescription, tier: Tier) {
+    let ending = |duration: Duration| (duration < FOREVER).then_some(duration);
+    if let Some(duration) = properties.lock_duration {
+        description.lock_duration = duration;
     }
-    read.ok()
+    if let Some(duration) = properties.default_message_time_to_live {
+        description.default_message_time_to_live = match tier {
+            // It has no "for ever", so the broker is shown what was written.
+            Tier::Basic => Some(duration),
+            Tier::Standard | Tier::Premium => ending(duration),
+        };
+    }
+    if let Some(duration) = properties.duplicate_detection_history_time_window {
+        description.duplicate_detection_history_time_window = duration;
+    }
+    if let Some(duration) = properties.auto_delete_on_idle {
+        description.auto_delete_on_idle = ending(duration);
+    }
 }
 
-fn report_problems(
+/// Numbers that do not fit become the nearest that do, which are out of bounds as well.
+fn write_numbers(properties: &QueueProperties, description: &mut QueueDescription) {
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+    if let Some(count) = properties.max_delivery_count {
+        let count = unsigned(count);
+        description.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(size) = properties.max_size_in_megabytes {
+        description.max_size_in_megabytes = unsigned(size);
+    }
+    if let Some(size) = properties.max_message_size_in_kilobytes {
+        description.max_message_size_in_kilobytes = Some(unsigned(size));
+    }
+}
+
+fn write_targets(
     report: &Report<'_>,
-    description: &QueueDescription,
-    places: &[(&str, Option<Place>)],
+    properties: &QueueProperties,
+    description: &mut QueueDescription,
 ) {
-    for problem in description.problems() {
-        let written = places
-            .iter()
-            .find(|(property, _)| *property == problem.property);
-        if let Some((_, Some(place))) = written {
-            let message = format!("{} is not allowed", report.excerpt(place));
-            report.problem(place, message, Some(problem.allowed));
-        } else {
-            // Defaults are legal, so this needs a property that the broker judges and no file can set.
-            report.problem(&Place::at(0, 0), problem.to_string(), None);
-        }
+    if let Some(written) = &properties.forward_to {
+        description.forward_to = target(report, written);
+    }
+    if let Some(written) = &properties.forward_dead_lettered_messages_to {
+        description.forward_dead_lettered_messages_to = target(report, written);
     }
 }
 
-fn check_tier(report: &Report<'_>, written: &Located<String>, duration: Duration, tier: Tier) {
-    if tier == Tier::Basic && duration > BASIC_TIME_TO_LIVE {
-        let message = format!(
-            "{} is not allowed in the basic tier",
-            report.excerpt(&written.place)
-        );
-        let allowed = "1 s (PT1S) to 14 days (P14D)".to_owned();
-        report.problem(&written.place, message, Some(allowed));
-    }
-}
-
-fn check_duplicate_window(report: &Report<'_>, properties: &QueueProperties) {
-    let written = properties.duplicate_detection_history_time_window.as_ref();
-    let (shortest, longest) = DUPLICATE_WINDOW;
-    if let Some(window) = read_duration(report, written)
-        && let Some(Located { place, .. }) = written
-        && !(shortest..=longest).contains(&window)
-    {
-        let message = format!("{} is not allowed", report.excerpt(place));
-        report.problem(
-            place,
-            message,
-            Some("5 s (PT5S) to 7 days (P7D)".to_owned()),
-        );
-    }
-}
-
-fn report_unsupported(report: &Report<'_>, properties: &QueueProperties) {
+fn write_flags(properties: &QueueProperties, description: &mut QueueDescription) {
     let flags = [
-        (&properties.requires_session, "sessions"),
         (
-            &properties.requires_duplicate_detection,
-            "duplicate detection",
+            properties.dead_lettering_on_message_expiration,
+            &mut description.dead_lettering_on_message_expiration,
+        ),
+        (
+            properties.requires_duplicate_detection,
+            &mut description.requires_duplicate_detection,
+        ),
+        (
+            properties.enable_partitioning,
+            &mut description.enable_partitioning,
         ),
     ];
-    for (flag, feature) in flags {
-        if let Some(Located { place, value: true }) = flag {
-            unsupported(report, place, feature);
-        }
+    for (written, flag) in flags {
+        *flag = written.unwrap_or(*flag);
     }
+    description.status = properties.status.unwrap_or(description.status);
+}
+
+/// A name in the text; an empty one says that there is no target.
+fn target(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
+    if written.value.is_empty() {
+        return None;
+    }
+    path(report, written)
+}
+
+/// A name in the text as the name of an entity.
+pub(super) fn path(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
+    let Located { place, value } = written;
+    let path = value.parse();
+    if let Err(error) = &path {
+        let message = format!("{} is no legal name: {error}", report.excerpt(place));
+        report.problem(place, message, None);
+    }
+    path.ok()
+}
+
+/// The name under which a queue without a legal one is judged: it is none of its targets, so that the queue
+/// does not seem to forward to itself.
+fn nobody(description: &QueueDescription) -> EntityPath {
     let targets = [
-        &properties.forward_to,
-        &properties.forward_dead_lettered_messages_to,
+        &description.forward_to,
+        &description.forward_dead_lettered_messages_to,
     ];
-    for target in targets
-        .into_iter()
-        .flatten()
-        .filter(|target| !target.value.is_empty())
-    {
-        unsupported(report, &target.place, "forwarding");
-    }
+    let names = ["a", "b", "c"].into_iter();
+    let mut names = names.map(|name| EntityPath::from_str(name).expect("a letter is a legal name"));
+    let unused = names.find(|name| targets.iter().all(|target| target.as_ref() != Some(name)));
+    unused.expect("two targets leave one of three names")
 }

@@ -1,0 +1,31 @@
+//! Which known name was probably meant by one that is not known.
+
+/// Longest name that is worth a guess: comparing takes the product of both lengths.
+const MAX_GUESSED: usize = 64;
+/// Least likeness of a name that was probably meant, of 1.
+const LIKENESS: f64 = 0.5;
+
+/// The known name that was probably meant, if one is like enough.
+pub(super) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    most_like(name, known)
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .map(|(_, known)| known)
+}
+
+/// The known name that is most like, however little that is.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    most_like(name, known).map(|(_, known)| known)
+}
+
+fn most_like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(f64, &'a str)> {
+    if name.len() > MAX_GUESSED {
+        return None;
+    }
+    let name = name.to_lowercase();
+    known
+        .map(|known| {
+            let likeness = strsim::normalized_damerau_levenshtein(&name, &known.to_lowercase());
+            (likeness, known)
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}

@@ -1,0 +1,58 @@
+//! Where queues forward to: names that somebody must have declared.
+//!
+//! Chains and cycles are legal, the hop limit ends them (decision D3). That a queue forwards to itself is for
+//! the broker to find.
+
+use std::collections::BTreeSet;
+
+use servicebus_broker::{EntityPath, Problem, QueueDescription};
+
+use crate::config::nearest;
+
+/// Most names that a missing target is compared with: a file with more, and all of them missing, would take
+/// minutes.
+const MAX_COMPARED: usize = 1000;
+
+/// The targets of a queue that are not among the `declared` names of its namespace. A queue without a legal
+/// name has no `path`.
+pub(crate) fn missing_targets(
+    path: Option<&EntityPath>,
+    description: &QueueDescription,
+    declared: &BTreeSet<&EntityPath>,
+) -> Vec<Problem> {
+    let targets = [
+        (
+            "ForwardDeadLetteredMessagesTo",
+            &description.forward_dead_lettered_messages_to,
+        ),
+        ("ForwardTo", &description.forward_to),
+    ];
+    let missing = targets.into_iter().filter_map(|(property, target)| {
+        let target = target.as_ref()?;
+        (path != Some(target) && !declared.contains(target)).then_some((property, target))
+    });
+    missing
+        .map(|(property, target)| Problem {
+            property,
+            value: target.to_string(),
+            allowed: allowed(path, target, declared),
+        })
+        .collect()
+}
+
+fn allowed(
+    path: Option<&EntityPath>,
+    target: &EntityPath,
+    declared: &BTreeSet<&EntityPath>,
+) -> String {
+    let others = declared.iter().filter(|name| Some(**name) != path);
+    let names = others.map(|name| name.as_str());
+    let nearest = match declared.len() {
+        0..=MAX_COMPARED => nearest::nearest(target.as_str(), names),
+        _ => None,
+    };
+    match nearest {
+        Some(name) => format!("another queue of the namespace; the nearest name is {name:?}"),
+        None => "another queue of the namespace".to_owned(),
+    }
+}

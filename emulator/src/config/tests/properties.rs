@@ -1,0 +1,195 @@
+//! One queue's properties at a time: the same words as in a file, and what is written is read again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use proptest::option;
+use proptest::prelude::*;
+use servicebus_broker::EntityStatus;
+
+use super::super::duration::FOREVER;
+use super::super::*;
+
+fn path(text: &str) -> EntityPath {
+    text.parse().expect("a legal name")
+}
+
+fn created(text: &str, tier: Tier) -> Result<QueueDescription, ConfigError> {
+    queue_properties(text, QueueDescription::of_tier(tier), &path("orders"), tier)
+}
+
+fn changed(text: &str, current: &QueueDescription) -> Result<QueueDescription, ConfigError> {
+    queue_changes(text, current, &path("orders"), Tier::Standard)
+}
+
+fn problems(result: Result<QueueDescription, ConfigError>) -> Vec<String> {
+    let error = result.expect_err("these properties are not legal");
+    error.problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_not_written_is_as_the_tier_has_it() {
+    for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
+        assert_eq!(created("{}", tier), Ok(QueueDescription::of_tier(tier)));
+    }
+}
+
+#[test]
+fn what_is_written_changes_the_base() {
+    let base = QueueDescription {
+        max_delivery_count: 3,
+        forward_to: Some(path("next")),
+        forward_dead_lettered_messages_to: Some(path("dead")),
+        default_message_time_to_live: Some(Duration::from_secs(60)),
+        status: EntityStatus::Disabled,
+        ..QueueDescription::default()
+    };
+    let text = r#"{"ForwardTo":"","DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S",
+        "LockDuration":"PT30S","Status":"Active"}"#;
+    let expected = QueueDescription {
+        lock_duration: Duration::from_secs(30),
+        forward_to: None,
+        default_message_time_to_live: None,
+        status: EntityStatus::Active,
+        ..base.clone()
+    };
+    assert_eq!(changed(text, &base), Ok(expected));
+    assert_eq!(changed("{}", &base), Ok(base));
+}
+
+#[test]
+fn every_problem_has_the_words_of_a_file() {
+    let text = r#"{"LockDurration":"PT1M","LockDuration":"PT6M","RequiresSession":true,"Status":1,
+        "ForwardTo":"Orders","MaxDeliveryCount":0,"MaxMessageSizeInKilobytes":2048}"#;
+    assert_eq!(
+        problems(created(text, Tier::Standard)),
+        [
+            r#"LockDurration: unknown key; did you mean "LockDuration"?"#,
+            r#"LockDuration: "PT6M" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"#,
+            "RequiresSession: sessions: not supported by this version yet",
+            "Status: 1 is a number; allowed: a string",
+            r#"ForwardTo: "Orders" is not allowed; allowed: another entity of the namespace"#,
+            "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
+            "MaxMessageSizeInKilobytes: 2048 is not allowed; allowed: none: only the premium tier has large messages",
+        ]
+    );
+    assert_eq!(problems(created("", Tier::Standard)), ["the text is empty"]);
+    assert_eq!(
+        problems(created("[]", Tier::Standard)),
+        ["this is an array; allowed: an object"]
+    );
+}
+
+#[test]
+fn what_is_fixed_at_creation_cannot_be_changed() {
+    let text =
+        r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"MaxDeliveryCount":0}"#;
+    assert_eq!(
+        problems(changed(text, &QueueDescription::default())),
+        [
+            "RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created",
+            "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
+        ]
+    );
+}
+
+#[test]
+fn what_an_update_leaves_alone_is_judged_with_it() {
+    let current = QueueDescription {
+        auto_delete_on_idle: Some(Duration::from_secs(300)),
+        ..QueueDescription::default()
+    };
+    let error = changed(r#" {"ForwardTo":"next"}"#, &current).expect_err("never idle");
+    let [problem] = &error.problems[..] else {
+        panic!("one problem: {error}");
+    };
+    assert_eq!(
+        problem.to_string(),
+        "AutoDeleteOnIdle: 300 s is not allowed; allowed: none: the queue forwards to 'next' and is never idle"
+    );
+    assert_eq!(problem.value.as_deref(), Some("300 s"));
+    assert_eq!(problem.position, Some(Position { line: 1, column: 2 }));
+}
+
+#[test]
+fn a_missing_target_is_told_with_the_nearest_name() {
+    let description = QueueDescription {
+        forward_to: Some(path("biling")),
+        forward_dead_lettered_messages_to: Some(path("Dead")),
+        ..QueueDescription::default()
+    };
+    let names = ["billing", "dead", "orders"].map(path);
+    let declared: BTreeSet<&EntityPath> = names.iter().collect();
+    let found = missing_targets(Some(&path("orders")), &description, &declared);
+    let found: Vec<String> = found
+        .into_iter()
+        .map(|problem| ConfigProblem::from(problem).to_string())
+        .collect();
+    assert_eq!(
+        found,
+        [
+            r#"ForwardTo: biling is not allowed; allowed: another queue of the namespace; the nearest name is "billing""#
+        ]
+    );
+}
+
+fn legal() -> impl Strategy<Value = QueueDescription> {
+    let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
+    let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
+    let durations = (
+        seconds(5, 300),
+        option::of((1_000_u64..10_000_000_000).prop_map(Duration::from_millis)),
+        seconds(5, 604_800),
+        option::of(seconds(300, FOREVER.as_secs())),
+    );
+    let numbers = (
+        1..=2_147_483_647_u32,
+        1..=81_920_u64,
+        option::of(1024..=102_400_u64),
+    );
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let status = proptest::sample::select(&EntityStatus::ALL[..]);
+    (durations, numbers, flags, status, target(), target()).prop_map(
+        |(durations, numbers, flags, status, forward_to, dead)| QueueDescription {
+            lock_duration: durations.0,
+            default_message_time_to_live: durations.1,
+            duplicate_detection_history_time_window: durations.2,
+            auto_delete_on_idle: durations.3.filter(|_| forward_to.is_none()),
+            max_delivery_count: numbers.0,
+            max_size_in_megabytes: numbers.1,
+            max_message_size_in_kilobytes: numbers.2,
+            dead_lettering_on_message_expiration: flags.0,
+            requires_duplicate_detection: flags.1,
+            enable_partitioning: flags.2,
+            status,
+            forward_to,
+            forward_dead_lettered_messages_to: dead,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(queue in legal()) {
+        let text = properties_json(&queue).to_string();
+        prop_assert_eq!(created(&text, Tier::Premium), Ok(queue));
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = created(&text, Tier::Basic);
+    }
+
+    #[test]
+    fn no_object_panics(
+        key in proptest::sample::select(&[
+            "AutoDeleteOnIdle", "ForwardTo", "LockDuration", "MaxDeliveryCount",
+            "MaxMessageSizeInKilobytes", "MaxSizeInMegabytes", "RequiresDuplicateDetection", "Status",
+        ][..]),
+        value in prop_oneof!["-?(0|[1-9][0-9]{0,24})", "\"[PTDM0-9.]{0,8}\"", "\"[a-c]{0,2}\"", "true|null|\\{\\}"],
+    ) {
+        if let Err(error) = created(&format!("{{\"{key}\":{value}}}"), Tier::Standard) {
+            prop_assert!(error.problems.iter().all(|problem| problem.path == key), "{}", error);
+        }
+    }
+}
