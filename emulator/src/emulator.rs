@@ -211,7 +211,11 @@ impl Emulator {
 fn check(config: &Config) -> Result<(), StartError> {
     for namespace in &config.namespaces {
         for (path, description) in &namespace.queues {
-            if let Some(problem) = description.problems(path, namespace.settings.tier).into_iter().next() {
+            if let Some(problem) = description
+                .problems(path, namespace.settings.tier)
+                .into_iter()
+                .next()
+            {
                 return Err(StartError::Description {
                     namespace: namespace.name.clone(),
                     queue: path.to_string(),

@@ -4,6 +4,7 @@ mod clock;
 mod counts;
 mod error;
 mod namespaces;
+mod queues;
 mod timeline;
 
 use std::sync::Arc;
@@ -45,7 +46,12 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
         .route("/settled", post(clock::settled))
         .route("/reset", post(namespaces::reset))
         .route("/counts", get(counts::show))
-        .route("/timeline", get(timeline::show));
+        .route("/timeline", get(timeline::show))
+        .route("/queues", get(queues::list))
+        .route(
+            "/queues/{*queue}",
+            get(queues::show).put(queues::put).delete(queues::delete),
+        );
     let first = Router::new()
         .route("/clock", get(clock::show))
         .route("/clock/advance", post(clock::advance))

@@ -56,10 +56,16 @@ impl Mailbox {
     pub fn new(
         entity: EntityId,
         path: EntityPath,
-        description: QueueDescription,
+        mut description: QueueDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
+        if description.forward_to.is_some()
+            || description.forward_dead_lettered_messages_to.is_some()
+        {
+            // Observed at the service; a later update may set it (semantics §5).
+            description.auto_delete_on_idle = None;
+        }
         let store =
             |kind| MessageStore::new(entity, StorePolicy::new(kind, &description, settings));
         Self {

@@ -18,7 +18,6 @@ use super::{ConfigError, duration, syntax};
 
 /// The settings of `base` with those in `text` instead. For a queue that is to be created `base` is
 /// [`QueueDescription::of_tier`].
-#[cfg_attr(not(test), expect(dead_code, reason = "the control API is to use it"))]
 pub(crate) fn queue_properties(
     text: &str,
     base: QueueDescription,
@@ -34,7 +33,6 @@ pub(crate) fn queue_properties(
 }
 
 /// The settings of a queue that is there with those in `text` instead; what is fixed at creation must stay.
-#[cfg_attr(not(test), expect(dead_code, reason = "the control API is to use it"))]
 pub(crate) fn queue_changes(
     text: &str,
     current: &QueueDescription,

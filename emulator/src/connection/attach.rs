@@ -132,8 +132,7 @@ impl Peer {
         self.check_any_claim(&address.path())?;
         let path = address.entity.parse::<EntityPath>();
         let entity = path.ok().and_then(|path| namespace.entity(&path));
-        entity
-            .ok_or_else(|| Refusal::not_found(&self.host, &address.entity))
+        entity.ok_or_else(|| Refusal::not_found(&self.host, &address.entity))
     }
 
     pub(super) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), Refusal> {

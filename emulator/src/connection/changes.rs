@@ -17,7 +17,11 @@ impl Peer {
         if !self.bell.saw_change() {
             return;
         }
-        let lost: Vec<_> = self.links.iter().filter_map(|(&id, link)| self.lost(id, link)).collect();
+        let lost: Vec<_> = self
+            .links
+            .iter()
+            .filter_map(|(&id, link)| self.lost(id, link))
+            .collect();
         for (link, entity, kind, refusal) in lost {
             let error = self.refuse(&refusal, Some((&entity, kind)));
             self.engine.detach(link, Some(error));
@@ -25,11 +29,7 @@ impl Peer {
         }
     }
 
-    fn lost(
-        &self,
-        id: LinkId,
-        link: &Link,
-    ) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
+    fn lost(&self, id: LinkId, link: &Link) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
         let (entity, kind, refusal) = match link {
             Link::Sender(entity) => (entity, StoreKind::Active, self.check_there(entity).err()),
             Link::Receiver(receiver) => (
@@ -52,9 +52,10 @@ impl Peer {
     /// Whether messages may be sent to an entity now (semantics §14).
     pub(super) fn check_sending(&self, entity: &Entity) -> Result<(), Refusal> {
         self.check_there(entity)?;
-        let status = self.namespace.as_ref().map(|namespace| {
-            namespace.look(entity, |queue| queue.mailbox.description().status)
-        });
+        let status = self
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.look(entity, |queue| queue.mailbox.description().status));
         match status.is_none_or(|status| status.can_send()) {
             true => Ok(()),
             false => Err(Refusal::disabled(&self.host, entity.path.as_str())),

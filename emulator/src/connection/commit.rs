@@ -130,7 +130,9 @@ impl Peer {
         let refused = |error: MessageError| message_refusal(&error);
         let ids = self.caller.ids();
         let mut messages = match transfer.message_format {
-            BATCH => Messages::Batch(Message::parse_batch(&transfer.payload, ids).map_err(refused)?),
+            BATCH => {
+                Messages::Batch(Message::parse_batch(&transfer.payload, ids).map_err(refused)?)
+            }
             _ => Messages::One(Message::parse(transfer.payload, ids).map_err(refused)?),
         };
         let parts = match &mut messages {
@@ -195,9 +197,7 @@ impl Peer {
                     } => {
                         let result = match std::mem::replace(messages, Messages::Gone) {
                             Messages::One(message) => mailbox.send(cx, message).map(drop),
-                            Messages::Batch(messages) => {
-                                mailbox.send_batch(cx, messages).map(drop)
-                            }
+                            Messages::Batch(messages) => mailbox.send_batch(cx, messages).map(drop),
                             Messages::Gone => Ok(()),
                         };
                         *failure = result.err();

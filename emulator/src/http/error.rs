@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::config::ConfigError;
+
 /// A refusal.
 #[derive(Debug)]
 pub(super) struct ApiError {
@@ -71,6 +73,19 @@ impl IntoResponse for ApiError {
         } = self;
         let body = json!({"error": {"code": code, "message": message, "problems": problems}});
         (status, Json(body)).into_response()
+    }
+}
+
+impl From<ConfigError> for ApiError {
+    fn from(error: ConfigError) -> Self {
+        let problems = error.problems.into_iter().map(|problem| Problem {
+            path: problem.path,
+            value: problem.value.into(),
+            allowed: problem.allowed.unwrap_or(problem.message),
+        });
+        let message = "the properties are not allowed";
+        Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+            .with_problems(problems.collect())
     }
 }
 

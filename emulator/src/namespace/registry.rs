@@ -69,7 +69,10 @@ impl Registry {
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Result<Arc<Entity>, Arc<Entity>> {
-        let mut entities = self.entities.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entities = self
+            .entities
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(taken) = entities.get(path) {
             return Err(Arc::clone(taken));
         }
@@ -91,7 +94,10 @@ impl Registry {
     }
 
     pub(super) fn remove(&self, path: &EntityPath) -> Option<Arc<Entity>> {
-        let mut entities = self.entities.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entities = self
+            .entities
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let entity = entities.remove(path)?;
         entity.deleted.store(true, Ordering::Release);
         Some(entity)

@@ -1,7 +1,9 @@
 //! A link on a store: what AMQP outcomes mean to the broker, and what its refusals mean to AMQP.
 
 use servicebus_amqp::Outcome as Wire;
-use servicebus_broker::{EntityPath, MessageError, Outcome, PropertyChanges, SendError, SettleError};
+use servicebus_broker::{
+    EntityPath, MessageError, Outcome, PropertyChanges, SendError, SettleError,
+};
 
 use super::{Condition, Refusal};
 

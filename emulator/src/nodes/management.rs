@@ -63,7 +63,12 @@ impl Management<'_, '_> {
 
     /// `sequence-numbers`: an array or list of longs.
     fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, Refusal> {
-        let wrong = || argument("sequence-numbers", "an array of long with at least one element");
+        let wrong = || {
+            argument(
+                "sequence-numbers",
+                "an array of long with at least one element",
+            )
+        };
         let numbers = self.request.elements("sequence-numbers");
         let numbers = numbers.filter(|numbers| !numbers.is_empty());
         let number = |number: &serde_amqp::Value| match *number {

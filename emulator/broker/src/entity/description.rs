@@ -102,7 +102,8 @@ pub struct QueueDescription {
     pub forward_to: Option<EntityPath>,
     /// Where its dead letters go on to, if they do not stay.
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
-    /// After how long without use it is deleted; 5 min or longer, none means never.
+    /// After how long without use it is deleted; 5 min or longer, none means never. Setting `forward_to` takes it
+    /// away, and so does `forward_dead_lettered_messages_to` at creation (semantics §5).
     pub auto_delete_on_idle: Option<Duration>,
     /// How much it may hold, dead letters included, in MiB; default 1024.
     pub max_size_in_megabytes: u64,
@@ -232,10 +233,6 @@ impl QueueDescription {
                 let allowed = "another entity of the namespace";
                 problems.push(Problem::new(property, path.to_string(), allowed));
             }
-        }
-        if let (Some(target), Some(idle)) = (&self.forward_to, self.auto_delete_on_idle) {
-            let allowed = format!("none: the queue forwards to '{target}' and is never idle");
-            problems.push(Problem::new("AutoDeleteOnIdle", seconds(idle), allowed));
         }
     }
 

@@ -9,6 +9,7 @@ impl Mailbox {
         self.reset(cx);
         self.is_idle = true;
         self.description.status = EntityStatus::Disabled;
-        self.active.note(cx, SequenceNumber(0), FactKind::EntityDeleted);
+        self.active
+            .note(cx, SequenceNumber(0), FactKind::EntityDeleted);
     }
 }

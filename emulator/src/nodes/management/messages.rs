@@ -81,13 +81,9 @@ impl Management<'_, '_> {
                 return Err(argument("receiver-settle-mode", allowed));
             }
         };
-        let received = self.mailbox.receive_deferred(
-            self.cx,
-            self.kind,
-            &numbers,
-            mode,
-            self.consumer,
-        );
+        let received =
+            self.mailbox
+                .receive_deferred(self.cx, self.kind, &numbers, mode, self.consumer);
         let received = received
             .map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;
         let messages = received
@@ -128,7 +124,9 @@ impl Management<'_, '_> {
             return Err(Refusal::new(Condition::NotAllowed, text));
         }
         let before = Timestamp::from_millis(before);
-        let deleted = self.mailbox.delete_messages(self.cx, self.kind, count as usize, before);
+        let deleted = self
+            .mailbox
+            .delete_messages(self.cx, self.kind, count as usize, before);
         if deleted == 0 {
             return Ok(Reply::no_content());
         }

@@ -24,7 +24,8 @@ impl Management<'_, '_> {
                 return Err(Refusal::message_too_large(0, encoded.len() as u64, limit));
             }
             let refused = |error: MessageError| message_refusal(&error);
-            let mut message = Message::parse(encoded.to_vec().into(), self.cx.ids).map_err(refused)?;
+            let mut message =
+                Message::parse(encoded.to_vec().into(), self.cx.ids).map_err(refused)?;
             if message.scheduled_at().is_none() {
                 let wanted = "set to a timestamp in each message to schedule";
                 return Err(argument("x-opt-scheduled-enqueue-time", wanted));

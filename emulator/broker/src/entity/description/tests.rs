@@ -41,7 +41,6 @@ fn every_problem_is_reported_at_once() {
             "MaxSizeInMegabytes is 0; allowed: 1 to 81920",
             "MaxMessageSizeInKilobytes is 1023; allowed: 1024 to 102400",
             "ForwardTo is orders; allowed: another entity of the namespace",
-            "AutoDeleteOnIdle is 299 s; allowed: none: the queue forwards to 'ORDERS' and is never idle",
             "MaxMessageSizeInKilobytes is 1023; allowed: none: only the premium tier has large messages",
         ]
     );
