@@ -7,32 +7,18 @@
 mod document;
 mod file;
 mod queue;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
 use servicebus_emulator::config::{Config, ConfigError};
 
-pub use queue::Queue;
+pub use queue::{EntityStatus, Queue};
+pub use settings::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
-/// When an expired message leaves its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Expiry {
-    /// At the instant it expires.
-    #[default]
-    Eager,
-    /// When a receiver is active on the queue, as the Service Bus documentation describes.
-    OnReceive,
-}
-
-/// What happens to a message's lock when its link or connection goes away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LocksOnDetach {
-    /// It stays until it expires.
-    #[default]
-    Keep,
-    /// It is dropped at once, and the delivery is not counted.
-    Release,
-}
+use settings::Settings;
 
 /// The entities and settings a bus starts with.
 ///
@@ -49,8 +35,7 @@ pub enum LocksOnDetach {
 pub struct Topology {
     file: Option<PathBuf>,
     queues: Vec<Queue>,
-    expiry: Option<Expiry>,
-    locks_on_detach: Option<LocksOnDetach>,
+    settings: Settings,
 }
 
 impl Topology {
@@ -78,13 +63,25 @@ impl Topology {
 
     /// Sets when expired messages leave.
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.expiry = Some(expiry);
+        self.settings.expiry = Some(expiry);
         self
     }
 
     /// Sets what happens to locks whose link goes away.
     pub fn locks_on_detach(mut self, locks: LocksOnDetach) -> Self {
-        self.locks_on_detach = Some(locks);
+        self.settings.locks_on_detach = Some(locks);
+        self
+    }
+
+    /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
+    pub fn failed_forwards(mut self, failed: FailedForwards) -> Self {
+        self.settings.failed_forwards = Some(failed);
+        self
+    }
+
+    /// Sets what the namespace was bought as; standard unless set.
+    pub fn tier(mut self, tier: Tier) -> Self {
+        self.settings.tier = Some(tier);
         self
     }
 
@@ -104,7 +101,7 @@ impl Topology {
     }
 
     fn is_extended(&self) -> bool {
-        !self.queues.is_empty() || self.expiry.is_some() || self.locks_on_detach.is_some()
+        !self.queues.is_empty() || !self.settings.document().is_empty()
     }
 }
 

@@ -9,6 +9,20 @@ use serde_json::{Map, Value, json};
 
 use crate::text;
 
+/// What can be done with a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EntityStatus {
+    /// Everything.
+    #[default]
+    Active,
+    /// Neither send nor receive.
+    Disabled,
+    /// Only receive.
+    SendDisabled,
+    /// Only send.
+    ReceiveDisabled,
+}
+
 /// A queue to start with.
 #[derive(Debug, Clone)]
 pub struct Queue {
@@ -25,24 +39,83 @@ impl Queue {
         }
     }
 
-    /// Sets after how many failed deliveries a message is dead-lettered; 10 unless set.
+    /// Sets after how many failed deliveries a message is dead-lettered: 1 to 2147483647, 10 unless set.
     pub fn max_delivery_count(self, count: u32) -> Self {
         self.with("MaxDeliveryCount", json!(count))
     }
 
-    /// Sets for how long a received message is locked; one minute unless set.
+    /// Sets for how long a received message is locked: 5 seconds to 5 minutes, one minute unless set.
     pub fn lock_duration(self, duration: Duration) -> Self {
         self.with("LockDuration", json!(text::iso8601(duration)))
     }
 
-    /// Sets the time to live of messages that bring none, and the most that any may have.
+    /// Sets the time to live of messages that bring none, and the most that any may have: one second or
+    /// longer. Unless set there is no end, in the basic tier it is 14 days, which is the most there.
     pub fn default_time_to_live(self, duration: Duration) -> Self {
         self.with("DefaultMessageTimeToLive", json!(text::iso8601(duration)))
     }
 
-    /// Says whether an expired message is dead-lettered rather than dropped.
+    /// Says whether an expired message is dead-lettered rather than dropped; it is not unless set.
     pub fn dead_lettering_on_message_expiration(self, enabled: bool) -> Self {
         self.with("DeadLetteringOnMessageExpiration", json!(enabled))
+    }
+
+    /// Says whether a message is dropped whose id was seen within the window; it is not unless set. Not in
+    /// the basic tier.
+    pub fn requires_duplicate_detection(self, enabled: bool) -> Self {
+        self.with("RequiresDuplicateDetection", json!(enabled))
+    }
+
+    /// Sets for how long message ids are remembered: 5 seconds to 7 days, 10 minutes unless set.
+    pub fn duplicate_detection_window(self, window: Duration) -> Self {
+        self.with(
+            "DuplicateDetectionHistoryTimeWindow",
+            json!(text::iso8601(window)),
+        )
+    }
+
+    /// Names another queue of the topology to which all messages go on. A message goes on four times at
+    /// most; where it goes then is told by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
+    /// Not in the basic tier.
+    pub fn forward_to(self, name: impl Into<String>) -> Self {
+        self.with("ForwardTo", json!(name.into()))
+    }
+
+    /// Names another queue of the topology to which dead letters go on. Not in the basic tier.
+    pub fn forward_dead_lettered_messages_to(self, name: impl Into<String>) -> Self {
+        self.with("ForwardDeadLetteredMessagesTo", json!(name.into()))
+    }
+
+    /// Sets after how long without use the queue is deleted: 5 minutes or longer, never unless set. A queue
+    /// that forwards its messages is never idle and cannot have it.
+    pub fn auto_delete_on_idle(self, idle: Duration) -> Self {
+        self.with("AutoDeleteOnIdle", json!(text::iso8601(idle)))
+    }
+
+    /// Sets what can be done with the queue; everything unless set.
+    pub fn status(self, status: EntityStatus) -> Self {
+        let word = match status {
+            EntityStatus::Active => "Active",
+            EntityStatus::Disabled => "Disabled",
+            EntityStatus::SendDisabled => "SendDisabled",
+            EntityStatus::ReceiveDisabled => "ReceiveDisabled",
+        };
+        self.with("Status", json!(word))
+    }
+
+    /// Sets how much the queue may hold, dead letters included: 1 to 81920 MiB, 1024 unless set.
+    pub fn max_size_in_megabytes(self, size: u64) -> Self {
+        self.with("MaxSizeInMegabytes", json!(size))
+    }
+
+    /// Sets the largest message, in the premium tier only: 1024 to 102400 KiB, 1024 unless set.
+    pub fn max_message_size_in_kilobytes(self, size: u64) -> Self {
+        self.with("MaxMessageSizeInKilobytes", json!(size))
+    }
+
+    /// Says whether sequence numbers carry a partition; they do not unless set.
+    pub fn enable_partitioning(self, enabled: bool) -> Self {
+        self.with("EnablePartitioning", json!(enabled))
     }
 
     pub(super) fn document(&self) -> Value {

@@ -1,0 +1,117 @@
+//! What holds for the whole namespace of a topology.
+//!
+//! Each value knows its word in the configuration file; what is not set is not written, so that the
+//! emulator's default holds.
+
+use serde_json::{Map, Value};
+
+/// When an expired message leaves its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expiry {
+    /// At the instant it expires.
+    #[default]
+    Eager,
+    /// When a receiver is active on the queue, as the Service Bus documentation describes.
+    OnReceive,
+}
+
+/// What happens to a message's lock when its link or connection goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LocksOnDetach {
+    /// It stays until it expires.
+    #[default]
+    Keep,
+    /// It is dropped at once, and the delivery is not counted.
+    Release,
+}
+
+/// Where a message goes that cannot be forwarded: its target is full, disabled or deleted, or it was
+/// forwarded four times already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailedForwards {
+    /// Into the transfer dead-letter queue of the queue that could not forward it.
+    #[default]
+    TransferDeadLetter,
+    /// Into the ordinary dead-letter queue of that queue, as was seen on real namespaces.
+    DeadLetter,
+}
+
+/// What the namespace was bought as; decides limits and what queues can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tier {
+    /// Messages of 256 KiB that live up to 14 days; no duplicate detection, no forwarding.
+    Basic,
+    /// Messages of 256 KiB.
+    #[default]
+    Standard,
+    /// Messages of 1 MiB, or more where a queue allows it.
+    Premium,
+}
+
+/// The settings that were made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    pub(super) expiry: Option<Expiry>,
+    pub(super) locks_on_detach: Option<LocksOnDetach>,
+    pub(super) failed_forwards: Option<FailedForwards>,
+    pub(super) tier: Option<Tier>,
+}
+
+impl Settings {
+    /// The `Emulator` block of the namespace; empty when nothing was set.
+    pub(super) fn document(&self) -> Map<String, Value> {
+        let words = [
+            ("Expiry", self.expiry.map(Expiry::word)),
+            (
+                "LocksOnDetach",
+                self.locks_on_detach.map(LocksOnDetach::word),
+            ),
+            (
+                "FailedForwards",
+                self.failed_forwards.map(FailedForwards::word),
+            ),
+            ("Tier", self.tier.map(Tier::word)),
+        ];
+        let written = words.into_iter();
+        written
+            .filter_map(|(key, word)| Some((key.to_owned(), Value::from(word?))))
+            .collect()
+    }
+}
+
+impl Expiry {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Eager => "eager",
+            Self::OnReceive => "on-receive",
+        }
+    }
+}
+
+impl LocksOnDetach {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Release => "release",
+        }
+    }
+}
+
+impl FailedForwards {
+    fn word(self) -> &'static str {
+        match self {
+            Self::TransferDeadLetter => "transfer-dead-letter",
+            Self::DeadLetter => "dead-letter",
+        }
+    }
+}
+
+impl Tier {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Basic => "basic",
+            Self::Standard => "standard",
+            Self::Premium => "premium",
+        }
+    }
+}
