@@ -30,10 +30,6 @@ use crate::auth::{Jwt, Key, Policy, TokenCheck};
 
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub(crate) use properties::properties_json;
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "the control API is to use them")
-)]
 pub(crate) use {
     properties::{queue_changes, queue_properties},
     resolve::targets::missing_targets,

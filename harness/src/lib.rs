@@ -54,13 +54,15 @@ pub use process::ReadyError;
 pub use running::Endpoints;
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
-pub use topology::{Expiry, LocksOnDetach, Queue, Topology, TopologyError};
+pub use topology::{
+    EntityStatus, Expiry, FailedForwards, LocksOnDetach, Queue, Tier, Topology, TopologyError,
+};
 
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        Expiry, LocksOnDetach, Mailbox, Message, Mode, Queue, QueueHandle, Received, ServiceBus,
-        Topology, assert_completed, assert_dead_lettered, assert_empty, assert_message_count,
-        assert_not_dead_lettered, contains, servicebus,
+        EntityStatus, Expiry, FailedForwards, LocksOnDetach, Mailbox, Message, Mode, Queue,
+        QueueHandle, Received, ServiceBus, Tier, Topology, assert_completed, assert_dead_lettered,
+        assert_empty, assert_message_count, assert_not_dead_lettered, contains, servicebus,
     };
 }

@@ -64,15 +64,14 @@ pub(super) async fn put(
         .as_ref()
         .map(|entity| description(&namespace, entity));
     let tier = namespace.config.settings.tier;
-    let base = current
-        .clone()
-        .unwrap_or_else(|| QueueDescription::of_tier(tier));
     let text = if body.trim().is_empty() { "{}" } else { &body };
-    let wanted = config::queue_properties(text, base, &path, tier)?;
-    check_targets(&namespace, &wanted)?;
+    let wanted = match &current {
+        Some(current) => config::queue_changes(text, current, &path, tier),
+        None => config::queue_properties(text, QueueDescription::of_tier(tier), &path, tier),
+    }?;
+    check_targets(&namespace, &path, &wanted)?;
     let (status, entity) = match existing {
         Some(entity) => {
-            check_fixed(current.as_ref(), &wanted)?;
             namespace.update(&entity, wanted);
             (StatusCode::OK, entity)
         }
@@ -116,42 +115,27 @@ fn shown(namespace: &Namespace, entity: &Entity) -> Value {
 }
 
 /// Destinations must exist when they are named (semantics §11).
-fn check_targets(namespace: &Namespace, wanted: &QueueDescription) -> Result<(), ApiError> {
-    let targets = [
-        ("ForwardTo", &wanted.forward_to),
-        (
-            "ForwardDeadLetteredMessagesTo",
-            &wanted.forward_dead_lettered_messages_to,
-        ),
-    ];
-    for (property, target) in targets {
-        if let Some(target) = target
-            .as_ref()
-            .filter(|target| namespace.entity(target).is_none())
-        {
-            return Err(ApiError::invalid(Problem {
-                path: property.into(),
-                value: target.as_str().into(),
-                allowed: "an entity of the namespace".into(),
-            }));
-        }
-    }
-    Ok(())
-}
-
-fn check_fixed(
-    current: Option<&QueueDescription>,
+fn check_targets(
+    namespace: &Namespace,
+    path: &EntityPath,
     wanted: &QueueDescription,
 ) -> Result<(), ApiError> {
-    let problems = current.map(|current| current.fixed_problems(wanted));
-    match problems.into_iter().flatten().next() {
-        Some(problem) => Err(ApiError::invalid(Problem {
+    let entities = namespace.entities();
+    let declared = entities.iter().map(|entity| &entity.path).collect();
+    let missing = config::missing_targets(Some(path), wanted, &declared);
+    let problems: Vec<Problem> = missing
+        .into_iter()
+        .map(|problem| Problem {
             path: problem.property.into(),
             value: problem.value.into(),
             allowed: problem.allowed,
-        })),
-        None => Ok(()),
+        })
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
     }
+    let message = "a queue forwards to an entity of its namespace";
+    Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message).with_problems(problems))
 }
 
 fn made_meanwhile(path: &EntityPath) -> ApiError {

@@ -87,7 +87,7 @@ impl Queue {
     }
 
     /// Sets after how long without use the queue is deleted: 5 minutes or longer, never unless set. A queue
-    /// that forwards its messages is never idle and cannot have it.
+    /// that forwards is never idle.
     pub fn auto_delete_on_idle(self, idle: Duration) -> Self {
         self.with("AutoDeleteOnIdle", json!(text::iso8601(idle)))
     }

@@ -96,18 +96,18 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
 #[test]
 fn what_an_update_leaves_alone_is_judged_with_it() {
     let current = QueueDescription {
-        auto_delete_on_idle: Some(Duration::from_secs(300)),
+        lock_duration: Duration::from_secs(400),
         ..QueueDescription::default()
     };
-    let error = changed(r#" {"ForwardTo":"next"}"#, &current).expect_err("never idle");
+    let error = changed(r#" {"ForwardTo":"next"}"#, &current).expect_err("too long a lock");
     let [problem] = &error.problems[..] else {
         panic!("one problem: {error}");
     };
     assert_eq!(
         problem.to_string(),
-        "AutoDeleteOnIdle: 300 s is not allowed; allowed: none: the queue forwards to 'next' and is never idle"
+        "LockDuration: 400 s is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"
     );
-    assert_eq!(problem.value.as_deref(), Some("300 s"));
+    assert_eq!(problem.value.as_deref(), Some("400 s"));
     assert_eq!(problem.position, Some(Position { line: 1, column: 2 }));
 }
 
