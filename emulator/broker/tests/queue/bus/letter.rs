@@ -14,7 +14,7 @@ pub(crate) struct Letter {
     scheduled_at: Option<Timestamp>,
     partition_key: Option<String>,
     session: Option<String>,
-    property: Option<String>,
+    texts: Vec<String>,
     body: usize,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn letter(id: &str) -> Letter {
         scheduled_at: None,
         partition_key: None,
         session: None,
-        property: None,
+        texts: Vec::new(),
         body: 1,
     }
 }
@@ -52,9 +52,9 @@ impl Letter {
         self
     }
 
-    /// With an application property `text`.
+    /// With one more application property; the first is called `text 0`.
     pub(crate) fn text(mut self, text: &str) -> Self {
-        self.property = Some(text.to_owned());
+        self.texts.push(text.to_owned());
         self
     }
 
@@ -92,12 +92,14 @@ impl Letter {
             fields = 11;
         }
         out.end(properties, fields);
-        if let Some(text) = &self.property {
+        if !self.texts.is_empty() {
             out.descriptor(0x74);
             let map = out.begin_map();
-            out.string("text");
-            out.string(text);
-            out.end(map, 2);
+            for (at, text) in self.texts.iter().enumerate() {
+                out.string(&format!("text {at}"));
+                out.string(text);
+            }
+            out.end(map, 2 * self.texts.len() as u32);
         }
         out.descriptor(0x75);
         out.binary(&vec![b'x'; self.body]);
