@@ -61,8 +61,8 @@ impl MessageStore {
             "somebody waits while a message is ready"
         );
         assert!(
-            self.policy.forwards || self.forwards.all().is_empty(),
-            "a store that does not forward has something on its way"
+            self.policy.forwards || !self.forwards.is_waiting(),
+            "in a store that does not forward something waits to be"
         );
         self.consumers.check_invariants(&expected.assigned);
         self.check_held();

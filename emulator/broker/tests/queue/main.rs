@@ -2,11 +2,14 @@
 
 mod bus;
 mod credit;
+mod dead_letter_forwarding;
 mod dead_letters;
 mod detaching;
 mod expiry;
+mod forwarding;
 mod large;
 mod locks;
 mod on_receive;
 mod peeking;
 mod settling;
+mod world;
