@@ -165,10 +165,19 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    /// Removes all messages and the record; entities and consumers stay.
+    /// Removes all messages and the record; entities are again as they were declared, consumers stay.
     pub(crate) fn reset(&self) {
+        let declared = &self.config.queues;
         for entity in self.entities() {
-            self.operate_as_broker(&entity, Mailbox::reset);
+            if !declared.iter().any(|(path, _)| *path == entity.path) {
+                self.delete(&entity.path);
+            }
+        }
+        for (path, description) in declared {
+            if let Err(entity) = self.create(path, description.clone()) {
+                self.operate_as_broker(&entity, Mailbox::reset);
+                self.update(&entity, description.clone());
+            }
         }
         self.timeline().clear();
         self.turns.notify_waiters();

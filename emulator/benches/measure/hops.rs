@@ -30,7 +30,12 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         "one hop / send, receive and complete, ns",
         format!("{} / {}", number(hops.median()), number(lives.median())),
     );
-    report.judge("hop ÷ send, receive and complete", &ratio, "", Limit::AtMost(2.0));
+    report.judge(
+        "hop ÷ send, receive and complete",
+        &ratio,
+        "",
+        Limit::AtMost(2.0),
+    );
     Ok(())
 }
 
@@ -86,7 +91,13 @@ fn chain(batches: u32) -> f64 {
         }
     });
     let last = "q5".parse().expect("our own name is legal");
-    let arrived = pond.mailbox(&last).counts(servicebus_broker::StoreKind::Active);
-    assert_eq!(arrived.active, (batches * BATCH) as usize, "something stayed behind");
+    let arrived = pond
+        .mailbox(&last)
+        .counts(servicebus_broker::StoreKind::Active);
+    assert_eq!(
+        arrived.active,
+        (batches * BATCH) as usize,
+        "something stayed behind"
+    );
     cost
 }

@@ -61,10 +61,13 @@ impl Pond {
         let settings = NamespaceSettings::default();
         let path = |name: &str| name.parse::<EntityPath>().expect("our own name is legal");
         let first = path(queues.first().expect("at least one queue").0);
-        let mailboxes = queues.into_iter().zip(1..).map(|((name, description), id)| {
-            let mailbox = Mailbox::new(EntityId(id), path(name), description, &settings, now);
-            (path(name), mailbox)
-        });
+        let mailboxes = queues
+            .into_iter()
+            .zip(1..)
+            .map(|((name, description), id)| {
+                let mailbox = Mailbox::new(EntityId(id), path(name), description, &settings, now);
+                (path(name), mailbox)
+            });
         Self {
             mailboxes: mailboxes.collect(),
             first,

@@ -43,9 +43,19 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         });
         report.note(&format!("{what}, ns"), medians.join(" / "));
         let middle: Rounds = some.iter().zip(few).map(|(some, few)| some / few).collect();
-        report.judge(&format!("{what}, 32 K ÷ 1 K"), &middle, "", Limit::AtMost(LIMIT));
+        report.judge(
+            &format!("{what}, 32 K ÷ 1 K"),
+            &middle,
+            "",
+            Limit::AtMost(LIMIT),
+        );
         let whole: Rounds = many.iter().zip(few).map(|(many, few)| many / few).collect();
-        report.judge(&format!("{what}, 1 M ÷ 1 K"), &whole, "", Limit::AtMost(LIMIT));
+        report.judge(
+            &format!("{what}, 1 M ÷ 1 K"),
+            &whole,
+            "",
+            Limit::AtMost(LIMIT),
+        );
     }
     Ok(())
 }
