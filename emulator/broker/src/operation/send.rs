@@ -63,7 +63,8 @@ impl Mailbox {
         self.begin(cx);
         self.check_room(message.size())?;
         let key = self.partition_key(&message)?;
-        let number = self.accept(cx, message, key);
+        let partition = self.partition(key.as_deref());
+        let number = self.accept(cx, message, partition);
         self.assign(cx);
         Ok(number)
     }
@@ -78,9 +79,11 @@ impl Mailbox {
         self.check_room(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| self.partition_key(message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        partition::check_batch(&keys)?;
-        let accepted = messages.into_iter().zip(keys);
-        let numbers = accepted.map(|(message, key)| self.accept(cx, message, key));
+        let key = partition::key_of_batch(&keys)?;
+        let partition = self.partition(key);
+        let numbers = messages
+            .into_iter()
+            .map(|message| self.accept(cx, message, partition));
         let numbers = numbers.collect();
         self.assign(cx);
         Ok(numbers)
@@ -107,12 +110,7 @@ impl Mailbox {
         }
     }
 
-    fn accept(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: Message,
-        key: Option<String>,
-    ) -> SequenceNumber {
+    fn accept(&mut self, cx: &mut Context<'_>, message: Message, partition: u8) -> SequenceNumber {
         let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
         let since = activates_at.unwrap_or(cx.now);
         if self.is_duplicate(cx, &message, since) {
@@ -120,7 +118,7 @@ impl Mailbox {
         }
         let number = self.active.next_number();
         let mut entry = Entry::new(message, cx.now, number);
-        entry.partition = self.partition(key.as_deref());
+        entry.partition = partition;
         let number = entry.number(number);
         entry.enqueued_number = number;
         match activates_at {
