@@ -1,6 +1,8 @@
 //! The settings of an entity change while it is used.
 
+use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
+use crate::store::entry::{Entry, State};
 use crate::{
     Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp,
 };
@@ -33,6 +35,9 @@ impl Mailbox {
         for store in [&mut self.active, &mut self.dead_letters] {
             store.resume_forwards();
         }
+        if self.description.max_delivery_count < before.max_delivery_count {
+            self.bury_delivered_too_often(cx);
+        }
         if let Some(history) = &mut self.history {
             history.set_window(self.description.duplicate_detection_history_time_window);
         }
@@ -51,6 +56,24 @@ impl Mailbox {
             }
         }
         self.assign(cx);
+    }
+
+    /// Another delivery would be more than is allowed now (semantics §3.1).
+    fn bury_delivered_too_often(&mut self, cx: &mut Context<'_>) {
+        let limit = self.description.max_delivery_count;
+        let entries = self.active.entries.iter();
+        let is_past = |entry: &Entry| {
+            let stays = matches!(entry.state, State::Ready | State::Deferred);
+            stays && entry.delivery_count >= limit
+        };
+        let past: Vec<_> = entries
+            .filter(|(_, entry)| is_past(entry))
+            .map(|(number, _)| SequenceNumber(number))
+            .collect();
+        for number in past {
+            let cause = DeadLetterCause::MaxDeliveryCount(limit);
+            self.dead_letter_by_rule(cx, number, cause);
+        }
     }
 
     /// Messages that brought no time to live live by the entity's.
