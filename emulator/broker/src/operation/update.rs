@@ -27,7 +27,7 @@ impl Mailbox {
             ..before.clone()
         };
         if self.description != only_status {
-            self.lose_locks(cx);
+            self.end_locks(cx);
         }
         if before.default_message_time_to_live != self.description.default_message_time_to_live {
             self.reschedule_expiries(cx);
@@ -41,13 +41,18 @@ impl Mailbox {
         if let Some(history) = &mut self.history {
             history.set_window(self.description.duplicate_detection_history_time_window);
         }
-        self.handle_timeout(cx);
+        self.expire_what_waited(cx);
         self.assign(cx);
     }
 
     /// Ends every lock as if its time had run out.
     pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
+        self.end_locks(cx);
+        self.assign(cx);
+    }
+
+    fn end_locks(&mut self, cx: &mut Context<'_>) {
         let cx = &mut cx.at(cx.now);
         for kind in StoreKind::ALL {
             let locks: Vec<SequenceNumber> = self.store(kind).locks.iter().map(|l| l.1).collect();
@@ -55,7 +60,6 @@ impl Mailbox {
                 self.lock_expired(cx, kind, number);
             }
         }
-        self.assign(cx);
     }
 
     /// Another delivery would be more than is allowed now (semantics §3.1).
