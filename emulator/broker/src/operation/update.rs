@@ -39,7 +39,8 @@ impl Mailbox {
             self.bury_delivered_too_often(cx);
         }
         if let Some(history) = &mut self.history {
-            history.set_window(self.description.duplicate_detection_history_time_window);
+            let window = self.description.duplicate_detection_history_time_window;
+            history.set_window(cx.now, window);
         }
         self.expire_what_waited(cx);
         self.assign(cx);
