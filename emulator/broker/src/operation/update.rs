@@ -30,7 +30,7 @@ impl Mailbox {
             self.end_locks(cx);
         }
         if before.default_message_time_to_live != self.description.default_message_time_to_live {
-            self.reschedule_expiries(cx);
+            self.reschedule_expiries();
         }
         for store in [&mut self.active, &mut self.dead_letters] {
             store.resume_forwards();
@@ -82,7 +82,7 @@ impl Mailbox {
     }
 
     /// Messages that brought no time to live live by the entity's.
-    fn reschedule_expiries(&mut self, cx: &Context<'_>) {
+    fn reschedule_expiries(&mut self) {
         let store = &self.active;
         let mut changed = Vec::new();
         for (number, entry) in store.entries.iter() {
@@ -90,9 +90,7 @@ impl Mailbox {
                 let lifetime = effective_time_to_live(&store.policy, &entry.message);
                 let since = entry.activates_at().unwrap_or(entry.enqueued_at);
                 let at = lifetime.map_or(Timestamp::NEVER, |lifetime| since + lifetime);
-                // What is over by the new settings leaves now, not in the past.
-                let passed = at < cx.now && entry.expires_at >= cx.now;
-                changed.push((SequenceNumber(number), if passed { cx.now } else { at }));
+                changed.push((SequenceNumber(number), at));
             }
         }
         for (number, at) in changed {
