@@ -1,4 +1,4 @@
-//! The rules of a queue, one at a time (semantics §2 to §4 and the decisions on them).
+//! The rules of a queue, one at a time (semantics §2 to §11, §14 to §17 and the decisions on them).
 
 mod bus;
 mod credit;
@@ -13,6 +13,8 @@ mod idle;
 mod large;
 mod limits;
 mod locks;
+mod meanwhile;
+mod nothing_lost;
 mod on_receive;
 mod partitions;
 mod peeking;
