@@ -13,6 +13,12 @@ use crate::{
 /// Why messages were not accepted; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
+    /// The entity is not there, or was idle for so long that it is about to go (semantics §5, §20.2).
+    #[error(
+        "The messaging entity '{0}' could not be found. To know more visit \
+         https://aka.ms/sbResourceMgrExceptions."
+    )]
+    NotFound(EntityPath),
     /// The entity accepts nothing now (semantics §14).
     #[error(
         "Messaging entity '{0}' is currently disabled. For more information please see \
@@ -91,6 +97,10 @@ impl Mailbox {
 
     /// Whether so many bytes more are welcome.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
+        if self.is_idle {
+            // It has asked to be deleted: what it took now would go with it.
+            return Err(SendError::NotFound(self.path.clone()));
+        }
         if !self.description.status.can_send() {
             return Err(SendError::Disabled(self.path.clone()));
         }

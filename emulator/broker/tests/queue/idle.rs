@@ -1,6 +1,6 @@
 //! Entities that nobody uses go away by themselves (semantics §5).
 
-use servicebus_broker::{Effect, FactKind, LockToken, SequenceNumber, StoreKind};
+use servicebus_broker::{Effect, FactKind, LockToken, SendError, SequenceNumber, StoreKind};
 use uuid::Uuid;
 
 use crate::bus::{Bus, START, letter, millis, rules, secs};
@@ -211,4 +211,16 @@ fn nothing_is_forwarded_to_what_was_idle_for_long_enough() {
     world.send("a", "1");
     assert!(!world.exists("b"));
     assert_eq!(world.transfer_dead_letters("a"), ["1"]);
+}
+
+#[test]
+fn nor_is_anything_sent_to_it() {
+    let mut bus = bus();
+    bus.pass(secs(IDLE));
+    let refused = bus.post(&letter("a")).unwrap_err();
+    assert!(matches!(refused, SendError::NotFound(_)));
+    let text = "The messaging entity 'orders' could not be found. To know more visit \
+                https://aka.ms/sbResourceMgrExceptions.";
+    assert_eq!(refused.to_string(), text);
+    assert!(is_deleted(&bus));
 }
