@@ -154,7 +154,7 @@ impl Mailbox {
     /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).
     pub fn max_message_size(&self) -> u64 {
         let own = self.description.max_message_size_in_kilobytes;
-        own.map_or(self.settings.tier.max_message_size(), |size| size * 1024)
+        own.map_or_else(|| self.settings.tier.max_message_size(), |size| size * 1024)
     }
 
     /// Whether something is assigned to a consumer that has yet to take it.

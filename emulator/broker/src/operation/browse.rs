@@ -1,6 +1,6 @@
 //! Somebody looks without taking.
 
-use super::receive_deferred::STATE_DEFERRED;
+use super::receive::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::message::Stamp;
 use crate::store::entry::Entry;

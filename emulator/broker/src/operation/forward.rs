@@ -38,13 +38,7 @@ pub enum TransferFailure {
         "The maximum number of allowed hops when forwarding between queues. Value is set to {MAX_HOPS}."
     )]
     Hops,
-    /// There is no such entity.
-    #[error(
-        "The messaging entity '{0}' could not be found. To know more visit \
-         https://aka.ms/sbResourceMgrExceptions."
-    )]
-    NotFound(EntityPath),
-    /// The entity refused it as it would refuse a sender.
+    /// The entity refused it as it would refuse a sender, or is not there.
     #[error("{0}")]
     Refused(#[from] SendError),
 }
@@ -54,7 +48,7 @@ impl TransferFailure {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Hops => "MaxTransferHopCountExceeded",
-            Self::NotFound(_) => "MessagingEntityNotFoundException",
+            Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
             Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
             Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
             Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => {
@@ -66,8 +60,9 @@ impl TransferFailure {
     /// Whether it may succeed another time, so that waiting makes sense.
     fn may_pass(&self) -> bool {
         match self {
-            Self::NotFound(_)
-            | Self::Refused(SendError::Disabled(_) | SendError::QuotaExceeded { .. }) => true,
+            Self::Refused(
+                SendError::NotFound(_) | SendError::Disabled(_) | SendError::QuotaExceeded { .. },
+            ) => true,
             Self::Hops
             | Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => false,
         }
@@ -110,16 +105,15 @@ pub fn forward(entities: &mut impl Entities) {
                 .with_entity(&target, |mailbox, cx| {
                     mailbox.accept_transfers(cx, &source, messages)
                 })
-                .unwrap_or_else(|| not_found(&target, places.len()));
+                .unwrap_or_else(|| {
+                    let missing = TransferFailure::Refused(SendError::NotFound(target.clone()));
+                    vec![Err(missing); places.len()]
+                });
             entities.with_entity(&path, |mailbox, cx| {
                 mailbox.carried(cx, kind, &target, places, answers);
             });
         }
     }
-}
-
-fn not_found(target: &EntityPath, count: usize) -> Vec<Result<(), TransferFailure>> {
-    vec![Err(TransferFailure::NotFound(target.clone())); count]
 }
 
 impl Mailbox {
@@ -194,10 +188,6 @@ impl Mailbox {
         messages: Vec<Transfer>,
     ) -> Vec<Result<(), TransferFailure>> {
         self.begin(cx);
-        if self.is_idle {
-            // It has asked to be deleted: what it took now would go with it.
-            return not_found(&self.path, messages.len());
-        }
         let mut answers = Vec::with_capacity(messages.len());
         let mut refused = None;
         for transfer in messages {

@@ -106,6 +106,8 @@ impl MessageStore {
     pub(crate) fn resume_forwards(&mut self) {
         self.forwards.stalled = false;
         if !self.policy.forwards {
+            // Whoever was told finds nothing to carry, and must be told again when there is.
+            self.forwards.announced = false;
             for number in std::mem::take(&mut self.forwards.waiting) {
                 self.put_back(number);
             }
