@@ -8,6 +8,7 @@ mod deliveries;
 mod expiry;
 mod garbage;
 mod handshake;
+mod limits;
 mod management;
 mod namespaces;
 mod outcome_delay;
