@@ -1,6 +1,8 @@
 //! The real queues and the reference, side by side: everything that can be seen of them after each step.
 
-use servicebus_broker::{ConsumerId, Facts, Message, ReceiveMode, SequenceNumber, Stamp, StoreKind, Timestamp};
+use servicebus_broker::{
+    ConsumerId, Facts, Message, ReceiveMode, SequenceNumber, Stamp, StoreKind, Timestamp,
+};
 
 use crate::START;
 use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
@@ -126,7 +128,9 @@ impl Pair {
         let mut letters = expected.store(kind).letters.iter();
         for (stamp, message) in mailbox.look(kind, SequenceNumber(0)) {
             let letter = letters.next().map(|letter| expected.browsed(kind, letter));
-            let same = letter.as_ref().is_some_and(|letter| is_same(letter, &stamp, message));
+            let same = letter
+                .as_ref()
+                .is_some_and(|letter| is_same(letter, &stamp, message));
             if !same {
                 let seen = crate::world::wire::see(&stamp, message);
                 assert_eq!(

@@ -1,8 +1,8 @@
 //! What must hold whatever the reference says: conclusions from the facts and effects alone.
-use servicebus_broker::ConsumerId;
-use std::collections::BTreeSet;
 use crate::history::{Place, Rules, Step};
 use crate::world::World;
+use servicebus_broker::ConsumerId;
+use std::collections::BTreeSet;
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -14,7 +14,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(_: &Rules) -> Self {
-        Self { told: BTreeSet::new(), knowing: BTreeSet::new() }
+        Self {
+            told: BTreeSet::new(),
+            knowing: BTreeSet::new(),
+        }
     }
     pub(crate) fn check(&mut self, step: &Step, world: &World, open: &[(Place, u64)]) {
         let _ = (step, world, open);

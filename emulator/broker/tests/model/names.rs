@@ -167,7 +167,9 @@ impl Names {
 
     /// All of one store, or it would hardly ever succeed.
     fn of_one_place(&self, tokens: &[Token], reference: &Reference) -> Option<(Place, Vec<Key>)> {
-        let tokens = tokens.iter().filter_map(|token| self.token(token, reference));
+        let tokens = tokens
+            .iter()
+            .filter_map(|token| self.token(token, reference));
         let tokens: Vec<_> = tokens.collect();
         let place = tokens.first()?.1;
         let tokens = tokens.into_iter().filter(|token| token.1 == place);

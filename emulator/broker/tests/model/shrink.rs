@@ -10,7 +10,10 @@ use crate::history::{Rules, Transition};
 /// A number from the environment.
 pub(crate) fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number, is '{text}'")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number, is '{text}'")),
+    )
 }
 
 /// Runs the histories of these seeds; panics with the lowest one that fails, after it has shrunk it.

@@ -161,7 +161,13 @@ impl Reference {
     }
 
     /// Whether an id was seen within its window; if not, it is now.
-    pub(super) fn is_duplicate(&mut self, q: usize, draft: &Draft, since: i64, client: bool) -> bool {
+    pub(super) fn is_duplicate(
+        &mut self,
+        q: usize,
+        draft: &Draft,
+        since: i64,
+        client: bool,
+    ) -> bool {
         self.forget_ids(q);
         let now = self.now;
         let queue = self.at(q);

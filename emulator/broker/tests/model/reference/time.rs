@@ -203,7 +203,10 @@ impl Reference {
         self.forget_ids(q);
         let queue = self.at(q);
         let before = std::mem::replace(&mut queue.description, description.clone());
-        queue.stores.iter_mut().for_each(|store| store.restore_all());
+        queue
+            .stores
+            .iter_mut()
+            .for_each(|store| store.restore_all());
         let status = before.status;
         if before
             != (QueueDescription {
@@ -248,7 +251,10 @@ impl Reference {
         let default = queue.description.default_message_time_to_live;
         let default = default.map(|default| default.as_millis() as i64);
         let letters = &mut queue.store_mut(Active).letters;
-        for letter in letters.iter_mut().filter(|l| l.draft.time_to_live.is_none()) {
+        for letter in letters
+            .iter_mut()
+            .filter(|l| l.draft.time_to_live.is_none())
+        {
             let since = match letter.state {
                 State::Scheduled(at) => at,
                 _ => letter.enqueued_at,
