@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::body::Body;
 use super::counts::find;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
@@ -43,9 +43,8 @@ pub(super) async fn show(Chosen(namespace): Chosen) -> Json<Value> {
 
 pub(super) async fn advance(
     chosen: Chosen,
-    body: Result<Json<Advance>, JsonRejection>,
+    Body(Advance { seconds }): Body<Advance>,
 ) -> Result<Json<Value>, ApiError> {
-    let Json(Advance { seconds }) = body?;
     let by = duration("seconds", seconds, MAX_ADVANCE)?;
     chosen.0.advance(by).await;
     Ok(show(chosen).await)
@@ -64,9 +63,8 @@ pub(super) async fn resume(chosen: Chosen) -> Json<Value> {
 /// 200 when at rest and nothing is locked, 408 with what is not.
 pub(super) async fn settled(
     Chosen(namespace): Chosen,
-    body: Result<Json<Settle>, JsonRejection>,
+    Body(Settle { within, entity }): Body<Settle>,
 ) -> Result<Json<Value>, ApiError> {
-    let Json(Settle { within, entity }) = body?;
     let within = duration("within", within.unwrap_or(DEFAULT_WAIT), MAX_WAIT)?;
     let entity = entity.map(|entity| {
         let found = find(&namespace, &entity)?;
