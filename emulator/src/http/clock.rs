@@ -1,5 +1,6 @@
 //! A test owns time: show, advance, freeze, resume; and waits until everything has come to rest.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -46,7 +47,10 @@ pub(super) async fn advance(
     Body(Advance { seconds }): Body<Advance>,
 ) -> Result<Json<Value>, ApiError> {
     let by = duration("seconds", seconds, MAX_ADVANCE)?;
-    chosen.0.advance(by).await;
+    let namespace = Arc::clone(&chosen.0);
+    // On its own: whoever hangs up meanwhile must not leave the clock between two instants.
+    let walk = tokio::spawn(async move { namespace.advance(by).await });
+    walk.await.expect("an advance comes to its end");
     Ok(show(chosen).await)
 }
 
