@@ -41,6 +41,7 @@ pub(crate) struct Namespace {
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
+    administering: Mutex<()>,
 }
 
 /// On whose behalf operations run, and the buffers that they use again and again.
@@ -124,6 +125,7 @@ impl Namespace {
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
+            administering: Mutex::default(),
         }
     }
 

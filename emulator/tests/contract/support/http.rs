@@ -87,6 +87,21 @@ impl Http {
         (number("active"), number("dead_letter"))
     }
 
+    /// Asks for a queue of the default namespace, or tells what to do with it.
+    pub(crate) fn queue(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let path = format!("/$emulator/v1/namespaces/sbemulatorns/queues/{path}");
+        self.request(method, &path, body)
+    }
+
+    /// Makes or changes a queue, which must be possible.
+    pub(crate) fn put_queue(&self, path: &str, properties: &Value) -> Value {
+        self.queue("PUT", path, Some(&properties.to_string())).ok()
+    }
+
+    pub(crate) fn set_status(&self, path: &str, status: &str) {
+        self.put_queue(path, &serde_json::json!({ "Status": status }));
+    }
+
     /// The timeline of the default namespace; `query` is empty or begins with a question mark.
     pub(crate) fn timeline(&self, query: &str) -> Value {
         self.get(&format!(

@@ -1,129 +1,154 @@
-//! What a message may carry beside its body: sizes, lengths and types (semantics §1, §20.2).
+//! How large messages and what is written on them may be (semantics §1, §17).
 
-use servicebus_codec::Writer;
+use serde_amqp::Value;
+use serde_json::json;
 
 use crate::support::*;
 
-const KIB: usize = 1024;
-/// Observed at the service for a property that is too large.
-const TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For more \
-    information on exception types and proper exception handling, please refer to \
-    http://go.microsoft.com/fwlink/?LinkId=761101";
+const TOO_LARGE: &str = "amqp:link:message-size-exceeded";
+const MIB: usize = 1024 * 1024;
 
-/// A described section.
-fn section(code: u8, content: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out);
-    writer.descriptor(code);
-    content(&mut writer);
-    out
+fn premium(properties: &str) -> Bus {
+    Bus::configured(&queues(r#""Tier":"premium""#, &[("q", properties)]))
 }
 
-/// A section that is a map of one entry.
-fn entry(code: u8, name: &str, value: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
-    section(code, |out| {
-        let mark = out.begin_map();
-        out.string(name);
-        value(out);
-        out.end(mark, 2);
-    })
-}
-
-/// Properties with a message id and a session id.
-fn properties(id: &str, session: &str) -> Vec<u8> {
-    section(0x73, |out| {
-        let mark = out.begin_list();
-        out.string(id);
-        (1..10).for_each(|_| out.null());
-        out.string(session);
-        out.end(mark, 11);
-    })
-}
-
-/// Four application properties that have this many bytes together.
-fn four_properties(bytes: usize) -> Vec<u8> {
-    section(0x74, |out| {
-        let mark = out.begin_map();
-        for name in ["a", "b", "c", "d"] {
-            out.string(name);
-            out.string(&"x".repeat(bytes / 4));
-        }
-        out.end(mark, 8);
-    })
-}
-
-fn large(code: u8, size: usize) -> Vec<u8> {
-    entry(code, "large", |out| out.string(&"x".repeat(size)))
-}
-
-fn empty_list(out: &mut Writer<'_>) {
-    let mark = out.begin_list();
-    out.end(mark, 0);
+fn large(id: &str, size: usize) -> Message {
+    Message::new(id).body(vec![0; size])
 }
 
 #[test]
-fn what_is_within_the_limits_is_accepted() {
-    let bus = Bus::with_queues(&["q"]);
+fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
+    let bus = premium(r#""MaxMessageSizeInKilobytes":2048"#);
     let mut peer = bus.client();
     let sender = peer.sender("q");
-    let ids = "i".repeat(128);
-    let fitting = [
-        large(0x72, 32 * KIB),
-        large(0x74, 32 * KIB),
-        four_properties(63 * KIB),
-        properties(&ids, &ids),
-        entry(0x74, "none", |out| out.null()),
-    ];
-    for payload in &fitting {
-        let id = peer.transfer(&sender, 0, false, payload);
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    assert_eq!(sender.answer.field(10), &ulong(2 << 20));
+    let limit = map([(
+        symbol("com.microsoft:max-message-batch-size"),
+        ulong(1 << 20),
+    )]);
+    assert_eq!(sender.answer.field(13), &limit);
+    peer.send(&sender, &large("single", 2 * MIB - 1000));
+    let refusal = peer.send_in_vain(&sender, &large("over", 2 * MIB).encode());
+    assert_eq!(refusal.condition, TOO_LARGE);
+    assert!(
+        refusal
+            .words()
+            .ends_with("exceeds the limit (2097152 bytes) currently allowed on the link."),
+        "{}",
+        refusal.text
+    );
+    let half = |id| large(id, MIB / 2 + 100).encode();
+    let id = peer.transfer(&sender, BATCH, false, &batch(&[half("a"), half("b")]));
+    let refusal = peer
+        .outcome(&sender, id)
+        .expect_err("a batch has its own limit");
+    assert_eq!(refusal.condition, TOO_LARGE);
+    assert!(
+        refusal.words().contains("(1048576 bytes)"),
+        "{}",
+        refusal.text
+    );
+    let later = large("later", MIB).scheduled_at(client_now() + 3_600_000);
+    let refusal = peer.send_in_vain(&sender, &later.encode());
+    assert_eq!(refusal.condition, TOO_LARGE, "what is scheduled has it too");
+    // The link has heard no and goes on; a receiver is sent what is that large.
+    peer.send(&sender, &Message::new("small"));
+    let receiver = peer.receiver("q");
+    assert_eq!(
+        peer.receive_one(&receiver).message.data().len(),
+        2 * MIB - 1000
+    );
+    assert_eq!(peer.receive_one(&receiver).id(), "small");
+}
+
+#[test]
+fn otherwise_the_tier_decides_and_there_is_one_limit() {
+    let standard = Bus::with_queues(&["q"]);
+    for (bus, limit) in [
+        (&standard, 256 * 1024),
+        (&premium(""), MIB),
+        (&premium(r#""MaxMessageSizeInKilobytes":1024"#), MIB),
+    ] {
+        let mut peer = bus.client();
+        let sender = peer.sender("q");
+        assert_eq!(sender.answer.field(10), &ulong(limit as u64));
+        assert_eq!(sender.answer.field(13), &map([]));
+        let two = [
+            large("a", limit / 2).encode(),
+            large("b", limit / 2).encode(),
+        ];
+        let id = peer.transfer(&sender, BATCH, false, &batch(&two));
+        let refusal = peer.outcome(&sender, id).expect_err("it is too large");
+        assert_eq!(refusal.condition, TOO_LARGE);
+        peer.send(&sender, &Message::new("small"));
+        assert_eq!(bus.http.held("q"), (1, 0));
     }
-    assert_eq!(bus.http.held("q"), (fitting.len() as u64, 0));
+    let answer = standard.http.queue(
+        "PUT",
+        "q",
+        Some(&json!({"MaxMessageSizeInKilobytes": 2048}).to_string()),
+    );
+    assert_eq!(answer.error(400).0, "invalid-argument");
 }
 
 #[test]
-fn headers_that_are_too_large_are_refused_in_the_words_of_the_service() {
+fn headers_have_limits_of_their_own() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client();
     let sender = peer.sender("q");
-    let payloads = [
-        large(0x71, 32 * KIB + 1),
-        large(0x72, 32 * KIB + 1),
-        large(0x74, 32 * KIB + 1),
-        four_properties(64 * KIB),
-    ];
-    for payload in payloads {
-        let refusal = peer.send_in_vain(&sender, &payload);
+    let property = |name: &str, size: usize| (name.to_owned(), text(&"x".repeat(size)));
+    let with = |properties: &[(String, Value)]| {
+        let message = Message::new("m");
+        properties.iter().fold(message, |message, (name, value)| {
+            message.application(name, value.clone())
+        })
+    };
+    peer.send(&sender, &with(&[property("a", 32 * 1024)]));
+    peer.send(
+        &sender,
+        &with(&[property("a", 30_000), property("b", 30_000)]),
+    );
+    let annotated = Message::new("m").annotation("x-mine", text(&"x".repeat(33_000)));
+    for message in [
+        with(&[property("a", 32 * 1024 + 1)]),
+        with(&[
+            property("a", 30_000),
+            property("b", 30_000),
+            property("c", 6_000),
+        ]),
+        annotated,
+    ] {
+        let refusal = peer.send_in_vain(&sender, &message.encode());
         assert_eq!(refusal.condition, "amqp:internal-error");
-        assert_eq!(refusal.words(), TOO_LARGE);
+        let words = "The service was unable to process the request; please retry the operation.";
+        assert!(refusal.words().starts_with(words), "{}", refusal.text);
     }
-    assert_eq!(bus.http.held("q"), (0, 0));
+    assert_eq!(bus.http.held("q"), (2, 0));
 }
 
 #[test]
-fn ids_and_types_that_the_service_does_not_take_are_named() {
+fn ids_have_at_most_128_characters() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client();
     let sender = peer.sender("q");
-    let long = "i".repeat(129);
-    let schedule = "x-opt-scheduled-enqueue-time";
-    let payloads = [
-        (properties(&long, "s"), "the message id has 129 characters"),
-        (properties("m", &long), "the session id has 129 characters"),
-        (
-            entry(0x72, "x-opt-partition-key", |out| out.string(&long)),
-            "the partition key has 129 characters",
-        ),
-        (
-            entry(0x74, "order", empty_list),
-            "the application property 'order' is not of a primitive type",
-        ),
-        (entry(0x72, schedule, |out| out.string("noon")), schedule),
-    ];
-    for (payload, named) in payloads {
-        let refusal = peer.send_in_vain(&sender, &payload);
-        assert_eq!(refusal.condition, "com.microsoft:argument-error");
-        assert!(refusal.words().contains(named), "{refusal:?}");
+    let with = |id: &str| {
+        [
+            Message::new(id),
+            Message::new("m").property(10, text(id)),
+            Message::new("m").annotation("x-opt-partition-key", text(id)),
+        ]
+    };
+    for message in with(&"ü".repeat(128)) {
+        peer.send(&sender, &message);
     }
-    assert_eq!(bus.http.held("q"), (0, 0));
+    let names = ["message id", "session id", "partition key"];
+    for (message, name) in with(&"x".repeat(129)).iter().zip(names) {
+        let refusal = peer.send_in_vain(&sender, &message.encode());
+        assert_eq!(refusal.condition, "com.microsoft:argument-error");
+        let words = format!(
+            "The message was refused: the {name} has 129 characters; at most 128 are allowed."
+        );
+        assert_eq!(refusal.words(), words);
+    }
+    assert_eq!(bus.http.held("q"), (3, 0));
 }
