@@ -41,13 +41,22 @@ async fn what_is_wrong_with_a_queue_is_told() {
     );
     let wrong = Queue::new("billing").lock_duration(Duration::from_secs(1));
     let error = servicebus.try_create_queue(wrong.forward_to("nowhere"));
-    assert_eq!(error.await.unwrap_err().to_string(), "1");
+    assert_eq!(
+        error.await.unwrap_err().to_string(),
+        "cannot create the queue \"billing\": the properties are not allowed (status 400)\n  LockDuration: \"PT1S\" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"
+    );
 
     let orders = servicebus.queue("orders");
     let error = orders.try_update(|queue| queue.max_delivery_count(0)).await;
-    assert_eq!(error.unwrap_err().to_string(), "2");
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"
+    );
     let error = orders.try_update(|queue| queue.requires_duplicate_detection(true));
-    assert_eq!(error.await.unwrap_err().to_string(), "3");
+    assert_eq!(
+        error.await.unwrap_err().to_string(),
+        "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created"
+    );
 
     let unknown = servicebus.queue("ordres");
     let expected = "there is no queue \"ordres\"; the bus has orders";
@@ -118,8 +127,8 @@ async fn the_record_knows_every_kind_of_event_of_a_queue() {
     servicebus.settled().await;
 
     let timeline = servicebus.timeline(&orders).await;
+    assert_eq!(timeline.count(&EventKind::Scheduled), 2);
     let kinds = [
-        EventKind::Scheduled,
         EventKind::Cancelled,
         EventKind::Activated,
         EventKind::Deferred,
@@ -132,5 +141,4 @@ async fn the_record_knows_every_kind_of_event_of_a_queue() {
         assert_eq!(timeline.count(&kind), 1, "{kind:?}:\n{timeline}");
         assert!(timeline.events().iter().any(|event| event.kind == kind));
     }
-    panic!("{timeline}");
 }

@@ -142,7 +142,8 @@ async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way()
 async fn a_deferred_message_that_cannot_be_had_says_why() {
     let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send_all(["one", "two"]).await;
+    orders.send(Message::from("one").id("o-1")).await;
+    orders.send("two").await;
     let first = orders.receive().await.defer().await;
     let second = orders.receive().await.defer().await;
     let error = orders.try_receive_deferred(7).await.unwrap_err();
@@ -164,7 +165,7 @@ async fn a_deferred_message_that_cannot_be_had_says_why() {
     let error = held.try_release().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot settle #1 \"one\" of orders: a message that was received by its number cannot be released"
+        "cannot settle #1 \"one\" (message-id o-1) of orders: a message that was received by its number cannot be released"
     );
 
     let late = orders.receive_deferred(second).await;

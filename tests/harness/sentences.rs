@@ -82,7 +82,14 @@ async fn sentences_about_what_waits() {
     assert_scheduled!(orders, due_in = 9 * MINUTE, count = 0).await;
     servicebus.clock().advance(9 * MINUTE).await;
     assert_scheduled!(orders, due_in = MINUTE).await;
-    assert_message_count!(orders, active = 1, deferred = 1, scheduled = 1, transfer = 0).await;
+    assert_message_count!(
+        orders,
+        active = 1,
+        deferred = 1,
+        scheduled = 1,
+        transfer = 0
+    )
+    .await;
     orders.cancel_scheduled(number).await;
     assert_scheduled!(orders, count = 0).await;
 }

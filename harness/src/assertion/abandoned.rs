@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::recorded::{Number, Recorded, Verb, by_record};
+use super::{
+    hint,
+    recorded::{Number, Recorded, Verb, by_record},
+};
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 static ABANDONED: Verb = Verb {
@@ -11,6 +14,7 @@ static ABANDONED: Verb = Verb {
     is: |event| event.kind == EventKind::Abandoned,
     counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
     target: |_| None,
+    hint: hint::general,
 };
 
 /// Expects deliveries to have been abandoned; one at least, or exactly as many as said.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::recorded::{Number, Recorded, Verb, by_record};
+use super::{
+    hint,
+    recorded::{Number, Recorded, Verb, by_record},
+};
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 static COMPLETED: Verb = Verb {
@@ -11,6 +14,7 @@ static COMPLETED: Verb = Verb {
     is: |event| event.kind == EventKind::Completed,
     counted: |timeline| Some(timeline.count(&EventKind::Completed)),
     target: |_| None,
+    hint: hint::general,
 };
 
 /// Expects messages to have been completed; one at least, or exactly as many as said.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{
-    AssertionFailed, Expectation, ProbeError, Report, known,
+    AssertionFailed, Expectation, ProbeError, Report, hint, known,
     recorded::{Number, Recorded, Verb, by_record, undecided},
 };
 use crate::{
@@ -29,6 +29,7 @@ static DELIVERED: Verb = Verb {
         Some(timeline.count(&locked) + timeline.count(&deleted))
     },
     target: |event| event.client.as_deref(),
+    hint: hint::general,
 };
 
 /// Expects deliveries to consumers; one at least, or exactly as many as said.
@@ -146,6 +147,6 @@ impl Expectation for NeverDelivered {
             sentence += &undecided(&timeline);
         }
         let report = Report::of(&self.recorded.mailbox).await;
-        Err(report.plain_failure(&sentence))
+        Err(report.hinted_failure(&sentence, None))
     }
 }

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use super::recorded::{Number, Recorded, Verb, by_record};
+use super::{
+    hint,
+    recorded::{Number, Recorded, Verb, by_record},
+};
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 /// The reason of dead letters that expired.
@@ -21,6 +24,7 @@ static EXPIRED: Verb = Verb {
     // The counter of dead letters does not tell their reasons.
     counted: |_| None,
     target: |_| None,
+    hint: hint::expiry,
 };
 
 /// Expects messages to have expired, dropped or dead-lettered; one at least, or exactly as many as said.

@@ -103,13 +103,18 @@ impl Report {
         }
     }
 
-    /// Writes the failure with the usual remarks.
+    /// Writes the failure with the usual remarks and the usual hint.
     pub(super) fn plain_failure(&self, expected: &str) -> AssertionFailed {
+        self.hinted_failure(expected, hint::general(self))
+    }
+
+    /// Writes the failure with the usual remarks.
+    pub(super) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
         let remark = |message: &PeekedMessage, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
             false => state_of(self, message),
         };
-        self.failure(expected, &remark, None)
+        self.failure(expected, &remark, hint)
     }
 
     /// Writes the failure around its first line.
@@ -129,7 +134,6 @@ impl Report {
             parts.push(contents(&self.queue, &self.live, &remark));
         }
         parts.extend(self.timelines());
-        let hint = hint.or_else(|| hint::general(self));
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
         AssertionFailed {
             text: parts.join("\n\n"),

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::recorded::{Number, Recorded, Verb, by_record};
+use super::{
+    hint,
+    recorded::{Number, Recorded, Verb, by_record},
+};
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 static FORWARDED: Verb = Verb {
@@ -11,6 +14,7 @@ static FORWARDED: Verb = Verb {
     is: |event| event.kind == EventKind::Forwarded,
     counted: |timeline| Some(timeline.count(&EventKind::Forwarded)),
     target: |event| event.detail.as_deref(),
+    hint: hint::forwarding,
 };
 
 /// Expects messages to have been forwarded; one at least, or exactly as many as said.

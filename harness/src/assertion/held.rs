@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use super::{
-    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, failure::state_of, known,
-    poll,
+    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, failure::state_of, hint,
+    known, poll,
 };
 use crate::{
     mailbox::Mailbox,
@@ -182,7 +182,7 @@ impl Held {
             let mark = if differs { " — differs" } else { "" };
             state_of(&report, message) + mark
         };
-        report.failure(&expected, &remark, None)
+        report.failure(&expected, &remark, hint::absence(&report))
     }
 
     fn which(&self) -> String {

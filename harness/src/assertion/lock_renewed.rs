@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::recorded::{Number, Recorded, Verb, by_record};
+use super::{
+    hint,
+    recorded::{Number, Recorded, Verb, by_record},
+};
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 static RENEWED: Verb = Verb {
@@ -11,6 +14,7 @@ static RENEWED: Verb = Verb {
     is: |event| event.kind == EventKind::LockRenewed,
     counted: |timeline| Some(timeline.count(&EventKind::LockRenewed)),
     target: |_| None,
+    hint: hint::absence,
 };
 
 /// Expects locks to have been renewed; one at least, or exactly as many as said.

@@ -26,6 +26,8 @@ pub(super) struct Verb {
     pub(super) counted: fn(&Timeline) -> Option<u64>,
     /// Where to, or to whom.
     pub(super) target: fn(&Event) -> Option<&str>,
+    /// Why it may not have happened.
+    pub(super) hint: fn(&Report) -> Option<String>,
 }
 
 /// How often something is to have happened.
@@ -69,7 +71,8 @@ impl Recorded {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(timeline)) => {
                 let report = Report::with_transfers(&self.mailbox).await;
-                Err(report.plain_failure(&self.sentence(&timeline)))
+                let hint = (self.verb.hint)(&report);
+                Err(report.hinted_failure(&self.sentence(&timeline), hint))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
         }
@@ -186,6 +189,7 @@ mod tests {
         is: |event| event.kind == EventKind::Forwarded,
         counted: |_| None,
         target: |event| event.detail.as_deref(),
+        hint: |_| None,
     };
     static SENT: Verb = Verb {
         one: "message sent",
@@ -193,6 +197,7 @@ mod tests {
         is: |event| event.kind == EventKind::Sent,
         counted: |timeline| Some(timeline.count(&EventKind::Sent)),
         target: |_| None,
+        hint: |_| None,
     };
 
     fn dropped() -> Timeline {

@@ -111,7 +111,7 @@ impl Timeline {
             parts.push("by the test".to_owned());
         }
         match event.kind {
-            EventKind::Delivered => parts.extend(self.delivery(event)),
+            EventKind::Delivered | EventKind::LockRenewed => parts.extend(self.delivery(event)),
             EventKind::LockExpired => parts.extend(
                 event
                     .delivery_count

@@ -1,7 +1,7 @@
 //! Messages as they stand encoded within a management body.
 //!
-//! The client library knows no application properties but plain ones and refuses a whole message for the sake
-//! of one, such as a .NET `TimeSpan`. So that section is read here, value by value, and the rest is left to it.
+//! The client library refuses a whole message for the sake of one application property that it does not take
+//! for one, such as a list. So that section is read here, value by value, and the rest is left to it.
 
 use std::collections::BTreeMap;
 
@@ -113,6 +113,19 @@ mod tests {
             properties["value"],
             PropertyValue::Other("com.microsoft:timespan(36000000000)".to_owned())
         );
+    }
+
+    #[test]
+    fn a_value_that_is_no_property_is_shown_all_the_same() {
+        let bytes = message(|out| {
+            let list = out.begin_list();
+            out.int(1);
+            out.end(list, 1);
+        });
+        let properties = read(&bytes).unwrap().application_properties;
+        let opaque = PropertyValue::Other("List([Int(1)])".to_owned());
+        assert_eq!(properties["value"], opaque);
+        assert_eq!(properties["after"], PropertyValue::Integer(7));
     }
 
     #[test]
