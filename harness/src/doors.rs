@@ -83,7 +83,7 @@ impl Doors {
             liveness: crate::process::Liveness::default(),
         };
         Arc::new(Self {
-            background: Background::shared().expect("a runtime starts"),
+            background: Arc::new(Background::start().expect("a runtime starts")),
             amqp: Amqp::new(login),
             control: Control::new(address, "none", crate::process::Liveness::default()),
             declared: Catalog::default(),

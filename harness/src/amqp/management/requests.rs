@@ -271,11 +271,15 @@ fn message(mut entry: Map) -> Result<PeekedMessage, AmqpError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use servicebus_codec::Writer;
 
-    use crate::prelude::*;
-
     use super::*;
+    use crate::{
+        amqp::Login, background::Background, connection_string::ConnectionString, in_process,
+        process::Liveness,
+    };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
     fn from_dotnet() -> Vec<u8> {
@@ -301,26 +305,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_of_dotnet_can_be_looked_at() {
-        let servicebus = ServiceBus::start().await;
-        let queue = servicebus.queue("queue.1");
-        let schedule = |mailbox: Mailbox| async move {
-            let message = Value::Binary(Binary::from(from_dotnet()));
-            let entry = Value::Map(map([("message", message)]));
-            let body = map([("messages", Value::List(vec![entry]))]);
-            let amqp = &mailbox.doors.amqp;
-            amqp.ask(mailbox.path(), "schedule-message", body).await
-        };
-        queue.run(schedule).await.unwrap();
+    async fn a_message_of_dotnet_can_be_looked_at_and_received() {
+        // A runtime of its own: another test watches how the shared one ends.
+        let background = Arc::new(Background::start().unwrap());
+        let started = in_process::start(&background, None, None).await.unwrap();
+        let entry = ConnectionString::parse(&started.namespaces[0].connection_string);
+        let amqp = Amqp::new(Login {
+            address: started.endpoints.amqp,
+            hostname: entry.host.to_owned(),
+            key_name: entry.key_name.to_owned(),
+            key: entry.key.to_owned(),
+            liveness: Liveness::default(),
+        });
+        let message = Value::Binary(Binary::from(from_dotnet()));
+        let entry = Value::Map(map([("message", message)]));
+        let body = map([("messages", Value::List(vec![entry]))]);
+        amqp.ask("queue.1", "schedule-message", body).await.unwrap();
 
-        let peeked = queue.peek().await.remove(0);
+        let peeked = amqp.peek("queue.1").await.unwrap().remove(0);
         assert_eq!(peeked.body_text(), "hello");
         let properties = &peeked.application_properties;
         let patience = "com.microsoft:timespan(36000000000)";
         assert_eq!(properties["patience"].to_string(), patience);
         assert_eq!(properties["priority"].to_string(), "3");
-        let received = queue.receive().await;
+
+        let consumer = amqp
+            .consumer("queue.1", ReceiveMode::ReceiveAndDelete)
+            .await;
+        let taken = consumer.unwrap().take_ready(&amqp, "queue.1", 1).await;
+        let received = taken.unwrap().remove(0).message;
         assert_eq!(received.application_properties, *properties);
-        received.complete().await;
     }
 }
