@@ -160,7 +160,7 @@ fn draft(dice: &mut Dice) -> Draft {
         }))
         .filter(|_| !is_large),
         session: dice.maybe(15, |dice| dice.below(3) as u8),
-        key: dice.maybe(15, |dice| dice.below(3) as u8),
+        key: (dice.maybe(15, |dice| dice.below(3) as u8)).filter(|_| !is_large),
         is_large,
     }
 }

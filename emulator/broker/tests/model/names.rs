@@ -5,7 +5,8 @@ use std::time::Duration;
 use servicebus_broker::{QueueDescription, StoreKind};
 
 use crate::history::{
-    By, Change, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules, Step, Token, Transition,
+    Answer, By, Change, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules, Step, Token,
+    Transition,
 };
 use crate::reference::{Letter, Reference, State};
 use crate::world::wire::encoded;
@@ -133,9 +134,15 @@ impl Names {
         })
     }
 
-    /// Remembers that so many tokens were given out for messages of this store.
-    pub(crate) fn learn(&mut self, place: Place, tokens: usize) {
-        self.tokens.extend((0..tokens).map(|_| place));
+    /// Remembers which tokens a step gave out.
+    pub(crate) fn learn(&mut self, step: &Step, answer: &Answer) {
+        match (step, answer) {
+            (&Step::Take(place, ..), Answer::Messages(taken))
+            | (&Step::ReceiveDeferred(place, ..), Answer::Deferred(Ok(taken))) => {
+                self.tokens.extend(taken.iter().map(|_| place));
+            }
+            _ => {}
+        }
     }
 
     /// Consumers go with their queues.
@@ -167,7 +174,9 @@ impl Names {
 
     /// All of one store, or it would hardly ever succeed.
     fn of_one_place(&self, tokens: &[Token], reference: &Reference) -> Option<(Place, Vec<Key>)> {
-        let tokens = tokens.iter().filter_map(|token| self.token(token, reference));
+        let tokens = tokens
+            .iter()
+            .filter_map(|token| self.token(token, reference));
         let tokens: Vec<_> = tokens.collect();
         let place = tokens.first()?.1;
         let tokens = tokens.into_iter().filter(|token| token.1 == place);

@@ -140,8 +140,14 @@ impl Reference {
         for number in store.assigned_to(id) {
             store.letter(number).state = State::Ready;
         }
-        let held = |l: &&Letter| matches!(l.state, State::Locked { consumer, .. } if consumer == id);
-        let held: Vec<u64> = store.letters.iter().filter(held).map(|l| l.number).collect();
+        let held =
+            |l: &&Letter| matches!(l.state, State::Locked { consumer, .. } if consumer == id);
+        let held: Vec<u64> = store
+            .letters
+            .iter()
+            .filter(held)
+            .map(|l| l.number)
+            .collect();
         for number in held.into_iter().filter(|_| release) {
             self.note((q, kind), number, What::Released);
             self.unlock((q, kind), number, self.now);
@@ -229,8 +235,9 @@ impl Reference {
         }
         let refused = std::mem::take(&mut self.at(q).refused);
         let queue = self.at(q);
-        let (invited, waiting): (Vec<_>, Vec<_>) =
-            refused.into_iter().partition(|&(_, bytes)| queue.takes(bytes));
+        let (invited, waiting): (Vec<_>, Vec<_>) = refused
+            .into_iter()
+            .partition(|&(_, bytes)| queue.takes(bytes));
         queue.refused = waiting;
         let invited = invited.into_iter().map(|(place, _)| (place, true));
         self.agenda.extend(invited);

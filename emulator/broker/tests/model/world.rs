@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use servicebus_broker::{
     CancelError, ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId,
     EntityPath, Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settlement,
-    Queue, QueueDescription, ReceiveDeferredError, ReceiveMode, RenewError, SendError, SequenceNumber, SettleError,
-    StoreKind, Timestamp, forward,
+    Queue, QueueDescription, ReceiveDeferredError, ReceiveMode, RenewError, SendError,
+    SequenceNumber, SettleError, StoreKind, Timestamp, forward,
 };
 use uuid::Uuid;
 
@@ -163,7 +163,10 @@ impl World {
         let path = self.paths[at].clone();
         let queue = Queue::new(id, path.clone(), description, &self.settings, self.now);
         for (source, other) in &self.queues {
-            let target = &other.mailbox.description().forward_dead_lettered_messages_to;
+            let target = &other
+                .mailbox
+                .description()
+                .forward_dead_lettered_messages_to;
             if target.as_ref() == Some(&path) {
                 self.sources
                     .push_back((source.clone(), StoreKind::DeadLetters, true));
@@ -190,12 +193,7 @@ impl World {
         self.with_entity(&path, work).expect("the queue is there")
     }
 
-    fn send(
-        &mut self,
-        queue: usize,
-        parcels: &[Parcel],
-        batch: bool,
-    ) -> Result<Vec<u64>, String> {
+    fn send(&mut self, queue: usize, parcels: &[Parcel], batch: bool) -> Result<Vec<u64>, String> {
         let messages: Vec<Message> = parcels
             .iter()
             .map(|parcel| Message::parse(parcel.payload.clone(), &mut self.ids).unwrap())

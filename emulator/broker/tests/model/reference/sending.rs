@@ -59,6 +59,15 @@ impl Reference {
     }
 
     pub(super) fn check_room(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
+        if !self.is_there(q) {
+            let text = format!(
+                "The messaging entity '{}' could not be found. To know more visit \
+                 https://aka.ms/sbResourceMgrExceptions.",
+                name(q)
+            );
+            let reason = "MessagingEntityNotFoundException";
+            return Err(Refused { reason, text });
+        }
         let queue = self.at(q);
         let (size, max) = (queue.size(), queue.max_size());
         if !queue.description.status.can_send() {
@@ -161,7 +170,13 @@ impl Reference {
     }
 
     /// Whether an id was seen within its window; if not, it is now.
-    pub(super) fn is_duplicate(&mut self, q: usize, draft: &Draft, since: i64, client: bool) -> bool {
+    pub(super) fn is_duplicate(
+        &mut self,
+        q: usize,
+        draft: &Draft,
+        since: i64,
+        client: bool,
+    ) -> bool {
         self.forget_ids(q);
         let now = self.now;
         let queue = self.at(q);

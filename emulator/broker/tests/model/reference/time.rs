@@ -203,7 +203,10 @@ impl Reference {
         self.forget_ids(q);
         let queue = self.at(q);
         let before = std::mem::replace(&mut queue.description, description.clone());
-        queue.stores.iter_mut().for_each(|store| store.restore_all());
+        queue
+            .stores
+            .iter_mut()
+            .for_each(|store| store.restore_all());
         let status = before.status;
         if before
             != (QueueDescription {
@@ -241,21 +244,18 @@ impl Reference {
         }
     }
 
-    /// Of messages that brought no time to live; what is over by the new one is over now, not before.
+    /// Of messages that brought no time to live.
     fn change_expiries(&mut self, q: usize) {
-        let now = self.now;
         let queue = self.at(q);
         let default = queue.description.default_message_time_to_live;
         let default = default.map(|default| default.as_millis() as i64);
-        let letters = &mut queue.store_mut(Active).letters;
-        for letter in letters.iter_mut().filter(|l| l.draft.time_to_live.is_none()) {
+        let letters = queue.store_mut(Active).letters.iter_mut();
+        for letter in letters.filter(|l| l.draft.time_to_live.is_none()) {
             let since = match letter.state {
                 State::Scheduled(at) => at,
                 _ => letter.enqueued_at,
             };
-            let at = default.map(|default| since + default);
-            let was_over = letter.expires_at.is_some_and(|at| at < now);
-            letter.expires_at = at.map(|at| if was_over { at } else { at.max(now) });
+            letter.expires_at = default.map(|default| since + default);
         }
     }
 }
