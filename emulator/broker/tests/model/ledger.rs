@@ -96,11 +96,10 @@ impl Ledger {
     }
 
     fn read_effects(&mut self, step: &Step, world: &World) {
-        let asking = match *step {
-            Step::Credit(place, id, _) | Step::Take(place, id, _) => {
-                Some((id, world.assigned(place, id)))
-            }
-            _ => None,
+        let asking = if let Step::Credit(place, id, _) | Step::Take(place, id, _) = *step {
+            Some((id, world.assigned(place, id)))
+        } else {
+            None
         };
         for &ConsumerId(consumer) in &world.woken {
             let new = self.told.insert(consumer);
@@ -160,17 +159,7 @@ impl Ledger {
                 let deferred = self.at(word).assert_locked(word);
                 self.at(word).free(at, deferred);
             }
-            What::LockExpired(_) => {
-                let held = self.at(word);
-                let State::Locked(until, deferred) = held.state else {
-                    panic!("{word:?} without a lock");
-                };
-                assert!(
-                    until == at || drops_locks && at < until,
-                    "{word:?} at another time"
-                );
-                held.free(at, deferred);
-            }
+            What::LockExpired(_) => self.at(word).lock_expired(word, drops_locks),
             What::Deferred => {
                 self.at(word).assert_locked(word);
                 self.at(word).free(at, true);
@@ -185,6 +174,9 @@ impl Ledger {
             }
             What::DeadLettered(there, ref reason, _) => {
                 let held = self.leave(word);
+                if word.by_client {
+                    held.assert_locked(word);
+                }
                 if reason == "TTLExpiredException" && !word.by_client {
                     held.assert_expires_on_time(word, self.eager);
                 }
@@ -243,6 +235,15 @@ impl Held {
             true => State::Deferred,
             false => State::Free,
         };
+    }
+
+    fn lock_expired(&mut self, word: &Word, drops_locks: bool) {
+        let State::Locked(until, deferred) = self.state else {
+            panic!("{word:?} without a lock");
+        };
+        let dropped = drops_locks && word.at < until;
+        assert!(until == word.at || dropped, "{word:?} at another time");
+        self.free(word.at, deferred);
     }
 
     /// Says whether the message was deferred before.

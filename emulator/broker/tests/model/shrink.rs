@@ -120,11 +120,13 @@ fn shrink(rules: &Rules, mut transitions: Vec<Transition>) -> (Vec<Transition>, 
 /// The same, but that a message less is sent.
 fn with_smaller_send(transitions: &[Transition], at: usize) -> Option<Vec<Transition>> {
     let mut fewer = transitions.to_vec();
-    match &mut fewer[at] {
-        Transition::Send(_, drafts, _) if drafts.len() > 1 => drafts.pop(),
-        _ => return None,
-    };
-    Some(fewer)
+    if let Transition::Send(_, drafts, _) = &mut fewer[at]
+        && drafts.len() > 1
+    {
+        drafts.pop();
+        return Some(fewer);
+    }
+    None
 }
 
 fn failure(rules: &Rules, transitions: &[Transition]) -> Option<String> {
