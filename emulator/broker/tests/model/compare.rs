@@ -5,7 +5,7 @@ use servicebus_broker::{
 };
 
 use crate::START;
-use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
+use crate::history::{NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::reference::{Queue, Reference};
@@ -57,30 +57,22 @@ impl Pair {
         let expected = self.reference.apply(step);
         self.compare_words(step);
         assert_eq!(answer, expected, "answers to {step:?}");
-        self.learn(step, &answer);
+        self.names.learn(step, &answer);
         for q in 0..QUEUES {
             if self.world.touched[q] || self.reference.touched[q] {
                 self.compare(q, step);
             }
         }
         self.names.forget_lost(|q| self.world.mailbox(q).is_some());
-        self.ledger.check(step, &self.world, &self.names.open);
+        let words = &self.reference.log;
+        self.ledger
+            .check(step, words, &self.world, &self.names.open);
         self.world.facts = Facts::new();
         self.world.wire.clear();
         self.world.woken.clear();
         self.reference.log.clear();
         self.world.touched = [false; QUEUES];
         self.reference.touched = [false; QUEUES];
-    }
-
-    fn learn(&mut self, step: &Step, answer: &Answer) {
-        match (step, answer) {
-            (&Step::Take(place, ..), Answer::Messages(taken))
-            | (&Step::ReceiveDeferred(place, ..), Answer::Deferred(Ok(taken))) => {
-                self.names.learn(place, taken.len());
-            }
-            _ => {}
-        }
     }
 
     fn compare_words(&mut self, step: &Step) {

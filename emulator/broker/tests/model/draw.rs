@@ -9,7 +9,8 @@ use servicebus_broker::{
 };
 
 use crate::history::{
-    By, Change, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, Token, Transition,
+    By, Change, Consume, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, Token,
+    Transition,
 };
 
 /// SplitMix64: the smallest generator that will do.
@@ -113,6 +114,7 @@ fn target(dice: &mut Dice, own: usize, count: usize) -> Option<usize> {
 }
 
 fn transition(dice: &mut Dice) -> Transition {
+    // A queue, or somebody who receives.
     let queue = dice.pick();
     match dice.below(1000) {
         0..210 => {
@@ -120,9 +122,9 @@ fn transition(dice: &mut Dice) -> Transition {
             Transition::Send(queue, drafts, dice.chance(40))
         }
         210..250 => Transition::Open(queue, store(dice), mode(dice)),
-        250..265 => Transition::Close(dice.pick()),
-        265..385 => Transition::Credit(dice.pick(), dice.below(6) as u32),
-        385..535 => Transition::Take(dice.pick(), dice.below(5) as usize),
+        250..265 => Transition::Consume(queue, Consume::Close),
+        265..385 => Transition::Consume(queue, Consume::Credit(dice.below(6) as u32)),
+        385..535 => Transition::Consume(queue, Consume::Take(dice.below(5) as usize)),
         535..690 => Transition::Settle(token(dice), dice.chance(95), outcome(dice)),
         690..705 => Transition::SettleAll(dice.some(3, token), outcome(dice)),
         705..725 => Transition::Renew(dice.some(2, token)),
@@ -160,7 +162,7 @@ fn draft(dice: &mut Dice) -> Draft {
         }))
         .filter(|_| !is_large),
         session: dice.maybe(15, |dice| dice.below(3) as u8),
-        key: dice.maybe(15, |dice| dice.below(3) as u8),
+        key: (dice.maybe(15, |dice| dice.below(3) as u8)).filter(|_| !is_large),
         is_large,
     }
 }

@@ -33,9 +33,7 @@ pub(crate) enum Transition {
     /// All at once as a batch, or one by one.
     Send(Pick, Vec<Draft>, bool),
     Open(Pick, StoreKind, ReceiveMode),
-    Close(Pick),
-    Credit(Pick, u32),
-    Take(Pick, usize),
+    Consume(Pick, Consume),
     /// With the token's own store, or with another one.
     Settle(Token, bool, Outcome),
     SettleAll(Vec<Token>, Outcome),
@@ -52,6 +50,14 @@ pub(crate) enum Transition {
     Reset(Pick),
     Create(Pick),
     Drop(Pick),
+}
+
+/// What somebody does who receives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Consume {
+    Credit(u32),
+    Take(usize),
+    Close,
 }
 
 /// A message before it is sent.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use servicebus_broker::{QueueDescription, StoreKind};
 
 use crate::history::{
-    By, Change, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules, Step, Token, Transition,
+    Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
+    Step, Token, Transition,
 };
-use crate::reference::{Letter, Reference, State};
+use crate::reference::{Letter, Reference};
 use crate::world::wire::encoded;
 
 /// A queue that holds so many messages is sent no more: everything happens among a few.
@@ -54,11 +55,7 @@ impl Names {
                 if reference.queue(q)?.len() >= ENOUGH {
                     return None;
                 }
-                let parcels = drafts.iter().map(|&draft| Parcel {
-                    draft,
-                    payload: encoded(&draft, reference.now),
-                });
-                Step::Send(q, parcels.collect(), *batch)
+                Step::Send(q, parcels(drafts, reference.now), *batch)
             }
             Transition::Open(pick, kind, mode) => {
                 let place = (queue(pick)?, *kind);
@@ -66,19 +63,7 @@ impl Names {
                 self.open.push((place, self.consumers));
                 Step::Open(place, self.consumers, *mode)
             }
-            Transition::Close(who) => {
-                let (place, id) = *who.of(&self.open)?;
-                self.open.retain(|&(_, open)| open != id);
-                Step::Close(place, id)
-            }
-            Transition::Credit(who, credit) => {
-                let (place, id) = *who.of(&self.open)?;
-                Step::Credit(place, id, *credit)
-            }
-            Transition::Take(who, max) => {
-                let (place, id) = *who.of(&self.open)?;
-                Step::Take(place, id, *max)
-            }
+            Transition::Consume(who, what) => self.consume(*who, *what)?,
             Transition::Settle(token, own, outcome) => {
                 let (key, (q, kind)) = self.token(token, reference)?;
                 let kind = if *own { kind } else { other(kind) };
@@ -94,13 +79,10 @@ impl Names {
             }
             Transition::ReceiveDeferred(numbers, mode, who) => {
                 let (place, numbers) = known(numbers, reference, Letter::is_deferred)?;
-                let open = self.open.iter().filter(|(at, _)| *at == place);
-                let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
-                Step::ReceiveDeferred(place, numbers, *mode, *who.of(&ids)?)
+                Step::ReceiveDeferred(place, numbers, *mode, self.holder(place, *who)?)
             }
             Transition::Cancel(numbers) => {
-                let scheduled = |letter: &Letter| matches!(letter.state, State::Scheduled(_));
-                let ((q, _), numbers) = known(numbers, reference, scheduled)?;
+                let ((q, _), numbers) = known(numbers, reference, Letter::is_scheduled)?;
                 Step::Cancel(q, numbers)
             }
             Transition::DeleteMessages(pick, kind, max, age) => {
@@ -108,15 +90,13 @@ impl Names {
             }
             Transition::Update(pick, change) => {
                 let q = queue(pick)?;
-                let description = change.of(&reference.queue(q)?.description, q);
-                Step::Update(q, Box::new(description))
+                let description = &reference.queue(q)?.description;
+                Step::Update(q, Box::new(change.of(description, q)))
             }
             Transition::LoseLocks(pick) => Step::LoseLocks(queue(pick)?),
-            Transition::Advance(by) => {
-                let to = match by {
-                    By::Milliseconds(milliseconds) => reference.now + milliseconds,
-                    By::Deadline(pick, offset) => reference.deadline(queue(pick)?)? + offset,
-                };
+            Transition::Advance(By::Milliseconds(passed)) => Step::Advance(reference.now + passed),
+            Transition::Advance(By::Deadline(pick, offset)) => {
+                let to = reference.deadline(queue(pick)?)? + offset;
                 Step::Advance(to.max(reference.now))
             }
             Transition::Timeout(pick) => Step::Timeout(queue(pick)?),
@@ -125,22 +105,53 @@ impl Names {
             }
             Transition::Reset(pick) => Step::Reset(queue(pick)?),
             Transition::Create(pick) => {
-                let missing = (0..self.declared.len()).filter(|&q| reference.queue(q).is_none());
-                let q = *pick.of(&missing.collect::<Vec<_>>())?;
+                let q = self.missing(*pick, reference)?;
                 Step::Create(q, Box::new(self.declared[q].clone()))
             }
             Transition::Drop(pick) => Step::Drop(queue(pick)?),
         })
     }
 
-    /// Remembers that so many tokens were given out for messages of this store.
-    pub(crate) fn learn(&mut self, place: Place, tokens: usize) {
-        self.tokens.extend((0..tokens).map(|_| place));
+    fn consume(&mut self, who: Pick, what: Consume) -> Option<Step> {
+        let &(place, id) = who.of(&self.open)?;
+        Some(match what {
+            Consume::Credit(credit) => Step::Credit(place, id, credit),
+            Consume::Take(max) => Step::Take(place, id, max),
+            Consume::Close => {
+                self.open.retain(|&(_, open)| open != id);
+                Step::Close(place, id)
+            }
+        })
+    }
+
+    /// Remembers which tokens a step gave out.
+    pub(crate) fn learn(&mut self, step: &Step, answer: &Answer) {
+        match (step, answer) {
+            (&Step::Take(place, ..), Answer::Messages(taken))
+            | (&Step::ReceiveDeferred(place, ..), Answer::Deferred(Ok(taken))) => {
+                self.tokens.extend(taken.iter().map(|_| place));
+            }
+            _ => {}
+        }
     }
 
     /// Consumers go with their queues.
     pub(crate) fn forget_lost(&mut self, is_there: impl Fn(usize) -> bool) {
         self.open.retain(|&((q, _), _)| is_there(q));
+    }
+
+    /// Who is to hold a lock: a consumer of the store, or somebody else.
+    fn holder(&self, place: Place, who: Pick) -> Option<u64> {
+        let open = self.open.iter().filter(|(at, _)| *at == place);
+        let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
+        who.of(&ids).copied()
+    }
+
+    /// A queue that is gone.
+    fn missing(&self, pick: Pick, reference: &Reference) -> Option<usize> {
+        let all = 0..self.declared.len();
+        let missing: Vec<usize> = all.filter(|&q| reference.queue(q).is_none()).collect();
+        pick.of(&missing).copied()
     }
 
     fn token(&self, token: &Token, reference: &Reference) -> Option<(Key, Place)> {
@@ -175,6 +186,14 @@ impl Names {
         let tokens = tokens.into_iter().filter(|token| token.1 == place);
         Some((place, tokens.map(|(key, _)| key).collect()))
     }
+}
+
+fn parcels(drafts: &[Draft], now: i64) -> Vec<Parcel> {
+    let parcels = drafts.iter().map(|&draft| Parcel {
+        draft,
+        payload: encoded(&draft, now),
+    });
+    parcels.collect()
 }
 
 /// Numbers of messages of one store.

@@ -1,6 +1,8 @@
 //! Many histories on all processors; of one that fails, as few steps as still fail.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::compare::{Pair, run};
@@ -16,18 +18,34 @@ pub(crate) fn setting(name: &str) -> Option<u64> {
     )
 }
 
+thread_local! {
+    /// Whether panics of this thread are told otherwise: what fails is told once, when it has been shrunk.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+fn be_quiet_where_asked() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                hook(panic);
+            }
+        }));
+    });
+}
+
 /// Runs the histories of these seeds; panics with the lowest one that fails, after it has shrunk it.
 pub(crate) fn check_all(first: u64, count: u64, length: usize) {
+    be_quiet_where_asked();
     let next = AtomicU64::new(first);
     let failed = AtomicU64::new(u64::MAX);
     let end = first + count;
-    // What fails is told once, when it has been shrunk.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                QUIET.set(true);
                 while failed.load(Ordering::Relaxed) == u64::MAX {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= end {
@@ -42,9 +60,10 @@ pub(crate) fn check_all(first: u64, count: u64, length: usize) {
         }
     });
     let failed = failed.into_inner();
-    let report = (failed < u64::MAX).then(|| report(failed, length));
-    std::panic::set_hook(hook);
-    if let Some(report) = report {
+    if failed < u64::MAX {
+        QUIET.set(true);
+        let report = report(failed, length);
+        QUIET.set(false);
         panic!("{report}");
     }
 }
@@ -87,7 +106,27 @@ fn shrink(rules: &Rules, mut transitions: Vec<Transition>) -> (Vec<Transition>, 
             piece /= 2;
         }
     }
+    for at in 0..transitions.len() {
+        while let Some(fewer) = with_smaller_send(&transitions, at) {
+            let Some(reason) = failure(rules, &fewer) else {
+                break;
+            };
+            (transitions, why) = (fewer, reason);
+        }
+    }
     (transitions, why)
+}
+
+/// The same, but that a message less is sent.
+fn with_smaller_send(transitions: &[Transition], at: usize) -> Option<Vec<Transition>> {
+    let mut fewer = transitions.to_vec();
+    if let Transition::Send(_, drafts, _) = &mut fewer[at]
+        && drafts.len() > 1
+    {
+        drafts.pop();
+        return Some(fewer);
+    }
+    None
 }
 
 fn failure(rules: &Rules, transitions: &[Transition]) -> Option<String> {

@@ -5,7 +5,7 @@ use servicebus_broker::StoreKind::{Active, DeadLetters};
 use super::queue::{Letter, State};
 use super::sending::Refused;
 use super::time::Cause;
-use super::{Reference, What, name};
+use super::{Reference, What};
 use crate::history::Place;
 
 /// Messages that go on together; in which order others come between them hangs on it.
@@ -92,20 +92,11 @@ impl Reference {
     }
 
     /// What has asked to be deleted is not there any more.
-    fn is_there(&self, q: usize) -> bool {
+    pub(super) fn is_there(&self, q: usize) -> bool {
         self.queue(q).is_some_and(|queue| !queue.is_idle)
     }
 
     fn transfer(&mut self, (q, kind): Place, to: usize, mut letter: Letter) -> Result<(), Refused> {
-        if !self.is_there(to) {
-            let text = format!(
-                "The messaging entity '{}' could not be found. To know more visit \
-                 https://aka.ms/sbResourceMgrExceptions.",
-                name(to)
-            );
-            let reason = "MessagingEntityNotFoundException";
-            return Err(Refused { reason, text });
-        }
         if kind == DeadLetters {
             letter.source = Some(q);
             letter.measure();

@@ -43,10 +43,9 @@ impl Queue {
         Seen {
             time_to_live: own.and(seen.time_to_live),
             expires_at: own.and(seen.expires_at),
-            state: Some(match letter.state {
-                State::Scheduled(_) => 2,
-                _ if letter.is_deferred() => 1,
-                _ => 0,
+            state: Some(match (letter.is_scheduled(), letter.is_deferred()) {
+                (true, _) => 2,
+                (false, deferred) => deferred.into(),
             }),
             source: None,
             ..seen

@@ -196,6 +196,28 @@ impl Letter {
         )
     }
 
+    pub(crate) fn is_scheduled(&self) -> bool {
+        matches!(self.state, State::Scheduled(_))
+    }
+
+    /// When it is locked, until when.
+    pub(super) fn locked_until(&self) -> Option<i64> {
+        if let State::Locked { until, .. } = self.state {
+            Some(until)
+        } else {
+            None
+        }
+    }
+
+    /// The instant from which its time to live counts.
+    pub(super) fn lives_since(&self) -> i64 {
+        if let State::Scheduled(at) = self.state {
+            at
+        } else {
+            self.enqueued_at
+        }
+    }
+
     pub(super) fn set(&mut self, properties: &Properties) {
         for (name, text) in &properties.0 {
             self.properties.set(name, text.clone());

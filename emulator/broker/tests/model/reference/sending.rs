@@ -59,6 +59,15 @@ impl Reference {
     }
 
     pub(super) fn check_room(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
+        if !self.is_there(q) {
+            let text = format!(
+                "The messaging entity '{}' could not be found. To know more visit \
+                 https://aka.ms/sbResourceMgrExceptions.",
+                name(q)
+            );
+            let reason = "MessagingEntityNotFoundException";
+            return Err(Refused { reason, text });
+        }
         let queue = self.at(q);
         let (size, max) = (queue.size(), queue.max_size());
         if !queue.description.status.can_send() {

@@ -102,10 +102,9 @@ impl Reference {
     fn idle_at(&self, q: usize) -> Option<i64> {
         let queue = self.queue(q)?;
         let idle = queue.description.auto_delete_on_idle?.as_millis() as i64;
-        let scheduled = |letter: &Letter| matches!(letter.state, State::Scheduled(_));
         let is_kept = queue.is_idle
             || queue.target(Active).is_some()
-            || queue.store(Active).letters.iter().any(scheduled)
+            || queue.store(Active).letters.iter().any(Letter::is_scheduled)
             || queue.stores.iter().any(|store| store.is_active());
         (!is_kept).then_some(queue.used_at + idle)
     }
@@ -186,10 +185,7 @@ impl Reference {
     pub(super) fn lose_locks(&mut self, q: usize) {
         for kind in StoreKind::ALL {
             let letters = self.store(q, kind).letters.iter();
-            let locks = letters.filter_map(|l| match l.state {
-                State::Locked { until, .. } => Some((until, l.number)),
-                _ => None,
-            });
+            let locks = letters.filter_map(|l| Some((l.locked_until()?, l.number)));
             let mut locks: Vec<_> = locks.collect();
             locks.sort_unstable();
             for (_, number) in locks {
@@ -235,7 +231,7 @@ impl Reference {
         let (limit, sends_on) = (queue.description.max_delivery_count, queue.sends_on(Active));
         let letters = queue.store(Active).letters.iter();
         let past = letters.filter(|l| match l.state {
-            State::Ready => l.count >= limit && !(sends_on && !l.stays),
+            State::Ready => l.count >= limit && (l.stays || !sends_on),
             State::Deferred => l.count >= limit,
             State::Assigned(_) | State::Locked { .. } | State::Scheduled(_) => false,
         });
@@ -244,24 +240,14 @@ impl Reference {
         }
     }
 
-    /// Of messages that brought no time to live; what is over by the new one is over now, not before.
+    /// Of messages that brought no time to live.
     fn change_expiries(&mut self, q: usize) {
-        let now = self.now;
         let queue = self.at(q);
         let default = queue.description.default_message_time_to_live;
         let default = default.map(|default| default.as_millis() as i64);
-        let letters = &mut queue.store_mut(Active).letters;
-        for letter in letters
-            .iter_mut()
-            .filter(|l| l.draft.time_to_live.is_none())
-        {
-            let since = match letter.state {
-                State::Scheduled(at) => at,
-                _ => letter.enqueued_at,
-            };
-            let at = default.map(|default| since + default);
-            let was_over = letter.expires_at.is_some_and(|at| at < now);
-            letter.expires_at = at.map(|at| if was_over { at } else { at.max(now) });
+        let letters = queue.store_mut(Active).letters.iter_mut();
+        for letter in letters.filter(|l| l.draft.time_to_live.is_none()) {
+            letter.expires_at = default.map(|default| letter.lives_since() + default);
         }
     }
 }

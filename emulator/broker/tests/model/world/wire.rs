@@ -1,5 +1,8 @@
 //! Messages as bytes, and what can be read from them.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use servicebus_broker::{Message, PropertyChanges, Stamp, Timestamp};
 use servicebus_codec::{Reader, Value, Writer};
@@ -20,11 +23,23 @@ const PROPERTIES: [&str; 5] = [
 ];
 
 thread_local! {
-    static BODY: Bytes = vec![b'l'; LARGE].into();
+    static LARGE_ONES: RefCell<BTreeMap<(u8, Option<u8>), Bytes>> = const { RefCell::new(BTreeMap::new()) };
 }
 
+/// Large messages differ in id and session only, and are made once.
 pub(crate) fn encoded(draft: &Draft, now: i64) -> Bytes {
-    let mut bytes = Vec::with_capacity(if draft.is_large { LARGE + 200 } else { 200 });
+    if !draft.is_large {
+        return encode(draft, now, b"body");
+    }
+    LARGE_ONES.with_borrow_mut(|made| {
+        let make = || encode(draft, now, &vec![b'l'; LARGE]);
+        let key = (draft.id, draft.session);
+        made.entry(key).or_insert_with(make).clone()
+    })
+}
+
+fn encode(draft: &Draft, now: i64, body: &[u8]) -> Bytes {
+    let mut bytes = Vec::with_capacity(200 + body.len());
     let mut out = Writer::new(&mut bytes);
     if let Some(milliseconds) = draft.time_to_live {
         out.descriptor(0x70);
@@ -58,10 +73,7 @@ pub(crate) fn encoded(draft: &Draft, now: i64) -> Bytes {
     let fields = if draft.session.is_some() { 11 } else { 1 };
     out.end(properties, fields);
     out.descriptor(0x75);
-    match draft.is_large {
-        true => BODY.with(|body| out.binary(body)),
-        false => out.binary(b"body"),
-    }
+    out.binary(body);
     bytes.into()
 }
 
