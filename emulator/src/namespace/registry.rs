@@ -161,7 +161,8 @@ impl Namespace {
             is_there
         });
         self.entities_changed();
-        changed
+        // It may have been idle, and gone by this very change.
+        changed && !entity.is_deleted()
     }
 
     /// Removes an entity with everything in it; its links are detached in their next turn.
