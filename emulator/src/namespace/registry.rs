@@ -56,6 +56,11 @@ impl Registry {
         entities.values().cloned().collect()
     }
 
+    /// All that are there and all deleted ones whose names are remembered.
+    pub(super) fn known(&self) -> Vec<EntityId> {
+        self.names().keys().copied().collect()
+    }
+
     /// What an entity is or was called.
     pub(super) fn name(&self, id: EntityId) -> Option<EntityPath> {
         self.names().get(&id).cloned()
