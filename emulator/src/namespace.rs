@@ -142,6 +142,11 @@ impl Namespace {
         self.registry.all()
     }
 
+    /// The entities that are there, and those deleted ones that are remembered.
+    pub(crate) fn known_entities(&self) -> Vec<EntityId> {
+        self.registry.known()
+    }
+
     /// What an entity is or was called.
     pub(crate) fn entity_name(&self, id: EntityId) -> Option<EntityPath> {
         self.registry.name(id)

@@ -56,6 +56,11 @@ impl Registry {
         entities.values().cloned().collect()
     }
 
+    /// All that are there and all deleted ones whose names are remembered.
+    pub(super) fn known(&self) -> Vec<EntityId> {
+        self.names().keys().copied().collect()
+    }
+
     /// What an entity is or was called.
     pub(super) fn name(&self, id: EntityId) -> Option<EntityPath> {
         self.names().get(&id).cloned()
@@ -161,7 +166,8 @@ impl Namespace {
             is_there
         });
         self.entities_changed();
-        changed
+        // It may have been idle, and gone by this very change.
+        changed && !entity.is_deleted()
     }
 
     /// Removes an entity with everything in it; its links are detached in their next turn.

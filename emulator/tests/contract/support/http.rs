@@ -1,6 +1,6 @@
 //! The control API as a client of it sees it: HTTP/1.1 by hand, one connection for each request.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ impl Http {
             match stream.read(&mut block) {
                 Ok(0) => break,
                 Ok(read) => response.extend_from_slice(&block[..read]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
             }
             whole = whole.or_else(|| length_of(&response));

@@ -152,3 +152,30 @@ fn ids_have_at_most_128_characters() {
     }
     assert_eq!(bus.http.held("q"), (3, 0));
 }
+
+#[test]
+fn a_message_that_outgrows_the_limits_is_dead_lettered_whatever_the_settings() {
+    for outcome in [0, 1] {
+        let bus = Bus::with_queues(&["q"]);
+        let mut peer = bus.client();
+        let sender = peer.sender("q");
+        let message = Message::new("m").application("a", text(&"x".repeat(32_000)));
+        peer.send(
+            &sender,
+            &message.application("b", text(&"x".repeat(20_000))),
+        );
+        let receiver = peer.receiver("q");
+        let held = peer.receive_one(&receiver);
+        let changes = map([(symbol("c"), text(&"x".repeat(20_000)))]);
+        // Abandoned, then deferred.
+        let elsewhere = Value::Bool(outcome == 1);
+        let outcome = composite(0x27, [Value::Bool(true), elsewhere, changes]);
+        let answer = peer.settle(&held, outcome);
+        assert_eq!(described_list(&answer).0, 0x27);
+        assert_eq!(bus.http.held("q"), (0, 1));
+        let dead = peer.receiver("q/$DeadLetterQueue");
+        let dead = peer.receive_one(&dead).message;
+        let reason = dead.application("DeadLetterReason");
+        assert_eq!(reason, text("HeaderSizeExceeded"));
+    }
+}
