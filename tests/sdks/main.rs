@@ -20,3 +20,4 @@ mod readme;
 mod broker_side;
 mod driver;
 mod environment;
+mod topology;
