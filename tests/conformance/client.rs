@@ -9,7 +9,8 @@ use std::time::Duration;
 use servicebus_harness::azservicebus::core::BasicRetryPolicy;
 use servicebus_harness::azservicebus::{
     ServiceBusClient, ServiceBusClientOptions, ServiceBusMessage, ServiceBusReceivedMessage,
-    ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, SubQueue,
+    ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, ServiceBusSender,
+    SubQueue,
 };
 use servicebus_harness::prelude::*;
 
@@ -32,6 +33,13 @@ pub(crate) fn topology() -> Topology {
                 .dead_lettering_on_message_expiration(true)
                 .default_time_to_live(Duration::from_secs(300)),
         )
+        .queue(
+            Queue::new("unique")
+                .requires_duplicate_detection(true)
+                .duplicate_detection_window(Duration::from_secs(300)),
+        )
+        .queue(Queue::new("partitioned").enable_partitioning(true))
+        .queue(Queue::new("tiny").max_size_in_megabytes(1))
 }
 
 /// A bus with those queues and the default settings.
@@ -77,17 +85,20 @@ pub(crate) async fn connect_with(connection_string: &str) -> Client {
         .expect("the client connects")
 }
 
+/// A sender.
+pub(crate) async fn sender(client: &mut Client, queue: &str) -> ServiceBusSender {
+    let opening = client.create_sender(queue, Default::default());
+    within("the sender", opening)
+        .await
+        .expect("the sender's link opens")
+}
+
 /// Sends the messages one by one and closes the sender.
 pub(crate) async fn send<M>(client: &mut Client, queue: &str, messages: impl IntoIterator<Item = M>)
 where
     M: Into<ServiceBusMessage>,
 {
-    let mut sender = within(
-        "the sender",
-        client.create_sender(queue, Default::default()),
-    )
-    .await
-    .expect("the sender's link opens");
+    let mut sender = sender(client, queue).await;
     for message in messages {
         within("a send", sender.send_message(message))
             .await
@@ -107,6 +118,15 @@ pub(crate) async fn receiver(client: &mut Client, queue: &str) -> ServiceBusRece
 pub(crate) async fn dead_letters(client: &mut Client, queue: &str) -> ServiceBusReceiver {
     let options = ServiceBusReceiverOptions {
         sub_queue: SubQueue::DeadLetter,
+        ..ServiceBusReceiverOptions::default()
+    };
+    receiver_with(client, queue, options).await
+}
+
+/// A receiver of what a queue could not forward.
+pub(crate) async fn transfer_dead_letters(client: &mut Client, queue: &str) -> ServiceBusReceiver {
+    let options = ServiceBusReceiverOptions {
+        sub_queue: SubQueue::TransferDeadLetter,
         ..ServiceBusReceiverOptions::default()
     };
     receiver_with(client, queue, options).await
@@ -165,8 +185,7 @@ pub(crate) async fn complete(
     receiver: &mut ServiceBusReceiver,
     message: &ServiceBusReceivedMessage,
 ) {
-    receiver
-        .complete_message(message)
+    within("the settlement", receiver.complete_message(message))
         .await
         .expect("the message can be completed");
 }
@@ -176,10 +195,17 @@ pub(crate) async fn abandon(
     receiver: &mut ServiceBusReceiver,
     message: &ServiceBusReceivedMessage,
 ) {
-    receiver
-        .abandon_message(message, None)
+    within("the settlement", receiver.abandon_message(message, None))
         .await
         .expect("the message can be abandoned");
+}
+
+/// The error of an operation that is refused, with all that the SDK shows of it.
+pub(crate) fn refusal<T>(outcome: Result<T, impl std::fmt::Debug>) -> String {
+    match outcome {
+        Ok(_) => panic!("the broker refuses this"),
+        Err(error) => format!("{error:?}"),
+    }
 }
 
 /// The bodies of messages, as text.
@@ -194,9 +220,12 @@ pub(crate) fn body(message: &ServiceBusReceivedMessage) -> String {
 }
 
 /// What a future gives, or a failure that names what did not come.
-pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
+pub(crate) fn within<F: Future>(what: &str, future: F) -> impl Future<Output = F::Output> {
     // The futures of the SDK are too large for the stack of a test, without optimisations.
-    tokio::time::timeout(DEADLINE, Box::pin(future))
-        .await
-        .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
+    let future = Box::pin(future);
+    async move {
+        tokio::time::timeout(DEADLINE, future)
+            .await
+            .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
+    }
 }

@@ -1,6 +1,7 @@
 //! `azservicebus`, the Rust SDK, against the bus of the harness's mode: what a client may rely on.
 //!
-//! One module per topic. Everything is asserted through the SDK; the harness gives a bus per test
+//! One module per topic, whose head names the article of the service's documentation that it is taken
+//! from, or the decision; a case is known by its path, as `cargo test` prints it. Everything is asserted through the SDK; the harness gives a bus per test
 //! and moves its clock, so that no test waits for a lock or an expiry to run its time.
 
 #![expect(
@@ -9,6 +10,8 @@
 )]
 
 mod client;
+
+mod control;
 
 mod send;
 
@@ -27,5 +30,19 @@ mod dead_letter;
 mod peek;
 
 mod not_found;
+
+mod scheduling;
+
+mod deferral;
+
+mod duplicates;
+
+mod forwarding;
+
+mod status;
+
+mod limits;
+
+mod partitions;
 
 mod many_sends;

@@ -1,7 +1,8 @@
 //! The list of cases, turned into one test per topic for each SDK.
 //!
 //! The scripts of every SDK have the same cases by the same names, so that this list is the only
-//! one: a case without a script fails.
+//! one: a case without a script fails. A case is known by `topic.case`; what it is taken from, an
+//! article of the service's documentation or a decision, stands at the head of the topic's script.
 
 /// All cases of one SDK as tests. Expiry runs under both settings of D1, detaching under both of D2.
 macro_rules! every_case {
@@ -10,7 +11,7 @@ macro_rules! every_case {
             single, list_of_messages, batch, properties, without_id, body_kinds,
         });
         test_of!(receive: $sdk, SETTINGS, receive {
-            peek_lock, receive_and_delete, several, stream, waiting, prefetch,
+            peek_lock, receive_and_delete, several, stream, waiting, prefetch, closed, polling,
         });
         test_of!(settle: $sdk, SETTINGS, settle {
             completes, abandons, abandons_to_the_limit, dead_letters,
@@ -21,6 +22,33 @@ macro_rules! every_case {
         test_of!(dead_letter: $sdk, SETTINGS, dead_letter { drains, drains_destructively });
         test_of!(peek: $sdk, SETTINGS, peek { states, from_sequence_number, empty });
         test_of!(not_found: $sdk, SETTINGS, not_found { sender, receiver, dead_letters, peek });
+        test_of!(scheduling: $sdk, SETTINGS, scheduling {
+            annotated, by_request, past, batch, cancelled, cancel_refused,
+        });
+        test_of!(deferral: $sdk, SETTINGS, deferral {
+            by_number, receive_and_delete, stays_deferred, dead_lettered, of_dead_letters, not_found,
+        });
+        test_of!(duplicates: $sdk, SETTINGS, duplicates {
+            dropped, window, scheduled, batch, without_id,
+        });
+        test_of!(forwarding: $sdk, SETTINGS, forwarding {
+            chain, dead_letters, hops, target_deleted, target_disabled, target_full,
+            not_received_from,
+        });
+        test_of!(status: $sdk, SETTINGS, status {
+            disabled, send_disabled, receive_disabled, open_sender, open_receiver,
+        });
+        test_of!(limits: $sdk, SETTINGS, limits {
+            too_large, full, full_of_dead_letters, batch_is_all_or_nothing, batch_fills_up,
+        });
+        test_of!(premium: $sdk, PREMIUM, premium { large_message, too_large });
+        test_of!(partitions: $sdk, SETTINGS, partitions { keys, numbers, batch_of_one_key });
+        test_of!(scheduled_expiry_eager: $sdk, EAGER, scheduling { expires });
+        test_of!(scheduled_expiry_on_receive: $sdk, ON_RECEIVE, scheduling { expires });
+        test_of!(deferred_expiry_eager: $sdk, EAGER, deferral { expired });
+        test_of!(deferred_expiry_on_receive: $sdk, ON_RECEIVE, deferral { expired });
+        test_of!(status_keep: $sdk, KEEP, status { locked });
+        test_of!(status_release: $sdk, RELEASE, status { locked });
         test_of!(expiry_eager: $sdk, EAGER, expiry {
             without_receiver, dropped, completed_under_lock, abandoned_after_expiry,
             lock_ends_after_expiry, by_default_time_to_live,

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::broker_side;
 use crate::environment::{self, Language};
+use crate::topology::topology;
 
 /// Longer than the scripts' own deadline, which says more about what they wait for.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -29,14 +30,16 @@ pub(crate) enum Sdk {
 /// The namespace settings a case runs under.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
-    expiry: Expiry,
-    locks_on_detach: LocksOnDetach,
+    pub(crate) expiry: Expiry,
+    pub(crate) locks_on_detach: LocksOnDetach,
+    pub(crate) tier: Tier,
 }
 
 /// What a namespace has unless told otherwise.
 pub(crate) const SETTINGS: Settings = Settings {
     expiry: Expiry::Eager,
     locks_on_detach: LocksOnDetach::Keep,
+    tier: Tier::Standard,
 };
 /// Expired messages leave at their instant (D1).
 pub(crate) const EAGER: Settings = SETTINGS;
@@ -50,6 +53,12 @@ pub(crate) const KEEP: Settings = SETTINGS;
 /// Locks end with their link (D2).
 pub(crate) const RELEASE: Settings = Settings {
     locks_on_detach: LocksOnDetach::Release,
+    ..SETTINGS
+};
+
+/// Messages may be large.
+pub(crate) const PREMIUM: Settings = Settings {
+    tier: Tier::Premium,
     ..SETTINGS
 };
 
@@ -101,20 +110,6 @@ async fn run(mut command: Command, settings: Settings, case: &'static str) {
         );
     run_to_the_end(command, case).await;
     broker_side::check(case, &servicebus).await;
-}
-
-fn topology(settings: Settings) -> Topology {
-    Topology::new()
-        .expiry(settings.expiry)
-        .locks_on_detach(settings.locks_on_detach)
-        .queue(Queue::new("orders"))
-        .queue(Queue::new("limited").max_delivery_count(3))
-        .queue(Queue::new("expiring").dead_lettering_on_message_expiration(true))
-        .queue(
-            Queue::new("fleeting")
-                .dead_lettering_on_message_expiration(true)
-                .default_time_to_live(Duration::from_secs(300)),
-        )
 }
 
 fn expiry_name(expiry: Expiry) -> &'static str {

@@ -22,6 +22,7 @@ mod readme;
 mod broker_side;
 mod driver;
 mod environment;
+mod topology;
 
 #[path = "../fidelity/comparison.rs"]
 mod comparison;

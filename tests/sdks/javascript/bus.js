@@ -5,18 +5,23 @@ const { deepStrictEqual } = require("node:assert");
 const { setTimeout: pause } = require("node:timers/promises");
 
 const { ServiceBusClient } = require("@azure/service-bus");
+const Long = require("long");
 
 // Long enough for a slow machine, short enough to be told from a hang.
 const WAIT_MILLISECONDS = 10_000;
 // For asserting that nothing comes: the SDK waits that long before it says so.
 const NOTHING_MILLISECONDS = 300;
 
+// What may succeed when it is tried again (service-bus-messaging-exceptions), by the SDK's codes of
+// the errors that cases meet; nothing else may.
+const RETRYABLE = ["ServiceTimeout", "ServiceBusy"];
+
 /** A namespace as the SDK sees it. */
 class Bus {
-  constructor() {
+  constructor(options) {
     this.expiry = process.env.SERVICEBUS_EXPIRY ?? "eager";
     this.locksOnDetach = process.env.SERVICEBUS_LOCKS_ON_DETACH ?? "keep";
-    this.client = new ServiceBusClient(process.env.SERVICEBUS_CONNECTION_STRING);
+    this.client = new ServiceBusClient(process.env.SERVICEBUS_CONNECTION_STRING, options);
     this.control = process.env.SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
   }
 
@@ -31,6 +36,10 @@ class Bus {
 
   deadLetters(queue, options) {
     return this.receiver(queue, { ...options, subQueueType: "deadLetter" });
+  }
+
+  transferDeadLetters(queue, options) {
+    return this.receiver(queue, { ...options, subQueueType: "transferDeadLetter" });
   }
 
   /** Sends the messages, or lists of messages, one by one and closes the sender. */
@@ -56,13 +65,22 @@ class Bus {
     return this.request(`counts?entity=${encodeURIComponent(entity)}`);
   }
 
+  /** Changes properties of a queue, which it keeps but for these. */
+  async configure(queue, properties) {
+    await this.request(`queues/${queue}`, { method: "PUT", body: JSON.stringify(properties) });
+  }
+
+  async delete(queue) {
+    await this.request(`queues/${queue}`, { method: "DELETE" });
+  }
+
   async request(path, options) {
     const answer = await fetch(`${this.control}/${path}`, options);
     const text = await answer.text();
     if (!answer.ok) {
       throw new Error(`${path}: ${answer.status} ${text}`);
     }
-    return JSON.parse(text);
+    return JSON.parse(text || "null");
   }
 
   async close() {
@@ -114,13 +132,14 @@ function differ(what, actual, expected) {
   return `${what}: expected ${inspect(expected, { depth: 6 })}, got ${inspect(actual, { depth: 6 })}`;
 }
 
-/** Asserts that the promise rejects with the SDK's error of exactly this code. */
+/** Asserts that the promise rejects with the SDK's error of exactly this code, which says rightly whether to try again. */
 async function expectError(code, promise) {
   let outcome = "no error";
   try {
     await promise;
   } catch (error) {
     if (error.name === "ServiceBusError" && error.code === code) {
+      expect(`whether the SDK tries ${error} again`, error.retryable, RETRYABLE.includes(code));
       return error;
     }
     outcome = `${error.name} ${error.code}: ${error.message}`;
@@ -147,6 +166,16 @@ function expectTimeToLive(message, expected) {
   }
 }
 
+/** An instant from now, by the clock of this process. */
+function later(seconds) {
+  return new Date(Date.now() + seconds * 1000);
+}
+
+/** A sequence number as the SDK takes it. */
+function number(value) {
+  return Long.fromNumber(value);
+}
+
 /** A body that was sent as bytes, or as a string, as text. */
 function text(message) {
   return Buffer.isBuffer(message.body) ? message.body.toString() : message.body;
@@ -159,6 +188,8 @@ module.exports = {
   expectError,
   expectFreshLock,
   expectTimeToLive,
+  later,
+  number,
   receive,
   receiveNothing,
   text,

@@ -6,6 +6,7 @@ both: `Awaitable` makes a call of the blocking one look awaitable without changi
 
 import asyncio
 import contextlib
+import datetime
 import json
 import os
 import time
@@ -20,6 +21,21 @@ from azure.servicebus import ServiceBusSubQueue
 WAIT_SECONDS = 10
 # For asserting that nothing comes: the SDK waits that long before it says so.
 NOTHING_SECONDS = 0.3
+
+# What may succeed when it is tried again (service-bus-messaging-exceptions); nothing else may.
+RETRYABLE = {
+    "amqp:internal-error",
+    "amqp:link:detach-forced",
+    "amqp:connection:forced",
+    "com.microsoft:timeout",
+    "com.microsoft:server-busy",
+    "com.microsoft:operation-cancelled",
+    "com.microsoft:store-lock-lost",
+    "com.microsoft:partition-not-owned",
+}
+# What this SDK tries again all the same: it gives up at once only on the conditions of a list that
+# it has, and these are not on it.
+RETRIED_IN_VAIN = {"com.microsoft:entity-disabled", "com.microsoft:message-not-found"}
 
 
 class Awaitable:
@@ -62,16 +78,21 @@ class Bus:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def connect(cls, flavour):
+    async def connect(cls, flavour, **options):
         """A bus whose client is closed at the end, as an application would."""
         module = {"sync": azure.servicebus, "async": azure.servicebus.aio}[flavour]
-        client = module.ServiceBusClient.from_connection_string(os.environ["SERVICEBUS_CONNECTION_STRING"])
+        connection_string = os.environ["SERVICEBUS_CONNECTION_STRING"]
+        client = module.ServiceBusClient.from_connection_string(connection_string, **options)
         try:
             yield cls(flavour, client)
         finally:
             closing = client.close()
             if closing is not None:
                 await closing
+
+    def trying_once(self):
+        """The same namespace through a client that reports an error instead of trying again."""
+        return Bus.connect(self.flavour, retry_total=0)
 
     def sender(self, queue):
         """A sender that opens its link when entered or first used."""
@@ -84,6 +105,10 @@ class Bus:
     def dead_letters(self, queue, **options):
         """A receiver of the queue's dead letters."""
         return self.receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER, **options)
+
+    def transfer_dead_letters(self, queue, **options):
+        """A receiver of what the queue could not forward."""
+        return self.receiver(queue, sub_queue=ServiceBusSubQueue.TRANSFER_DEAD_LETTER, **options)
 
     async def send(self, queue, *messages):
         """Sends the messages one by one and closes the sender."""
@@ -99,17 +124,26 @@ class Bus:
         """The emulator's counts of an entity, which no link of ours can disturb."""
         return await asyncio.to_thread(self._request, f"counts?entity={urllib.parse.quote(entity)}")
 
+    async def configure(self, queue, **properties):
+        """Changes properties of a queue, which it keeps but for these."""
+        await asyncio.to_thread(self._request, f"queues/{queue}", properties, "PUT")
+
+    async def delete(self, queue):
+        """Deletes a queue."""
+        await asyncio.to_thread(self._request, f"queues/{queue}", None, "DELETE")
+
     def _awaitable(self, inner):
         return Awaitable(inner) if self.flavour == "sync" else inner
 
-    def _request(self, path, body=None):
+    def _request(self, path, body=None, method=None):
         request = urllib.request.Request(
             f"{self._control}/{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/json"},
+            method=method,
         )
         with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or "null")
 
 
 async def receive(receiver, count=1):
@@ -148,15 +182,31 @@ def expect(what, actual, expected):
 
 
 @contextlib.contextmanager
-def expect_error(kind):
-    """Asserts that the block raises exactly this error of the SDK."""
+def expect_error(kind, condition=None):
+    """Asserts that the block raises exactly this error of the SDK, which says rightly whether to try again."""
     try:
         yield
     except Exception as error:  # the type is what is judged
         if type(error) is not kind:
             raise AssertionError(f"expected {kind.__name__}, got {type(error).__name__}: {error}") from error
+        # What the SDK refuses by itself has none.
+        actual = getattr(error, "_condition", None)
+        if condition is not None:
+            expect(f"condition of {error}", actual, condition)
+        is_retried = actual in RETRYABLE | RETRIED_IN_VAIN
+        expect(f"whether the SDK tries {error} again", error._retryable, is_retried)
     else:
         raise AssertionError(f"expected {kind.__name__}, got no error")
+
+
+def later(seconds):
+    """An instant from now, by the clock of this process."""
+    return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+
+
+def bodies(messages):
+    """The bodies of messages, in their order."""
+    return [body(message) for message in messages]
 
 
 def body(message):

@@ -86,8 +86,39 @@ async function prefetch(bus) {
   expect("bodies", bodies, numbered(0, 3));
 }
 
+/** A closed receiver leaves what it did not receive as it was, and what it holds locked. */
+async function closed(bus) {
+  await bus.send("orders", numbered(0, 5).map((body) => ({ body })));
+  const closing = bus.receiver("orders");
+  const [first, second] = await receive(closing, 2);
+  await closing.close();
+  await expectCounts(bus, "orders", { active: 5, locked: 2 });
+  const receiver = bus.receiver("orders");
+  const rest = await receive(receiver, 3);
+  expect("bodies", rest.map(text), numbered(2, 5));
+  expect("delivery counts", rest.map((message) => message.deliveryCount), [0, 0, 0]);
+  for (const message of [first, second, ...rest]) {
+    await receiver.completeMessage(message);
+  }
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+}
+
+/** A receiver that polls gets what comes between two polls, once. */
+async function polling(bus) {
+  const receiver = bus.receiver("orders");
+  for (const body of numbered(0, 3)) {
+    await receiveNothing(receiver);
+    await bus.send("orders", { body });
+    const [message] = await receive(receiver);
+    expect("body", text(message), body);
+    expect("delivery count", message.deliveryCount, 0);
+    await receiver.completeMessage(message);
+  }
+  await expectCounts(bus, "orders", { active: 0, locked: 0 });
+}
+
 function numbered(from, to) {
   return Array.from({ length: to - from }, (_, index) => `number ${from + index}`);
 }
 
-module.exports = { peek_lock, receive_and_delete, several, stream, waiting, prefetch };
+module.exports = { peek_lock, receive_and_delete, several, stream, waiting, prefetch, closed, polling };

@@ -80,3 +80,31 @@ async def prefetch(bus):
         expect("delivery counts", [message.delivery_count for message in messages], [0] * 9)
         for message in messages:
             await receiver.complete_message(message)
+
+
+async def closed(bus):
+    """A closed receiver leaves what it did not receive as it was, and what it holds locked."""
+    await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(5)])
+    async with bus.receiver("orders") as receiver:
+        held = await receive(receiver, 2)
+    await expect_counts(bus, "orders", active=5, locked=2)
+    async with bus.receiver("orders") as receiver:
+        rest = await receive(receiver, 3)
+        expect("bodies", [body(message) for message in rest], [b"2", b"3", b"4"])
+        expect("delivery counts", [message.delivery_count for message in rest], [0] * 3)
+        for message in held + rest:
+            await receiver.complete_message(message)
+    await expect_counts(bus, "orders", active=0, locked=0)
+
+
+async def polling(bus):
+    """A receiver that polls gets what comes between two polls, once."""
+    async with bus.receiver("orders") as receiver:
+        for number in range(3):
+            await receive_nothing(receiver)
+            await bus.send("orders", ServiceBusMessage(str(number)))
+            (message,) = await receive(receiver)
+            expect("body", body(message), str(number).encode())
+            expect("delivery count", message.delivery_count, 0)
+            await receiver.complete_message(message)
+    await expect_counts(bus, "orders", active=0, locked=0)

@@ -1,0 +1,238 @@
+//! Deferred messages: set aside, and received by their numbers alone.
+//!
+//! Source: message-deferral. This SDK settles a deferred message by a request, whose answer it shows.
+
+use std::time::Duration;
+
+use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
+use servicebus_harness::azservicebus::{
+    ServiceBusMessage, ServiceBusMessageState, ServiceBusReceiveMode, ServiceBusReceivedMessage,
+    ServiceBusReceiver, ServiceBusReceiverOptions,
+};
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    abandon, bodies, bus, close, complete, connect, dead_letters, receive, receive_nothing,
+    receive_one, receiver, receiver_with, refusal, send, start, topology, within,
+};
+
+#[tokio::test]
+async fn a_deferred_message_comes_back_by_its_number_alone() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["a", "b"]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    defer(&mut receiver, 2).await;
+    // They count as active, as in the service.
+    assert_message_count!(servicebus.queue("orders"), active = 2, locked = 0).await;
+    receive_nothing(&mut receiver).await;
+    let peeked = within("a peek", receiver.peek_messages(10, None)).await;
+    for message in &peeked.unwrap() {
+        assert_eq!(message.state(), ServiceBusMessageState::Deferred);
+    }
+
+    let messages = deferred(&mut receiver, &[2, 1]).await;
+    assert_eq!(bodies(&messages), ["b", "a"]);
+    assert_message_count!(servicebus.queue("orders"), locked = 2).await;
+    for message in &messages {
+        assert_eq!(message.delivery_count(), Some(1));
+        assert_eq!(message.state(), ServiceBusMessageState::Deferred);
+        complete(&mut receiver, message).await;
+    }
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn receive_and_delete_removes_deferred_messages_too() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["a"]).await;
+    let mut locking = receiver(&mut client, "orders").await;
+    defer(&mut locking, 1).await;
+
+    let options = ServiceBusReceiverOptions {
+        receive_mode: ServiceBusReceiveMode::ReceiveAndDelete,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let mut deleting = receiver_with(&mut client, "orders", options).await;
+    assert_eq!(bodies(&deferred(&mut deleting, &[1]).await), ["a"]);
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn a_deferred_message_stays_deferred_until_it_is_settled_for_good() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["a"]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    defer(&mut receiver, 1).await;
+
+    let message = one_deferred(&mut receiver, 1).await;
+    abandon(&mut receiver, &message).await;
+    let message = one_deferred(&mut receiver, 1).await;
+    assert_eq!(message.delivery_count(), Some(2), "after an abandon");
+    defer_one(&mut receiver, &message).await;
+    let message = one_deferred(&mut receiver, 1).await;
+    assert_eq!(message.delivery_count(), Some(2), "after a deferral");
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let late = refusal(within("the answer", receiver.complete_message(&message)).await);
+    assert!(late.contains("410"), "status is gone in {late}");
+    receive_nothing(&mut receiver).await;
+    let mut message = one_deferred(&mut receiver, 1).await;
+    assert_eq!(message.delivery_count(), Some(3), "after the lock's end");
+    within("the renewal", receiver.renew_message_lock(&mut message))
+        .await
+        .expect("the lock is held");
+    complete(&mut receiver, &message).await;
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
+#[tokio::test]
+async fn properties_are_changed_by_a_deferral_and_by_what_follows_it() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sent = ServiceBusMessage::new("a");
+    let properties = sent.application_properties_mut().get_or_insert_default();
+    properties.insert("step".to_owned(), 1_i32.into());
+    send(&mut client, "orders", [sent]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    let change = |step: i32| Some([("step".to_owned(), step.into())].into_iter().collect());
+    within(
+        "the settlement",
+        receiver.defer_message(&message, change(2)),
+    )
+    .await
+    .unwrap();
+    for step in 2..4 {
+        let message = one_deferred(&mut receiver, 1).await;
+        let properties = message.application_properties().expect("it has properties");
+        assert_eq!(properties.get("step"), Some(&step.into()));
+        let abandoning = receiver.abandon_message(&message, change(step + 1));
+        within("the settlement", abandoning).await.unwrap();
+    }
+    let message = one_deferred(&mut receiver, 1).await;
+    complete(&mut receiver, &message).await;
+}
+
+#[tokio::test]
+async fn a_deferred_message_is_dead_lettered_by_its_receiver_or_its_last_delivery() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "limited", ["bad", "poison"]).await;
+    let mut receiver = receiver(&mut client, "limited").await;
+    defer(&mut receiver, 2).await;
+    let bad = one_deferred(&mut receiver, 1).await;
+    let options = DeadLetterOptions {
+        dead_letter_reason: Some("Rejected".to_owned()),
+        ..DeadLetterOptions::default()
+    };
+    receiver.dead_letter_message(&bad, options).await.unwrap();
+    for _ in 0..3 {
+        let poison = one_deferred(&mut receiver, 2).await;
+        abandon(&mut receiver, &poison).await;
+    }
+
+    let mut dead = dead_letters(&mut client, "limited").await;
+    let messages = receive(&mut dead, 2).await;
+    assert_eq!(bodies(&messages), ["bad", "poison"]);
+    assert_eq!(messages[0].dead_letter_reason(), Some("Rejected"));
+    assert_eq!(
+        messages[1].dead_letter_reason(),
+        Some("MaxDeliveryCountExceeded")
+    );
+    for message in &messages {
+        complete(&mut dead, message).await;
+    }
+    assert_message_count!(servicebus.queue("limited"), active = 0, dead_letter = 0).await;
+}
+
+#[tokio::test]
+async fn what_is_unknown_active_or_locked_is_not_found() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["deferred", "active"]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    defer(&mut receiver, 1).await;
+    expect_not_found(&mut receiver, &[4711]).await;
+    expect_not_found(&mut receiver, &[2]).await;
+    expect_not_found(&mut receiver, &[1, 4711]).await;
+    let message = one_deferred(&mut receiver, 1).await;
+    expect_not_found(&mut receiver, &[1]).await;
+    complete(&mut receiver, &message).await;
+    expect_not_found(&mut receiver, &[1]).await;
+}
+
+/// The same under both settings of D1.
+mod expiry {
+    use servicebus_harness::prelude::*;
+
+    #[tokio::test]
+    async fn a_deferred_message_outlives_its_time_until_it_is_asked_for_eager() {
+        super::expired(Expiry::Eager).await;
+    }
+
+    #[tokio::test]
+    async fn a_deferred_message_outlives_its_time_until_it_is_asked_for_on_receive() {
+        super::expired(Expiry::OnReceive).await;
+    }
+}
+
+/// Then it is not found, and leaves (D9).
+async fn expired(expiry: Expiry) {
+    let servicebus = start(topology().expiry(expiry)).await;
+    let mut client = connect(&servicebus).await;
+    for (queue, dead_letter) in [("expiring", 1), ("orders", 0)] {
+        let mut message = ServiceBusMessage::new("old");
+        message.set_time_to_live(Duration::from_secs(30)).unwrap();
+        send(&mut client, queue, [message]).await;
+        let mut receiver = receiver(&mut client, queue).await;
+        defer(&mut receiver, 1).await;
+        servicebus.clock().advance(Duration::from_secs(31)).await;
+        receive_nothing(&mut receiver).await;
+        assert_message_count!(servicebus.queue(queue), active = 1, dead_letter = 0).await;
+        expect_not_found(&mut receiver, &[1]).await;
+        let left = servicebus.queue(queue);
+        assert_message_count!(left, active = 0, dead_letter = dead_letter).await;
+        close(receiver).await;
+    }
+}
+
+/// Receives and defers so many messages.
+async fn defer(receiver: &mut ServiceBusReceiver, count: u32) {
+    for message in receive(receiver, count).await {
+        defer_one(receiver, &message).await;
+    }
+}
+
+async fn defer_one(receiver: &mut ServiceBusReceiver, message: &ServiceBusReceivedMessage) {
+    within("the settlement", receiver.defer_message(message, None))
+        .await
+        .expect("the message can be deferred");
+}
+
+async fn deferred(
+    receiver: &mut ServiceBusReceiver,
+    numbers: &[i64],
+) -> Vec<ServiceBusReceivedMessage> {
+    let receiving = receiver.receive_deferred_messages(numbers.to_vec());
+    within("deferred messages", receiving)
+        .await
+        .expect("the messages are deferred")
+}
+
+async fn one_deferred(receiver: &mut ServiceBusReceiver, number: i64) -> ServiceBusReceivedMessage {
+    let mut messages = deferred(receiver, &[number]).await;
+    assert_eq!(messages.len(), 1, "{:?}", bodies(&messages));
+    messages.remove(0)
+}
+
+/// The SDK has no kind for it; the status and the service's words are in the error.
+async fn expect_not_found(receiver: &mut ServiceBusReceiver, numbers: &[i64]) {
+    let receiving = receiver.receive_deferred_messages(numbers.to_vec());
+    let error = refusal(within("the answer", receiving).await);
+    assert!(error.contains("404"), "{error}");
+    let words = "Failed to lock one or more specified messages.";
+    assert!(error.contains(words), "{error}");
+}

@@ -1,0 +1,93 @@
+//! Duplicate detection: a message whose id was seen within the window is accepted, and dropped.
+//!
+//! Source: duplicate-detection. The queue `unique` remembers ids for five minutes.
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::azservicebus::ServiceBusMessage;
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    Client, bodies, bus, close, complete, connect, receive, receive_nothing, receiver, send,
+    sender, within,
+};
+
+#[tokio::test]
+async fn the_second_of_two_with_one_id_is_dropped_without_an_error() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = [("first", "a"), ("second", "a"), ("third", "A")];
+    send(&mut client, "unique", messages.map(identified)).await;
+    expect_bodies(&mut client, &["first", "third"]).await;
+}
+
+#[tokio::test]
+async fn an_id_is_remembered_for_the_window_though_its_message_is_gone() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "unique", [identified(("first", "a"))]).await;
+    expect_bodies(&mut client, &["first"]).await;
+    servicebus.clock().advance(Duration::from_secs(240)).await;
+    send(&mut client, "unique", [identified(("again", "a"))]).await;
+    expect_bodies(&mut client, &[]).await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    send(&mut client, "unique", [identified(("anew", "a"))]).await;
+    expect_bodies(&mut client, &["anew"]).await;
+}
+
+#[tokio::test]
+async fn a_scheduled_message_counts_from_when_it_is_accepted() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "unique").await;
+    let at = SystemTime::now() + Duration::from_secs(60);
+    let first = identified(("scheduled", "a"));
+    within("its number", sender.schedule_message(first, at.into()))
+        .await
+        .unwrap();
+    let after = identified(("plain", "a"));
+    sender.send_message(after).await.unwrap();
+    let before = identified(("plain", "b"));
+    sender.send_message(before).await.unwrap();
+    let second = identified(("scheduled", "b"));
+    within("its number", sender.schedule_message(second, at.into()))
+        .await
+        .unwrap();
+    assert_message_count!(servicebus.queue("unique"), active = 1, scheduled = 1).await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    expect_bodies(&mut client, &["plain", "scheduled"]).await;
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_is_judged_by_itself() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "unique").await;
+    sender
+        .send_message(identified(("first", "a")))
+        .await
+        .unwrap();
+    let batch = [("again", "a"), ("second", "b"), ("twice", "b")];
+    sender.send_messages(batch.map(identified)).await.unwrap();
+    expect_bodies(&mut client, &["first", "second"]).await;
+}
+
+fn identified((body, id): (&str, &str)) -> ServiceBusMessage {
+    let mut message = ServiceBusMessage::new(body);
+    message.set_message_id(id).unwrap();
+    message
+}
+
+/// Receives and completes what is in the queue.
+async fn expect_bodies(client: &mut Client, expected: &[&str]) {
+    let mut receiver = receiver(client, "unique").await;
+    if !expected.is_empty() {
+        let messages = receive(&mut receiver, expected.len() as u32).await;
+        assert_eq!(bodies(&messages), expected);
+        for message in &messages {
+            complete(&mut receiver, message).await;
+        }
+    }
+    receive_nothing(&mut receiver).await;
+    close(receiver).await;
+}

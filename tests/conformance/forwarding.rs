@@ -1,0 +1,144 @@
+//! Auto-forwarding: messages and dead letters go on to another queue, four times at most (D3).
+//!
+//! Source: service-bus-auto-forwarding, service-bus-dead-letter-queues.
+
+use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions};
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    Client, abandon, bodies, body, complete, connect, dead_letters, receive, receive_nothing,
+    receive_one, receiver, refusal, send, start, topology, transfer_dead_letters, within,
+};
+use crate::control::{configure, delete};
+
+#[tokio::test]
+async fn a_message_goes_on_as_it_is_under_a_new_number() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["direct"]).await;
+    let mut sent = ServiceBusMessage::new("over");
+    sent.set_message_id("o-17").unwrap();
+    sent.set_subject("placed".to_owned());
+    send(&mut client, "inbox", [sent]).await;
+    assert_empty!(servicebus.queue("inbox")).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let messages = receive(&mut receiver, 2).await;
+    assert_eq!(bodies(&messages), ["direct", "over"]);
+    assert_eq!(messages[1].message_id().as_deref(), Some("o-17"));
+    assert_eq!(messages[1].subject(), Some("placed"));
+    assert_eq!(messages[1].sequence_number(), 2);
+    assert_eq!(messages[1].enqueued_sequence_number(), 1);
+    assert_eq!(messages[1].delivery_count(), Some(1));
+    for message in &messages {
+        complete(&mut receiver, message).await;
+    }
+}
+
+#[tokio::test]
+async fn a_forwarded_dead_letter_says_why_and_where_from() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "complaints", ["bad"]).await;
+    let mut complaints = receiver(&mut client, "complaints").await;
+    let message = receive_one(&mut complaints).await;
+    abandon(&mut complaints, &message).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(message.dead_letter_source(), Some("complaints"));
+    assert_eq!(
+        message.dead_letter_reason(),
+        Some("MaxDeliveryCountExceeded")
+    );
+    complete(&mut receiver, &message).await;
+    assert_message_count!(servicebus.queue("complaints"), active = 0, dead_letter = 0).await;
+}
+
+#[tokio::test]
+async fn four_forwards_are_allowed_and_the_fifth_fails_where_it_begins() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "hop2", ["four"]).await;
+    send(&mut client, "hop1", ["five"]).await;
+    let mut last = receiver(&mut client, "hop6").await;
+    let message = receive_one(&mut last).await;
+    assert_eq!(body(&message), "four");
+    complete(&mut last, &message).await;
+    receive_nothing(&mut last).await;
+    let description = expect_failed(&mut client, "hop5", "MaxTransferHopCountExceeded").await;
+    assert_eq!(
+        description,
+        "The maximum number of allowed hops when forwarding between queues. Value is set to 4."
+    );
+}
+
+#[tokio::test]
+async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    delete(&servicebus, "orders").await;
+    send(&mut client, "inbox", ["lost"]).await;
+    expect_failed(&mut client, "inbox", "MessagingEntityNotFoundException").await;
+}
+
+#[tokio::test]
+async fn so_is_one_for_a_disabled_target() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let disabled = serde_json::json!({"Status": "SendDisabled"});
+    configure(&servicebus, "orders", disabled).await;
+    send(&mut client, "inbox", ["early"]).await;
+    expect_failed(&mut client, "inbox", "MessagingEntityDisabledException").await;
+}
+
+#[tokio::test]
+async fn so_is_one_for_a_full_target() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "tiny", vec![vec![0; 200_000]; 5]).await;
+    send(&mut client, "to-tiny", [vec![0; 200_000]]).await;
+    expect_failed(&mut client, "to-tiny", "QuotaExceededException").await;
+    assert_message_count!(servicebus.queue("tiny"), active = 5).await;
+}
+
+#[tokio::test]
+async fn a_queue_that_forwards_cannot_be_received_from() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let options = ServiceBusReceiverOptions::default();
+    let opening = client.create_receiver_for_queue("inbox", options);
+    let error = refusal(within("the answer", opening).await);
+    assert!(error.contains("NotAllowed"), "{error}");
+    let mut dead = dead_letters(&mut client, "inbox").await;
+    receive_nothing(&mut dead).await;
+}
+
+/// `inbox` forwards to `orders`, `hop1` over the others to `hop6`, and `complaints` its dead letters.
+async fn bus() -> ServiceBus {
+    let mut topology = topology()
+        .queue(Queue::new("inbox").forward_to("orders"))
+        .queue(Queue::new("to-tiny").forward_to("tiny"))
+        .queue(
+            Queue::new("complaints")
+                .max_delivery_count(1)
+                .forward_dead_lettered_messages_to("orders"),
+        )
+        .queue(Queue::new("hop6"));
+    for hop in 1..6 {
+        let next = format!("hop{}", hop + 1);
+        topology = topology.queue(Queue::new(format!("hop{hop}")).forward_to(next));
+    }
+    start(topology).await
+}
+
+/// Receives the one message that a queue could not forward; the description of why.
+async fn expect_failed(client: &mut Client, queue: &str, reason: &str) -> String {
+    let mut failed = transfer_dead_letters(client, queue).await;
+    let message = receive_one(&mut failed).await;
+    assert_eq!(message.dead_letter_reason(), Some(reason));
+    complete(&mut failed, &message).await;
+    receive_nothing(&mut failed).await;
+    let description = message.dead_letter_error_description();
+    description.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,191 @@
+//! Scheduled messages: sent ahead, waiting, active under a new number, or cancelled.
+//!
+//! Source: message-sequencing. An instant is a client's, and the bus's clock moves to it (D20).
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::azservicebus::{
+    ServiceBusMessage, ServiceBusMessageState, ServiceBusSender,
+};
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    bodies, body, bus, complete, connect, dead_letters, receive, receive_nothing, receive_one,
+    receiver, refusal, send, sender, start, topology, within,
+};
+
+#[tokio::test]
+async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", [at("later", 300)]).await;
+    let orders = servicebus.queue("orders");
+    assert_message_count!(orders, active = 0, scheduled = 1).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    receive_nothing(&mut receiver).await;
+    let peeking = within("a peek", receiver.peek_messages(10, None)).await;
+    let peeked = peeking.unwrap();
+    assert_eq!(peeked.len(), 1);
+    assert_eq!(peeked[0].state(), ServiceBusMessageState::Scheduled);
+    assert_eq!(peeked[0].sequence_number(), 1);
+    servicebus.clock().advance(Duration::from_secs(240)).await;
+    receive_nothing(&mut receiver).await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), "later");
+    assert_eq!(message.state(), ServiceBusMessageState::Active);
+    assert_eq!(message.sequence_number(), 2);
+    let enqueued: SystemTime = message.enqueued_time().into();
+    let age = enqueued.elapsed().unwrap_or_default();
+    assert!(age < Duration::from_secs(15), "enqueued {age:?} ago");
+    complete(&mut receiver, &message).await;
+    assert_message_count!(orders, active = 0, scheduled = 0).await;
+}
+
+#[tokio::test]
+async fn a_schedule_request_answers_with_a_number_for_each_message() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "orders").await;
+    assert_eq!(schedule(&mut sender, &["a", "b"], 300).await, [1, 2]);
+    assert_eq!(schedule(&mut sender, &["c"], 200).await, [3]);
+    assert_message_count!(servicebus.queue("orders"), active = 0, scheduled = 3).await;
+
+    servicebus.clock().advance(Duration::from_secs(301)).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    let messages = receive(&mut receiver, 3).await;
+    assert_eq!(bodies(&messages), ["c", "a", "b"]);
+    for (message, number) in messages.iter().zip(4..) {
+        assert_eq!(message.sequence_number(), number);
+        complete(&mut receiver, message).await;
+    }
+}
+
+#[tokio::test]
+async fn a_time_that_has_passed_is_now() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut late = ServiceBusMessage::new("late");
+    late.set_scheduled_enqueue_time((SystemTime::now() - Duration::from_secs(60)).into());
+    send(&mut client, "orders", [late]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(message.sequence_number(), 1);
+    complete(&mut receiver, &message).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_message_never_comes() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "orders").await;
+    let numbers = schedule(&mut sender, &["a", "b", "c"], 60).await;
+    cancel(&mut sender, &numbers[..1]).await.unwrap();
+    cancel(&mut sender, &numbers[2..]).await.unwrap();
+    assert_message_count!(servicebus.queue("orders"), active = 0, scheduled = 1).await;
+
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), "b");
+    complete(&mut receiver, &message).await;
+    receive_nothing(&mut receiver).await;
+}
+
+#[tokio::test]
+async fn what_is_unknown_cancelled_or_active_cannot_be_cancelled() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "orders").await;
+    let first = schedule(&mut sender, &["first"], 60).await[0];
+    expect_not_found(cancel(&mut sender, &[4711]).await, "4711");
+    expect_not_found(cancel(&mut sender, &[first, 4711]).await, "4711");
+    assert_message_count!(servicebus.queue("orders"), scheduled = 1).await;
+    let second = schedule(&mut sender, &["second"], 60).await[0];
+    cancel(&mut sender, &[second]).await.unwrap();
+    expect_not_found(cancel(&mut sender, &[second]).await, "2");
+
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    expect_not_found(cancel(&mut sender, &[first]).await, "1");
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    expect_not_found(cancel(&mut sender, &[message.sequence_number()]).await, "3");
+    complete(&mut receiver, &message).await;
+}
+
+/// The same under both settings of D1.
+mod expiry {
+    use servicebus_harness::prelude::*;
+
+    #[tokio::test]
+    async fn the_time_to_live_begins_with_the_activation_eager() {
+        super::expires(Expiry::Eager).await;
+    }
+
+    #[tokio::test]
+    async fn the_time_to_live_begins_with_the_activation_on_receive() {
+        super::expires(Expiry::OnReceive).await;
+    }
+}
+
+/// Scheduled for 5:00 with ten minutes to live, a message is there until 15:00.
+async fn expires(expiry: Expiry) {
+    let servicebus = start(topology().expiry(expiry)).await;
+    let mut client = connect(&servicebus).await;
+    let mut message = at("short", 300);
+    message.set_time_to_live(Duration::from_secs(600)).unwrap();
+    send(&mut client, "expiring", [message]).await;
+    let expiring = servicebus.queue("expiring");
+    servicebus.clock().advance(Duration::from_secs(840)).await;
+    assert_message_count!(expiring, active = 1, scheduled = 0, dead_letter = 0).await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let left = match expiry {
+        Expiry::Eager => 0,
+        Expiry::OnReceive => 1,
+    };
+    assert_message_count!(expiring, active = left, dead_letter = 1 - left).await;
+
+    let mut receiver = receiver(&mut client, "expiring").await;
+    receive_nothing(&mut receiver).await;
+    let mut dead = dead_letters(&mut client, "expiring").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(message.dead_letter_reason(), Some("TTLExpiredException"));
+    complete(&mut dead, &message).await;
+}
+
+/// A message for so many seconds from now, by the clock of this process.
+fn at(body: &str, seconds: u64) -> ServiceBusMessage {
+    let mut message = ServiceBusMessage::new(body);
+    message.set_scheduled_enqueue_time((SystemTime::now() + Duration::from_secs(seconds)).into());
+    message
+}
+
+/// Schedules messages by one request; their numbers.
+async fn schedule(sender: &mut ServiceBusSender, bodies: &[&str], seconds: u64) -> Vec<i64> {
+    let at = SystemTime::now() + Duration::from_secs(seconds);
+    let messages: Vec<_> = bodies
+        .iter()
+        .map(|&body| ServiceBusMessage::new(body))
+        .collect();
+    within("the numbers", sender.schedule_messages(messages, at.into()))
+        .await
+        .expect("the messages are scheduled")
+}
+
+async fn cancel(
+    sender: &mut ServiceBusSender,
+    numbers: &[i64],
+) -> Result<(), impl std::fmt::Debug + use<>> {
+    let cancelling = sender.cancel_scheduled_messages(numbers.to_vec());
+    within("the answer", cancelling).await
+}
+
+/// The SDK has no kind for it; the status and the service's words are in the error.
+fn expect_not_found(outcome: Result<(), impl std::fmt::Debug>, missing: &str) {
+    let error = refusal(outcome);
+    assert!(error.contains("404"), "{error}");
+    let words = format!("Messages not found. Missing sequence numbers: {missing} ");
+    assert!(error.contains(&words), "{error}");
+}

@@ -1,0 +1,151 @@
+//! Entity status: what a disabled queue refuses, when a link opens and when one is open.
+//!
+//! Source: entity-suspend, and D27 for what is locked.
+
+use servicebus_harness::azservicebus::ServiceBusReceiverOptions;
+use servicebus_harness::prelude::*;
+
+use crate::client::{
+    Client, body, bus, close, complete, connect, receive_one, receiver, refusal, send, sender,
+    start, topology, within,
+};
+use crate::control::configure;
+
+#[tokio::test]
+async fn a_disabled_queue_lets_nobody_in_and_keeps_what_it_holds() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["kept"]).await;
+    set(&servicebus, "Disabled").await;
+    expect_no_send(&mut client).await;
+    expect_no_receive(&mut client).await;
+    set(&servicebus, "Active").await;
+    expect_receive(&mut client, "kept").await;
+}
+
+#[tokio::test]
+async fn a_queue_disabled_for_sends_can_be_received_from() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["kept"]).await;
+    set(&servicebus, "SendDisabled").await;
+    expect_no_send(&mut client).await;
+    expect_receive(&mut client, "kept").await;
+}
+
+#[tokio::test]
+async fn a_queue_disabled_for_receives_can_be_sent_to() {
+    let queue = Queue::new("orders").status(EntityStatus::ReceiveDisabled);
+    let servicebus = start(Topology::new().queue(queue)).await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["kept"]).await;
+    expect_no_receive(&mut client).await;
+    assert_message_count!(servicebus.queue("orders"), active = 1, locked = 0).await;
+}
+
+#[tokio::test]
+async fn an_open_sender_is_refused_meanwhile_and_goes_on_afterwards() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "orders").await;
+    sender.send_message("before").await.unwrap();
+    set(&servicebus, "Disabled").await;
+    expect_disabled(&refusal(
+        within("the outcome", sender.send_message("meanwhile")).await,
+    ));
+    set(&servicebus, "Active").await;
+    within("the outcome", sender.send_message("after"))
+        .await
+        .expect("the link is still open");
+    expect_receive(&mut client, "before").await;
+    expect_receive(&mut client, "after").await;
+}
+
+#[tokio::test]
+async fn an_open_receiver_loses_its_link() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut open = receiver(&mut client, "orders").await;
+    set(&servicebus, "ReceiveDisabled").await;
+    send(&mut client, "orders", ["kept"]).await;
+    expect_disabled(&refusal(
+        within("the end of the link", open.receive_message()).await,
+    ));
+    set(&servicebus, "Active").await;
+    let mut again = connect(&servicebus).await;
+    expect_receive(&mut again, "kept").await;
+}
+
+/// The same under both settings of D2.
+mod locks {
+    use servicebus_harness::prelude::*;
+
+    #[tokio::test]
+    async fn a_lock_runs_on_while_its_queue_is_disabled_keep() {
+        super::locked(LocksOnDetach::Keep).await;
+    }
+
+    #[tokio::test]
+    async fn a_lock_ends_with_its_link_when_its_queue_is_disabled_release() {
+        super::locked(LocksOnDetach::Release).await;
+    }
+}
+
+async fn locked(locks_on_detach: LocksOnDetach) {
+    let servicebus = start(topology().locks_on_detach(locks_on_detach)).await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["held"]).await;
+    let mut holder = receiver(&mut client, "orders").await;
+    let mut held = receive_one(&mut holder).await;
+    set(&servicebus, "Disabled").await;
+    let renewal = within("the answer", holder.renew_message_lock(&mut held)).await;
+    let error = refusal(renewal);
+    assert!(error.contains("is currently disabled"), "{error}");
+    set(&servicebus, "Active").await;
+
+    let mut again = connect(&servicebus).await;
+    let mut receiver = receiver(&mut again, "orders").await;
+    let renewal = within("the answer", receiver.renew_message_lock(&mut held)).await;
+    match locks_on_detach {
+        LocksOnDetach::Keep => {
+            renewal.expect("the lock is still held");
+            assert_message_count!(servicebus.queue("orders"), active = 1, locked = 1).await;
+        }
+        LocksOnDetach::Release => {
+            let error = refusal(renewal);
+            assert!(error.contains("The lock supplied is invalid."), "{error}");
+            let message = receive_one(&mut receiver).await;
+            assert_eq!(message.delivery_count(), Some(1));
+            complete(&mut receiver, &message).await;
+        }
+    }
+}
+
+async fn set(servicebus: &ServiceBus, status: &str) {
+    let properties = serde_json::json!({"Status": status});
+    configure(servicebus, "orders", properties).await;
+}
+
+async fn expect_no_send(client: &mut Client) {
+    let opening = client.create_sender("orders", Default::default());
+    expect_disabled(&refusal(within("the answer", opening).await));
+}
+
+async fn expect_no_receive(client: &mut Client) {
+    let options = ServiceBusReceiverOptions::default();
+    let opening = client.create_receiver_for_queue("orders", options);
+    expect_disabled(&refusal(within("the answer", opening).await));
+}
+
+async fn expect_receive(client: &mut Client, expected: &str) {
+    let mut receiver = receiver(client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), expected);
+    complete(&mut receiver, &message).await;
+    close(receiver).await;
+}
+
+/// The SDK has no kind for it; the service's condition is in the error.
+fn expect_disabled(error: &str) {
+    assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
+}

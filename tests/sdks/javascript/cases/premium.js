@@ -1,0 +1,30 @@
+/**
+ * The premium tier: messages of any size that their queue allows.
+ *
+ * Source: service-bus-premium-messaging. The queue `large` allows ten mebibytes, the others one.
+ */
+"use strict";
+
+const { expect, expectCounts, expectError, receive } = require("../bus");
+
+/** A message of 5 MB comes through byte for byte where the queue allows it. */
+async function large_message(bus) {
+  const sent = Buffer.from(Array.from({ length: 5_000_000 }, (_, index) => (index * 7) % 251));
+  await bus.send("large", { body: sent });
+  const receiver = bus.receiver("large");
+  const [message] = await receive(receiver);
+  expect("whether the body is what was sent", sent.equals(message.body), true);
+  await receiver.completeMessage(message);
+  await expectCounts(bus, "large", { active: 0 });
+}
+
+/** Elsewhere the tier's limit of a mebibyte holds. */
+async function too_large(bus) {
+  const sender = bus.sender("orders");
+  await sender.sendMessages({ body: Buffer.alloc(1_000_000) });
+  await expectError("MessageSizeExceeded", sender.sendMessages({ body: Buffer.alloc(1_100_000) }));
+  await sender.sendMessages({ body: "small" });
+  await expectCounts(bus, "orders", { active: 2 });
+}
+
+module.exports = { large_message, too_large };
