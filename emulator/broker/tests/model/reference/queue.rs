@@ -124,6 +124,11 @@ impl Queue {
         letters.map(|letter| letter.size).sum()
     }
 
+    /// How many bytes more it may hold.
+    pub(crate) fn room(&self) -> u64 {
+        self.max_size().saturating_sub(self.size())
+    }
+
     pub(super) fn takes(&self, bytes: u64) -> bool {
         self.description.status.can_send() && self.size() + bytes <= self.max_size()
     }
