@@ -9,8 +9,8 @@ use servicebus_broker::{
 };
 
 use crate::history::{
-    By, Change, Consume, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, Token,
-    Transition,
+    By, Change, Consume, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, Size,
+    Token, Transition,
 };
 
 /// SplitMix64: the smallest generator that will do.
@@ -150,7 +150,12 @@ fn transition(dice: &mut Dice) -> Transition {
 
 /// Few ids, so that there are duplicates; times that meet those of locks and windows, so that deadlines coincide.
 fn draft(dice: &mut Dice) -> Draft {
-    let is_large = dice.chance(3);
+    let size = match dice.below(200) {
+        0..6 => Size::Large,
+        6 => Size::Filling(dice.below(2) as u8),
+        _ => Size::Small,
+    };
+    let is_large = size != Size::Small;
     Draft {
         id: dice.below(8) as u8,
         time_to_live: (dice.maybe(50, |dice| {
@@ -163,7 +168,7 @@ fn draft(dice: &mut Dice) -> Draft {
         .filter(|_| !is_large),
         session: dice.maybe(15, |dice| dice.below(3) as u8),
         key: (dice.maybe(15, |dice| dice.below(3) as u8)).filter(|_| !is_large),
-        is_large,
+        size,
     }
 }
 

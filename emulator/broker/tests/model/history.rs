@@ -69,8 +69,16 @@ pub(crate) struct Draft {
     pub(crate) delay: Option<i64>,
     pub(crate) session: Option<u8>,
     pub(crate) key: Option<u8>,
-    /// Whether four of them are more than a queue may hold.
-    pub(crate) is_large: bool,
+    pub(crate) size: Size,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Small,
+    /// Four of them are more than a queue may hold.
+    Large,
+    /// As much as still fits, and so many bytes more.
+    Filling(u8),
 }
 
 /// What an update changes.

@@ -55,7 +55,11 @@ impl Names {
                 if reference.queue(q)?.len() >= ENOUGH {
                     return None;
                 }
-                Step::Send(q, parcels(drafts, reference.now), *batch)
+                Step::Send(
+                    q,
+                    parcels(drafts, reference.now, reference.queue(q)?.room()),
+                    *batch,
+                )
             }
             Transition::Open(pick, kind, mode) => {
                 let place = (queue(pick)?, *kind);
@@ -188,10 +192,11 @@ impl Names {
     }
 }
 
-fn parcels(drafts: &[Draft], now: i64) -> Vec<Parcel> {
-    let parcels = drafts.iter().map(|&draft| Parcel {
-        draft,
-        payload: encoded(&draft, now),
+fn parcels(drafts: &[Draft], now: i64, mut room: u64) -> Vec<Parcel> {
+    let parcels = drafts.iter().map(|&draft| {
+        let payload = encoded(&draft, now, room);
+        room = room.saturating_sub(payload.len() as u64);
+        Parcel { draft, payload }
     });
     parcels.collect()
 }

@@ -75,7 +75,11 @@ pub(crate) enum State {
 }
 
 impl Queue {
-    pub(super) fn new(description: QueueDescription, now: i64) -> Self {
+    pub(super) fn new(mut description: QueueDescription, now: i64) -> Self {
+        let forwards_dead_letters = description.forward_dead_lettered_messages_to.is_some();
+        if description.forward_to.is_some() || forwards_dead_letters {
+            description.auto_delete_on_idle = None;
+        }
         Self {
             description,
             stores: [(); 3].map(|()| Store::default()),
@@ -122,6 +126,11 @@ impl Queue {
     pub(super) fn size(&self) -> u64 {
         let letters = self.stores.iter().flat_map(|store| &store.letters);
         letters.map(|letter| letter.size).sum()
+    }
+
+    /// How many bytes more it may hold.
+    pub(crate) fn room(&self) -> u64 {
+        self.max_size().saturating_sub(self.size())
     }
 
     pub(super) fn takes(&self, bytes: u64) -> bool {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use servicebus_broker::{Message, PropertyChanges, Stamp, Timestamp};
 use servicebus_codec::{Reader, Value, Writer};
 
-use crate::history::{Draft, Properties, Seen};
+use crate::history::{Draft, Properties, Seen, Size};
 use crate::word::id_of;
 
 /// Three of them fit into a queue of one mebibyte and leave room for everything else.
@@ -26,10 +26,17 @@ thread_local! {
     static LARGE_ONES: RefCell<BTreeMap<(u8, Option<u8>), Bytes>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Large messages differ in id and session only, and are made once.
-pub(crate) fn encoded(draft: &Draft, now: i64) -> Bytes {
-    if !draft.is_large {
-        return encode(draft, now, b"body");
+/// For a queue that can hold so many bytes more. Large messages differ in id and session only, and are made once.
+pub(crate) fn encoded(draft: &Draft, now: i64, room: u64) -> Bytes {
+    match draft.size {
+        Size::Small => return encode(draft, now, b"body"),
+        Size::Filling(more) => {
+            // Long enough for the longer form of a length.
+            let least = encode(draft, now, &[b'f'; 300]).len() as u64;
+            let missing = (room + u64::from(more)).saturating_sub(least);
+            return encode(draft, now, &vec![b'f'; missing as usize + 300]);
+        }
+        Size::Large => {}
     }
     LARGE_ONES.with_borrow_mut(|made| {
         let make = || encode(draft, now, &vec![b'l'; LARGE]);
