@@ -126,7 +126,7 @@ impl Ledger {
 
     /// `drops_locks`: whether locks may end before their time.
     fn read(&mut self, word: &Word, drops_locks: bool) {
-        let (q, at) = (word.queue, word.at);
+        let at = word.at;
         match word.what {
             What::Enqueued(_, _, expires_at) => {
                 self.enter(word, word.store, word.number).expires_at = expires_at;
@@ -193,7 +193,6 @@ impl Ledger {
                 self.leave(word);
             }
             What::Duplicate(_) => assert_eq!(word.number, 0, "{word:?} was kept"),
-            What::EntityDeleted => assert!(q < QUEUES),
         }
     }
 

@@ -37,7 +37,6 @@ pub(crate) enum What {
     Forwarded(usize),
     Expired,
     Deleted,
-    EntityDeleted,
     Removed,
 }
 
@@ -102,10 +101,9 @@ impl What {
             FactKind::Forwarded { to } => Self::Forwarded(queue_of(&read(to)).expect("a queue")),
             FactKind::Expired => Self::Expired,
             FactKind::Deleted => Self::Deleted,
-            FactKind::EntityDeleted => Self::EntityDeleted,
             FactKind::Removed => Self::Removed,
-            FactKind::ClockAdvanced { .. } | FactKind::Refused { .. } => {
-                panic!("only the shell says {kind:?}")
+            FactKind::EntityDeleted | FactKind::ClockAdvanced { .. } | FactKind::Refused { .. } => {
+                panic!("only the shell brings about {kind:?}")
             }
         }
     }

@@ -36,7 +36,6 @@ impl Reference {
         self.let_happen(q, i64::MIN);
         if self.idle_at(q).is_some_and(|at| at <= self.now) {
             self.at(q).is_idle = true;
-            self.note_at(self.now, (q, Active), 0, What::EntityDeleted);
             self.leaving.push(q);
         }
     }
@@ -194,7 +193,10 @@ impl Reference {
         }
     }
 
-    pub(super) fn update(&mut self, q: usize, description: QueueDescription) {
+    pub(super) fn update(&mut self, q: usize, mut description: QueueDescription) {
+        if description.forward_to.is_some() {
+            description.auto_delete_on_idle = None;
+        }
         self.begin(q);
         self.forget_ids(q);
         let queue = self.at(q);
