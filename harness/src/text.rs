@@ -17,9 +17,13 @@ pub(crate) fn seconds(duration: Duration) -> String {
     }
 }
 
-/// Spells a duration to the second, for times that two clocks measured: `600 s`.
+/// Spells a duration in whole seconds that have begun, for times that two clocks measured: `600 s`, also when a
+/// little of it has passed.
 pub(crate) fn rounded_seconds(duration: Duration) -> String {
-    format!("{:.0} s", duration.as_secs_f64())
+    // By so much the clocks may differ the other way.
+    const SLACK: Duration = Duration::from_millis(50);
+    let left = duration.saturating_sub(SLACK);
+    format!("{:.0} s", left.as_secs_f64().ceil())
 }
 
 /// Spells a duration in ISO 8601, the form of the official configuration file: `PT1M30S`.
@@ -82,6 +86,19 @@ mod tests {
         assert_eq!(seconds(Duration::from_secs(5)), "5 s");
         assert_eq!(seconds(Duration::from_millis(250)), "0.25 s");
         assert_eq!(seconds(Duration::from_millis(60_007)), "60.007 s");
+    }
+
+    #[test]
+    fn what_is_left_reads_as_what_was_asked_for() {
+        let cases = [
+            (600_002, "600 s"),
+            (599_100, "600 s"),
+            (598_900, "599 s"),
+            (1, "0 s"),
+        ];
+        for (millis, expected) in cases {
+            assert_eq!(rounded_seconds(Duration::from_millis(millis)), expected);
+        }
     }
 
     #[test]

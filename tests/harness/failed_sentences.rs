@@ -323,3 +323,44 @@ timeline of o-17 in orders
   +… delivered       to the test (lock 60 s, delivery 1 of 3)"#,
     );
 }
+
+#[tokio::test]
+async fn a_deferred_message_that_somebody_holds() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let number = orders.receive().await.defer().await;
+    let _locked = orders.receive_deferred(number).await;
+    let failed = orders.expect_completed().within(SHORT).await;
+    assert_text(
+        failed,
+        r#"orders: expected 1 message completed, found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): deferred, locked
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… deferred        by the test
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+
+hint: o-17 is still active after 2 of 3 deliveries, 0 of them failed; it is locked now: settle it, or advance the clock past its lock"#,
+    );
+}
+
+#[tokio::test]
+async fn assertions_about_a_queue_that_is_not_there() {
+    let servicebus = bus_with_orders().await;
+    let unknown = servicebus.queue("ordres");
+    let errors = [
+        unknown.expect_deferred().await.unwrap_err(),
+        unknown.expect_scheduled().await.unwrap_err(),
+        unknown.expect_forwarded().await.unwrap_err(),
+        unknown.expect_never_delivered().await.unwrap_err(),
+    ];
+    for error in errors {
+        let expected = "there is no queue \"ordres\"; the bus has orders";
+        assert_eq!(error.to_string(), expected);
+    }
+}
