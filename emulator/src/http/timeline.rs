@@ -1,5 +1,10 @@
 //! What happened to the messages of an entity, oldest first.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most kinds of facts neither name a message nor move one"
+)]
+
 use std::collections::BTreeMap;
 
 use axum::Json;
@@ -87,10 +92,12 @@ impl Reader<'_> {
         let mut events = Vec::new();
         for fact in self.timeline.facts().iter() {
             let place = (fact.entity, fact.store, fact.number);
-            if let Some(message_id) = own_id(&fact.kind) {
+            let own = own_id(&fact.kind);
+            // What was never held has no number of its own, and shares none with others that have none.
+            if let Some(message_id) = own.filter(|_| fact.number.0 > 0) {
                 ids.insert(place, message_id);
             }
-            let id = ids.get(&place).copied();
+            let id = own.or_else(|| ids.get(&place).copied());
             if let (Some((store, moved_to)), Some(id)) = (moved(&fact.kind), id) {
                 ids.insert((fact.entity, store, moved_to), id);
             }

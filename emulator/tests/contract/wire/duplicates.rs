@@ -27,6 +27,17 @@ fn a_duplicate_is_accepted_and_dropped() {
     assert_eq!(ids(&peer.peek_all(&node))[..3], ["a", "b", "A"]);
     let dropped = bus.http.timeline("?entity=q")["counters"]["duplicate-dropped"].clone();
     assert_eq!(dropped, 3);
+    // Nothing else in the record is taken for one of them.
+    peer.send_in_vain(&sender, b"no message");
+    let named = |kind: &str| -> Vec<String> {
+        let events = bus.http.events("?entity=q");
+        let of_kind = events.iter().filter(|event| event["kind"] == kind);
+        of_kind
+            .map(|event| event["message_id"].as_str().unwrap_or("none").to_owned())
+            .collect()
+    };
+    assert_eq!(named("duplicate-dropped"), ["a", "b", "a"]);
+    assert_eq!(named("refused"), ["none"]);
 }
 
 #[test]

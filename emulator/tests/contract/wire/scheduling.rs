@@ -103,7 +103,11 @@ fn instants_are_the_clients_while_the_clock_is_ahead() {
 fn an_instant_that_has_passed_is_now() {
     let (bus, mut peer, node) = bus_with("");
     let past = Message::new("a").scheduled_at(client_now() - MINUTE);
-    let reply = peer.call(&node, "schedule-message", schedule(&[past.clone()]));
+    let reply = peer.call(
+        &node,
+        "schedule-message",
+        schedule(std::slice::from_ref(&past)),
+    );
     assert_eq!(scheduled(&reply), [1]);
     let sender = peer.sender("q");
     peer.send(&sender, &past.property(0, text("b")));
