@@ -95,24 +95,34 @@ pub fn forward(entities: &mut impl Entities) {
         while let Some(Some(batch)) =
             entities.with_entity(&path, |mailbox, cx| mailbox.carry(cx, kind))
         {
-            let Batch {
-                source,
-                target,
-                messages,
-            } = batch;
-            let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
-            let answers = entities
-                .with_entity(&target, |mailbox, cx| {
-                    mailbox.accept_transfers(cx, &source, messages)
-                })
-                .unwrap_or_else(|| {
-                    let missing = TransferFailure::Refused(SendError::NotFound(target.clone()));
-                    vec![Err(missing); places.len()]
-                });
-            entities.with_entity(&path, |mailbox, cx| {
-                mailbox.carried(cx, kind, &target, places, answers);
-            });
+            pass_on(entities, batch);
         }
+    }
+}
+
+/// Carries one batch.
+fn pass_on(entities: &mut impl Entities, batch: Batch) {
+    let Batch {
+        source,
+        target,
+        messages,
+    } = batch;
+    let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
+    let answers = entities.with_entity(&target, |mailbox, cx| {
+        mailbox.accept_transfers(cx, &source, messages)
+    });
+    let was_missing = answers.is_none();
+    let answers = answers.unwrap_or_else(|| {
+        let missing = TransferFailure::Refused(SendError::NotFound(target.clone()));
+        vec![Err(missing); places.len()]
+    });
+    let (path, kind) = source;
+    entities.with_entity(&path, |mailbox, cx| {
+        mailbox.carried(cx, kind, &target, places, answers);
+    });
+    // Whoever made it meanwhile found nothing that waited for it yet.
+    if was_missing && entities.with_entity(&target, |_, _| ()).is_some() {
+        entities.with_entity(&path, |mailbox, cx| mailbox.retry_forwards(cx, kind));
     }
 }
 
