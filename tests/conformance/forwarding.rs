@@ -102,6 +102,24 @@ async fn so_is_one_for_a_full_target() {
     assert_message_count!(servicebus.queue("tiny"), active = 5).await;
 }
 
+/// Real namespaces were reported to do so; a setting of ours (D3).
+#[tokio::test]
+async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
+    let topology = topology()
+        .failed_forwards(FailedForwards::DeadLetter)
+        .queue(Queue::new("inbox").forward_to("orders"));
+    let servicebus = start(topology).await;
+    let mut client = connect(&servicebus).await;
+    delete(&servicebus, "orders").await;
+    send(&mut client, "inbox", ["lost"]).await;
+    let reason = "MessagingEntityNotFoundException";
+    assert_dead_lettered!(servicebus.queue("inbox"), reason = reason).await;
+    let mut dead = dead_letters(&mut client, "inbox").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(message.dead_letter_reason(), Some(reason));
+    complete(&mut dead, &message).await;
+}
+
 #[tokio::test]
 async fn a_queue_that_forwards_cannot_be_received_from() {
     let servicebus = bus().await;

@@ -43,6 +43,8 @@ mod status;
 
 mod limits;
 
+mod idle;
+
 mod partitions;
 
 mod many_sends;
