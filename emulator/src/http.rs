@@ -1,5 +1,6 @@
 //! The HTTP side: health, and the control API by which tests own time and look inside.
 
+mod body;
 mod clock;
 mod counts;
 mod error;

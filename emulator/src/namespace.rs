@@ -41,6 +41,7 @@ pub(crate) struct Namespace {
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
+    administering: Mutex<()>,
 }
 
 /// On whose behalf operations run, and the buffers that they use again and again.
@@ -124,6 +125,7 @@ impl Namespace {
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
+            administering: Mutex::default(),
         }
     }
 
@@ -138,6 +140,11 @@ impl Namespace {
     /// All entities, in the order of their paths.
     pub(crate) fn entities(&self) -> Vec<Arc<Entity>> {
         self.registry.all()
+    }
+
+    /// The entities that are there, and those deleted ones that are remembered.
+    pub(crate) fn known_entities(&self) -> Vec<EntityId> {
+        self.registry.known()
     }
 
     /// What an entity is or was called.
@@ -165,10 +172,19 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    /// Removes all messages and the record; entities and consumers stay.
+    /// Removes all messages and the record; entities are again as they were declared, consumers stay.
     pub(crate) fn reset(&self) {
+        let declared = &self.config.queues;
         for entity in self.entities() {
-            self.operate_as_broker(&entity, Mailbox::reset);
+            if !declared.iter().any(|(path, _)| *path == entity.path) {
+                self.delete(&entity.path);
+            }
+        }
+        for (path, description) in declared {
+            if let Err(entity) = self.create(path, description.clone()) {
+                self.operate_as_broker(&entity, Mailbox::reset);
+                self.update(&entity, description.clone());
+            }
         }
         self.timeline().clear();
         self.turns.notify_waiters();

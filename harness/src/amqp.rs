@@ -32,6 +32,7 @@ use crate::process::Liveness;
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
+pub(crate) use management::LockToken;
 
 /// How the timeline names the harness; it reads as "delivered to the test".
 pub(crate) const CONTAINER: &str = "the test";

@@ -4,14 +4,21 @@
 //! the line of the test. Each looks again and again up to a deadline in real time, and asks only what any
 //! client could: a negative one first waits for the bus to come to rest.
 
+mod abandoned;
 mod completed;
 mod dead_lettered;
+mod delivered;
 mod empty;
+mod expired;
 mod failure;
+mod forwarded;
+mod held;
 mod hint;
+mod lock_renewed;
 mod macros;
 mod message_count;
 mod not_dead_lettered;
+mod recorded;
 
 use std::{
     future::{Future, IntoFuture},
@@ -25,10 +32,16 @@ use crate::{
     settled::SettledError,
 };
 
+pub use abandoned::Abandoned;
 pub use completed::Completed;
 pub use dead_lettered::DeadLettered;
+pub use delivered::{Delivered, NeverDelivered};
 pub use empty::Empty;
+pub use expired::Expired;
 pub use failure::AssertionFailed;
+pub use forwarded::Forwarded;
+pub use held::{Deferred, Scheduled};
+pub use lock_renewed::LockRenewed;
 pub use message_count::MessageCount;
 pub use not_dead_lettered::NotDeadLettered;
 
@@ -64,10 +77,53 @@ impl Mailbox {
     pub fn expect_completed(&self) -> Completed {
         Completed::of(self)
     }
+
+    /// Expects messages to have gone to consumers, with a lock or without.
+    pub fn expect_delivered(&self) -> Delivered {
+        Delivered::of(self)
+    }
+
+    /// Expects no messages to have gone to consumers once the bus is at rest.
+    pub fn expect_never_delivered(&self) -> NeverDelivered {
+        NeverDelivered::of(self)
+    }
+
+    /// Expects deliveries to have been given back as failed, by anyone.
+    pub fn expect_abandoned(&self) -> Abandoned {
+        Abandoned::of(self)
+    }
+
+    /// Expects locks to have been prolonged, by anyone.
+    pub fn expect_lock_renewed(&self) -> LockRenewed {
+        LockRenewed::of(self)
+    }
+
+    /// Expects messages in the queue that were put aside.
+    pub fn expect_deferred(&self) -> Deferred {
+        Deferred::of(self)
+    }
+
+    /// Expects messages in the queue that become active later.
+    pub fn expect_scheduled(&self) -> Scheduled {
+        Scheduled::of(self)
+    }
+
+    /// Expects messages to have expired, dropped or dead-lettered.
+    pub fn expect_expired(&self) -> Expired {
+        Expired::of(self)
+    }
+
+    /// Expects messages to have gone on to another queue.
+    pub fn expect_forwarded(&self) -> Forwarded {
+        Forwarded::of(self)
+    }
 }
 
 /// What every assertion can do.
 pub(crate) trait Expectation: Sized + Send + 'static {
+    /// Returns what it is about.
+    fn mailbox(&self) -> &Mailbox;
+
     /// Looks until it is true or the time is over.
     fn check(self) -> impl Future<Output = Result<(), AssertionFailed>> + Send;
 
@@ -88,7 +144,7 @@ macro_rules! awaitable {
             type IntoFuture = Checking;
 
             fn into_future(self) -> Checking {
-                let mailbox = self.mailbox.clone();
+                let mailbox = self.mailbox().clone();
                 self.into_check(mailbox)
             }
         }
@@ -96,11 +152,19 @@ macro_rules! awaitable {
 }
 
 awaitable!(
+    Abandoned,
     Completed,
     DeadLettered,
+    Deferred,
+    Delivered,
     Empty,
+    Expired,
+    Forwarded,
+    LockRenewed,
     MessageCount,
-    NotDeadLettered
+    NeverDelivered,
+    NotDeadLettered,
+    Scheduled
 );
 
 /// Looks until `look` finds what is expected; else returns what it found last.

@@ -38,7 +38,8 @@ impl Background {
         Ok(background)
     }
 
-    fn start() -> io::Result<Self> {
+    /// Starts a runtime of its own.
+    pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("servicebus-harness")

@@ -1,6 +1,6 @@
 //! What a bus says it holds.
 //!
-//! Read from the topology that the control API returns, else from the one the bus was started with, and only
+//! Read from the queues that the control API lists, else from the topology the bus was started with, and only
 //! as far as messages need it: the names of the queues, and the settings that explain where a message is.
 
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ pub(crate) struct DeclaredQueue {
     pub(crate) name: String,
     pub(crate) max_delivery_count: Option<u32>,
     pub(crate) dead_letters_expired: bool,
+    pub(crate) forwards_to: Option<String>,
 }
 
 impl Catalog {
@@ -36,6 +37,7 @@ impl Catalog {
             name: path.to_string(),
             max_delivery_count: Some(description.max_delivery_count),
             dead_letters_expired: description.dead_lettering_on_message_expiration,
+            forwards_to: description.forward_to.as_ref().map(ToString::to_string),
         });
         Self {
             queues: queues.collect(),
@@ -44,8 +46,8 @@ impl Catalog {
 
     /// Asks the emulator; nothing when it does not say.
     pub(crate) async fn fetch(control: &Control) -> Option<Self> {
-        let document: Document = control.get("topology", &[]).await.ok()?;
-        Some(document.into())
+        let listed: Listed = control.get("queues", &[]).await.ok()?;
+        Some(listed.into())
     }
 
     /// Finds a queue by name, whatever the letter case.
@@ -67,40 +69,23 @@ impl Catalog {
     }
 }
 
-/// The official configuration format, as far as it is read.
+/// The list of the control API, as far as it is read.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Document {
-    user_config: UserConfig,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct UserConfig {
-    namespaces: Vec<Namespace>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Namespace {
-    #[serde(default)]
+struct Listed {
     queues: Vec<Queue>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
 struct Queue {
     name: String,
     #[serde(default)]
     properties: BTreeMap<String, Value>,
 }
 
-impl From<Document> for Catalog {
-    fn from(document: Document) -> Self {
-        let namespaces = document.user_config.namespaces.into_iter();
-        let queues = namespaces.flat_map(|namespace| namespace.queues);
+impl From<Listed> for Catalog {
+    fn from(listed: Listed) -> Self {
         Self {
-            queues: queues.map(DeclaredQueue::from).collect(),
+            queues: listed.queues.into_iter().map(DeclaredQueue::from).collect(),
         }
     }
 }
@@ -113,6 +98,12 @@ impl From<Queue> for DeclaredQueue {
             max_delivery_count: number("MaxDeliveryCount")
                 .and_then(|count| u32::try_from(count).ok()),
             dead_letters_expired: flag("DeadLetteringOnMessageExpiration").unwrap_or(false),
+            forwards_to: queue
+                .properties
+                .get("ForwardTo")
+                .and_then(Value::as_str)
+                .filter(|target| !target.is_empty())
+                .map(str::to_owned),
             name: queue.name,
         }
     }
@@ -123,11 +114,11 @@ mod tests {
     use super::*;
 
     fn catalog() -> Catalog {
-        let document = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[
-            {"Name":"billing"},
-            {"Name":"orders","Properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true}}
-        ],"Topics":[]}],"Logging":{"Type":"Console"}}}"#;
-        serde_json::from_str::<Document>(document).unwrap().into()
+        let listed = r#"{"queues":[
+            {"name":"billing","properties":{"ForwardTo":"orders"}},
+            {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
+        ]}"#;
+        serde_json::from_str::<Listed>(listed).unwrap().into()
     }
 
     #[test]
@@ -136,6 +127,9 @@ mod tests {
         let orders = catalog.queue("Orders").unwrap();
         assert_eq!(orders.max_delivery_count, Some(3));
         assert!(orders.dead_letters_expired);
+        assert_eq!(orders.forwards_to, None);
+        let billing = catalog.queue("billing").unwrap();
+        assert_eq!(billing.forwards_to.as_deref(), Some("orders"));
         assert_eq!(catalog.missing("ORDERS"), None);
     }
 

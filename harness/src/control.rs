@@ -29,6 +29,19 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
+/// Where something is that has a name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'a> {
+    Queue(&'a str),
+}
+
+impl Place<'_> {
+    fn path(self) -> String {
+        let Self::Queue(name) = self;
+        format!("queues/{}", utf8_percent_encode(name, KEPT))
+    }
+}
+
 /// A client of one namespace's control API.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -86,6 +99,22 @@ impl Control {
     ) -> Result<(), ControlError> {
         let path = self.path(path);
         self.request(Method::POST, &path, Some(body), ANSWER_WITHIN + within)
+            .await?;
+        Ok(())
+    }
+
+    /// Puts something to a place; only whether that was allowed matters.
+    pub(crate) async fn put(&self, place: Place<'_>, body: &Value) -> Result<(), ControlError> {
+        let path = self.path(&place.path());
+        self.request(Method::PUT, &path, Some(body), ANSWER_WITHIN)
+            .await?;
+        Ok(())
+    }
+
+    /// Removes what is at a place.
+    pub(crate) async fn delete(&self, place: Place<'_>) -> Result<(), ControlError> {
+        let path = self.path(&place.path());
+        self.request(Method::DELETE, &path, None, ANSWER_WITHIN)
             .await?;
         Ok(())
     }

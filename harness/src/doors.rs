@@ -71,6 +71,26 @@ impl Doors {
         Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
     }
 
+    /// Doors that lead nowhere, for tests of what needs no answer.
+    #[cfg(test)]
+    pub(crate) fn unconnected() -> Arc<Self> {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        let login = crate::amqp::Login {
+            address,
+            hostname: String::new(),
+            key_name: String::new(),
+            key: String::new(),
+            liveness: crate::process::Liveness::default(),
+        };
+        Arc::new(Self {
+            background: Arc::new(Background::start().expect("a runtime starts")),
+            amqp: Amqp::new(login),
+            control: Control::new(address, "none", crate::process::Liveness::default()),
+            declared: Catalog::default(),
+            cancelled: Cancelled::default(),
+        })
+    }
+
     fn spawn<T, F>(&self, operation: F) -> (Task<T>, oneshot::Receiver<()>)
     where
         T: Send + 'static,

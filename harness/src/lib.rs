@@ -15,6 +15,7 @@ mod clock;
 mod connection_string;
 mod control;
 mod doors;
+mod entities;
 mod error;
 mod fixture;
 mod in_process;
@@ -40,11 +41,13 @@ pub use bus::{Builder, ServiceBus};
 pub use client::ClientError;
 pub use clock::Clock;
 pub use control::{ControlError, Refusal};
+pub use entities::{CreateQueueError, DeleteQueueError, UpdateQueueError};
 pub use error::StartError;
 pub use fixture::servicebus;
 pub use mailbox::{
-    Counts, CountsError, Mailbox, PeekError, PurgeError, Purged, QueueHandle, ReceiveError,
-    Received, SendError, SettleError, TimelineError, UnknownQueue,
+    CancelError, Counts, CountsError, DeleteMessagesError, Due, Mailbox, PeekError, PurgeError,
+    Purged, QueueHandle, ReceiveError, Received, RenewError, ScheduleError, SendError, SettleError,
+    TimelineError, UnknownQueue,
 };
 pub use matcher::{Text, contains};
 pub use message::{Message, PropertyValue};
@@ -62,7 +65,9 @@ pub use topology::{
 pub mod prelude {
     pub use crate::{
         EntityStatus, Expiry, FailedForwards, LocksOnDetach, Mailbox, Message, Mode, Queue,
-        QueueHandle, Received, ServiceBus, Tier, Topology, assert_completed, assert_dead_lettered,
-        assert_empty, assert_message_count, assert_not_dead_lettered, contains, servicebus,
+        QueueHandle, Received, ServiceBus, Tier, Topology, assert_abandoned, assert_completed,
+        assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
+        assert_forwarded, assert_lock_renewed, assert_message_count, assert_never_delivered,
+        assert_not_dead_lettered, assert_scheduled, contains, servicebus,
     };
 }

@@ -5,10 +5,12 @@
 //! nothing before they are used, and do not keep their bus alive.
 
 mod counts;
+mod deferred;
 mod error;
 mod purge;
 mod queue;
 mod received;
+mod schedule;
 
 use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
@@ -25,12 +27,13 @@ use crate::{
 
 pub use counts::Counts;
 pub use error::{
-    CountsError, PeekError, PurgeError, ReceiveError, SendError, SettleError, TimelineError,
-    UnknownQueue,
+    CancelError, CountsError, DeleteMessagesError, PeekError, PurgeError, ReceiveError, RenewError,
+    ScheduleError, SendError, SettleError, TimelineError, UnknownQueue,
 };
 pub use purge::Purged;
 pub use queue::QueueHandle;
 pub use received::Received;
+pub use schedule::Due;
 
 /// How long a receive waits in real time, unless said otherwise.
 const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
@@ -38,7 +41,7 @@ const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
 /// A queue, or a dead-letter queue of one.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
-    doors: Arc<Doors>,
+    pub(crate) doors: Arc<Doors>,
     queue: String,
     path: String,
 }
@@ -221,6 +224,14 @@ impl Mailbox {
     /// Returns the queue it belongs to.
     pub(crate) fn queue(&self) -> QueueHandle {
         QueueHandle::new(Arc::clone(&self.doors), self.queue.clone())
+    }
+
+    /// Returns where its dead letters lie; of dead letters it is where they are.
+    pub(crate) fn graves(&self) -> Self {
+        match self.is_queue() {
+            true => self.queue().dead_letters(),
+            false => self.clone(),
+        }
     }
 
     /// Returns whether it is a queue of its own and not one of dead letters.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 
 pub use property::PropertyValue;
-pub(crate) use property::from_amqp;
+pub(crate) use property::{from_amqp, from_encoded};
 pub(crate) use wire::to_amqp;
 
 /// A message, and everything a sender may say about it.
@@ -118,8 +118,13 @@ impl Message {
     }
 
     /// Sets how long from now the message becomes active.
-    pub fn scheduled_in(mut self, delay: Duration) -> Self {
-        self.scheduled_for = Some(SystemTime::now() + delay);
+    pub fn scheduled_in(self, delay: Duration) -> Self {
+        self.scheduled_at(SystemTime::now() + delay)
+    }
+
+    /// Sets when the message becomes active, by the test's own clock.
+    pub fn scheduled_at(mut self, instant: SystemTime) -> Self {
+        self.scheduled_for = Some(instant);
         self
     }
 

@@ -17,6 +17,11 @@ pub(crate) fn seconds(duration: Duration) -> String {
     }
 }
 
+/// Spells a duration to the second, for times that two clocks measured: `600 s`.
+pub(crate) fn rounded_seconds(duration: Duration) -> String {
+    format!("{:.0} s", duration.as_secs_f64())
+}
+
 /// Spells a duration in ISO 8601, the form of the official configuration file: `PT1M30S`.
 pub(crate) fn iso8601(duration: Duration) -> String {
     let total = duration.as_secs();

@@ -37,15 +37,29 @@ pub enum EventKind {
     LockRenewed,
     /// A lock ran out.
     LockExpired,
-    /// A consumer settled by a lock it no longer had.
-    LockLost,
-    /// A message expired.
+    /// A message expired and was dropped.
     Expired,
+    /// A message came in, to become active later.
+    Scheduled,
+    /// A scheduled message became active, under a new number.
+    Activated,
+    /// A scheduled message was taken back.
+    Cancelled,
+    /// A message came in whose id was seen before, and was dropped.
+    DuplicateDropped,
+    /// A message went on to another queue.
+    Forwarded,
+    /// A message could not go on, and moved to the transfer dead-letter queue.
+    TransferDeadLettered,
+    /// Somebody deleted a message without receiving it.
+    Deleted,
+    /// The queue was deleted with everything in it.
+    EntityDeleted,
     /// A message was received and deleted at once.
     ReceivedAndDeleted,
     /// A message was removed by a reset.
     Removed,
-    /// An operation was refused.
+    /// An operation was refused; settling by a lock that was lost is one of these.
     Refused,
     /// A test moved the clock.
     ClockAdvanced,
@@ -89,6 +103,21 @@ impl Event {
     /// Returns for how long the message was locked.
     pub fn lock(&self) -> Option<Duration> {
         self.locked_until?.duration_since(self.at).ok()
+    }
+
+    /// Returns when a message that was scheduled becomes active, on the clock of the namespace.
+    pub fn scheduled_for(&self) -> Option<SystemTime> {
+        if self.kind != EventKind::Scheduled {
+            return None;
+        }
+        let (_size, instant) = self.detail.as_deref()?.split_once(", for ")?;
+        instant::parsed(instant)
+    }
+
+    /// Tells whether it happened at this address, whatever the letter case.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        let entity = self.entity.as_deref();
+        entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))
     }
 }
 
@@ -164,7 +193,7 @@ pub(crate) struct Answer {
 
 impl EventKind {
     /// Every kind with a name of its own, and the name by which the control API knows it.
-    const NAMES: [(Self, &'static str); 15] = [
+    const NAMES: [(Self, &'static str); 22] = [
         (Self::Sent, "sent"),
         (Self::Delivered, "delivered"),
         (Self::Completed, "completed"),
@@ -174,8 +203,15 @@ impl EventKind {
         (Self::Deferred, "deferred"),
         (Self::LockRenewed, "lock-renewed"),
         (Self::LockExpired, "lock-expired"),
-        (Self::LockLost, "lock-lost"),
         (Self::Expired, "expired"),
+        (Self::Scheduled, "scheduled"),
+        (Self::Activated, "activated"),
+        (Self::Cancelled, "cancelled"),
+        (Self::DuplicateDropped, "duplicate-dropped"),
+        (Self::Forwarded, "forwarded"),
+        (Self::TransferDeadLettered, "transfer-dead-lettered"),
+        (Self::Deleted, "deleted"),
+        (Self::EntityDeleted, "entity-deleted"),
         (Self::ReceivedAndDeleted, "received-and-deleted"),
         (Self::Removed, "removed"),
         (Self::Refused, "refused"),

@@ -38,6 +38,14 @@ fn time_to_live() {
 }
 
 #[test]
+fn scheduled_and_deferred() {
+    assert_eq!(
+        run("scheduled_and_deferred"),
+        "at first: 2 scheduled\nafter the payment: 1 active (1 deferred), 1 scheduled\nout of turn: an order\nin its time: good morning\n"
+    );
+}
+
+#[test]
 fn rstest_fixture() {
     assert!(run("rstest_fixture").contains("cargo test --example rstest_fixture"));
 }

@@ -7,11 +7,11 @@ use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 use crate::{bus_with_orders, child, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
-const SHORT: Duration = Duration::from_millis(10);
+pub(crate) const SHORT: Duration = Duration::from_millis(10);
 
 /// Compares a failure with the text it is to have, without what differs between runs.
 #[track_caller]
-fn assert_text(result: Result<(), AssertionFailed>, expected: &str) {
+pub(crate) fn assert_text(result: Result<(), AssertionFailed>, expected: &str) {
     let text = result.expect_err("the assertion should fail").to_string();
     pretty_equal(&normalised(&text), expected);
 }

@@ -11,7 +11,9 @@ mod waiting;
 mod assertions;
 mod client;
 mod clock;
+mod entities;
 mod examples;
+mod failed_sentences;
 mod failures;
 mod fixture;
 mod handles;
@@ -19,6 +21,8 @@ mod isolation;
 mod modes;
 mod process;
 mod receiving;
+mod scheduling;
+mod sentences;
 mod topology;
 
 use servicebus_harness::prelude::*;

@@ -21,6 +21,8 @@ const INSTALL_DEADLINE: Duration = Duration::from_secs(300);
 pub(crate) enum Language {
     /// Python, with a virtual environment of its own.
     Python,
+    /// Python with Proton, which is built from source.
+    Proton,
     /// JavaScript on Node.js, with a `node_modules` of its own.
     JavaScript,
 }
@@ -72,13 +74,14 @@ impl Language {
     fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
+            Self::Proton => "proton",
             Self::JavaScript => "javascript",
         }
     }
 
     fn pins(self) -> PathBuf {
         scripts(self).join(match self {
-            Self::Python => "requirements.txt",
+            Self::Python | Self::Proton => "requirements.txt",
             Self::JavaScript => "package-lock.json",
         })
     }
@@ -86,6 +89,9 @@ impl Language {
     fn needs(self) -> &'static str {
         match self {
             Self::Python => "`python3` (3.10 or newer, with its venv module)",
+            Self::Proton => {
+                "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
+            }
             Self::JavaScript => "`node` (20 or newer) and `npm`",
         }
     }
@@ -126,15 +132,15 @@ async fn make(language: Language, directory: &Path) {
         fs::remove_dir_all(directory).expect("the old environment can be removed");
     }
     match language {
-        Language::Python => make_python(directory).await,
+        Language::Python | Language::Proton => make_python(language, directory).await,
         Language::JavaScript => make_javascript(directory).await,
     }
 }
 
-async fn make_python(directory: &Path) {
+async fn make_python(language: Language, directory: &Path) {
     let interpreter = if cfg!(windows) { "python" } else { "python3" };
     let mut create = Command::new(interpreter);
-    install(Language::Python, create.args(["-m", "venv"]).arg(directory)).await;
+    install(language, create.args(["-m", "venv"]).arg(directory)).await;
     let mut fetch = Command::new(python(directory));
     fetch
         .args([
@@ -145,8 +151,8 @@ async fn make_python(directory: &Path) {
             "--no-input",
         ])
         .arg("--requirement")
-        .arg(Language::Python.pins());
-    install(Language::Python, &mut fetch).await;
+        .arg(language.pins());
+    install(language, &mut fetch).await;
 }
 
 async fn make_javascript(directory: &Path) {

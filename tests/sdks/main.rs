@@ -1,5 +1,6 @@
 //! Other languages' SDKs against the emulator: `azure-servicebus` for Python, blocking and
-//! asynchronous, and `@azure/service-bus` for JavaScript, as their registries publish them.
+//! asynchronous, and `@azure/service-bus` for JavaScript, as their registries publish them. Beside them Proton,
+//! a plain AMQP client, through which the matrix of `tests/fidelity` passes.
 //!
 //! A case is a function of a driver script (`python/cases`, `javascript/cases`) that asserts what
 //! its SDK sees. Every case has a bus and a process of its own, and once the script is content the
@@ -7,13 +8,14 @@
 //! that failed.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
-//! versions beside the scripts; that needs `python3`, `node` and `npm`. Where one is missing its
-//! tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript` or both, with a comma) says
-//! that they may be left out.
+//! versions beside the scripts; that needs `python3`, `node` and `npm`, and a C compiler for Proton.
+//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`,
+//! `proton` or several, with commas) says that they may be left out.
 
 #[macro_use]
 mod cases;
 mod javascript;
+mod proton;
 mod python;
 mod readme;
 
@@ -21,3 +23,8 @@ mod broker_side;
 mod driver;
 mod environment;
 mod topology;
+
+#[path = "../fidelity/comparison.rs"]
+mod comparison;
+#[path = "../fidelity/letters.rs"]
+mod letters;

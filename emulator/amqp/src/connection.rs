@@ -152,14 +152,16 @@ impl Connection {
         }
     }
 
-    /// How many bytes of encoded messages surely go out at once when `deliveries` messages are delivered, the
-    /// last of which may be longer: the engine finishes one delivery that its session's window cuts off, not two.
+    /// How many bytes of messages surely go out at once when `deliveries` messages are delivered, the last of
+    /// which may be longer: the engine finishes one delivery that its session's window cuts off, not two.
+    ///
+    /// Two frames a delivery are set aside: one that is not full, and one for what is added to a stored message.
     pub fn room(&self, link: LinkId, deliveries: u32) -> usize {
         let window = self
             .sessions
             .of(link)
             .map_or(0, |session| session.remote_window);
-        let spare = window.saturating_sub(deliveries) as usize;
+        let spare = window.saturating_sub(deliveries.saturating_mul(2)) as usize;
         spare.saturating_mul(self.max_frame_size - crate::wire::transfer::OVERHEAD)
     }
 

@@ -98,7 +98,7 @@ pub struct Transfer {
     pub settled: bool,
     /// Zero for a message, 0x80013700 for a Service Bus batch.
     pub message_format: u32,
-    /// The encoded message: a slice of the block it was read into, unless it took several frames.
+    /// The encoded message: a slice of the block it was read into, or, of several frames, memory of its own.
     pub payload: Bytes,
     /// The transaction it belongs to, if the transfer's state was transactional.
     pub transaction: Option<Bytes>,

@@ -34,6 +34,7 @@ mod event;
 mod outcome;
 mod output;
 
+mod gather;
 mod link;
 mod serial;
 mod session;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use crate::LinkRole;
 use crate::attach::Echo;
+use crate::gather::Gather;
 
 /// A link, unique in the life of its connection. Ordered by the time of attaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,7 +93,7 @@ pub(crate) struct Partial {
     pub(crate) message_format: u32,
     pub(crate) transaction: Option<Bytes>,
     /// Bytes kept; none once the limit is passed.
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: Gather,
     /// Bytes seen.
     pub(crate) size: u64,
 }

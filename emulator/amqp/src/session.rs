@@ -47,7 +47,9 @@ pub(crate) struct Session {
 pub(crate) struct Backlog {
     pub(crate) link: LinkId,
     pub(crate) head: Head,
-    pub(crate) rest: Bytes,
+    /// What the owner encoded, and then what it shares.
+    pub(crate) first: Bytes,
+    pub(crate) tail: Bytes,
 }
 
 impl Session {

@@ -145,13 +145,15 @@ impl Core {
     fn filled(depth: u32, lifetime: Option<Duration>) -> Self {
         let (queue, settings) = (QueueDescription::default(), NamespaceSettings::default());
         let lifetime_ms = lifetime.map(|lifetime| lifetime.as_millis() as u32);
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let path = "core".parse().expect("our own name is sound");
         let mut core = Self {
-            mailbox: Mailbox::new(EntityId(1), &queue, &settings),
+            mailbox: Mailbox::new(EntityId(1), path, queue, &settings, now),
             ids: Counter::default(),
             effects: Effects::new(),
             facts: Facts::new(),
             timeline: Timeline::new(Timeline::CAPACITY),
-            now: Timestamp::from_millis(1_700_000_000_000),
+            now,
             encoded: message(BODY, lifetime_ms).into(),
             taken: Vec::new(),
         };
@@ -177,7 +179,7 @@ impl Core {
         self.operate(|mailbox, cx| {
             // One by one, as transfers are.
             for message in messages {
-                mailbox.send(cx, [message]);
+                mailbox.send(cx, message).expect("there is room");
             }
         });
     }

@@ -30,7 +30,10 @@ mod throughput;
 
 mod core;
 mod engine;
+mod hops;
 mod messages;
+mod pond;
+mod scale;
 
 mod outcome_delay;
 mod round_trip;
@@ -51,7 +54,7 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 12] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
     ("startup", "Start and size", startup::measure),
@@ -62,6 +65,12 @@ const SECTIONS: [Section; 10] = [
         depth::measure,
     ),
     ("core", "The core alone", core::measure),
+    (
+        "scale",
+        "The core among 1 K / 32 K / 1 M scheduled, remembered or locked",
+        scale::measure,
+    ),
+    ("hops", "Forwarding, in the core", hops::measure),
     ("messages", "Messages", messages::measure),
     ("engine", "The AMQP engine alone", engine::measure),
     (

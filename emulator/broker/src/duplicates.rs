@@ -24,8 +24,9 @@ impl History {
         })
     }
 
-    /// Changes the window, also of what was seen before.
-    pub(crate) fn set_window(&mut self, window: Duration) {
+    /// Changes the window at `now`, also of what was seen before; what was over does not come back.
+    pub(crate) fn set_window(&mut self, now: Timestamp, window: Duration) {
+        self.forget_old(now);
         self.window = window;
     }
 

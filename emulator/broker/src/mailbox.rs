@@ -1,6 +1,6 @@
 //! What can be received from: a store, its dead-letter stores, and the moves between them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::duplicates::History;
 use crate::store::MessageStore;
@@ -20,8 +20,9 @@ pub struct Mailbox {
     pub(crate) transfer_dead_letters: MessageStore,
     /// Ids seen of late, where duplicates are dropped.
     pub(crate) history: Option<History>,
-    /// Stores elsewhere whose messages were refused here and go on once there is a chance (decision D22).
-    pub(crate) refused: BTreeSet<(EntityPath, StoreKind)>,
+    /// Stores elsewhere whose messages were refused here, with the bytes that the first of them needs: they go on
+    /// once it would be taken (decision D22).
+    pub(crate) refused: BTreeMap<(EntityPath, StoreKind), u64>,
     /// When somebody last did something here (semantics §5).
     pub(crate) used_at: Timestamp,
     /// Whether the mailbox has asked to be deleted.
@@ -76,7 +77,7 @@ impl Mailbox {
             transfer_dead_letters: store(StoreKind::TransferDeadLetters),
             history: History::of(&description),
             description,
-            refused: BTreeSet::new(),
+            refused: BTreeMap::new(),
             used_at: now,
             is_idle: false,
             spread: 0,
@@ -153,7 +154,7 @@ impl Mailbox {
     /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).
     pub fn max_message_size(&self) -> u64 {
         let own = self.description.max_message_size_in_kilobytes;
-        own.map_or(self.settings.tier.max_message_size(), |size| size * 1024)
+        own.map_or_else(|| self.settings.tier.max_message_size(), |size| size * 1024)
     }
 
     /// Whether something is assigned to a consumer that has yet to take it.
@@ -199,14 +200,22 @@ impl Mailbox {
                 cx.effects.push(Effect::Forward(path, kind));
             }
         }
-        if !self.refused.is_empty() && self.has_room() {
-            for (path, kind) in std::mem::take(&mut self.refused) {
-                cx.effects.push(Effect::Retry(path, kind));
-            }
-        }
+        self.invite_refused(cx);
     }
 
-    fn has_room(&self) -> bool {
-        self.description.status.can_send() && self.size() < self.max_size()
+    /// Those who would be refused again are not asked: two of them would take turns for ever.
+    fn invite_refused(&mut self, cx: &mut Context<'_>) {
+        if self.refused.is_empty() {
+            return;
+        }
+        let mut refused = std::mem::take(&mut self.refused);
+        refused.retain(|(path, kind), &mut bytes| {
+            let waits = self.check_room(bytes).is_err();
+            if !waits {
+                cx.effects.push(Effect::Retry(path.clone(), *kind));
+            }
+            waits
+        });
+        self.refused = refused;
     }
 }

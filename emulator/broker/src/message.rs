@@ -7,6 +7,7 @@ mod annotations;
 mod application;
 mod batch;
 mod encode;
+mod error;
 mod header;
 mod limits;
 mod overlay;
@@ -18,10 +19,10 @@ use std::num::NonZeroU64;
 
 use bytes::{Bytes, BytesMut};
 use servicebus_codec::DecodeError;
-use thiserror::Error;
 
 pub use application::PropertyChanges;
 pub use encode::Stamp;
+pub use error::MessageError;
 
 use crate::{IdSource, Timestamp};
 use overlay::Overlay;
@@ -36,61 +37,10 @@ const COPY_LIMIT: usize = 16 * 1024;
 pub struct Message {
     payload: Bytes,
     sections: Sections,
-    /// What changed since the message was accepted.
+    /// What stands in for parts of the payload.
     overlay: Option<Box<Overlay>>,
     /// The message's own time to live in milliseconds.
     time_to_live: Option<NonZeroU64>,
-}
-
-/// Why bytes are not a message that can be accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum MessageError {
-    /// Not the encoding of a message.
-    #[error("the message cannot be decoded: {0}")]
-    Malformed(#[from] DecodeError),
-    /// A section out of order, twice, or unknown.
-    #[error("the message has an unexpected section 0x{0:x}")]
-    Section(u64),
-    /// A time to live of zero (semantics §4: answered with an internal error).
-    #[error("the time to live of a message must be greater than zero")]
-    ZeroTimeToLive,
-    /// Larger than the sections of one message can be addressed.
-    #[error("the message has {0} bytes; at most {max} can be held", max = u32::MAX)]
-    TooLarge(usize),
-    /// Everything before the body, beyond what Service Bus allows (semantics §1).
-    #[error("the headers and properties of the message have {size} bytes; at most {max} are allowed", max = limits::HEADERS)]
-    HeadersTooLarge {
-        /// Bytes of those sections.
-        size: usize,
-    },
-    /// An annotation or application property beyond what Service Bus allows (semantics §1).
-    #[error("the property '{name}' has {size} bytes; at most 32 KiB are allowed")]
-    PropertyTooLarge {
-        /// Its key.
-        name: String,
-        /// Bytes of its encoded value.
-        size: usize,
-    },
-    /// A message id, session id or partition key beyond what Service Bus allows (semantics §1).
-    #[error("the {what} has {length} characters; at most 128 are allowed")]
-    TooLong {
-        /// Which of them.
-        what: &'static str,
-        /// Its characters.
-        length: usize,
-    },
-    /// An application property that is a list, map or array.
-    #[error("the application property '{name}' is not of a primitive type")]
-    IllegalProperty {
-        /// Its key.
-        name: String,
-    },
-    /// An application property whose key is no text.
-    #[error("the name of an application property must be a string")]
-    PropertyName,
-    /// A scheduled enqueue time that is no instant.
-    #[error("the annotation x-opt-scheduled-enqueue-time must be a timestamp")]
-    ScheduledTime,
 }
 
 impl Message {
@@ -101,16 +51,25 @@ impl Message {
         let properties = sections.properties(&payload);
         let glance = properties::glance(properties)?;
         let time_to_live = header.time_to_live(&glance)?;
-        let (payload, sections) = if glance.has_message_id {
-            (settle_in(payload), sections)
-        } else {
-            let spliced = properties::with_message_id(properties, &generate_id(ids))?;
-            sections.replace_properties(&payload, &spliced)
+        let spliced = match glance.has_message_id {
+            true => None,
+            false => Some(properties::with_message_id(properties, &generate_id(ids))?),
+        };
+        let mut overlay = None;
+        let (payload, sections) = match spliced {
+            Some(spliced) if payload.len() <= COPY_LIMIT => {
+                sections.replace_properties(&payload, &spliced)
+            }
+            Some(spliced) => {
+                overlay = Some(Box::new(Overlay::with_properties(spliced)));
+                (payload, sections)
+            }
+            None => (settle_in(payload), sections),
         };
         let message = Self {
             payload,
             sections,
-            overlay: None,
+            overlay,
             time_to_live: time_to_live.and_then(NonZeroU64::new),
         };
         match message.headers_size() {
@@ -141,12 +100,12 @@ impl Message {
 
     /// The message id as text; binary ids as hexadecimal digits.
     pub fn id(&self) -> Cow<'_, str> {
-        properties::message_id(self.sections.properties(&self.payload))
+        properties::message_id(self.properties())
     }
 
     /// The session that the message belongs to.
     pub fn session_id(&self) -> Option<Cow<'_, str>> {
-        properties::group_id(self.sections.properties(&self.payload))
+        properties::group_id(self.properties())
     }
 
     /// The key that decides its partition.
@@ -209,6 +168,18 @@ impl Message {
         }
     }
 
+    /// The encoded properties section, which there always is.
+    fn properties(&self) -> &[u8] {
+        match self.replaced_properties() {
+            Some(replaced) => replaced,
+            None => self.sections.properties(&self.payload),
+        }
+    }
+
+    fn replaced_properties(&self) -> Option<&[u8]> {
+        self.overlay.as_ref()?.properties.as_deref()
+    }
+
     fn replaced_application(&self) -> Option<&[u8]> {
         self.overlay.as_ref()?.application.as_deref()
     }
@@ -219,15 +190,10 @@ impl Message {
 
     /// Bytes of the sections before the body, as they now are.
     fn headers_size(&self) -> usize {
-        let (begin, end) = self.sections.application_range();
-        let (sent, replaced) = match &self.overlay {
-            Some(overlay) => (
-                overlay.application.as_ref().map_or(end, |_| begin),
-                overlay.size(),
-            ),
-            None => (end, 0),
-        };
-        sent + replaced
+        self.sections.message_annotations_end()
+            + self.properties().len()
+            + self.application_properties().len()
+            + self.dead_letter_source().map_or(0, str::len)
     }
 }
 

@@ -30,15 +30,15 @@ pub(crate) fn key(message: &Message, by_message_id: bool) -> Result<Option<Strin
     Ok(key.map(|key| key.into_owned()))
 }
 
-/// Messages of a batch that have keys have the same.
-pub(crate) fn check_batch(keys: &[Option<String>]) -> Result<(), SendError> {
+/// The key of a batch: messages of it that have keys have the same, and all go to one partition (semantics §17.1).
+pub(crate) fn key_of_batch(keys: &[Option<String>]) -> Result<Option<&str>, SendError> {
     let mut given = keys.iter().flatten();
     let Some(first) = given.next() else {
-        return Ok(());
+        return Ok(None);
     };
     match given.find(|&other| other != first) {
         Some(other) => Err(SendError::BatchKeysDiffer(first.clone(), other.clone())),
-        None => Ok(()),
+        None => Ok(Some(first)),
     }
 }
 

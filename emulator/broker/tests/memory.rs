@@ -44,9 +44,11 @@ impl Bench {
             ..NamespaceSettings::default()
         };
         let path = "memory".parse().unwrap();
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let description = QueueDescription::default();
         Self {
-            queue: Queue::new(EntityId(1), path, QueueDescription::default(), &settings),
-            now: Timestamp::from_millis(1_700_000_000_000),
+            queue: Queue::new(EntityId(1), path, description, &settings, now),
+            now,
             ids: Counting(0),
         }
     }
@@ -67,7 +69,8 @@ impl Bench {
         for number in 0..MESSAGES {
             let message = Message::parse(payload(number), &mut self.ids).unwrap();
             assert_eq!(message.size() as usize, PAYLOAD);
-            self.operate(|mailbox, cx| mailbox.send(cx, [message]));
+            self.operate(|mailbox, cx| mailbox.send(cx, message))
+                .unwrap();
         }
     }
 }

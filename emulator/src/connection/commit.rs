@@ -239,7 +239,11 @@ impl Peer {
                 let outcome = match failure {
                     None => confirmed(settlement.outcome),
                     Some(error) => {
-                        let refusal = settle_refusal(&error, &self.host, &entity.path);
+                        // Never not-found: Python shuts its receiver down (wire.md §4.4).
+                        let refusal = match entity.is_deleted() {
+                            true => Refusal::lock_lost(),
+                            false => settle_refusal(&error, &self.host, &entity.path),
+                        };
                         let error = self.refuse(&refusal, Some((entity, kind)));
                         Wire::Rejected { error: Some(error) }
                     }

@@ -119,16 +119,17 @@ impl Peer {
                 .encode(&delivery.stamp, ahead, &mut self.scratch)
             {
                 Ok(tail) => {
-                    self.engine.deliver(
-                        link,
-                        Frame {
-                            tag: delivery.token.to_tag(),
-                            settled: receiver.settled,
-                            message_format: 0,
-                            head: &self.scratch,
-                            tail,
-                        },
-                    );
+                    let frame = Frame {
+                        tag: delivery.token.to_tag(),
+                        settled: receiver.settled,
+                        message_format: 0,
+                        head: &self.scratch,
+                        tail,
+                    };
+                    if self.engine.deliver(link, frame).is_none() {
+                        // Cannot be: no more was taken than there is credit and room for. Its lock will end.
+                        tracing::error!(token = %delivery.token, "a message that was taken cannot be delivered");
+                    }
                 }
                 // Cannot be: what is accepted was read down to its leaves. Its lock will end.
                 Err(error) => tracing::error!(%error, "an accepted message cannot be encoded"),

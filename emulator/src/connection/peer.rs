@@ -14,7 +14,7 @@ use super::held::Held;
 use super::links::Link;
 use crate::auth::{Grants, Policy};
 use crate::namespace::{Caller, Entity, Namespace};
-use crate::nodes::{Refusal, broker_outcome};
+use crate::nodes::{Condition, Refusal, broker_outcome};
 use crate::router::{ConnectionId, Doorbell};
 use crate::server::Shared;
 
@@ -161,7 +161,10 @@ impl Peer {
                 drain,
             } => self.on_credit(link, credit, drain),
             Event::Detached { link } => self.forget(link),
-            Event::Refused(error) => self.record(&error.condition, &error.description, None),
+            // What the engine refuses breaks the protocol, and will again.
+            Event::Refused(error) => {
+                self.record(&error.condition, false, &error.description, None);
+            }
             Event::Closed { error } => {
                 if let Some(error) = error {
                     tracing::info!(connection = self.id.0, condition = %error.condition, text = error.description, "closed");
@@ -289,13 +292,26 @@ impl Peer {
         };
         let tracking = self.shared.tracking_id(self.caller.ids());
         let text = refusal.tracked(tracking, &system, self.shared.real.now());
-        self.record(refusal.condition.symbol(), &text, place);
+        let condition = refusal.condition;
+        self.record(condition.symbol(), condition.may_retry(), &text, place);
         text
     }
 
     /// Puts a refusal into the log and the timeline.
-    fn record(&self, condition: &str, text: &str, place: Option<(&Entity, StoreKind)>) {
-        tracing::info!(connection = self.id.0, condition, text, "refused");
+    fn record(
+        &self,
+        condition: &str,
+        may_retry: bool,
+        text: &str,
+        place: Option<(&Entity, StoreKind)>,
+    ) {
+        tracing::info!(
+            connection = self.id.0,
+            condition,
+            may_retry,
+            text,
+            "refused"
+        );
         if let Some(namespace) = &self.namespace {
             namespace.note_refusal(self.caller.client, place, condition, text);
         }
@@ -346,13 +362,8 @@ impl Peer {
 
     /// The emulator stops.
     pub(super) fn say_goodbye(&mut self) {
-        let error = Error::new(
-            "amqp:connection:forced",
-            format!(
-                "The emulator is stopping. TrackingId:{}",
-                self.shared.tracking_id(self.caller.ids())
-            ),
-        );
+        let refusal = Refusal::new(Condition::ConnectionForced, "The emulator is stopping.");
+        let error = self.refuse(&refusal, None);
         self.engine.close(Some(error));
     }
 }

@@ -73,7 +73,7 @@ impl Peer {
                 let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, path.as_str()))?;
                 let ahead = namespace.clock.read().ahead;
                 let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
-                namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+                let reply = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
                     Management {
                         request,
                         mailbox,
@@ -84,6 +84,11 @@ impl Peer {
                         consumer,
                     }
                     .perform()
+                });
+                // It may have gone meanwhile, or by this very request.
+                reply.map_err(|refusal| match entity.is_deleted() {
+                    true => Refusal::not_found(host, path.as_str()),
+                    false => refusal,
                 })
             }
         }

@@ -1,13 +1,14 @@
 //! A test owns time: show, advance, freeze, resume; and waits until everything has come to rest.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::body::Body;
 use super::counts::find;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
@@ -43,11 +44,13 @@ pub(super) async fn show(Chosen(namespace): Chosen) -> Json<Value> {
 
 pub(super) async fn advance(
     chosen: Chosen,
-    body: Result<Json<Advance>, JsonRejection>,
+    Body(Advance { seconds }): Body<Advance>,
 ) -> Result<Json<Value>, ApiError> {
-    let Json(Advance { seconds }) = body?;
     let by = duration("seconds", seconds, MAX_ADVANCE)?;
-    chosen.0.advance(by).await;
+    let namespace = Arc::clone(&chosen.0);
+    // On its own: whoever hangs up meanwhile must not leave the clock between two instants.
+    let walk = tokio::spawn(async move { namespace.advance(by).await });
+    walk.await.expect("an advance comes to its end");
     Ok(show(chosen).await)
 }
 
@@ -64,9 +67,8 @@ pub(super) async fn resume(chosen: Chosen) -> Json<Value> {
 /// 200 when at rest and nothing is locked, 408 with what is not.
 pub(super) async fn settled(
     Chosen(namespace): Chosen,
-    body: Result<Json<Settle>, JsonRejection>,
+    Body(Settle { within, entity }): Body<Settle>,
 ) -> Result<Json<Value>, ApiError> {
-    let Json(Settle { within, entity }) = body?;
     let within = duration("within", within.unwrap_or(DEFAULT_WAIT), MAX_WAIT)?;
     let entity = entity.map(|entity| {
         let found = find(&namespace, &entity)?;

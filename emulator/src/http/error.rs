@@ -1,7 +1,7 @@
 //! How the control API says no: `{"error":{"code","message","problems"}}` with a fitting status.
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, QueryRejection, StringRejection};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -91,6 +91,12 @@ impl From<ConfigError> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
+        Self::new(rejection.status(), "invalid-body", rejection.body_text())
+    }
+}
+
+impl From<StringRejection> for ApiError {
+    fn from(rejection: StringRejection) -> Self {
         Self::new(rejection.status(), "invalid-body", rejection.body_text())
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::StringRejection;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -57,8 +58,11 @@ pub(super) async fn show(
 pub(super) async fn put(
     Chosen(namespace): Chosen,
     Named(path): Named,
-    body: String,
+    body: Result<String, StringRejection>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let body = body?;
+    // From reading the settings to changing them: nobody's changes get lost.
+    let _alone = namespace.administer();
     let existing = namespace.entity(&path);
     let current = existing
         .as_ref()
@@ -71,10 +75,11 @@ pub(super) async fn put(
     }?;
     check_targets(&namespace, &path, &wanted)?;
     let (status, entity) = match existing {
-        Some(entity) => {
-            namespace.update(&entity, wanted);
-            (StatusCode::OK, entity)
-        }
+        Some(entity) => match namespace.update(&entity, wanted) {
+            true => (StatusCode::OK, entity),
+            // It was idle, and has just gone.
+            false => return Err(unknown(&namespace, &path)),
+        },
         None => match namespace.create(&path, wanted) {
             Ok(created) => (StatusCode::CREATED, created),
             Err(_) => return Err(made_meanwhile(&path)),
@@ -87,6 +92,7 @@ pub(super) async fn delete(
     Chosen(namespace): Chosen,
     Named(path): Named,
 ) -> Result<StatusCode, ApiError> {
+    let _alone = namespace.administer();
     match namespace.delete(&path) {
         Some(_) => Ok(StatusCode::NO_CONTENT),
         None => Err(unknown(&namespace, &path)),

@@ -114,9 +114,9 @@ impl Reader<'_> {
                 Some((entity, store)) => self.timeline.count(entity, store, counter),
                 None => self
                     .namespace
-                    .entities()
-                    .iter()
-                    .flat_map(|entity| StoreKind::ALL.map(|kind| (entity.id, kind)))
+                    .known_entities()
+                    .into_iter()
+                    .flat_map(|entity| StoreKind::ALL.map(|kind| (entity, kind)))
                     .map(|(entity, store)| self.timeline.count(entity, store, counter))
                     .sum(),
             };

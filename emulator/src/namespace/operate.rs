@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 
 use servicebus_broker::{
-    Context, Effect, Entities, EntityPath, Mailbox, Queue, StoreKind, forward,
+    Context, Effect, Entities, EntityId, EntityPath, Mailbox, Queue, StoreKind, forward,
 };
 
 use super::{Caller, Entity, Namespace};
@@ -14,7 +14,7 @@ use crate::router::ConnectionId;
 #[derive(Debug, Default)]
 pub(super) struct Followers {
     sources: VecDeque<(EntityPath, StoreKind, bool)>,
-    idle: Vec<EntityPath>,
+    idle: Vec<(EntityPath, EntityId)>,
 }
 
 /// Carries messages between the entities of a namespace.
@@ -36,8 +36,8 @@ impl Namespace {
             let namespace = self;
             forward(&mut Carrier { namespace, caller });
         }
-        for path in std::mem::take(&mut caller.followers.idle) {
-            self.delete_idle(&path, caller);
+        for (path, id) in std::mem::take(&mut caller.followers.idle) {
+            self.delete_idle(&path, id, caller);
         }
         result
     }
@@ -97,16 +97,16 @@ impl Namespace {
                 Effect::Retry(path, kind) => {
                     caller.followers.sources.push_back((path, kind, true));
                 }
-                Effect::Delete(path) => caller.followers.idle.push(path),
+                Effect::Delete(path) => caller.followers.idle.push((path, entity.id)),
             }
         }
         result
     }
 
-    fn delete_idle(&self, path: &EntityPath, caller: &mut Caller) {
-        if let Some(entity) = self.registry.remove(path) {
+    fn delete_idle(&self, path: &EntityPath, id: EntityId, caller: &mut Caller) {
+        if let Some(entity) = self.registry.remove(path, Some(id)) {
             self.perform(&entity, caller, Mailbox::delete);
-            self.router.entities_changed(self.name());
+            self.entities_changed();
         }
     }
 }
@@ -118,7 +118,9 @@ impl Entities for Carrier<'_> {
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let entity = self.namespace.registry.find(path)?;
-        Some(self.namespace.perform(&entity, self.caller, work))
+        self.namespace.perform(&entity, self.caller, |mailbox, cx| {
+            (!entity.is_deleted()).then(|| work(mailbox, cx))
+        })
     }
 
     fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {

@@ -56,6 +56,11 @@ impl Registry {
         entities.values().cloned().collect()
     }
 
+    /// All that are there and all deleted ones whose names are remembered.
+    pub(super) fn known(&self) -> Vec<EntityId> {
+        self.names().keys().copied().collect()
+    }
+
     /// What an entity is or was called.
     pub(super) fn name(&self, id: EntityId) -> Option<EntityPath> {
         self.names().get(&id).cloned()
@@ -79,7 +84,12 @@ impl Registry {
         let mut names = self.names();
         let id = EntityId(names.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         if names.len() >= NAMES {
-            names.pop_first();
+            let is_gone = |&(id, path): &(&EntityId, &EntityPath)| {
+                entities.get(path).is_none_or(|live| live.id != *id)
+            };
+            if let Some(oldest) = names.iter().find(is_gone).map(|(&id, _)| id) {
+                names.remove(&oldest);
+            }
         }
         names.insert(id, path.clone());
         let queue = Queue::new(id, path.clone(), description, settings, now);
@@ -93,11 +103,15 @@ impl Registry {
         Ok(entity)
     }
 
-    pub(super) fn remove(&self, path: &EntityPath) -> Option<Arc<Entity>> {
+    /// Takes an entity away, unless it is another one of the same name that is there by now.
+    pub(super) fn remove(&self, path: &EntityPath, id: Option<EntityId>) -> Option<Arc<Entity>> {
         let mut entities = self
             .entities
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        entities
+            .get(path)
+            .filter(|there| id.is_none_or(|id| there.id == id))?;
         let entity = entities.remove(path)?;
         entity.deleted.store(true, Ordering::Release);
         Some(entity)
@@ -109,6 +123,13 @@ impl Registry {
 }
 
 impl Namespace {
+    /// Whoever reads settings to change them holds this meanwhile.
+    pub(crate) fn administer(&self) -> MutexGuard<'_, ()> {
+        self.administering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a queue. Dead letters that waited for one of this name go on.
     pub(crate) fn create(
         &self,
@@ -134,17 +155,32 @@ impl Namespace {
         Ok(created)
     }
 
-    /// Changes the settings of an entity; its links follow in their next turn.
-    pub(crate) fn update(&self, entity: &Entity, description: QueueDescription) {
-        self.operate_as_broker(entity, |mailbox, cx| mailbox.update(cx, description));
-        self.router.entities_changed(self.name());
+    /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
+    pub(crate) fn update(&self, entity: &Entity, description: QueueDescription) -> bool {
+        let changed = self.operate_as_broker(entity, |mailbox, cx| {
+            // Under its lock: one that is deleted must not come to life again.
+            let is_there = !entity.is_deleted();
+            if is_there {
+                mailbox.update(cx, description);
+            }
+            is_there
+        });
+        self.entities_changed();
+        // It may have been idle, and gone by this very change.
+        changed && !entity.is_deleted()
     }
 
     /// Removes an entity with everything in it; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<Entity>> {
-        let entity = self.registry.remove(path)?;
+        let entity = self.registry.remove(path, None)?;
         self.operate_as_broker(&entity, Mailbox::delete);
-        self.router.entities_changed(self.name());
+        self.entities_changed();
         Some(entity)
+    }
+
+    /// Tells links, and whoever waits for rest: locks may have ended whose holders are long gone.
+    pub(super) fn entities_changed(&self) {
+        self.router.entities_changed(self.name());
+        self.turns.notify_waiters();
     }
 }

@@ -1,4 +1,5 @@
-//! The one table of what can be refused: AMQP condition, status in a management reply, and the texts.
+//! The one table of what can be refused: AMQP condition, status in a management reply, whether a retry may
+//! succeed, and the texts.
 //!
 //! Sources: semantics §20.1 and §20.2, wire.md §6.3.
 
@@ -15,6 +16,7 @@ pub(crate) enum Condition {
     NotImplemented,
     DecodeError,
     InternalError,
+    ConnectionForced,
     ArgumentError,
     ArgumentOutOfRange,
     EntityDisabled,
@@ -24,32 +26,52 @@ pub(crate) enum Condition {
     ResourceLimitExceeded,
 }
 
+/// What there is to know about a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    symbol: &'static str,
+    /// Of a management reply that carries it.
+    status: i32,
+    /// Whether the same may succeed when it is tried again (semantics §20.1).
+    may_retry: bool,
+}
+
 impl Condition {
-    /// The AMQP symbol, and the status of a management reply that carries it.
-    fn row(self) -> (&'static str, i32) {
-        match self {
-            Self::NotFound => ("amqp:not-found", 404),
-            Self::Unauthorized => ("amqp:unauthorized-access", 401),
-            Self::NotAllowed => ("amqp:not-allowed", 400),
-            Self::NotImplemented => ("amqp:not-implemented", 501),
-            Self::DecodeError => ("amqp:decode-error", 400),
-            Self::InternalError => ("amqp:internal-error", 500),
-            Self::ArgumentError => ("com.microsoft:argument-error", 400),
-            Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400),
-            Self::EntityDisabled => ("com.microsoft:entity-disabled", 400),
-            Self::MessageNotFound => ("com.microsoft:message-not-found", 404),
-            Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410),
-            Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403),
-            Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403),
+    fn row(self) -> Row {
+        let (symbol, status, may_retry) = match self {
+            Self::NotFound => ("amqp:not-found", 404, false),
+            Self::Unauthorized => ("amqp:unauthorized-access", 401, false),
+            Self::NotAllowed => ("amqp:not-allowed", 400, false),
+            Self::NotImplemented => ("amqp:not-implemented", 501, false),
+            Self::DecodeError => ("amqp:decode-error", 400, false),
+            Self::InternalError => ("amqp:internal-error", 500, true),
+            Self::ConnectionForced => ("amqp:connection:forced", 500, true),
+            Self::ArgumentError => ("com.microsoft:argument-error", 400, false),
+            Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400, false),
+            Self::EntityDisabled => ("com.microsoft:entity-disabled", 400, false),
+            Self::MessageNotFound => ("com.microsoft:message-not-found", 404, false),
+            Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410, false),
+            Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403, false),
+            Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
+        };
+        Row {
+            symbol,
+            status,
+            may_retry,
         }
     }
 
     pub(crate) fn symbol(self) -> &'static str {
-        self.row().0
+        self.row().symbol
     }
 
     pub(crate) fn status(self) -> i32 {
-        self.row().1
+        self.row().status
+    }
+
+    /// Whether a client that does the same again may have more luck. The condition tells it; the log says it.
+    pub(crate) fn may_retry(self) -> bool {
+        self.row().may_retry
     }
 }
 
@@ -132,4 +154,65 @@ impl Refusal {
 pub(super) fn quote(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
     &text[..end.unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_condition_has_its_symbol_its_status_and_whether_to_retry() {
+        use Condition::*;
+        let table = [
+            (NotFound, "amqp:not-found", 404, false),
+            (Unauthorized, "amqp:unauthorized-access", 401, false),
+            (NotAllowed, "amqp:not-allowed", 400, false),
+            (NotImplemented, "amqp:not-implemented", 501, false),
+            (DecodeError, "amqp:decode-error", 400, false),
+            (InternalError, "amqp:internal-error", 500, true),
+            (ConnectionForced, "amqp:connection:forced", 500, true),
+            (ArgumentError, "com.microsoft:argument-error", 400, false),
+            (
+                ArgumentOutOfRange,
+                "com.microsoft:argument-out-of-range",
+                400,
+                false,
+            ),
+            (EntityDisabled, "com.microsoft:entity-disabled", 400, false),
+            (
+                MessageLockLost,
+                "com.microsoft:message-lock-lost",
+                410,
+                false,
+            ),
+            (
+                MessageNotFound,
+                "com.microsoft:message-not-found",
+                404,
+                false,
+            ),
+            (
+                MessageSizeExceeded,
+                "amqp:link:message-size-exceeded",
+                403,
+                false,
+            ),
+            (
+                ResourceLimitExceeded,
+                "amqp:resource-limit-exceeded",
+                403,
+                false,
+            ),
+        ];
+        for (condition, symbol, status, may_retry) in table {
+            let row = Row {
+                symbol,
+                status,
+                may_retry,
+            };
+            assert_eq!(condition.row(), row);
+        }
+        // One for each: the last that was declared is the last that is numbered.
+        assert_eq!(table.len(), ResourceLimitExceeded as usize + 1);
+    }
 }

@@ -65,6 +65,7 @@ pub(crate) fn message_refusal(error: &MessageError) -> Refusal {
 /// What a sender is told whose message was not accepted (semantics §20).
 pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
     match error {
+        SendError::NotFound(path) => Refusal::not_found(host, path.as_str()),
         SendError::Disabled(path) => Refusal::disabled(host, path.as_str()),
         SendError::QuotaExceeded { .. } => {
             Refusal::new(Condition::ResourceLimitExceeded, error.to_string())

@@ -5,5 +5,6 @@ mod counts;
 mod doors;
 mod errors;
 mod namespaces;
+mod queues;
 mod settled;
 mod timeline;

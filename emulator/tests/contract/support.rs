@@ -12,10 +12,11 @@ mod node;
 mod peer;
 mod process;
 mod receiving;
+mod requests;
 mod sending;
 mod value;
 
-pub(crate) use bus::{Bus, in_an_hour, now, parse, queues};
+pub(crate) use bus::{Bus, client_now, in_an_hour, now, parse, queues};
 pub(crate) use frame::{
     ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, Refusal, TRANSFER,
     performative, refusal_of, untracked,
@@ -26,7 +27,14 @@ pub(crate) use message::{Message, Received};
 pub(crate) use node::{Node, Reply};
 pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
 pub(crate) use process::{Process, TemporaryFile, run};
-pub(crate) use receiving::{Delivery, abandoned, accepted, dead_lettered, released};
+pub(crate) use receiving::{
+    Delivery, abandoned, accepted, dead_lettered, deferred, refused, released,
+};
+pub(crate) use requests::{
+    assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by, received,
+    refused_with, schedule, scheduled, tokens,
+};
+pub(crate) use sending::{BATCH, batch};
 pub(crate) use value::{
     binary, composite, described_list, list, long, map, nested, symbol, text, timestamp, uint,
     ulong, uuid,

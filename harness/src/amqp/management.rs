@@ -1,47 +1,24 @@
 //! Requests to an entity's `$management` node.
 //!
-//! A pair of links per request: it costs two round trips on a loopback and leaves no state to be stale.
+//! A pair of links per operation: it costs two round trips on a loopback and leaves no state to be stale.
+
+mod encoded;
+mod requests;
 
 use fe2o3_amqp::{
     Receiver, Sender,
     session::SessionHandle,
     types::{
-        messaging::{
-            AmqpValue, ApplicationProperties, Body, Message, Properties, Source, Target,
-            message::DecodeIntoMessage,
-        },
+        messaging::{AmqpValue, ApplicationProperties, Body, Message, Properties, Source, Target},
         primitives::{OrderedMap, SimpleValue, Value},
     },
 };
-use serde_amqp::read::SliceReader;
 
 use super::{Amqp, AmqpError, Condition, accepted, within};
-use crate::peeked::PeekedMessage;
 
-/// How many messages one request asks for.
-const PAGE: i32 = 100;
+pub(crate) use requests::LockToken;
 
 type Map = OrderedMap<Value, Value>;
-
-impl Amqp {
-    /// Looks at every message of a store, in order of sequence number, without touching any.
-    pub(crate) async fn peek(&self, address: &str) -> Result<Vec<PeekedMessage>, AmqpError> {
-        let mut node = Node::open(self, address).await?;
-        let mut messages: Vec<PeekedMessage> = Vec::new();
-        loop {
-            let from = messages
-                .last()
-                .map_or(1, |message| message.sequence_number.saturating_add(1));
-            let page = node.peek(from).await?;
-            if page.is_empty() {
-                break;
-            }
-            messages.extend(page);
-        }
-        node.close().await?;
-        Ok(messages)
-    }
-}
 
 struct Node {
     // Dropped in this order: the links are closed before their session.
@@ -75,20 +52,7 @@ impl Node {
         })
     }
 
-    async fn peek(&mut self, from: i64) -> Result<Vec<PeekedMessage>, AmqpError> {
-        let mut body = Map::new();
-        body.insert("from-sequence-number".into(), Value::Long(from));
-        body.insert("message-count".into(), Value::Int(PAGE));
-        let Some(mut answer) = self.request("com.microsoft:peek-message", body).await? else {
-            return Ok(Vec::new());
-        };
-        match answer.swap_remove(&Value::from("messages")) {
-            Some(Value::List(entries)) => entries.into_iter().map(peeked).collect(),
-            other => Err(unexpected("messages", other.as_ref())),
-        }
-    }
-
-    /// Returns the answer's body, or nothing when the answer is that there is nothing.
+    /// Returns the answer's body, or nothing when it says no more than that all went well.
     async fn request(&mut self, operation: &str, body: Map) -> Result<Option<Map>, AmqpError> {
         let request = Message {
             header: None,
@@ -138,8 +102,7 @@ fn read(answer: Message<Body<Value>>) -> Result<Option<Map>, AmqpError> {
     };
     match (status, answer.body) {
         (200, Body::Value(AmqpValue(Value::Map(map)))) => Ok(Some(map)),
-        (204, _) => Ok(None),
-        (200, _) => Err(unexpected("body", None)),
+        (200 | 204, _) => Ok(None),
         (status, _) => Err(AmqpError::Management {
             status,
             condition: Condition {
@@ -156,19 +119,6 @@ fn word(value: Option<&SimpleValue>) -> String {
         Some(SimpleValue::Symbol(symbol)) => symbol.0.clone(),
         _ => String::new(),
     }
-}
-
-fn peeked(entry: Value) -> Result<PeekedMessage, AmqpError> {
-    let message = match entry {
-        Value::Map(mut map) => map.swap_remove(&Value::from("message")),
-        other => Some(other),
-    };
-    let Some(Value::Binary(bytes)) = message else {
-        return Err(unexpected("message", message.as_ref()));
-    };
-    Body::<Value>::decode_message_from_reader(SliceReader::new(&bytes))
-        .map(PeekedMessage::from_amqp)
-        .map_err(|error| AmqpError::Protocol(format!("a peeked message is malformed: {error}")))
 }
 
 fn unexpected(what: &str, found: Option<&Value>) -> AmqpError {

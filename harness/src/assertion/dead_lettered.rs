@@ -1,4 +1,4 @@
-//! Messages are in the dead-letter queue.
+//! Messages are in the dead-letter queue, or in the transfer dead-letter queue when that is asked.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{mailbox::Mailbox, matcher::Text, peeked::PeekedMessage, text};
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct DeadLettered {
-    pub(super) mailbox: Mailbox,
+    mailbox: Mailbox,
     wanted: Wanted,
     count: Option<usize>,
     within: Duration,
@@ -60,7 +60,7 @@ impl DeadLettered {
     }
 
     async fn look(&self) -> Result<usize, ProbeError> {
-        let dead = self.mailbox.queue().dead_letters().try_peek().await?;
+        let dead = self.mailbox.graves().try_peek().await?;
         Ok(self.wanted.among(&dead))
     }
 
@@ -91,6 +91,10 @@ impl DeadLettered {
 }
 
 impl Expectation for DeadLettered {
+    fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
     async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
             known(&self.mailbox).await?;

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct Empty {
-    pub(super) mailbox: Mailbox,
+    mailbox: Mailbox,
     within: Duration,
 }
 
@@ -37,6 +37,10 @@ impl Empty {
 }
 
 impl Expectation for Empty {
+    fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
     async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
             known(&self.mailbox).await?;

@@ -3,7 +3,7 @@
 //! Four parts, of which only the first is always there: what was expected and what was found, what the
 //! queues hold, how the messages got there, and a hint.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::SystemTime};
 
 use super::{ProbeError, dead_lettered::Wanted, hint};
 use crate::{
@@ -62,8 +62,10 @@ pub(super) struct Report {
     pub(super) declared: Option<DeclaredQueue>,
     /// The messages of the queue itself.
     pub(super) live: Vec<PeekedMessage>,
-    /// Its dead letters.
+    /// The dead letters that belong to the matter.
     pub(super) dead: Vec<PeekedMessage>,
+    /// Where they lie.
+    pub(super) graves: String,
     pub(super) timeline: Timeline,
     /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
     pub(super) shows_dead: bool,
@@ -72,25 +74,47 @@ pub(super) struct Report {
 impl Report {
     /// Looks at everything around a mailbox. What cannot be had is left out: the failure itself matters more.
     pub(super) async fn of(mailbox: &Mailbox) -> Self {
+        Self::around(mailbox, &mailbox.graves()).await
+    }
+
+    /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
+    pub(super) async fn with_transfers(mailbox: &Mailbox) -> Self {
+        if !mailbox.is_queue() {
+            return Self::of(mailbox).await;
+        }
+        let report = Self::around(mailbox, &mailbox.queue().transfer_dead_letters()).await;
+        Self {
+            shows_dead: !report.dead.is_empty(),
+            ..report
+        }
+    }
+
+    async fn around(mailbox: &Mailbox, graves: &Mailbox) -> Self {
         let queue = mailbox.queue();
         Self {
             subject: mailbox.path().to_owned(),
             queue: queue.name().to_owned(),
             declared: mailbox.catalog().await.queue(queue.name()).cloned(),
             live: queue.try_peek().await.unwrap_or_default(),
-            dead: queue.dead_letters().try_peek().await.unwrap_or_default(),
+            dead: graves.try_peek().await.unwrap_or_default(),
+            graves: graves.path().to_owned(),
             timeline: queue.try_timeline().await.unwrap_or_default(),
             shows_dead: !mailbox.is_queue(),
         }
     }
 
-    /// Writes the failure with the usual remarks.
+    /// Writes the failure with the usual remarks and the usual hint.
     pub(super) fn plain_failure(&self, expected: &str) -> AssertionFailed {
+        self.hinted_failure(expected, hint::general(self))
+    }
+
+    /// Writes the failure with the usual remarks.
+    pub(super) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
         let remark = |message: &PeekedMessage, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
             false => state_of(self, message),
         };
-        self.failure(expected, &remark, None)
+        self.failure(expected, &remark, hint)
     }
 
     /// Writes the failure around its first line.
@@ -102,16 +126,14 @@ impl Report {
     ) -> AssertionFailed {
         let mut parts = vec![format!("{}: {expected}", self.subject)];
         if self.shows_dead {
-            let path = format!("{}/$DeadLetterQueue", self.queue);
             let remark = |message: &PeekedMessage| remark(message, true);
-            parts.push(contents(&path, &self.dead, &remark));
+            parts.push(contents(&self.graves, &self.dead, &remark));
         }
         if !self.live.is_empty() || !self.shows_dead {
             let remark = |message: &PeekedMessage| remark(message, false);
             parts.push(contents(&self.queue, &self.live, &remark));
         }
         parts.extend(self.timelines());
-        let hint = hint.or_else(|| hint::general(self));
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
         AssertionFailed {
             text: parts.join("\n\n"),
@@ -159,6 +181,11 @@ impl Report {
 pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
+        MessageState::Deferred if report.is_locked(message) => "deferred, locked".to_owned(),
+        MessageState::Scheduled => match due_in(message) {
+            Some(wait) => format!("scheduled, due in {wait}"),
+            None => "scheduled".to_owned(),
+        },
         state => state.to_string(),
     };
     let declared = report.declared.as_ref();
@@ -168,6 +195,12 @@ pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
         (failed, Some(limit)) => format!(": {state}, {failed} of {limit} deliveries failed"),
         (failed, None) => format!(": {state}, {failed} deliveries failed"),
     }
+}
+
+/// Says how long a scheduled message still waits.
+pub(super) fn due_in(message: &PeekedMessage) -> Option<String> {
+    let wait = message.scheduled_for?.duration_since(SystemTime::now());
+    Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
 
 fn contents(

@@ -3,13 +3,18 @@
 //! A hint names one likely cause and what would change it. Where the record shows no cause there is none: a
 //! wrong hint costs more than a missing one.
 
-use super::{dead_lettered::Wanted, failure::Report};
+use std::time::SystemTime;
+
+use super::{
+    dead_lettered::Wanted,
+    expired::REASON as EXPIRED,
+    failure::{Report, due_in},
+};
 use crate::{
-    peeked::PeekedMessage,
+    peeked::{MessageState, PeekedMessage},
+    text,
     timeline::{EventKind, Timeline},
 };
-
-const EXPIRED: &str = "TTLExpiredException";
 
 /// Explains why a message was not dead-lettered as expected.
 pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
@@ -27,17 +32,52 @@ pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String>
     }
 }
 
-/// Explains what holds for every assertion.
+/// Explains messages that are not where they were to be: they wait, or they are gone.
 pub(super) fn general(report: &Report) -> Option<String> {
-    let timeline = &report.timeline;
-    if timeline.dropped() == 0 && timeline.count(&EventKind::Sent) == 0 {
-        return Some(format!("nothing was ever sent to {}", report.queue));
-    }
-    report
-        .live
-        .iter()
-        .find_map(|message| waiting(report, message))
+    nothing_sent(report)
+        .or_else(|| {
+            report
+                .live
+                .iter()
+                .find_map(|message| waiting(report, message))
+        })
         .or_else(|| dropped(report))
+        .or_else(|| gone_on(report))
+}
+
+/// Explains messages that are gone.
+pub(super) fn absence(report: &Report) -> Option<String> {
+    nothing_sent(report)
+        .or_else(|| dropped(report))
+        .or_else(|| gone_on(report))
+}
+
+/// Explains messages that did not expire.
+pub(super) fn expiry(report: &Report) -> Option<String> {
+    let still = |message: &PeekedMessage| {
+        let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
+        let id = message.message_id.as_deref()?;
+        let left = text::rounded_seconds(left);
+        Some(format!("{id} has {left} to live; advance the clock"))
+    };
+    nothing_sent(report).or_else(|| report.live.iter().find_map(still))
+}
+
+/// Explains messages that did not go on.
+pub(super) fn forwarding(report: &Report) -> Option<String> {
+    let queue = &report.queue;
+    let target = report.declared.as_ref()?.forwards_to.as_ref();
+    nothing_sent(report).or_else(|| match target {
+        None => Some(format!("{queue} forwards nowhere")),
+        Some(target) => Some(format!("{queue} forwards to {target}")),
+    })
+}
+
+fn nothing_sent(report: &Report) -> Option<String> {
+    let timeline = &report.timeline;
+    let arrived = timeline.count(&EventKind::Sent) + timeline.count(&EventKind::Scheduled);
+    let nothing = timeline.dropped() == 0 && arrived == 0;
+    nothing.then(|| format!("nothing was ever sent to {}", report.queue))
 }
 
 fn expired(report: &Report, message: &PeekedMessage) -> String {
@@ -74,6 +114,21 @@ fn other_reason(message: &PeekedMessage, wanted: &Wanted) -> String {
 /// Explains a message that is still in its queue although it was handed out.
 fn waiting(report: &Report, message: &PeekedMessage) -> Option<String> {
     let id = message.message_id.as_deref()?;
+    match message.state {
+        MessageState::Scheduled => {
+            let wait = due_in(message)?;
+            return Some(format!(
+                "{id} is scheduled and due in {wait}; advance the clock"
+            ));
+        }
+        MessageState::Deferred if !report.is_locked(message) => {
+            let number = message.sequence_number;
+            return Some(format!(
+                "{id} is deferred: only its number, {number}, gets it"
+            ));
+        }
+        MessageState::Active | MessageState::Deferred => {}
+    }
     let limit = report.declared.as_ref()?.max_delivery_count?;
     let delivered = of(&report.timeline, message, &EventKind::Delivered);
     if delivered == 0 {
@@ -99,6 +154,13 @@ fn dropped(report: &Report) -> Option<String> {
             report.queue
         )
     })
+}
+
+/// Explains a queue that keeps nothing because it forwards.
+fn gone_on(report: &Report) -> Option<String> {
+    let target = report.declared.as_ref()?.forwards_to.as_ref()?;
+    let forwarded = report.timeline.count(&EventKind::Forwarded);
+    (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.queue))
 }
 
 fn of(timeline: &Timeline, message: &PeekedMessage, kind: &EventKind) -> usize {

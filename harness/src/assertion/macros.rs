@@ -3,7 +3,7 @@
 //! Each macro takes a queue and named expectations, which are the methods of the assertion of its name. It
 //! evaluates them at once and yields a future; the panic is at the line of the test.
 
-/// Asserts that messages are in the dead-letter queue.
+/// Asserts that messages are in the dead-letter queue, or in that of `queue.transfer_dead_letters()`.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
@@ -51,7 +51,8 @@ macro_rules! assert_empty {
 /// # }
 /// ```
 ///
-/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred` and `within`.
+/// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and
+/// `within`.
 #[macro_export]
 macro_rules! assert_message_count {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -66,6 +67,95 @@ macro_rules! assert_message_count {
 macro_rules! assert_completed {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
         $crate::__assert!(Completed, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages went out to consumers, with a lock or without.
+///
+/// Without `times` once is enough. Takes `message_id`, `to` (the client), `times`, `at_least` and `within`.
+#[macro_export]
+macro_rules! assert_delivered {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Delivered, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message went out to a consumer once the bus is at rest.
+///
+/// Takes `message_id`, `to` (the client) and `within`; with them only such deliveries matter.
+#[macro_export]
+macro_rules! assert_never_delivered {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NeverDelivered, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that deliveries were given back as failed, by anyone.
+///
+/// Without `times` once is enough. Takes `message_id`, `times`, `at_least` and `within`.
+#[macro_export]
+macro_rules! assert_abandoned {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Abandoned, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that locks were prolonged, by anyone.
+///
+/// Without `times` once is enough. Takes `message_id`, `times`, `at_least` and `within`.
+#[macro_export]
+macro_rules! assert_lock_renewed {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(LockRenewed, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages lie in the queue that were put aside.
+///
+/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_deferred {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Deferred, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages lie in the queue that become active later.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_scheduled!(servicebus.queue("orders"), due_in = Duration::from_secs(600), count = 1).await;
+/// # }
+/// ```
+///
+/// Without `count` one is enough. Takes `at` or `due_in`, `tolerance` (one second unless said otherwise),
+/// `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_scheduled {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Scheduled, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages expired, whether they were dropped or dead-lettered.
+///
+/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_expired {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Expired, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that messages went on to another queue.
+///
+/// Without `count` one is enough. Takes `to`, `message_id`, `count` and `within`.
+#[macro_export]
+macro_rules! assert_forwarded {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(Forwarded, $queue $(, $field = $value)*)
     };
 }
 

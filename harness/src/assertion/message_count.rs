@@ -14,7 +14,7 @@ type Number = fn(&Counts) -> u64;
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct MessageCount {
-    pub(super) mailbox: Mailbox,
+    mailbox: Mailbox,
     wanted: Vec<(&'static str, Number, u64)>,
     within: Duration,
 }
@@ -60,6 +60,11 @@ impl MessageCount {
         self.wanting("deferred", |counts| counts.deferred, number)
     }
 
+    /// Expects so many messages that wait to be forwarded.
+    pub fn transfer(self, number: u64) -> Self {
+        self.wanting("transfer", |counts| counts.transfer, number)
+    }
+
     /// Waits so long, in real time.
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;
@@ -91,6 +96,10 @@ impl MessageCount {
 }
 
 impl Expectation for MessageCount {
+    fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
     async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
             known(&self.mailbox).await?;
@@ -103,8 +112,14 @@ impl Expectation for MessageCount {
         match looked.await {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(counts)) => {
-                let mut report = Report::of(&self.mailbox).await;
-                report.shows_dead |= self.wanted.iter().any(|(name, ..)| *name == "dead_letter");
+                let names = |wanted| self.wanted.iter().any(|(name, ..)| *name == wanted);
+                let report = match (names("dead_letter"), names("transfer_dead_letter")) {
+                    (false, true) => Report::with_transfers(&self.mailbox).await,
+                    (dead, _) => Report {
+                        shows_dead: dead || !self.mailbox.is_queue(),
+                        ..Report::of(&self.mailbox).await
+                    },
+                };
                 Err(report.plain_failure(&self.sentence(&counts)))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),

@@ -1,4 +1,4 @@
-//! No messages are in the dead-letter queue.
+//! No messages are in the dead-letter queue, or in the transfer dead-letter queue when that is asked.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{mailbox::Mailbox, matcher::Text, peeked::PeekedMessage};
 #[derive(Debug, Clone)]
 #[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct NotDeadLettered {
-    pub(super) mailbox: Mailbox,
+    mailbox: Mailbox,
     wanted: Wanted,
     within: Duration,
 }
@@ -48,12 +48,16 @@ impl NotDeadLettered {
     async fn look(&self) -> Result<usize, ProbeError> {
         known(&self.mailbox).await?;
         self.mailbox.settled(self.within).await?;
-        let dead = self.mailbox.queue().dead_letters().try_peek().await?;
+        let dead = self.mailbox.graves().try_peek().await?;
         Ok(self.wanted.among(&dead))
     }
 }
 
 impl Expectation for NotDeadLettered {
+    fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
     async fn check(self) -> Result<(), AssertionFailed> {
         let found = match self.look().await {
             Ok(0) => return Ok(()),

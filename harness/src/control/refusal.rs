@@ -68,7 +68,7 @@ impl Refusal {
             status: status.as_u16(),
             code,
             message,
-            problems: problems.into_iter().map(|problem| problem.text()).collect(),
+            problems: problems.into_iter().map(Problem::text).collect(),
         }
     }
 }
@@ -102,13 +102,21 @@ struct Details {
 struct Problem {
     path: String,
     value: Value,
+    allowed: String,
 }
+
+/// What the emulator allows where it says what is there and not what was asked for.
+const AT_REST: &str = "at rest";
 
 impl Problem {
     fn text(self) -> String {
-        match self.value {
-            Value::String(text) => format!("{}: {text}", self.path),
-            other => format!("{}: {other}", self.path),
+        let value = match self.value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        match self.allowed.as_str() {
+            "" | AT_REST => format!("{}: {value}", self.path),
+            allowed => format!("{}: {value} is not allowed; allowed: {allowed}", self.path),
         }
     }
 }
@@ -127,6 +135,18 @@ mod tests {
             "not at rest (status 408)\n  orders: 1 locked"
         );
         assert_eq!(refusal.code, "not-settled");
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_allowed() {
+        let answer =
+            br#"{"error":{"code":"invalid-argument","message":"the properties are not allowed",
+            "problems":[{"path":"MaxDeliveryCount","value":"0","allowed":"1 to 2147483647"}]}}"#;
+        let refusal = Refusal::new(StatusCode::BAD_REQUEST, "/x", answer);
+        assert_eq!(
+            refusal.problems,
+            ["MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"]
+        );
     }
 
     #[test]

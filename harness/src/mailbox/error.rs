@@ -45,6 +45,72 @@ pub enum SendError {
     },
 }
 
+/// Why messages were not scheduled; none of them was.
+#[derive(Debug, thiserror::Error)]
+pub enum ScheduleError {
+    /// The queue does not exist.
+    #[error(transparent)]
+    UnknownQueue(#[from] UnknownQueue),
+    /// The emulator refused.
+    #[error("cannot schedule to {path}: {source}")]
+    Amqp {
+        /// Where they were to be.
+        path: String,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+    /// The emulator did not answer with a number for each.
+    #[error("{path} answered with {found} numbers for {expected} scheduled messages")]
+    Miscounted {
+        /// Where they were to be.
+        path: String,
+        /// How many messages there were.
+        expected: usize,
+        /// How many numbers came.
+        found: usize,
+    },
+}
+
+/// Why a scheduled message was not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelError {
+    /// The queue does not exist.
+    #[error(transparent)]
+    UnknownQueue(#[from] UnknownQueue),
+    /// It never was, is active by now, or was taken back before.
+    #[error(
+        "{path} holds no scheduled message {number}; {}",
+        numbers_text("scheduled", scheduled)
+    )]
+    NotScheduled {
+        /// Where it was to be.
+        path: String,
+        /// The number that was asked for.
+        number: i64,
+        /// The numbers that can be taken back.
+        scheduled: Vec<i64>,
+    },
+    /// The emulator refused, or did not answer.
+    #[error("cannot cancel the scheduled message {number} of {path}: {source}")]
+    Amqp {
+        /// Where it was to be.
+        path: String,
+        /// The number that was asked for.
+        number: i64,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+}
+
+fn numbers_text(state: &str, numbers: &[i64]) -> String {
+    let listed = || Vec::from_iter(numbers.iter().map(i64::to_string)).join(", ");
+    match numbers {
+        [] => format!("none is {state}"),
+        [only] => format!("only {only} is {state}"),
+        _ => format!("{} are {state}", listed()),
+    }
+}
+
 /// Why a queue was not looked into.
 #[derive(Debug, thiserror::Error)]
 pub enum PeekError {
@@ -109,6 +175,16 @@ pub enum ReceiveError {
         /// What is there instead.
         counts: Counts,
     },
+    /// No message of this number is deferred, or somebody has it.
+    #[error("{path} holds no deferred message {number} that can be received; {}", deferred_text(*number, deferred))]
+    NotDeferred {
+        /// Where it was to come from.
+        path: String,
+        /// The number that was asked for.
+        number: i64,
+        /// The numbers of all that are deferred.
+        deferred: Vec<i64>,
+    },
     /// The emulator refused, or did not answer.
     #[error("cannot receive from {path}: {source}")]
     Amqp {
@@ -117,6 +193,13 @@ pub enum ReceiveError {
         /// What the emulator said.
         source: AmqpError,
     },
+}
+
+fn deferred_text(number: i64, deferred: &[i64]) -> String {
+    match deferred.contains(&number) {
+        true => "it is locked".to_owned(),
+        false => numbers_text("deferred", deferred),
+    }
 }
 
 /// Why a received message was not settled.
@@ -142,6 +225,50 @@ pub enum SettleError {
     },
 }
 
+/// Why the lock of a received message was not prolonged.
+#[derive(Debug, thiserror::Error)]
+pub enum RenewError {
+    /// The lock had run out, or the message was gone.
+    #[error("the lock on {message} of {path} was lost before it was renewed")]
+    LockLost {
+        /// Where it was received from.
+        path: String,
+        /// The message.
+        message: String,
+    },
+    /// The emulator refused, or did not answer.
+    #[error("cannot renew the lock on {message} of {path}: {source}")]
+    Amqp {
+        /// Where it was received from.
+        path: String,
+        /// The message.
+        message: String,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+}
+
+/// Why messages were not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteMessagesError {
+    /// The queue does not exist.
+    #[error(transparent)]
+    UnknownQueue(#[from] UnknownQueue),
+    /// The emulator refused, or did not answer.
+    #[error("cannot delete {count} messages of {path}: {source}")]
+    Amqp {
+        /// Where they are.
+        path: String,
+        /// How many were to be deleted.
+        count: u32,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+    /// What is left could not be counted.
+    #[error(transparent)]
+    Counts(#[from] CountsError),
+}
+
 /// Why a queue was not emptied.
 #[derive(Debug, thiserror::Error)]
 pub enum PurgeError {
@@ -161,7 +288,7 @@ impl Mailbox {
     }
 
     /// Names the queues there are, when this one is not among them.
-    pub(super) async fn unknown_if(&self, not_found: bool) -> Option<UnknownQueue> {
+    pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownQueue> {
         if !not_found {
             return None;
         }

@@ -3,35 +3,53 @@
 //! The link it came over stays open until the message is settled, as a real consumer's would. A message that
 //! is dropped unsettled keeps its lock until that runs out, or loses it at once where the topology says so.
 
-use std::{ops::Deref, panic::Location};
+use std::{ops::Deref, panic::Location, time::SystemTime};
 
 use fe2o3_amqp::link::delivery::DeliveryInfo;
 
-use super::{Mailbox, SettleError};
+use super::{Mailbox, RenewError, SettleError};
 use crate::{
-    amqp::{Arrived, CONTAINER, Consumer, SettleAs},
+    amqp::{AmqpError, Arrived, CONTAINER, Consumer, LockToken, SettleAs},
     bus::or_panic,
     peeked::PeekedMessage,
     timeline::EventKind,
 };
+
+/// The condition by which the emulator says that a lock is not held any longer.
+const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
 
 /// A message received with a lock, to be settled.
 #[derive(Debug)]
 #[must_use = "a message that is not settled stays locked"]
 pub struct Received {
     mailbox: Mailbox,
-    consumer: Consumer,
-    delivery: DeliveryInfo,
+    hold: Hold,
     message: PeekedMessage,
+}
+
+/// How a message is held.
+#[derive(Debug)]
+enum Hold {
+    /// It came over a link, and is settled there.
+    Link(Box<Consumer>, DeliveryInfo),
+    /// It was asked for by its number, and is settled by its lock.
+    Number(LockToken),
 }
 
 impl Received {
     pub(super) fn new(mailbox: Mailbox, consumer: Consumer, arrived: Arrived) -> Self {
         Self {
             mailbox,
-            consumer,
-            delivery: arrived.delivery,
+            hold: Hold::Link(Box::new(consumer), arrived.delivery),
             message: arrived.message,
+        }
+    }
+
+    pub(super) fn by_number(mailbox: Mailbox, token: LockToken, message: PeekedMessage) -> Self {
+        Self {
+            mailbox,
+            hold: Hold::Number(token),
+            message,
         }
     }
 
@@ -79,20 +97,71 @@ impl Received {
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or the message was received by its number: those cannot be released.
     #[track_caller]
     pub fn release(self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.settle(SettleAs::Release))
+        or_panic(Location::caller(), self.try_release())
     }
 
-    /// Puts the message aside, to be received by its sequence number.
+    /// Gives the message back without counting the delivery, or says why not.
+    pub async fn try_release(self) -> Result<(), SettleError> {
+        self.settle(SettleAs::Release).await
+    }
+
+    /// Puts the message aside, to be received by its number, which is returned.
     ///
     /// # Panics
     ///
     /// When the lock was lost.
     #[track_caller]
-    pub fn defer(self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.settle(SettleAs::Defer))
+    pub fn defer(self) -> impl Future<Output = i64> + Send {
+        or_panic(Location::caller(), self.try_defer())
+    }
+
+    /// Puts the message aside and returns its number, or says why not.
+    pub async fn try_defer(self) -> Result<i64, SettleError> {
+        let number = self.message.sequence_number;
+        self.settle(SettleAs::Defer).await?;
+        Ok(number)
+    }
+
+    /// Prolongs the lock by the lock duration of the queue and returns its new end, by the client's clock.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost.
+    #[track_caller]
+    pub fn renew_lock(&mut self) -> impl Future<Output = SystemTime> + Send {
+        or_panic(Location::caller(), self.try_renew_lock())
+    }
+
+    /// Prolongs the lock and returns its new end, or says why not.
+    pub async fn try_renew_lock(&mut self) -> Result<SystemTime, RenewError> {
+        let token = match &self.hold {
+            Hold::Link(_, delivery) => LockToken::of_tag(delivery.delivery_tag()),
+            Hold::Number(token) => Some(*token),
+        };
+        let renew = |mailbox: Mailbox| async move {
+            let token = token.ok_or_else(|| {
+                AmqpError::Protocol("the delivery tag is no lock token".to_owned())
+            })?;
+            mailbox.doors.amqp.renew_lock(&mailbox.path, token).await
+        };
+        let renewed = self.mailbox.run(renew).await;
+        let path = self.mailbox.path.clone();
+        let message = self.message.to_string();
+        match renewed {
+            Ok(end) => {
+                self.message.locked_until = Some(end);
+                Ok(end)
+            }
+            Err(source) if is_lock_lost(&source) => Err(RenewError::LockLost { path, message }),
+            Err(source) => Err(RenewError::Amqp {
+                path,
+                message,
+                source,
+            }),
+        }
     }
 
     /// Moves the message to the dead-letter queue, with a reason and a description.
@@ -126,20 +195,39 @@ impl Received {
     async fn settle(self, outcome: SettleAs) -> Result<(), SettleError> {
         let Self {
             mailbox,
-            consumer,
-            delivery,
+            hold,
             message,
         } = self;
-        let settled = mailbox
-            .run(|_| async move { consumer.settle(delivery, outcome).await })
-            .await;
-        settled.map_err(|source| SettleError::Amqp {
-            path: mailbox.path.clone(),
-            message: message.to_string(),
-            source,
-        })?;
-        check_lock(&mailbox, &message).await
+        let answers = matches!(hold, Hold::Number(_));
+        let settle = |mailbox: Mailbox| async move {
+            match hold {
+                Hold::Link(consumer, delivery) => consumer.settle(delivery, outcome).await,
+                Hold::Number(token) => {
+                    let amqp = &mailbox.doors.amqp;
+                    amqp.settle(&mailbox.path, token, outcome).await
+                }
+            }
+        };
+        let path = mailbox.path.clone();
+        match mailbox.run(settle).await {
+            Ok(()) if answers => Ok(()),
+            Ok(()) => check_lock(&mailbox, &message).await,
+            Err(source) if is_lock_lost(&source) => Err(SettleError::LockLost {
+                path,
+                message: message.to_string(),
+            }),
+            Err(source) => Err(SettleError::Amqp {
+                path,
+                message: message.to_string(),
+                source,
+            }),
+        }
     }
+}
+
+fn is_lock_lost(error: &AmqpError) -> bool {
+    let condition = error.condition();
+    condition.is_some_and(|condition| condition.condition == LOCK_LOST)
 }
 
 /// Finds out from the record whether the settlement came too late.
@@ -153,18 +241,18 @@ async fn check_lock(mailbox: &Mailbox, message: &PeekedMessage) -> Result<(), Se
     let mine = timeline.events().iter().filter(|event| {
         event.sequence_number == Some(message.sequence_number)
             && event.client.as_deref() == Some(CONTAINER)
-            && event
-                .entity
-                .as_ref()
-                .is_some_and(|entity| entity.eq_ignore_ascii_case(&mailbox.path))
+            && event.is_at(&mailbox.path)
     });
-    // Delivered to the test, and nothing the test did with it was recorded since.
-    match mine.last() {
-        Some(last) if last.kind == EventKind::Delivered => Err(SettleError::LockLost {
+    // Delivered to the test, and nothing the test settled it as was recorded since.
+    let is_open = mine
+        .last()
+        .is_some_and(|last| matches!(last.kind, EventKind::Delivered | EventKind::LockRenewed));
+    match is_open {
+        true => Err(SettleError::LockLost {
             path: mailbox.path.clone(),
             message: message.to_string(),
         }),
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 

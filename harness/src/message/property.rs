@@ -6,6 +6,8 @@
 use std::fmt;
 
 use fe2o3_amqp::types::primitives::{SimpleValue, Value};
+use serde_amqp::descriptor::Descriptor;
+use servicebus_codec::Reader;
 
 /// The value of an application property.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +24,7 @@ pub enum PropertyValue {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Anything else, as text.
+    /// Anything else, as text: `com.microsoft:timespan(36000000000)`, or the bytes of what is not understood.
     Other(String),
 }
 
@@ -68,7 +70,28 @@ pub(crate) fn from_amqp(value: Value) -> PropertyValue {
         Value::String(value) => PropertyValue::Text(value),
         Value::Symbol(value) => PropertyValue::Text(value.0),
         Value::Binary(value) => PropertyValue::Bytes(value.into_vec()),
+        Value::Described(described) => {
+            let name = match described.descriptor {
+                Descriptor::Name(name) => name.0,
+                Descriptor::Code(code) => format!("{code:#x}"),
+            };
+            PropertyValue::Other(format!("{name}({})", from_amqp(described.value)))
+        }
         other => PropertyValue::Other(format!("{other:?}")),
+    }
+}
+
+/// Reads an encoded value, whatever it is.
+pub(crate) fn from_encoded(bytes: &[u8]) -> PropertyValue {
+    // Validated first, so that the decoder neither recurses nor allocates beyond what is there.
+    let is_valid = Reader::new(bytes).validate().is_ok();
+    let decoded = is_valid.then(|| serde_amqp::from_slice(bytes));
+    match decoded {
+        Some(Ok(value)) => from_amqp(value),
+        _ => {
+            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+            PropertyValue::Other(format!("0x{}", String::from_iter(digits)))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::text;
 
 /// The column at which the note about virtual time begins.
 const NOTE_COLUMN: usize = 62;
-/// How wide the column of kinds is.
+/// How wide the column of kinds is, unless one is longer.
 const KIND_WIDTH: usize = 16;
 /// How wide the column of offsets is, unless one is longer.
 const OFFSET_WIDTH: usize = 10;
@@ -56,11 +56,11 @@ impl fmt::Display for Shown<'_> {
         if timeline.events.is_empty() {
             f.write_str("\n  nothing happened")?;
         }
-        let widest = timeline.events.iter().map(|event| offset(event).len());
-        let width = widest.max().unwrap_or(0).max(OFFSET_WIDTH - 1) + 1;
+        let width = timeline.width(|event| offset(event).len(), OFFSET_WIDTH);
+        let kind_width = timeline.width(|event| label(&event.kind).len(), KIND_WIDTH);
         for event in &timeline.events {
             let line = format!(
-                "  {:<width$}{:<KIND_WIDTH$}{}",
+                "  {:<width$}{:<kind_width$}{}",
                 offset(event),
                 label(&event.kind),
                 timeline.words(event, self.subject.is_none())
@@ -72,6 +72,12 @@ impl fmt::Display for Shown<'_> {
 }
 
 impl Timeline {
+    /// Returns how wide a column must be, the space behind it included.
+    fn width(&self, of: impl Fn(&Event) -> usize, at_least: usize) -> usize {
+        let widest = self.events.iter().map(of).max();
+        (widest.unwrap_or(0) + 1).max(at_least)
+    }
+
     fn is_virtual(&self) -> bool {
         self.events
             .iter()
@@ -105,7 +111,7 @@ impl Timeline {
             parts.push("by the test".to_owned());
         }
         match event.kind {
-            EventKind::Delivered => parts.extend(self.delivery(event)),
+            EventKind::Delivered | EventKind::LockRenewed => parts.extend(self.delivery(event)),
             EventKind::LockExpired => parts.extend(
                 event
                     .delivery_count
@@ -113,11 +119,7 @@ impl Timeline {
             ),
             _ => {}
         }
-        parts.extend(match (&event.reason, &event.detail) {
-            (Some(reason), Some(detail)) => Some(format!("{reason}: {detail}")),
-            (Some(only), None) | (None, Some(only)) => Some(only.clone()),
-            (None, None) => None,
-        });
+        parts.extend(particulars(event));
         if let Some(entity) = &event.entity
             && !entity.is_empty()
             && !entity.eq_ignore_ascii_case(&self.entity)
@@ -142,6 +144,27 @@ impl Timeline {
     }
 }
 
+/// Writes what the emulator says about an event in words.
+fn particulars(event: &Event) -> Option<String> {
+    if let Some(text) = due(event) {
+        return Some(text);
+    }
+    match (&event.reason, &event.detail) {
+        (None, Some(target)) if event.kind == EventKind::Forwarded => Some(format!("to {target}")),
+        (Some(reason), Some(detail)) => Some(format!("{reason}: {detail}")),
+        (Some(only), None) | (None, Some(only)) => Some(only.clone()),
+        (None, None) => None,
+    }
+}
+
+/// Writes when a scheduled message is due as a time from then: `26 bytes, due in 600 s`.
+fn due(event: &Event) -> Option<String> {
+    let wait = event.scheduled_for()?.duration_since(event.at);
+    let (size, _instant) = event.detail.as_deref()?.split_once(", for ")?;
+    let wait = text::rounded_seconds(wait.unwrap_or_default());
+    Some(format!("{size}, due in {wait}"))
+}
+
 fn offset(event: &Event) -> String {
     match event.kind {
         EventKind::ClockAdvanced => String::new(),
@@ -151,7 +174,7 @@ fn offset(event: &Event) -> String {
 
 fn label(kind: &EventKind) -> String {
     match kind {
-        EventKind::DeadLettered => kind.name().to_owned(),
+        EventKind::DeadLettered | EventKind::TransferDeadLettered => kind.name().to_owned(),
         _ => kind.name().replace('-', " "),
     }
 }

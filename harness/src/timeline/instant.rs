@@ -11,6 +11,11 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     parse(&String::deserialize(deserializer)?)
 }
 
+/// Reads an instant that stands within a text.
+pub(super) fn parsed(text: &str) -> Option<SystemTime> {
+    text.parse::<Timestamp>().ok().map(SystemTime::from)
+}
+
 fn parse<E: serde::de::Error>(text: &str) -> Result<SystemTime, E> {
     text.parse::<Timestamp>()
         .map(SystemTime::from)

@@ -78,3 +78,34 @@ fn every_kind_is_read_by_its_own_name() {
         assert_eq!(kind.name(), *name);
     }
 }
+
+#[test]
+fn events_of_schedules_and_forwards_read_as_sentences() {
+    let answer = r#"{"events": [
+      {"at":"2024-01-01T00:00:00Z","offset":0,"kind":"scheduled","entity":"orders","message_id":"o-1",
+       "client":"the test","detail":"71 bytes, for 2024-01-01T00:10:00.004Z"},
+      {"at":"2024-01-01T00:10:00.004Z","offset":600.004,"kind":"activated","entity":"orders","message_id":"o-1",
+       "detail":"as number 2"},
+      {"at":"2024-01-01T00:10:00.004Z","offset":600.004,"kind":"forwarded","entity":"orders","message_id":"o-1",
+       "detail":"audit"},
+      {"at":"2024-01-01T00:10:01Z","offset":601,"kind":"transfer-dead-lettered","entity":"orders",
+       "message_id":"o-1","reason":"QuotaExceededException"},
+      {"at":"2024-01-01T00:10:01Z","offset":601,"kind":"lock-renewed","entity":"orders","message_id":"o-1",
+       "client":"worker-1","locked_until":"2024-01-01T00:11:01Z"}
+    ]}"#;
+    let timeline = Timeline::new("orders", serde_json::from_str(answer).unwrap(), Some(3));
+    assert_eq!(
+        timeline.titled("o-1").to_string(),
+        "\
+timeline of o-1 in orders
+  +0.000 s   scheduled              by the test, 71 bytes, due in 600 s
+  +600.004 s activated              as number 2
+  +600.004 s forwarded              to audit
+  +601.000 s transfer-dead-lettered QuotaExceededException
+  +601.000 s lock renewed           by worker-1 (lock 60 s)"
+    );
+    let due = timeline.events[0].scheduled_for().unwrap();
+    let wait = due.duration_since(timeline.events[0].at).unwrap();
+    assert_eq!(wait, Duration::from_millis(600_004));
+    assert_eq!(timeline.events[1].scheduled_for(), None);
+}

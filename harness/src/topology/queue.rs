@@ -76,7 +76,7 @@ impl Queue {
 
     /// Names another queue of the topology to which all messages go on. A message goes on four times at
     /// most; where it goes then is told by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
-    /// Not in the basic tier.
+    /// Not in the basic tier. In an update an empty name ends it.
     pub fn forward_to(self, name: impl Into<String>) -> Self {
         self.with("ForwardTo", json!(name.into()))
     }
@@ -116,6 +116,15 @@ impl Queue {
     /// Says whether sequence numbers carry a partition; they do not unless set.
     pub fn enable_partitioning(self, enabled: bool) -> Self {
         self.with("EnablePartitioning", json!(enabled))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns what was set, as the control API takes it.
+    pub(crate) fn properties(&self) -> Value {
+        Value::Object(self.properties.clone())
     }
 
     pub(super) fn document(&self) -> Value {

@@ -72,7 +72,7 @@ impl Connection {
             append(&mut self.outbox, delivery.tail);
         } else {
             let frame = self.max_frame_size - transfer::OVERHEAD;
-            let rest = send_frames(
+            let left = send_frames(
                 session,
                 &mut self.outbox,
                 head,
@@ -80,7 +80,14 @@ impl Connection {
                 delivery.tail,
                 frame,
             );
-            session.backlog = rest.map(|rest| Box::new(Backlog { link, head, rest }));
+            session.backlog = left.map(|left| {
+                Box::new(Backlog {
+                    link,
+                    head,
+                    first: Bytes::copy_from_slice(left.of(delivery.head)),
+                    tail: left.tail,
+                })
+            });
         }
         Some(DeliveryNumber(id as u32))
     }
@@ -94,18 +101,32 @@ impl Connection {
         let Some(mut backlog) = session.backlog.take() else {
             return;
         };
-        let rest = send_frames(
+        let left = send_frames(
             session,
             &mut self.outbox,
             backlog.head,
-            &[],
-            backlog.rest,
+            &backlog.first,
+            backlog.tail,
             frame,
         );
-        if let Some(rest) = rest {
-            backlog.rest = rest;
+        if let Some(left) = left {
+            backlog.first = backlog.first.slice_ref(left.of(&backlog.first));
+            backlog.tail = left.tail;
             session.backlog = Some(backlog);
         }
+    }
+}
+
+/// What the window has cut off of a delivery.
+struct Left {
+    /// Bytes of the first part.
+    first: usize,
+    tail: Bytes,
+}
+
+impl Left {
+    fn of<'a>(&self, first: &'a [u8]) -> &'a [u8] {
+        &first[first.len() - self.first..]
     }
 }
 
@@ -118,7 +139,7 @@ fn send_frames(
     mut first: &[u8],
     mut tail: Bytes,
     frame: usize,
-) -> Option<Bytes> {
+) -> Option<Left> {
     // What is shared as a whole must not be copied because its last frame is short.
     let share = tail.len() > COPY_BYTES;
     while session.remote_window > 0 {
@@ -139,9 +160,9 @@ fn send_frames(
             return None;
         }
     }
-    Some(match first.is_empty() {
-        true => tail,
-        false => [first, &tail].concat().into(),
+    Some(Left {
+        first: first.len(),
+        tail,
     })
 }
 

@@ -8,6 +8,7 @@ use super::detach::unattached;
 use super::flow::{owe_link, owe_session};
 use super::{Connection, Owed};
 use crate::error::{Fault, condition};
+use crate::gather::Gather;
 use crate::link::{DeliveryNumber, Incoming, Link, Partial};
 use crate::wire::frame::Frame;
 use crate::wire::{state, transfer};
@@ -41,7 +42,7 @@ impl Connection {
         if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
             whole(id, incoming.limit, &transfer, payload, &mut self.events)?;
         } else {
-            let event = part(id, incoming, &transfer, &payload, &mut self.reassembly)?;
+            let event = part(id, incoming, &transfer, payload, &mut self.reassembly)?;
             self.events.extend(event);
         }
         if !transfer.more || transfer.aborted {
@@ -89,7 +90,7 @@ fn part(
     link: LinkId,
     incoming: &mut Incoming,
     transfer: &transfer::Transfer<'_>,
-    payload: &Bytes,
+    payload: Bytes,
     reassembly: &mut usize,
 ) -> Result<Option<Event>, Fault> {
     let limit = incoming.limit;
@@ -143,7 +144,7 @@ fn start(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Partial, Fau
         settled: false,
         message_format: transfer.message_format.unwrap_or(0),
         transaction: None,
-        data: Vec::new(),
+        data: Gather::default(),
         size: 0,
     })
 }
@@ -163,7 +164,7 @@ fn finished(link: LinkId, partial: Partial, limit: u64) -> Event {
         delivery: partial.delivery,
         settled: partial.settled,
         message_format: partial.message_format,
-        payload: partial.data.into(),
+        payload: partial.data.join(),
         transaction: partial.transaction,
     })
 }
@@ -197,12 +198,12 @@ fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Bytes>, Fault
 }
 
 impl Partial {
-    fn append(&mut self, payload: &[u8], limit: u64) {
+    fn append(&mut self, payload: Bytes, limit: u64) {
         self.size += payload.len() as u64;
         if self.size > limit {
-            self.data = Vec::new();
+            self.data = Gather::default();
         } else {
-            self.data.extend_from_slice(payload);
+            self.data.push(payload);
         }
     }
 }

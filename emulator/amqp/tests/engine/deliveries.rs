@@ -153,6 +153,29 @@ fn a_cut_off_message_goes_with_its_link() {
     assert!(peer.deliver(other, 1, false).is_some());
 }
 
+#[test]
+fn room_leaves_each_delivery_two_frames() {
+    let mut peer = Peer::with(Config::default(), &[uint(1054)], 5000);
+    let link = peer.receiver(100);
+    assert_eq!(peer.connection.room(link, 4), 4992 * 1000);
+    assert_eq!(peer.connection.room(link, 5000), 0);
+}
+
+#[test]
+fn what_fits_the_room_goes_out_with_what_is_added_to_it() {
+    const ADDED: usize = 400;
+    for (window, deliveries) in [(2, 1), (20, 2), (20, 5), (20, 9), (100, 30)] {
+        let mut peer = Peer::with(Config::default(), &[uint(512)], window);
+        let link = peer.receiver(deliveries);
+        peer.frame(0, FLOW, &[uint(0), uint(window), uint(0), uint(0)]);
+        let size = peer.connection.room(link, deliveries) / deliveries as usize;
+        for _ in 0..deliveries {
+            let delivered = peer.deliver_bytes(link, 1, true, &vec![0; size + ADDED], Bytes::new());
+            assert!(delivered.is_some(), "{deliveries} in {window} frames");
+        }
+    }
+}
+
 /// A flow by one who has received `next` frames, takes `window` more and wants `credit`.
 fn window_flow(next: u32, window: u32, handle: u32, credit: u32) -> Vec<Value> {
     vec![

@@ -11,6 +11,7 @@ mod flow;
 mod fragments;
 mod handshake;
 mod hostile;
+mod large;
 mod offences;
 mod sessions;
 mod timeouts;

@@ -43,11 +43,3 @@ fn a_disposition_for_an_unknown_delivery_too() {
     };
     assert!(told.description.ends_with(" TrackingId:t-1"), "{told:?}");
 }
-
-#[test]
-fn room_leaves_the_last_delivery_a_frame() {
-    let mut peer = Peer::with(Config::default(), &[uint(1054)], 5000);
-    let link = peer.receiver(100);
-    assert_eq!(peer.connection.room(link, 4), 4996 * 1000);
-    assert_eq!(peer.connection.room(link, 5000), 0);
-}

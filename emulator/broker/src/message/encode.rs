@@ -87,11 +87,14 @@ impl Message {
 
     /// The properties with the expiry instant in them, changed application properties, and what follows.
     fn write_letter(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
-        let section = self.sections.properties(&self.payload);
         let (application_start, application_end) = self.sections.application_range();
-        let mut untouched = application_start - section.len();
+        let mut untouched = self.sections.message_annotations_end();
         if let Some(milliseconds) = expiry {
-            out.extend_from_slice(&properties::with_expiry(section, milliseconds)?);
+            let section = properties::with_expiry(self.properties(), milliseconds)?;
+            out.extend_from_slice(&section);
+            untouched = application_start;
+        } else if let Some(section) = self.replaced_properties() {
+            out.extend_from_slice(section);
             untouched = application_start;
         }
         if let Some(application) = self.replaced_application() {

@@ -1,6 +1,6 @@
 //! Somebody looks without taking.
 
-use super::receive_deferred::STATE_DEFERRED;
+use super::receive::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::message::Stamp;
 use crate::store::entry::Entry;
@@ -31,28 +31,40 @@ impl Mailbox {
         max: usize,
     ) -> Vec<Browsed> {
         self.begin(cx);
+        let seen = self.look(kind, from).take(max);
+        seen.map(|(stamp, message)| Browsed {
+            stamp,
+            message: message.clone(),
+        })
+        .collect()
+    }
+
+    /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the mailbox is
+    /// not used by it.
+    pub fn look(
+        &self,
+        kind: StoreKind,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = (Stamp, &Message)> {
         let store = self.store(kind);
-        let entries = store.entries.range_from(from.place().0).take(max);
-        entries
-            .map(|(number, entry)| {
-                let message = &entry.message;
-                // A peeked message shows a time to live only if it brought one (decision D7).
-                let own = message.time_to_live();
-                let lifetime = own.and_then(|_| effective_time_to_live(&store.policy, message));
-                let stamp = Stamp {
-                    delivery_count: entry.delivery_count,
-                    time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
-                    expires_at: lifetime.map(|_| entry.expires_at),
-                    sequence_number: entry.number(SequenceNumber(number)),
-                    enqueued_sequence_number: entry.enqueued_number,
-                    enqueued_at: entry.enqueued_at,
-                    lock: None,
-                    state: Some(state(entry)),
-                };
-                let message = message.clone();
-                Browsed { stamp, message }
-            })
-            .collect()
+        let entries = store.entries.range_from(from.place().0);
+        entries.map(|(number, entry)| {
+            let message = &entry.message;
+            // A peeked message shows a time to live only if it brought one (decision D7).
+            let own = message.time_to_live();
+            let lifetime = own.and_then(|_| effective_time_to_live(&store.policy, message));
+            let stamp = Stamp {
+                delivery_count: entry.delivery_count,
+                time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
+                expires_at: lifetime.map(|_| entry.expires_at),
+                sequence_number: entry.number(SequenceNumber(number)),
+                enqueued_sequence_number: entry.enqueued_number,
+                enqueued_at: entry.enqueued_at,
+                lock: None,
+                state: Some(state(entry)),
+            };
+            (stamp, message)
+        })
     }
 }
 

@@ -18,8 +18,8 @@ impl Mailbox {
             let entry = store.entries.get(number.0);
             entry.is_some_and(|entry| entry.enqueued_at < before)
         };
-        // Numbers ascend with the time of arrival, so that the first that is too young ends the search.
-        let numbers = store.ready.iter().copied().take_while(is_older);
+        // A dead letter keeps the time of its arrival in the queue, so that older ones may stand behind younger.
+        let numbers = store.ready.iter().copied().filter(is_older);
         let numbers: Vec<SequenceNumber> = numbers.take(max).collect();
         for &number in &numbers {
             store.remove(number);

@@ -87,7 +87,8 @@ impl Mailbox {
             self.dead_letter_by_rule(cx, number, DeadLetterCause::Expired);
         } else {
             self.active.remove(number);
-            self.active.note(cx, number, FactKind::Expired);
+            self.active
+                .note(&mut cx.at(cx.now), number, FactKind::Expired);
         }
     }
 

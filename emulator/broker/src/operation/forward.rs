@@ -38,13 +38,7 @@ pub enum TransferFailure {
         "The maximum number of allowed hops when forwarding between queues. Value is set to {MAX_HOPS}."
     )]
     Hops,
-    /// There is no such entity.
-    #[error(
-        "The messaging entity '{0}' could not be found. To know more visit \
-         https://aka.ms/sbResourceMgrExceptions."
-    )]
-    NotFound(EntityPath),
-    /// The entity refused it as it would refuse a sender.
+    /// The entity refused it as it would refuse a sender, or is not there.
     #[error("{0}")]
     Refused(#[from] SendError),
 }
@@ -54,12 +48,23 @@ impl TransferFailure {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Hops => "MaxTransferHopCountExceeded",
-            Self::NotFound(_) => "MessagingEntityNotFoundException",
+            Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
             Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
             Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
             Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => {
                 "InvalidOperationException"
             }
+        }
+    }
+
+    /// Whether it may succeed another time, so that waiting makes sense.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused(
+                SendError::NotFound(_) | SendError::Disabled(_) | SendError::QuotaExceeded { .. },
+            ) => true,
+            Self::Hops
+            | Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => false,
         }
     }
 }
@@ -100,7 +105,10 @@ pub fn forward(entities: &mut impl Entities) {
                 .with_entity(&target, |mailbox, cx| {
                     mailbox.accept_transfers(cx, &source, messages)
                 })
-                .unwrap_or_else(|| vec![Err(TransferFailure::NotFound(target.clone()))]);
+                .unwrap_or_else(|| {
+                    let missing = TransferFailure::Refused(SendError::NotFound(target.clone()));
+                    vec![Err(missing); places.len()]
+                });
             entities.with_entity(&path, |mailbox, cx| {
                 mailbox.carried(cx, kind, &target, places, answers);
             });
@@ -171,8 +179,8 @@ impl Mailbox {
         })
     }
 
-    /// Takes messages in from another entity, in order. Answers for each; the first refusal of dead letters is
-    /// the last answer, because what comes behind may not overtake (decision D22).
+    /// Takes messages in from another entity, in order. Answers for each; the first dead letter that has to wait
+    /// is the last answer, because what comes behind may not overtake (decision D22).
     fn accept_transfers(
         &mut self,
         cx: &mut Context<'_>,
@@ -181,18 +189,22 @@ impl Mailbox {
     ) -> Vec<Result<(), TransferFailure>> {
         self.begin(cx);
         let mut answers = Vec::with_capacity(messages.len());
-        let mut refused = false;
+        let mut refused = None;
         for transfer in messages {
+            let bytes = transfer.message.size();
             let answer = self.accept_transfer(&mut cx.at(cx.now), transfer);
-            refused |= answer.is_err();
-            answers.push(answer.map_err(TransferFailure::from));
-            if refused && source.1 == StoreKind::DeadLetters {
+            let answer = answer.map_err(TransferFailure::from);
+            let waits = source.1 == StoreKind::DeadLetters
+                && answer.as_ref().is_err_and(TransferFailure::may_pass);
+            answers.push(answer);
+            if waits {
+                refused = Some(bytes);
                 break;
             }
         }
         self.assign(cx);
-        if refused && source.1 == StoreKind::DeadLetters {
-            self.refused.insert(source.clone());
+        if let Some(bytes) = refused {
+            self.refused.insert(source.clone(), bytes);
         }
         answers
     }
@@ -223,7 +235,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// What became of messages that were carried. Those without an answer stay where they are.
+    /// What became of messages that were carried. Those without an answer stay, and so do those that were refused by
+    /// what is not the target any more.
     fn carried(
         &mut self,
         cx: &mut Context<'_>,
@@ -234,33 +247,31 @@ impl Mailbox {
     ) {
         self.handle_timeout(cx);
         let cx = &mut cx.at(cx.now);
-        let missing = match answers.first() {
-            Some(Err(failure @ TransferFailure::NotFound(_))) => Some(failure.clone()),
-            _ => None,
-        };
         let mut answers = answers.into_iter();
-        // Whoever was deleted and made anew meanwhile does not carry what its name did.
-        let carried = |place: &SequenceNumber| self.store(kind).forwards.carries(*place);
-        let places: Vec<_> = places.into_iter().filter(carried).collect();
         for place in places {
-            let answer = match &missing {
-                Some(failure) => Some(Err(failure.clone())),
-                None => answers.next(),
-            };
+            let answer = answers.next();
+            if !self.store(kind).forwards.carries(place) {
+                // Removed meanwhile, stalled with the one before it, or never of this entity: whoever was deleted
+                // and made anew does not carry what its name did.
+                continue;
+            }
             match answer {
                 Some(Ok(())) => {
                     self.store_mut(kind).remove(place);
                     let to = cx.facts.text(target.as_str());
                     self.store(kind).note(cx, place, FactKind::Forwarded { to });
                 }
-                Some(Err(failure)) => self.forward_failed(cx, kind, place, failure),
-                None => break,
+                Some(Err(failure)) if self.target(kind) == Some(target) => {
+                    self.forward_failed(cx, kind, place, failure);
+                }
+                Some(Err(_)) | None => self.store_mut(kind).bring_back(place),
             }
         }
         self.assign(cx);
     }
 
-    /// A message that cannot go on is dead-lettered; a dead letter stays what it is and waits (decision D22).
+    /// A message that cannot go on is dead-lettered; a dead letter stays what it is, and waits if that helps
+    /// (decision D22).
     fn forward_failed(
         &mut self,
         cx: &mut Context<'_>,
@@ -272,8 +283,8 @@ impl Mailbox {
             (StoreKind::Active, failure) => {
                 self.dead_letter_by_rule(cx, place, DeadLetterCause::Transfer(failure));
             }
-            (_, TransferFailure::Hops) => self.store_mut(kind).keep(place),
-            _ => self.store_mut(kind).stall(),
+            (_, failure) if failure.may_pass() => self.store_mut(kind).stall(),
+            _ => self.store_mut(kind).keep(place),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An entity that nobody uses goes away by itself (semantics §5).
 
-use crate::{Context, Effect, Mailbox, Timestamp};
+use crate::{Context, Effect, EntityStatus, Mailbox, Timestamp};
 
 impl Mailbox {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
@@ -17,9 +17,11 @@ impl Mailbox {
         (!is_kept).then(|| self.used_at + idle)
     }
 
-    /// Asks, once, to be deleted with everything in it.
+    /// Asks, once, to be deleted with everything in it. Whoever comes from now on comes too late: what was accepted
+    /// would be lost.
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
         self.is_idle = true;
+        self.description.status = EntityStatus::Disabled;
         cx.effects.push(Effect::Delete(self.path.clone()));
     }
 }

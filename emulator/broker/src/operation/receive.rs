@@ -9,6 +9,9 @@ use crate::{
     StoreKind, StorePolicy,
 };
 
+/// `x-opt-message-state` of a message that was deferred.
+pub(crate) const STATE_DEFERRED: i32 = 1;
+
 /// Most bytes that the broker adds to a message when it hands it out.
 const ADDED: usize = 512;
 
@@ -50,25 +53,37 @@ impl Mailbox {
         let mut size = 0;
         for _ in 0..max {
             if size > bytes {
-                return;
+                break;
             }
             let Some((number, mode)) = store.consumers.take(id) else {
-                return;
+                break;
             };
-            let nonce = LockNonce::generate(cx.ids);
-            let delivery = match mode {
-                ReceiveMode::PeekLock => store.take_locked(cx, number, nonce, id),
-                ReceiveMode::ReceiveAndDelete => store.take_away(cx, number, nonce),
-            };
+            let delivery = store.hand_out(cx, number, mode, id);
             size += delivery
                 .as_ref()
                 .map_or(0, |delivery| ADDED + delivery.message.size() as usize);
             taken.extend(delivery);
         }
+        self.assign(cx);
     }
 }
 
 impl MessageStore {
+    /// Gives an entry to a consumer, which it is assigned to, or which asked for it by its number.
+    pub(crate) fn hand_out(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        mode: ReceiveMode,
+        consumer: ConsumerId,
+    ) -> Option<Delivery> {
+        let nonce = LockNonce::generate(cx.ids);
+        match mode {
+            ReceiveMode::PeekLock => self.take_locked(cx, number, nonce, consumer),
+            ReceiveMode::ReceiveAndDelete => self.take_away(cx, number, nonce),
+        }
+    }
+
     fn take_locked(
         &mut self,
         cx: &mut Context<'_>,
@@ -79,6 +94,7 @@ impl MessageStore {
         let until = cx.now + self.policy.lock_duration;
         let token = LockToken::new(nonce, number);
         let entry = self.entries.get(number.0)?;
+        let deferred = entry.is_deferred();
         let delivery = Delivery {
             token,
             stamp: Stamp {
@@ -93,7 +109,7 @@ impl MessageStore {
                 nonce,
                 until,
                 consumer,
-                deferred: false,
+                deferred,
             },
         );
         let kind = FactKind::Delivered {
@@ -121,8 +137,9 @@ impl MessageStore {
     }
 }
 
-/// What a received message shows: time to live and expiry whenever one applies (decision D7).
-pub(crate) fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
+/// What a received message shows: time to live and expiry whenever one applies (decision D7), and its state only if
+/// it was deferred (semantics §7).
+fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
     let lifetime = effective_time_to_live(policy, &entry.message);
     Stamp {
         delivery_count: entry.delivery_count,
@@ -135,6 +152,6 @@ pub(crate) fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumb
         enqueued_sequence_number: entry.enqueued_number,
         enqueued_at: entry.enqueued_at,
         lock: None,
-        state: None,
+        state: entry.is_deferred().then_some(STATE_DEFERRED),
     }
 }

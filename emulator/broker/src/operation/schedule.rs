@@ -60,6 +60,8 @@ impl Mailbox {
         let moved_to = self.active.next_number();
         self.active
             .note(cx, number, FactKind::Activated { moved_to });
+        // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
+        self.used_at = self.used_at.max(cx.now);
         let enqueued_number = entry.number(moved_to);
         let entry = Entry {
             enqueued_at: cx.now,

@@ -13,6 +13,12 @@ use crate::{
 /// Why messages were not accepted; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SendError {
+    /// The entity is not there, or was idle for so long that it is about to go (semantics §5, §20.2).
+    #[error(
+        "The messaging entity '{0}' could not be found. To know more visit \
+         https://aka.ms/sbResourceMgrExceptions."
+    )]
+    NotFound(EntityPath),
     /// The entity accepts nothing now (semantics §14).
     #[error(
         "Messaging entity '{0}' is currently disabled. For more information please see \
@@ -63,7 +69,8 @@ impl Mailbox {
         self.begin(cx);
         self.check_room(message.size())?;
         let key = self.partition_key(&message)?;
-        let number = self.accept(cx, message, key);
+        let partition = self.partition(key.as_deref());
+        let number = self.accept(cx, message, partition);
         self.assign(cx);
         Ok(number)
     }
@@ -78,9 +85,11 @@ impl Mailbox {
         self.check_room(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| self.partition_key(message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        partition::check_batch(&keys)?;
-        let accepted = messages.into_iter().zip(keys);
-        let numbers = accepted.map(|(message, key)| self.accept(cx, message, key));
+        let key = partition::key_of_batch(&keys)?;
+        let partition = self.partition(key);
+        let numbers = messages
+            .into_iter()
+            .map(|message| self.accept(cx, message, partition));
         let numbers = numbers.collect();
         self.assign(cx);
         Ok(numbers)
@@ -88,6 +97,10 @@ impl Mailbox {
 
     /// Whether so many bytes more are welcome.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
+        if self.is_idle {
+            // It has asked to be deleted: what it took now would go with it.
+            return Err(SendError::NotFound(self.path.clone()));
+        }
         if !self.description.status.can_send() {
             return Err(SendError::Disabled(self.path.clone()));
         }
@@ -107,12 +120,7 @@ impl Mailbox {
         }
     }
 
-    fn accept(
-        &mut self,
-        cx: &mut Context<'_>,
-        message: Message,
-        key: Option<String>,
-    ) -> SequenceNumber {
+    fn accept(&mut self, cx: &mut Context<'_>, message: Message, partition: u8) -> SequenceNumber {
         let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
         let since = activates_at.unwrap_or(cx.now);
         if self.is_duplicate(cx, &message, since) {
@@ -120,7 +128,7 @@ impl Mailbox {
         }
         let number = self.active.next_number();
         let mut entry = Entry::new(message, cx.now, number);
-        entry.partition = self.partition(key.as_deref());
+        entry.partition = partition;
         let number = entry.number(number);
         entry.enqueued_number = number;
         match activates_at {

@@ -1,6 +1,8 @@
 //! The settings of an entity change while it is used.
 
+use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
+use crate::store::entry::{Entry, State};
 use crate::{
     Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp,
 };
@@ -28,24 +30,33 @@ impl Mailbox {
             ..before.clone()
         };
         if self.description != only_status {
-            self.lose_locks(cx);
+            self.end_locks(cx);
         }
         if before.default_message_time_to_live != self.description.default_message_time_to_live {
-            self.reschedule_expiries(cx);
+            self.reschedule_expiries();
         }
         for store in [&mut self.active, &mut self.dead_letters] {
             store.resume_forwards();
         }
-        if let Some(history) = &mut self.history {
-            history.set_window(self.description.duplicate_detection_history_time_window);
+        if self.description.max_delivery_count < before.max_delivery_count {
+            self.bury_delivered_too_often(cx);
         }
-        self.handle_timeout(cx);
+        if let Some(history) = &mut self.history {
+            let window = self.description.duplicate_detection_history_time_window;
+            history.set_window(cx.now, window);
+        }
+        self.expire_what_waited(cx);
         self.assign(cx);
     }
 
     /// Ends every lock as if its time had run out.
     pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
+        self.end_locks(cx);
+        self.assign(cx);
+    }
+
+    fn end_locks(&mut self, cx: &mut Context<'_>) {
         let cx = &mut cx.at(cx.now);
         for kind in StoreKind::ALL {
             let locks: Vec<SequenceNumber> = self.store(kind).locks.iter().map(|l| l.1).collect();
@@ -53,11 +64,28 @@ impl Mailbox {
                 self.lock_expired(cx, kind, number);
             }
         }
-        self.assign(cx);
+    }
+
+    /// Another delivery would be more than is allowed now (semantics §3.1).
+    fn bury_delivered_too_often(&mut self, cx: &mut Context<'_>) {
+        let limit = self.description.max_delivery_count;
+        let entries = self.active.entries.iter();
+        let is_past = |entry: &Entry| {
+            let stays = matches!(entry.state, State::Ready | State::Deferred);
+            stays && entry.delivery_count >= limit
+        };
+        let past: Vec<_> = entries
+            .filter(|(_, entry)| is_past(entry))
+            .map(|(number, _)| SequenceNumber(number))
+            .collect();
+        for number in past {
+            let cause = DeadLetterCause::MaxDeliveryCount(limit);
+            self.dead_letter_by_rule(cx, number, cause);
+        }
     }
 
     /// Messages that brought no time to live live by the entity's.
-    fn reschedule_expiries(&mut self, cx: &Context<'_>) {
+    fn reschedule_expiries(&mut self) {
         let store = &self.active;
         let mut changed = Vec::new();
         for (number, entry) in store.entries.iter() {
@@ -65,9 +93,7 @@ impl Mailbox {
                 let lifetime = effective_time_to_live(&store.policy, &entry.message);
                 let since = entry.activates_at().unwrap_or(entry.enqueued_at);
                 let at = lifetime.map_or(Timestamp::NEVER, |lifetime| since + lifetime);
-                // What is over by the new settings leaves now, not in the past.
-                let passed = at < cx.now && entry.expires_at >= cx.now;
-                changed.push((SequenceNumber(number), if passed { cx.now } else { at }));
+                changed.push((SequenceNumber(number), at));
             }
         }
         for (number, at) in changed {

@@ -44,6 +44,11 @@ impl Forwards {
     pub(super) fn all(&self) -> BTreeSet<SequenceNumber> {
         self.waiting.union(&self.carried).copied().collect()
     }
+
+    #[cfg(any(test, feature = "check"))]
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
 }
 
 impl MessageStore {
@@ -75,11 +80,16 @@ impl MessageStore {
 
     /// Keeps a carried entry here for good, ready.
     pub(crate) fn keep(&mut self, number: SequenceNumber) {
-        self.forwards.remove(number);
         if let Some(entry) = self.entries.get_mut(number.0) {
             entry.stays = true;
-            self.put_back(number);
         }
+        self.bring_back(number);
+    }
+
+    /// Takes an entry off its way: where it goes from here is as the store now is.
+    pub(crate) fn bring_back(&mut self, number: SequenceNumber) {
+        self.forwards.remove(number);
+        self.put_back(number);
     }
 
     /// Stops forwarding until [`MessageStore::resume_forwards`]: everything on its way is ready again.
@@ -87,8 +97,7 @@ impl MessageStore {
         self.forwards.stalled = true;
         self.forwards.announced = false;
         for number in self.forwards.all() {
-            self.forwards.remove(number);
-            self.put_back(number);
+            self.bring_back(number);
         }
     }
 
@@ -97,6 +106,8 @@ impl MessageStore {
     pub(crate) fn resume_forwards(&mut self) {
         self.forwards.stalled = false;
         if !self.policy.forwards {
+            // Whoever was told finds nothing to carry, and must be told again when there is.
+            self.forwards.announced = false;
             for number in std::mem::take(&mut self.forwards.waiting) {
                 self.put_back(number);
             }

@@ -1,105 +1,274 @@
 //! Who and what a history has so far: makes steps of transitions.
 
-use proptest::sample::Index;
-use servicebus_broker::StoreKind;
+use std::time::Duration;
 
-use crate::system::System;
-use crate::transition::{Answer, By, Key, Step, Token, Transition};
+use servicebus_broker::{QueueDescription, StoreKind};
+
+use crate::history::{
+    Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
+    Step, Token, Transition,
+};
+use crate::reference::{Letter, Reference};
+use crate::world::wire::encoded;
+
+/// A queue that holds so many messages is sent no more: everything happens among a few.
+const ENOUGH: usize = 12;
+
+/// Somebody who is not there, or not at this store.
+const STRANGER: u64 = 1_000_000;
 
 /// Consumers and tokens by their number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Names {
-    messages: usize,
+    /// As the queues were declared.
+    declared: Vec<QueueDescription>,
     consumers: u64,
     /// Consumers that are open.
-    pub(crate) open: Vec<(StoreKind, u64)>,
+    pub(crate) open: Vec<(Place, u64)>,
     /// Where each token is from.
-    tokens: Vec<StoreKind>,
+    tokens: Vec<Place>,
 }
 
 impl Names {
-    /// The step that a transition means now; none when it is about something that does not exist.
-    pub(crate) fn resolve(&mut self, transition: &Transition, system: &System) -> Option<Step> {
-        Some(match transition {
-            Transition::Send(letters) => {
-                let letters = letters.iter().map(|&time_to_live| {
-                    self.messages += 1;
-                    (format!("m{}", self.messages), time_to_live)
-                });
-                Step::Send(letters.collect())
-            }
-            &Transition::Open(kind, mode) => {
-                self.consumers += 1;
-                self.open.push((kind, self.consumers));
-                Step::Open(kind, self.consumers, mode)
-            }
-            Transition::Close(who) => {
-                let (kind, id) = self.consumer(who)?;
-                self.open.retain(|&open| open != (kind, id));
-                Step::Close(kind, id)
-            }
-            Transition::Credit(who, credit) => {
-                let (kind, id) = self.consumer(who)?;
-                Step::Credit(kind, id, *credit)
-            }
-            Transition::Take(who, max) => {
-                let (kind, id) = self.consumer(who)?;
-                Step::Take(kind, id, *max)
-            }
-            Transition::Settle(token, own, outcome) => {
-                let (key, kind) = self.token(token)?;
-                let kind = if *own { kind } else { other(kind) };
-                Step::Settle(kind, key, outcome.clone())
-            }
-            Transition::Renew(tokens, kind) => {
-                let keys = tokens.iter().filter_map(|token| self.token(token));
-                // Most of the time all of one store, or it would hardly ever succeed.
-                let kind = keys.clone().next().map_or(*kind, |(_, kind)| kind);
-                Step::Renew(kind, keys.map(|(key, _)| key).collect())
-            }
-            &Transition::Advance(by) => {
-                let now = system.now();
-                let to = match by {
-                    By::Milliseconds(milliseconds) => now + milliseconds,
-                    By::Deadline(offset) => system.deadline()? + offset,
-                };
-                Step::Advance(to.max(now))
-            }
-            Transition::Timeout => Step::Timeout,
-            &Transition::Browse(kind, from, max) => Step::Browse(kind, from, max),
-            Transition::Reset => Step::Reset,
-        })
-    }
-
-    /// Remembers what a step brought about.
-    pub(crate) fn learn(&mut self, step: &Step, answer: &Answer) {
-        if let (&Step::Take(kind, ..), Answer::Messages(taken)) = (step, answer) {
-            self.tokens.extend(taken.iter().map(|_| kind));
+    pub(crate) fn new(rules: &Rules) -> Self {
+        Self {
+            declared: rules.queues.clone(),
+            consumers: 0,
+            open: Vec::new(),
+            tokens: Vec::new(),
         }
     }
 
-    fn consumer(&self, who: &Index) -> Option<(StoreKind, u64)> {
-        (!self.open.is_empty()).then(|| *who.get(&self.open))
+    /// The step that a transition means now; none when it is about something that does not exist.
+    pub(crate) fn resolve(
+        &mut self,
+        transition: &Transition,
+        reference: &Reference,
+    ) -> Option<Step> {
+        let queue = |pick: &Pick| {
+            let queues: Vec<usize> = reference.queues().map(|(q, _)| q).collect();
+            pick.of(&queues).copied()
+        };
+        Some(match transition {
+            Transition::Send(pick, drafts, batch) => {
+                let q = queue(pick)?;
+                if reference.queue(q)?.len() >= ENOUGH {
+                    return None;
+                }
+                Step::Send(
+                    q,
+                    parcels(drafts, reference.now, reference.queue(q)?.room()),
+                    *batch,
+                )
+            }
+            Transition::Open(pick, kind, mode) => {
+                let place = (queue(pick)?, *kind);
+                self.consumers += 1;
+                self.open.push((place, self.consumers));
+                Step::Open(place, self.consumers, *mode)
+            }
+            Transition::Consume(who, what) => self.consume(*who, *what)?,
+            Transition::Settle(token, own, outcome) => {
+                let (key, (q, kind)) = self.token(token, reference)?;
+                let kind = if *own { kind } else { other(kind) };
+                Step::Settle((q, kind), key, outcome.clone())
+            }
+            Transition::SettleAll(tokens, outcome) => {
+                let (place, keys) = self.of_one_place(tokens, reference)?;
+                Step::SettleAll(place, keys, outcome.clone())
+            }
+            Transition::Renew(tokens) => {
+                let (place, keys) = self.of_one_place(tokens, reference)?;
+                Step::Renew(place, keys)
+            }
+            Transition::ReceiveDeferred(numbers, mode, who) => {
+                let (place, numbers) = known(numbers, reference, Letter::is_deferred)?;
+                Step::ReceiveDeferred(place, numbers, *mode, self.holder(place, *who)?)
+            }
+            Transition::Cancel(numbers) => {
+                let ((q, _), numbers) = known(numbers, reference, Letter::is_scheduled)?;
+                Step::Cancel(q, numbers)
+            }
+            Transition::DeleteMessages(pick, kind, max, age) => {
+                Step::DeleteMessages((queue(pick)?, *kind), *max, reference.now - age)
+            }
+            Transition::Update(pick, change) => {
+                let q = queue(pick)?;
+                let description = &reference.queue(q)?.description;
+                Step::Update(q, Box::new(change.of(description, q)))
+            }
+            Transition::LoseLocks(pick) => Step::LoseLocks(queue(pick)?),
+            Transition::Advance(By::Milliseconds(passed)) => Step::Advance(reference.now + passed),
+            Transition::Advance(By::Deadline(pick, offset)) => {
+                let to = reference.deadline(queue(pick)?)? + offset;
+                Step::Advance(to.max(reference.now))
+            }
+            Transition::Timeout(pick) => Step::Timeout(queue(pick)?),
+            Transition::Browse(pick, kind, from, max) => {
+                Step::Browse((queue(pick)?, *kind), *from, *max)
+            }
+            Transition::Reset(pick) => Step::Reset(queue(pick)?),
+            Transition::Create(pick) => {
+                let q = self.missing(*pick, reference)?;
+                Step::Create(q, Box::new(self.declared[q].clone()))
+            }
+            Transition::Drop(pick) => Step::Drop(queue(pick)?),
+        })
     }
 
-    fn token(&self, token: &Token) -> Option<(Key, StoreKind)> {
-        let last = self.tokens.len().checked_sub(1);
-        let (at, key): (usize, fn(usize) -> Key) = match token {
-            Token::Given(index) => (index.index(last? + 1), Key::Given),
-            Token::Recent(back) => (last?.checked_sub(*back)?, Key::Given),
-            &Token::Forged(index, bit) => {
-                let at = index.index(last? + 1);
-                return Some((Key::Forged(at, bit), self.tokens[at]));
+    fn consume(&mut self, who: Pick, what: Consume) -> Option<Step> {
+        let &(place, id) = who.of(&self.open)?;
+        Some(match what {
+            Consume::Credit(credit) => Step::Credit(place, id, credit),
+            Consume::Take(max) => Step::Take(place, id, max),
+            Consume::Close => {
+                self.open.retain(|&(_, open)| open != id);
+                Step::Close(place, id)
             }
-            &Token::Garbage(bits) => return Some((Key::Garbage(bits), StoreKind::Active)),
-        };
-        Some((key(at), self.tokens[at]))
+        })
     }
+
+    /// Remembers which tokens a step gave out.
+    pub(crate) fn learn(&mut self, step: &Step, answer: &Answer) {
+        match (step, answer) {
+            (&Step::Take(place, ..), Answer::Messages(taken))
+            | (&Step::ReceiveDeferred(place, ..), Answer::Deferred(Ok(taken))) => {
+                self.tokens.extend(taken.iter().map(|_| place));
+            }
+            _ => {}
+        }
+    }
+
+    /// Consumers go with their queues.
+    pub(crate) fn forget_lost(&mut self, is_there: impl Fn(usize) -> bool) {
+        self.open.retain(|&((q, _), _)| is_there(q));
+    }
+
+    /// Who is to hold a lock: a consumer of the store, or somebody else.
+    fn holder(&self, place: Place, who: Pick) -> Option<u64> {
+        let open = self.open.iter().filter(|(at, _)| *at == place);
+        let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
+        who.of(&ids).copied()
+    }
+
+    /// A queue that is gone.
+    fn missing(&self, pick: Pick, reference: &Reference) -> Option<usize> {
+        let all = 0..self.declared.len();
+        let missing: Vec<usize> = all.filter(|&q| reference.queue(q).is_none()).collect();
+        pick.of(&missing).copied()
+    }
+
+    fn token(&self, token: &Token, reference: &Reference) -> Option<(Key, Place)> {
+        let last = self.tokens.len().checked_sub(1);
+        let given: Vec<usize> = match token {
+            Token::Recent(back) => vec![last?.checked_sub(*back)?],
+            Token::Given(_) | Token::Forged(..) => (0..=last?).collect(),
+            Token::Garbage(_) => vec![],
+        };
+        let (key, place) = match *token {
+            Token::Recent(_) => (Key::Given(given[0]), self.tokens[given[0]]),
+            Token::Given(pick) => {
+                let at = *pick.of(&given)?;
+                (Key::Given(at), self.tokens[at])
+            }
+            Token::Forged(pick, bit) => {
+                let at = *pick.of(&given)?;
+                (Key::Forged(at, bit), self.tokens[at])
+            }
+            Token::Garbage(bits) => (Key::Garbage(bits), (0, StoreKind::Active)),
+        };
+        reference.queue(place.0).map(|_| (key, place))
+    }
+
+    /// All of one store, or it would hardly ever succeed.
+    fn of_one_place(&self, tokens: &[Token], reference: &Reference) -> Option<(Place, Vec<Key>)> {
+        let tokens = tokens
+            .iter()
+            .filter_map(|token| self.token(token, reference));
+        let tokens: Vec<_> = tokens.collect();
+        let place = tokens.first()?.1;
+        let tokens = tokens.into_iter().filter(|token| token.1 == place);
+        Some((place, tokens.map(|(key, _)| key).collect()))
+    }
+}
+
+fn parcels(drafts: &[Draft], now: i64, mut room: u64) -> Vec<Parcel> {
+    let parcels = drafts.iter().map(|&draft| {
+        let payload = encoded(&draft, now, room);
+        room = room.saturating_sub(payload.len() as u64);
+        Parcel { draft, payload }
+    });
+    parcels.collect()
+}
+
+/// Numbers of messages of one store.
+fn known(
+    numbers: &[Number],
+    reference: &Reference,
+    which: impl Fn(&Letter) -> bool,
+) -> Option<(Place, Vec<u64>)> {
+    let mut all = Vec::new();
+    for (q, queue) in reference.queues() {
+        for kind in StoreKind::ALL {
+            let letters = queue.store(kind).letters.iter().filter(|l| which(l));
+            all.extend(letters.map(|letter| ((q, kind), letter.shown())));
+        }
+    }
+    let named = numbers.iter().filter_map(|number| match number {
+        Number::Known(pick) => pick.of(&all).copied(),
+        Number::Any(pick, partition, number) => {
+            let queues: Vec<usize> = reference.queues().map(|(q, _)| q).collect();
+            let place = (*pick.of(&queues)?, StoreKind::Active);
+            Some((place, number | u64::from(*partition) << 48))
+        }
+    });
+    let named: Vec<(Place, u64)> = named.collect();
+    let place = named.first()?.0;
+    let numbers = named.into_iter().filter(|(at, _)| *at == place);
+    Some((place, numbers.map(|(_, number)| number).collect()))
 }
 
 fn other(kind: StoreKind) -> StoreKind {
     match kind {
         StoreKind::Active => StoreKind::DeadLetters,
-        StoreKind::DeadLetters => StoreKind::Active,
+        StoreKind::DeadLetters | StoreKind::TransferDeadLetters => StoreKind::Active,
     }
 }
+
+impl Change {
+    fn of(self, before: &QueueDescription, own: usize) -> QueueDescription {
+        let mut after = before.clone();
+        let path = |target: Option<usize>| {
+            let other = target.filter(|&target| target != own);
+            other.map(|target| NAMES[target].parse().expect("a name is a path"))
+        };
+        match self {
+            Self::Nothing => {}
+            Self::Status(status) => after.status = status,
+            Self::LockSeconds(seconds) => after.lock_duration = Duration::from_secs(seconds),
+            Self::MaxDeliveryCount(count) => after.max_delivery_count = count,
+            Self::TimeToLiveSeconds(seconds) => {
+                after.default_message_time_to_live = seconds.map(Duration::from_secs);
+            }
+            Self::DeadLettersExpired(yes) => after.dead_lettering_on_message_expiration = yes,
+            Self::WindowSeconds(seconds) => {
+                after.duplicate_detection_history_time_window = Duration::from_secs(seconds);
+            }
+            Self::ForwardTo(target) => {
+                after.forward_to = path(target);
+                // It would not be legal beside.
+                after.auto_delete_on_idle = None;
+            }
+            Self::ForwardDeadLetters(target) => {
+                after.forward_dead_lettered_messages_to = path(target);
+            }
+            Self::IdleSeconds(seconds) if after.forward_to.is_none() => {
+                after.auto_delete_on_idle = seconds.map(Duration::from_secs);
+            }
+            Self::IdleSeconds(_) => {}
+        }
+        after
+    }
+}
+
+const _: () = assert!(QUEUES < NAMES.len(), "one name is nobody's");

@@ -1,369 +1,290 @@
-//! A queue told naively: lists, linear scans, one unit of credit at a time, and no index anywhere.
+//! Queues told naively: lists, linear scans, one unit of credit at a time, and no index anywhere.
 
-use std::time::Duration;
-
-use servicebus_broker::{LocksOnDetach, ReceiveMode, StoreKind};
-
-mod store;
+mod forwarding;
+mod look;
+mod numbers;
+mod queue;
+mod sending;
+mod settling;
 mod time;
 
-use store::{Letter, State, Store, Unit};
+use std::collections::VecDeque;
 
-use crate::transition::{Answer, Key, Outcome, Properties, Rules, STORES, Seen, Step};
+use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
+
+pub(crate) use queue::{Letter, Queue, State};
+use queue::{Store, Unit};
+
+use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step};
+use crate::word::{What, Word};
 
 #[derive(Debug)]
 pub(crate) struct Reference {
-    rules: Rules,
+    settings: NamespaceSettings,
     pub(crate) now: i64,
-    active: Store,
-    dead: Store,
+    queues: [Option<Queue>; QUEUES],
     arrivals: u64,
     tokens: usize,
-    /// What happened, in words.
-    pub(crate) log: Vec<String>,
+    /// What happened since this was last cleared.
+    pub(crate) log: Vec<Word>,
+    /// Stores that have something to forward, in the order in which they said so, and whether they try again.
+    agenda: VecDeque<(Place, bool)>,
+    leaving: Vec<usize>,
+    /// Which queues something was done to, since this was last cleared.
+    pub(crate) touched: [bool; QUEUES],
 }
 
 impl Reference {
-    pub(crate) fn new(rules: Rules, now: i64) -> Self {
-        let store = Store::default;
-        Self {
-            rules,
+    pub(crate) fn new(rules: &Rules, now: i64) -> Self {
+        let mut reference = Self {
+            settings: rules.settings,
             now,
-            active: store(),
-            dead: store(),
+            queues: [(); QUEUES].map(|()| None),
             arrivals: 0,
             tokens: 0,
             log: Vec::new(),
+            agenda: VecDeque::new(),
+            leaving: Vec::new(),
+            touched: [false; QUEUES],
+        };
+        for (at, description) in rules.queues.iter().enumerate() {
+            reference.create(at, description.clone());
         }
+        reference
     }
 
     pub(crate) fn apply(&mut self, step: &Step) -> Answer {
-        if let &Step::Advance(to) = step {
-            self.now = to;
-            return Answer::Done;
+        let answer = self.answer(step);
+        while !self.agenda.is_empty() || !self.leaving.is_empty() {
+            self.forward();
+            for q in std::mem::take(&mut self.leaving) {
+                self.queues[q] = None;
+            }
         }
-        if let &Step::Open(kind, id, mode) = step {
-            self.store(kind).consumers.push((id, mode));
-            return Answer::Done;
-        }
-        self.let_happen(i64::MIN);
-        let answer = match step {
-            Step::Send(letters) => self.send(letters),
-            &Step::Close(kind, id) => self.close(kind, id),
-            &Step::Credit(kind, id, credit) => self.credit(kind, id, credit as usize),
-            &Step::Take(kind, id, max) => Answer::Messages(self.take(kind, id, max)),
-            Step::Settle(kind, key, outcome) => Answer::Settled(self.settle(*kind, *key, outcome)),
-            Step::Renew(kind, keys) => Answer::Renewed(self.renew(*kind, keys)),
-            &Step::Browse(kind, from, max) => Answer::Messages(self.browse(kind, from, max)),
-            Step::Reset => self.reset(),
-            Step::Open(..) | Step::Advance(_) | Step::Timeout => Answer::Done,
-        };
-        self.serve();
         answer
     }
 
-    pub(crate) fn deadline(&self) -> Option<i64> {
-        self.next_due().map(|(at, ..)| at)
+    pub(crate) fn queue(&self, q: usize) -> Option<&Queue> {
+        self.queues.get(q)?.as_ref()
     }
 
-    /// Messages, locked ones, and those assigned to each consumer.
-    pub(crate) fn counts(&self, kind: StoreKind) -> (usize, usize, Vec<(u64, usize)>) {
-        let store = self.look(kind);
-        let locked = store
-            .letters
-            .iter()
-            .filter(|l| matches!(l.state, State::Locked { .. }))
-            .count();
-        let assigned = |id: u64| (id, store.assigned_to(id).len());
-        let assigned = store
-            .consumers
-            .iter()
-            .map(|&(id, _)| assigned(id))
-            .collect();
-        (store.letters.len(), locked, assigned)
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (usize, &Queue)> {
+        let queues = self.queues.iter().enumerate();
+        queues.filter_map(|(q, queue)| Some((q, queue.as_ref()?)))
     }
 
-    pub(crate) fn browse(&self, kind: StoreKind, from: u64, max: usize) -> Vec<Seen> {
-        let from = self
-            .look(kind)
-            .letters
-            .iter()
-            .filter(|letter| letter.number >= from);
-        from.take(max)
-            .map(|letter| self.see(kind, letter, letter.own.is_some(), None))
-            .collect()
-    }
-
-    fn send(&mut self, letters: &[(String, Option<u32>)]) -> Answer {
-        let first = self.active.last + 1;
-        for (id, own) in letters {
-            let own = own.map(u64::from);
-            let lifetime = self.lifetime(own);
-            let number = self.active.last + 1;
-            let expires_at = lifetime.map(|lifetime| self.now + lifetime as i64);
-            let letter = Letter {
-                number,
-                enqueued_number: number,
-                id: id.clone(),
-                enqueued_at: self.now,
-                own,
-                expires_at,
-                count: 0,
-                properties: Properties::new(),
-                state: State::Ready,
-            };
-            self.active.last = number;
-            self.active.letters.push(letter);
-            self.note(
-                StoreKind::Active,
-                number,
-                format!("enqueued {id} until {expires_at:?}"),
-            );
+    fn answer(&mut self, step: &Step) -> Answer {
+        match step {
+            &Step::Advance(to) => self.now = to,
+            &Step::Open((q, kind), id, mode) => self.store(q, kind).consumers.push((id, mode)),
+            Step::Create(q, description) => self.create(*q, QueueDescription::clone(description)),
+            &Step::Drop(q) => {
+                self.touched[q] = true;
+                self.queues[q] = None;
+            }
+            &Step::Timeout(q) => self.let_pass(q),
+            &Step::LoseLocks(q) => {
+                self.let_pass(q);
+                self.lose_locks(q);
+                self.serve(q);
+            }
+            Step::Send(q, parcels, batch) => {
+                let answer = Answer::Sent(self.send(*q, parcels, *batch));
+                self.serve(*q);
+                return answer;
+            }
+            &Step::Close(place, id) => self.close(place, id),
+            &Step::Credit(place, id, credit) => self.credit(place, id, credit as usize),
+            &Step::Take(place, id, max) => return Answer::Messages(self.take(place, id, max)),
+            Step::Settle(place, key, outcome) => {
+                return self.settle_all(*place, &[*key], outcome);
+            }
+            Step::SettleAll(place, keys, outcome) => {
+                return self.settle_all(*place, keys, outcome);
+            }
+            Step::Renew(place, keys) => return Answer::Renewed(self.renew(*place, keys)),
+            Step::ReceiveDeferred(place, numbers, mode, id) => {
+                return Answer::Deferred(self.receive_deferred(*place, numbers, *mode, *id));
+            }
+            Step::Cancel(q, numbers) => return Answer::Cancelled(self.cancel(*q, numbers)),
+            &Step::DeleteMessages(place, max, before) => {
+                return Answer::Deleted(self.delete(place, max, before));
+            }
+            Step::Update(q, description) => self.update(*q, QueueDescription::clone(description)),
+            &Step::Browse(place, from, max) => {
+                return Answer::Messages(self.browse(place, from, max));
+            }
+            &Step::Reset(q) => self.reset(q),
         }
-        Answer::Sent(first)
+        Answer::Done
     }
 
-    fn close(&mut self, kind: StoreKind, id: u64) -> Answer {
-        let release = self.rules.settings.locks_on_detach == LocksOnDetach::Release;
-        let store = self.store(kind);
+    /// Dead letters that wait for a queue of this name may try again.
+    fn create(&mut self, q: usize, description: QueueDescription) {
+        self.touched[q] = true;
+        for other in 0..QUEUES {
+            let kind = StoreKind::DeadLetters;
+            if self.queue(other).and_then(|queue| queue.target(kind)) == Some(q) {
+                self.agenda.push_back(((other, kind), true));
+            }
+        }
+        self.queues[q] = Some(Queue::new(description, self.now));
+    }
+
+    fn close(&mut self, (q, kind): Place, id: u64) {
+        self.begin(q);
+        let release = self.settings.locks_on_detach == LocksOnDetach::Release;
+        let store = self.store(q, kind);
         store.consumers.retain(|&(other, _)| other != id);
         store.waiting.retain(|unit| unit.consumer != id);
         for number in store.assigned_to(id) {
             store.letter(number).state = State::Ready;
         }
-        let held = |letter: &&Letter| matches!(letter.state, State::Locked { consumer, .. } if consumer == id);
+        let held =
+            |l: &&Letter| matches!(l.state, State::Locked { consumer, .. } if consumer == id);
         let held: Vec<u64> = store
             .letters
             .iter()
             .filter(held)
-            .map(|letter| letter.number)
+            .map(|l| l.number)
             .collect();
         for number in held.into_iter().filter(|_| release) {
-            self.note(kind, number, "released".into());
-            self.unlock(kind, number, self.now);
+            self.note((q, kind), number, What::Released);
+            self.unlock((q, kind), number, self.now);
         }
-        Answer::Done
+        self.serve(q);
     }
 
-    fn credit(&mut self, kind: StoreKind, id: u64, credit: usize) -> Answer {
+    fn credit(&mut self, (q, kind): Place, id: u64, credit: usize) {
+        self.begin(q);
         self.arrivals += 1;
-        let unit = Unit {
-            arrival: self.arrivals,
-            consumer: id,
-        };
-        let store = self.store(kind);
+        let arrival = self.arrivals;
+        let store = self.store(q, kind);
         let mut assigned = store.assigned_to(id);
         for number in assigned.split_off(assigned.len().min(credit)) {
             store.letter(number).state = State::Ready;
         }
         let wanted = credit - assigned.len();
-        let mut waiting = store
-            .waiting
-            .iter()
-            .filter(|unit| unit.consumer == id)
-            .count();
+        let waiting = store.waiting.iter().filter(|unit| unit.consumer == id);
+        let mut waiting = waiting.count();
         while waiting < wanted {
-            store.waiting.push(unit);
+            let consumer = id;
+            store.waiting.push(Unit { arrival, consumer });
             waiting += 1;
         }
         while waiting > wanted {
             let latest = store.waiting.iter().rposition(|unit| unit.consumer == id);
-            store.waiting.remove(latest.unwrap());
+            store.waiting.remove(latest.expect("it waits"));
             waiting -= 1;
         }
         // What waited for a receiver expires now that there is one.
-        self.let_happen(self.now);
-        Answer::Done
+        self.let_happen(q, self.now);
+        self.serve(q);
     }
 
-    fn take(&mut self, kind: StoreKind, id: u64, max: usize) -> Vec<Seen> {
-        let lock = millis(self.rules.queue.lock_duration) as i64;
-        let until = self.now + lock;
-        let numbers = self.store(kind).assigned_to(id);
-        let mode = self
-            .store(kind)
-            .consumers
-            .iter()
-            .find(|c| c.0 == id)
-            .unwrap()
-            .1;
-        let mut seen = Vec::new();
-        for number in numbers.into_iter().take(max) {
-            let token = self.tokens;
-            self.tokens += 1;
-            let mut letter = self.store(kind).letter(number).clone();
-            if mode == ReceiveMode::ReceiveAndDelete {
-                self.store(kind)
-                    .letters
-                    .retain(|letter| letter.number != number);
-                self.note(kind, number, "received and deleted".into());
-                seen.push(self.see(kind, &letter, true, None));
-            } else {
-                letter.state = State::Locked {
-                    token,
-                    until,
-                    consumer: id,
-                };
-                *self.store(kind).letter(number) = letter.clone();
-                self.note(
-                    kind,
-                    number,
-                    format!("delivered {} until {until}", letter.count + 1),
-                );
-                seen.push(self.see(kind, &letter, true, Some(until)));
-            }
-        }
-        seen
-    }
-
-    fn settle(&mut self, kind: StoreKind, key: Key, outcome: &Outcome) -> Option<&'static str> {
-        let Some(number) = self.locked_by(kind, key) else {
-            return Some("lock lost");
-        };
-        let letter = self.store(kind).letter(number);
-        match outcome {
-            Outcome::Complete => {
-                self.remove(kind, number);
-                self.note(kind, number, "completed".into());
-            }
-            Outcome::Abandon(properties) => {
-                letter.count += 1;
-                letter.properties.extend(properties.clone());
-                let count = letter.count;
-                self.note(kind, number, format!("abandoned {count}"));
-                self.unlock(kind, number, self.now);
-            }
-            Outcome::Release => {
-                self.note(kind, number, "released".into());
-                self.unlock(kind, number, self.now);
-            }
-            Outcome::DeadLetter(..) if kind == StoreKind::DeadLetters => {
-                return Some("dead already");
-            }
-            Outcome::DeadLetter(reason, description, properties) => {
-                letter.properties.extend(properties.clone());
-                let (reason, description) = (reason.clone(), description.clone());
-                self.bury(number, self.now, reason, description);
-            }
-        }
-        None
-    }
-
-    fn renew(&mut self, kind: StoreKind, keys: &[Key]) -> Result<Vec<i64>, usize> {
-        let renewed = self.now + millis(self.rules.queue.lock_duration) as i64;
-        let numbers = keys.iter().enumerate();
-        let numbers = numbers.map(|(at, &key)| self.locked_by(kind, key).ok_or(at));
-        for number in numbers.collect::<Result<Vec<_>, _>>()? {
-            if let State::Locked { until, .. } = &mut self.store(kind).letter(number).state {
-                *until = renewed;
-            }
-            self.note(kind, number, format!("renewed until {renewed}"));
-        }
-        Ok(vec![renewed; keys.len()])
-    }
-
-    fn reset(&mut self) -> Answer {
-        for kind in STORES {
-            let numbers: Vec<u64> = self.look(kind).letters.iter().map(|l| l.number).collect();
+    fn reset(&mut self, q: usize) {
+        self.begin(q);
+        for kind in StoreKind::ALL {
+            let letters = &self.store(q, kind).letters;
+            let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
             for number in numbers {
-                self.remove(kind, number);
-                self.note(kind, number, "removed".into());
+                self.remove((q, kind), number);
+                self.note((q, kind), number, What::Removed);
             }
         }
-        Answer::Done
+        self.at(q).seen.clear();
+        self.serve(q);
     }
 
-    fn remove(&mut self, kind: StoreKind, number: u64) -> Letter {
-        let store = self.store(kind);
-        let at = store
-            .letters
-            .iter()
-            .position(|letter| letter.number == number)
-            .unwrap();
-        let letter = store.letters.remove(at);
+    fn browse(&mut self, (q, kind): Place, from: u64, max: usize) -> Vec<Seen> {
+        self.begin(q);
+        let queue = self.at(q);
+        let letters = queue.store(kind).letters.iter();
+        let from = from & 0xffff_ffff_ffff;
+        let letters = letters.filter(|letter| letter.number >= from);
+        let seen = letters.take(max).map(|l| queue.browsed(kind, l));
+        seen.collect()
+    }
+
+    /// Somebody does something with a queue.
+    fn begin(&mut self, q: usize) {
+        self.let_pass(q);
+        self.at(q).used_at = self.now;
+    }
+
+    /// The first that is ready to the first who waits, or to where it goes on.
+    fn serve(&mut self, q: usize) {
+        for kind in StoreKind::ALL {
+            let queue = self.queues[q].as_mut().expect("the queue is there");
+            let (serves, sends_on) = (queue.serves(kind), queue.sends_on(kind));
+            let Store {
+                letters,
+                waiting,
+                is_announced,
+                ..
+            } = queue.store_mut(kind);
+            for letter in letters.iter_mut().filter(|l| l.state == State::Ready) {
+                if sends_on && !letter.stays {
+                    if !std::mem::replace(is_announced, true) {
+                        self.agenda.push_back(((q, kind), false));
+                    }
+                } else if serves && !waiting.is_empty() {
+                    letter.state = State::Assigned(waiting.remove(0));
+                }
+            }
+        }
+        let refused = std::mem::take(&mut self.at(q).refused);
+        let queue = self.at(q);
+        let (invited, waiting): (Vec<_>, Vec<_>) = refused
+            .into_iter()
+            .partition(|&(_, bytes)| queue.takes(bytes));
+        queue.refused = waiting;
+        let invited = invited.into_iter().map(|(place, _)| (place, true));
+        self.agenda.extend(invited);
+    }
+
+    fn remove(&mut self, (q, kind): Place, number: u64) -> Letter {
+        let store = self.store(q, kind);
+        let mut letters = store.letters.iter();
+        let at = letters.position(|letter| letter.number == number);
+        let letter = store.letters.remove(at.expect("the message is there"));
         if let State::Assigned(unit) = letter.state {
-            store.waiting.push(unit);
-            store.waiting.sort_unstable();
+            store.restore(unit);
         }
         letter
     }
 
-    /// The first that is ready to the first who waits.
-    fn serve(&mut self) {
-        for kind in STORES {
-            let store = self.store(kind);
-            while let Some(letter) = store.letters.iter_mut().find(|l| l.state == State::Ready)
-                && !store.waiting.is_empty()
-            {
-                letter.state = State::Assigned(store.waiting.remove(0));
-            }
-        }
+    fn at(&mut self, q: usize) -> &mut Queue {
+        self.touched[q] = true;
+        self.queues[q].as_mut().expect("the queue is there")
     }
 
-    fn locked_by(&self, kind: StoreKind, key: Key) -> Option<u64> {
-        let holds = |l: &&Letter| matches!(l.state, State::Locked { token, .. } if key == Key::Given(token));
-        self.look(kind)
-            .letters
-            .iter()
-            .find(holds)
-            .map(|letter| letter.number)
+    fn store(&mut self, q: usize, kind: StoreKind) -> &mut Store {
+        self.at(q).store_mut(kind)
     }
 
-    /// How long a message lives: its own time under the entity's ceiling, or the entity's.
-    fn lifetime(&self, own: Option<u64>) -> Option<u64> {
-        let default = self.rules.queue.default_message_time_to_live.map(millis);
-        own.into_iter().chain(default).min()
+    /// A client did it, now.
+    fn note(&mut self, place: Place, number: u64, what: What) {
+        self.write(self.now, place, number, true, what);
     }
 
-    /// As it is received, or as it is browsed if it brought a time to live; else both stay away.
-    fn see(
-        &self,
-        kind: StoreKind,
-        letter: &Letter,
-        shows_life: bool,
-        locked_until: Option<i64>,
-    ) -> Seen {
-        let lives = kind == StoreKind::Active && shows_life;
-        Seen {
-            number: letter.number,
-            enqueued_number: letter.enqueued_number,
-            id: letter.id.clone(),
-            delivery_count: letter.count,
-            enqueued_at: letter.enqueued_at,
-            time_to_live: if lives {
-                self.lifetime(letter.own)
-            } else {
-                letter.own
-            },
-            expires_at: letter.expires_at.filter(|_| lives),
-            locked_until,
-            properties: letter.properties.clone(),
-        }
+    /// The broker did it by itself.
+    fn note_at(&mut self, at: i64, place: Place, number: u64, what: What) {
+        self.write(at, place, number, false, what);
     }
 
-    fn note(&mut self, kind: StoreKind, number: u64, text: String) {
-        self.note_at(self.now, kind, number, text);
-    }
-
-    fn note_at(&mut self, at: i64, kind: StoreKind, number: u64, text: String) {
-        self.log.push(format!("{at} {kind:?} {number} {text}"));
-    }
-
-    fn store(&mut self, kind: StoreKind) -> &mut Store {
-        match kind {
-            StoreKind::Active => &mut self.active,
-            StoreKind::DeadLetters => &mut self.dead,
-        }
-    }
-
-    fn look(&self, kind: StoreKind) -> &Store {
-        match kind {
-            StoreKind::Active => &self.active,
-            StoreKind::DeadLetters => &self.dead,
-        }
+    fn write(&mut self, at: i64, (queue, store): Place, number: u64, by_client: bool, what: What) {
+        self.log.push(Word {
+            at,
+            queue,
+            store,
+            number,
+            by_client,
+            what,
+        });
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    duration.as_millis() as u64
+fn name(q: usize) -> &'static str {
+    NAMES[q]
 }

@@ -1,15 +1,19 @@
 //! A queue with a clock that tests turn by hand, and verbs that read like sentences.
 
+mod letter;
+mod rules;
+mod verbs;
+
 use std::time::Duration;
 
-use bytes::Bytes;
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Counts, Delivery, Effect, Effects, EntityId, Expiry, FactKind,
-    Facts, IdSource, LockToken, LocksOnDetach, Mailbox, Message, NamespaceSettings, Outcome,
-    PropertyChanges, Queue, QueueDescription, ReceiveMode, RenewError, SequenceNumber, SettleError,
-    Stamp, StoreKind, Timestamp,
+    ClientId, ConsumerId, Context, Counts, Delivery, Effect, Effects, EntityId, EntityPath,
+    FactKind, Facts, IdSource, Mailbox, Message, Outcome, PropertyChanges, Queue, ReceiveMode,
+    SequenceNumber, Stamp, StoreKind, Timestamp,
 };
-use servicebus_codec::{Reader, Value, Writer};
+
+pub(crate) use letter::{Letter, annotation, letter, text};
+pub(crate) use rules::Rules;
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
@@ -32,59 +36,13 @@ pub(crate) struct Receiver {
     pub(crate) id: ConsumerId,
 }
 
-/// How a queue differs from the one that is declared with nothing but a name.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
-    pub(crate) queue: QueueDescription,
-    pub(crate) settings: NamespaceSettings,
-}
-
-struct Counting(u64);
+/// Numbers that differ, from a counter.
+pub(crate) struct Counting(pub(crate) u64);
 
 impl IdSource for Counting {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0
-    }
-}
-
-impl Rules {
-    pub(crate) fn max_delivery_count(mut self, count: u32) -> Self {
-        self.queue.max_delivery_count = count;
-        self
-    }
-
-    pub(crate) fn default_time_to_live(mut self, time_to_live: Duration) -> Self {
-        self.queue.default_message_time_to_live = Some(time_to_live);
-        self
-    }
-
-    pub(crate) fn dead_lettering_on_expiration(mut self) -> Self {
-        self.queue.dead_lettering_on_message_expiration = true;
-        self
-    }
-
-    pub(crate) fn expiry_on_receive(mut self) -> Self {
-        self.settings.expiry = Expiry::OnReceive;
-        self
-    }
-
-    pub(crate) fn release_on_detach(mut self) -> Self {
-        self.settings.locks_on_detach = LocksOnDetach::Release;
-        self
-    }
-
-    pub(crate) fn bus(self) -> Bus {
-        let path = "orders".parse().unwrap();
-        Bus {
-            queue: Queue::new(EntityId(1), path, self.queue, &self.settings),
-            now: START,
-            ids: Counting(0),
-            effects: Effects::new(),
-            facts: Facts::new(),
-            receivers: 0,
-            unchecked: false,
-        }
     }
 }
 
@@ -106,26 +64,34 @@ pub(crate) fn millis(milliseconds: u64) -> Duration {
 }
 
 impl Bus {
-    /// Sends a message with this id.
-    pub(crate) fn send(&mut self, id: &str) -> SequenceNumber {
-        self.send_encoded(encoded(id, None))
+    /// A queue that was just declared.
+    pub(crate) fn of(rules: Rules) -> Self {
+        let path: EntityPath = "orders".parse().unwrap();
+        let problems = rules.queue.problems(&path, rules.settings.tier);
+        assert!(problems.is_empty(), "{problems:?}");
+        Self {
+            queue: Queue::new(EntityId(1), path, rules.queue, &rules.settings, START),
+            now: START,
+            ids: Counting(0),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            receivers: 0,
+            unchecked: false,
+        }
     }
 
-    pub(crate) fn send_all(&mut self, ids: &[&str]) -> SequenceNumber {
-        let messages = ids
-            .iter()
-            .map(|id| Message::parse(encoded(id, None), &mut self.ids));
-        let messages: Vec<_> = messages.map(Result::unwrap).collect();
-        self.operate(|mailbox, cx| mailbox.send(cx, messages))
+    /// Sends a message with this id.
+    pub(crate) fn send(&mut self, id: &str) -> SequenceNumber {
+        self.post(&letter(id)).unwrap()
+    }
+
+    pub(crate) fn send_all(&mut self, ids: &[&str]) -> Vec<SequenceNumber> {
+        let letters: Vec<Letter> = ids.iter().map(|id| letter(id)).collect();
+        self.post_all(&letters).unwrap()
     }
 
     pub(crate) fn send_with_ttl(&mut self, id: &str, time_to_live: Duration) -> SequenceNumber {
-        self.send_encoded(encoded(id, Some(time_to_live)))
-    }
-
-    fn send_encoded(&mut self, payload: Bytes) -> SequenceNumber {
-        let message = Message::parse(payload, &mut self.ids).unwrap();
-        self.operate(|mailbox, cx| mailbox.send(cx, [message]))
+        self.post(&letter(id).time_to_live(time_to_live)).unwrap()
     }
 
     pub(crate) fn open(&mut self, store: StoreKind, mode: ReceiveMode) -> Receiver {
@@ -200,40 +166,6 @@ impl Bus {
         self.receive(receiver, 1).pop().expect("a message is ready")
     }
 
-    pub(crate) fn settle(
-        &mut self,
-        store: StoreKind,
-        token: LockToken,
-        outcome: Outcome,
-    ) -> Result<(), SettleError> {
-        self.operate(|mailbox, cx| mailbox.settle(cx, store, token, outcome))
-    }
-
-    pub(crate) fn complete(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
-        self.settle(StoreKind::Active, delivery.token, Outcome::Complete)
-    }
-
-    pub(crate) fn abandon(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
-        let changes = PropertyChanges::new();
-        self.settle(
-            StoreKind::Active,
-            delivery.token,
-            Outcome::Abandon { changes },
-        )
-    }
-
-    pub(crate) fn release(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
-        self.settle(StoreKind::Active, delivery.token, Outcome::Release)
-    }
-
-    pub(crate) fn dead_letter(&mut self, delivery: &Delivery) -> Result<(), SettleError> {
-        self.settle(StoreKind::Active, delivery.token, dead_letter(None, None))
-    }
-
-    pub(crate) fn renew(&mut self, tokens: &[LockToken]) -> Result<Vec<Timestamp>, RenewError> {
-        self.operate(|mailbox, cx| mailbox.renew_locks(cx, StoreKind::Active, tokens))
-    }
-
     /// Lets time pass and fires the timer that a shell would have set, once, at the end.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.pass(by);
@@ -243,10 +175,6 @@ impl Bus {
     /// Lets time pass without anybody noticing.
     pub(crate) fn pass(&mut self, by: Duration) {
         self.now = self.now + by;
-    }
-
-    pub(crate) fn reset(&mut self) {
-        self.operate(Mailbox::reset);
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
@@ -308,10 +236,10 @@ impl Bus {
 
     /// Who was told to take since the last time that was asked.
     pub(crate) fn woken(&mut self) -> Vec<ConsumerId> {
-        let woken = self
-            .effects
-            .drain(..)
-            .map(|Effect::Wake(consumer)| consumer);
+        let woken = self.effects.drain(..).filter_map(|effect| match effect {
+            Effect::Wake(consumer) => Some(consumer),
+            Effect::Forward(..) | Effect::Retry(..) | Effect::Delete(_) => None,
+        });
         woken.collect()
     }
 
@@ -347,37 +275,4 @@ pub(crate) fn ids(deliveries: &[Delivery]) -> Vec<String> {
         .iter()
         .map(|delivery| delivery.message.id().into_owned())
         .collect()
-}
-
-/// An application property that is a text.
-pub(crate) fn text(message: &Message, name: &str) -> Option<String> {
-    let section = message.application_properties();
-    if section.is_empty() {
-        return None;
-    }
-    let mut reader = Reader::new(section);
-    reader.descriptor().unwrap();
-    let mut entries = reader.map().unwrap().entries().map(Result::unwrap);
-    let (_, value) = entries.find(|(key, _)| *key == Value::String(name))?;
-    value.as_text().map(str::to_owned)
-}
-
-fn encoded(id: &str, time_to_live: Option<Duration>) -> Bytes {
-    let mut bytes = Vec::new();
-    let mut out = Writer::new(&mut bytes);
-    if let Some(time_to_live) = time_to_live {
-        out.descriptor(0x70);
-        let header = out.begin_list();
-        out.null();
-        out.null();
-        out.uint(time_to_live.as_millis() as u32);
-        out.end(header, 3);
-    }
-    out.descriptor(0x73);
-    let properties = out.begin_list();
-    out.string(id);
-    out.end(properties, 1);
-    out.descriptor(0x75);
-    out.binary(id.as_bytes());
-    bytes.into()
 }

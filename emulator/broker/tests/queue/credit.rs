@@ -1,14 +1,14 @@
 //! Who is served, and in which order (semantics §2.4: credit is served in order of arrival).
 
-use servicebus_broker::{ReceiveMode, StoreKind};
+use servicebus_broker::{ReceiveMode, SequenceNumber, StoreKind};
 
 use crate::bus::{bus, ids, millis, secs};
 
 #[test]
 fn messages_come_in_order_of_arrival() {
     let mut bus = bus();
-    let number = bus.send_all(&["a", "b"]);
-    assert_eq!(number.0, 1);
+    let numbers = bus.send_all(&["a", "b"]);
+    assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);
     assert_eq!(bus.send("c").0, 3);
     let receiver = bus.receiver();
     assert_eq!(ids(&bus.receive(receiver, 2)), ["a", "b"]);

@@ -1,12 +1,25 @@
-//! The rules of a queue, one at a time (semantics §2 to §4 and the decisions on them).
+//! The rules of a queue, one at a time (semantics §2 to §11, §14 to §17 and the decisions on them).
 
 mod bus;
 mod credit;
+mod dead_letter_forwarding;
 mod dead_letters;
+mod deferral;
 mod detaching;
+mod duplicates;
 mod expiry;
+mod forwarding;
+mod idle;
 mod large;
+mod limits;
 mod locks;
+mod meanwhile;
+mod nothing_lost;
 mod on_receive;
+mod partitions;
 mod peeking;
+mod scheduling;
 mod settling;
+mod status;
+mod updating;
+mod world;

@@ -137,3 +137,14 @@ fn receivers_of_dead_letters_are_not_receivers_of_the_queue() {
     bus.advance(secs(10));
     assert_eq!(bus.queued(), ["a"]);
 }
+
+#[test]
+fn a_queue_that_begins_to_forward_lets_them_go_then_and_not_in_the_past() {
+    let mut bus = bus();
+    bus.send_with_ttl("a", secs(10));
+    bus.advance(secs(30));
+    assert_eq!(bus.queued(), ["a"]);
+    bus.update(|queue| queue.forward_to = Some("elsewhere".parse().unwrap()));
+    assert_eq!(bus.dead_letters(), ["a"]);
+    assert_eq!(expired_at(&bus), [START + secs(30)]);
+}

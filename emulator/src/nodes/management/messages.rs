@@ -2,7 +2,8 @@
 
 use serde_amqp::Value;
 use servicebus_broker::{
-    Browsed, Message, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, Stamp, Timestamp,
+    Browsed, Message, Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber,
+    Stamp, Timestamp,
 };
 
 use super::{Management, argument};
@@ -69,9 +70,6 @@ impl Management<'_, '_> {
     /// `{sequence-numbers: long[], receiver-settle-mode: uint}` → `{messages: [{lock-token: uuid, message:
     /// binary}]}`; all or none (wire.md §6.2).
     pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, Refusal> {
-        if !self.mailbox.description().status.can_receive() {
-            return Err(Refusal::disabled(self.host, self.mailbox.path().as_str()));
-        }
         let numbers = self.sequence_numbers()?;
         let mode = match self.request.integer("receiver-settle-mode") {
             Some(0) => ReceiveMode::ReceiveAndDelete,
@@ -84,8 +82,14 @@ impl Management<'_, '_> {
         let received =
             self.mailbox
                 .receive_deferred(self.cx, self.kind, &numbers, mode, self.consumer);
-        let received = received
-            .map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;
+        let received = received.map_err(|error| match error {
+            ReceiveDeferredError::Disabled => {
+                Refusal::disabled(self.host, self.mailbox.path().as_str())
+            }
+            ReceiveDeferredError::NotFound => {
+                Refusal::new(Condition::MessageNotFound, error.to_string())
+            }
+        })?;
         let messages = received
             .iter()
             .map(|delivery| self.encoded(&delivery.stamp, &delivery.message));

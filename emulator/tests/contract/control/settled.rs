@@ -101,6 +101,11 @@ fn it_waits_for_whatever_ends_the_lock() {
         let reset = "/$emulator/v1/namespaces/sbemulatorns/reset";
         assert_eq!(bus.http.post(reset, &Value::Null).status, 204);
     });
+    waits_for(|bus, peer, _| {
+        // Nobody is there any more who would take a turn.
+        std::mem::replace(peer, bus.client()).close();
+        bus.http.queue("DELETE", "q", None).ok();
+    });
     waits_for(|_, peer, delivery| {
         let node = peer.node("q/$management");
         let tokens = (text("lock-tokens"), list([uuid(delivery.token())]));

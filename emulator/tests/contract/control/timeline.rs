@@ -222,6 +222,59 @@ fn a_refusal_stands_there_with_the_words_that_its_client_read() {
 }
 
 #[test]
+fn a_message_can_be_followed_through_its_schedule_and_from_queue_to_queue() {
+    let bus = Bus::configured(&queues("", &[("a", r#""ForwardTo":"b""#), ("b", "")]));
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let sender = peer.sender("a");
+    let message = Message::new("m").scheduled_at(client_now() + 60_000);
+    peer.send(&sender, &message);
+    bus.http.advance(61.0);
+    let receiver = peer.receiver("b");
+    let held = peer.receive_one(&receiver);
+    peer.settle(&held, deferred());
+    let mut events = bus.http.events("?message_id=m");
+    events.retain(|event| event["message_id"] == "m");
+    let story: Vec<(&str, &str)> = events
+        .iter()
+        .map(|event| {
+            let text = |name: &str| event[name].as_str().unwrap_or_default();
+            (text("entity"), text("kind"))
+        })
+        .collect();
+    let expected = [
+        ("a", "scheduled"),
+        ("a", "activated"),
+        ("a", "sent"),
+        ("b", "sent"),
+        ("a", "forwarded"),
+        ("b", "delivered"),
+        ("b", "deferred"),
+    ];
+    assert_eq!(story, expected);
+    assert_eq!(events[4]["detail"], "b");
+}
+
+#[test]
+fn what_a_deleted_queue_counted_still_counts_in_all() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    bus.http.queue("DELETE", "q", None).ok();
+    let timeline = bus.http.timeline("");
+    assert_eq!(timeline["counters"]["sent"], 1);
+    let kinds: Vec<&str> = timeline["events"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .filter(|event| event["entity"] == "q")
+        .filter_map(|event| event["kind"].as_str())
+        .collect();
+    // The last is what its sender was told.
+    assert_eq!(kinds, ["sent", "removed", "entity-deleted", "refused"]);
+}
+
+#[test]
 fn it_is_bounded_and_says_how_much_was_dropped() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client();

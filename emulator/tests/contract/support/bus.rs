@@ -116,6 +116,11 @@ pub(crate) fn now() -> i64 {
     since.unwrap_or(Duration::ZERO).as_secs() as i64
 }
 
+/// The client's clock, in milliseconds since the Unix epoch.
+pub(crate) fn client_now() -> i64 {
+    now() * 1000
+}
+
 /// When tokens of tests end.
 pub(crate) fn in_an_hour() -> i64 {
     now() + 3600

@@ -1,6 +1,6 @@
 //! The control API as a client of it sees it: HTTP/1.1 by hand, one connection for each request.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ impl Http {
             match stream.read(&mut block) {
                 Ok(0) => break,
                 Ok(read) => response.extend_from_slice(&block[..read]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&response)),
             }
             whole = whole.or_else(|| length_of(&response));
@@ -85,6 +86,21 @@ impl Http {
         let counts = self.counts(entity);
         let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
         (number("active"), number("dead_letter"))
+    }
+
+    /// Asks for a queue of the default namespace, or tells what to do with it.
+    pub(crate) fn queue(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
+        let path = format!("/$emulator/v1/namespaces/sbemulatorns/queues/{path}");
+        self.request(method, &path, body)
+    }
+
+    /// Makes or changes a queue, which must be possible.
+    pub(crate) fn put_queue(&self, path: &str, properties: &Value) -> Value {
+        self.queue("PUT", path, Some(&properties.to_string())).ok()
+    }
+
+    pub(crate) fn set_status(&self, path: &str, status: &str) {
+        self.put_queue(path, &serde_json::json!({ "Status": status }));
     }
 
     /// The timeline of the default namespace; `query` is empty or begins with a question mark.

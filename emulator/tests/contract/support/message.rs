@@ -4,7 +4,7 @@ use serde_amqp::Value;
 use servicebus_codec::{Descriptor, Reader, Writer};
 use uuid::Uuid;
 
-use super::value::{binary, symbol, text};
+use super::value::{binary, symbol, text, timestamp};
 
 const HEADER: u8 = 0x70;
 const DELIVERY_ANNOTATIONS: u8 = 0x71;
@@ -18,6 +18,7 @@ const VALUE: u8 = 0x77;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Message {
     ttl: Option<u32>,
+    annotations: Vec<(String, Value)>,
     properties: Vec<Value>,
     application: Vec<(String, Value)>,
     body: Vec<u8>,
@@ -54,7 +55,17 @@ impl Message {
         self
     }
 
-    /// A field of the properties by its index: message-id 0, reply-to 4, correlation-id 5.
+    /// When it becomes active, in milliseconds since the Unix epoch.
+    pub(crate) fn scheduled_at(self, at: i64) -> Self {
+        self.annotation("x-opt-scheduled-enqueue-time", timestamp(at))
+    }
+
+    pub(crate) fn annotation(mut self, name: &str, value: Value) -> Self {
+        self.annotations.push((name.to_owned(), value));
+        self
+    }
+
+    /// A field of the properties by its index: message-id 0, reply-to 4, correlation-id 5, group-id 10.
     pub(crate) fn property(mut self, index: usize, value: Value) -> Self {
         if self.properties.len() <= index {
             self.properties.resize(index + 1, Value::Null);
@@ -74,6 +85,11 @@ impl Message {
         if let Some(ttl) = self.ttl {
             let fields = [Value::Null, Value::Null, Value::Uint(ttl)];
             section(&mut writer, HEADER, &Value::List(fields.to_vec()));
+        }
+        if !self.annotations.is_empty() {
+            let entries = self.annotations.iter();
+            let entries = entries.map(|(name, value)| (symbol(name), value.clone()));
+            section(&mut writer, MESSAGE_ANNOTATIONS, &super::map(entries));
         }
         if !self.properties.is_empty() {
             section(

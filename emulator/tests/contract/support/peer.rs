@@ -277,7 +277,11 @@ impl Peer {
                 self.ended = read == 0;
                 self.input.extend_from_slice(&block[..read]);
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) => {}
             // Whoever closes a socket with unread input in it resets the connection.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => self.ended = true,
             Err(error) => panic!("{error}"),

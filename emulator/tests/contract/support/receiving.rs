@@ -3,11 +3,11 @@
 use serde_amqp::Value;
 use uuid::Uuid;
 
-use super::frame::{DISPOSITION, FLOW, Frame, TRANSFER};
+use super::frame::{DISPOSITION, FLOW, Frame, Refusal, TRANSFER, refusal_of};
 use super::link::Link;
 use super::message::Received;
 use super::peer::Peer;
-use super::value::{composite, map, symbol, text, uint};
+use super::value::{composite, described_list, map, symbol, text, uint};
 
 /// A message that has arrived.
 #[derive(Debug, Clone)]
@@ -163,6 +163,19 @@ pub(crate) fn released() -> Value {
 /// As JavaScript abandons.
 pub(crate) fn abandoned() -> Value {
     composite(0x27, [Value::Null, Value::Bool(false), Value::Null])
+}
+
+/// As .NET, JavaScript and Rust defer.
+pub(crate) fn deferred() -> Value {
+    composite(0x27, [Value::Null, Value::Bool(true)])
+}
+
+/// The refusal in the answer to a settlement.
+pub(crate) fn refused(state: &Value) -> Refusal {
+    match described_list(state) {
+        (0x25, [error]) => refusal_of(error),
+        other => panic!("not rejected: {other:?}"),
+    }
 }
 
 /// As Python dead-letters.

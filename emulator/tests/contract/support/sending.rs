@@ -8,6 +8,20 @@ use super::message::Message;
 use super::peer::Peer;
 use super::value::{binary, described_list, uint};
 
+/// The message format of a batch.
+pub(crate) const BATCH: u32 = 0x8001_3700;
+
+/// The data sections of a batch.
+pub(crate) fn batch<M: AsRef<[u8]>>(messages: &[M]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = servicebus_codec::Writer::new(&mut out);
+    for message in messages {
+        writer.descriptor(0x75);
+        writer.binary(message.as_ref());
+    }
+    out
+}
+
 impl Peer {
     /// An id that no other delivery of this peer has.
     pub(crate) fn next_delivery_id(&mut self) -> u32 {

@@ -4,24 +4,11 @@ use serde_amqp::Value;
 
 use crate::support::*;
 
-const BATCH: u32 = 0x8001_3700;
-
 fn sending() -> (Bus, Peer, Link) {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client();
     let sender = peer.sender("q");
     (bus, peer, sender)
-}
-
-/// The data sections of a batch.
-fn batch(messages: &[&[u8]]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut writer = servicebus_codec::Writer::new(&mut out);
-    for message in messages {
-        writer.descriptor(0x75);
-        writer.binary(message);
-    }
-    out
 }
 
 /// Payloads that are no messages.

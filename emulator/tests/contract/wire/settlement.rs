@@ -18,14 +18,6 @@ fn receiving(ids: &[&str]) -> (Bus, Peer, Link) {
     (bus, peer, receiver)
 }
 
-/// The refusal in the answer to a settlement.
-fn refused(state: &Value) -> Refusal {
-    match described_list(state) {
-        (0x25, [error]) => refusal_of(error),
-        other => panic!("not rejected: {other:?}"),
-    }
-}
-
 #[test]
 fn each_outcome_is_answered_by_itself_without_an_error() {
     let (bus, mut peer, receiver) = receiving(&["a", "b", "c", "d"]);
@@ -213,18 +205,6 @@ fn a_poison_message_is_moved_in_the_step_of_its_last_abandon() {
         dead.application("DeadLetterErrorDescription"),
         text(description)
     );
-}
-
-#[test]
-fn deferral_is_refused_until_it_is_built_and_the_lock_goes_on() {
-    let (bus, mut peer, receiver) = receiving(&["a"]);
-    let delivery = peer.receive_one(&receiver);
-    let defer = composite(0x27, [Value::Bool(true), Value::Bool(true)]);
-    assert_eq!(
-        refused(&peer.settle(&delivery, defer)).condition,
-        "amqp:not-implemented"
-    );
-    assert_eq!(bus.http.counts("q")["locked"], 1);
 }
 
 #[test]

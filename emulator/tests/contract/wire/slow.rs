@@ -63,6 +63,34 @@ fn time_does_not_wait_for_it_at_every_deadline() {
     assert_eq!(bus.http.held("other"), (0, 0));
 }
 
+#[test]
+fn an_advance_comes_to_its_end_when_whoever_asked_has_hung_up() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut slow = bus.client();
+    let receiver = slow.receiver("q");
+    slow.credit(&receiver, 5000);
+    slow.settle_down();
+    fill(&mut bus.client(), "q", 100);
+    let body = r#"{"seconds":60}"#;
+    let request = format!(
+        "POST /$emulator/v1/clock/advance HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut asking = Peer::connect(bus.http.0);
+    asking.write(request.as_bytes());
+    let clock = || bus.http.get("/$emulator/v1/clock").ok();
+    // Until the emulator has lost its patience with the slow reader.
+    eventually("the advance to begin", || {
+        (clock()["frozen"] == true).then_some(())
+    });
+    drop(asking);
+    eventually("the advance to end", || {
+        (clock()["frozen"] == false).then_some(())
+    });
+    assert_eq!(clock()["offset_seconds"], 60.0);
+}
+
 /// A request for everything that the queue holds.
 fn peek_all(node: &Node) -> Vec<u8> {
     let body = map([

@@ -10,11 +10,6 @@ use crate::support::*;
 const SLACK: i64 = 20_000;
 const HOUR: i64 = 3_600_000;
 
-/// The client's clock, in milliseconds since the Unix epoch.
-fn client_now() -> i64 {
-    now() * 1000
-}
-
 #[track_caller]
 fn assert_about(instant: i64, expected: i64) {
     let off = instant - expected;

@@ -177,12 +177,42 @@ fn a_message_without_id_is_given_one() {
 fn an_id_is_given_to_a_large_message_and_before_other_sections() {
     let body = data(&[9; 2 * COPY_LIMIT]);
     let application = application(&[&string("k"), &string("v")]);
-    let message = parse([header(5), application.clone(), body.clone()].concat()).unwrap();
+    let sent = [header(5), application, body.clone()].concat();
+    let mut message = parse(sent.clone()).unwrap();
     assert_eq!(message.id().len(), 32);
-    let delivered = Delivered::of(&message, &plain());
-    assert_eq!(delivered.application(), application);
-    assert_eq!(delivered.body(), body);
     assert_eq!(message.time_to_live(), Some(5));
+    let given = Delivered::of(&message, &plain()).properties().to_vec();
+    assert_eq!(message.size() as usize, sent.len() + given.len());
+    let expiring = Stamp {
+        expires_at: Some(Timestamp::from_millis(9)),
+        ..plain()
+    };
+    let new = changes(&[&string("k"), &string("new")]);
+    for changed in [false, true] {
+        if changed {
+            message.change_properties(&new).unwrap();
+        }
+        for stamp in [plain(), expiring] {
+            let delivered = Delivered::of(&message, &stamp);
+            assert_eq!(raw_fields(delivered.properties(), 1), raw_fields(&given, 1));
+            let value = if changed { string("new") } else { string("v") };
+            assert_eq!(entries(delivered.application()), [(&*string("k"), &*value)]);
+            assert_eq!(delivered.body(), body);
+        }
+    }
+}
+
+#[test]
+fn a_large_payload_without_id_is_not_copied_to_get_one() {
+    let user = encoded(|out| out.binary(b"user"));
+    let without = section(sections::PROPERTIES, &list(&[&null(), &user]));
+    let payload = Bytes::from([without, data(&[9; 2 * COPY_LIMIT])].concat());
+    let message = parse(payload.clone()).unwrap();
+    let rest = message.encode(&plain(), 0, &mut Vec::new()).unwrap();
+    assert!(payload.as_ptr_range().contains(&rest.as_ptr()));
+    let delivered = Delivered::of(&message, &plain());
+    assert_eq!(raw_fields(delivered.properties(), 2)[1], user);
+    assert!(!message.id().is_empty());
 }
 
 #[test]

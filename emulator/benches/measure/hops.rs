@@ -1,0 +1,103 @@
+//! What forwarding costs the core: a hop against a send, receive and complete on one queue.
+
+use std::time::Instant;
+
+use servicebus_broker::{LockToken, QueueDescription, ReceiveMode};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::pond::{Pond, letter};
+use crate::report::{Limit, Report};
+use crate::statistics::{Rounds, number};
+
+const HOPS: u32 = 4;
+/// Messages that come in one turn of a connection.
+const BATCH: u32 = 64;
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let batches = effort.pick(2, 2_000);
+    let (mut hops, mut lives) = (Rounds::default(), Rounds::default());
+    let mut ratio = Rounds::default();
+    for _ in 0..effort.rounds() {
+        let life = live(batches);
+        let (sent, forwarded) = (send(batches), chain(batches));
+        let hop = (forwarded - sent) / f64::from(HOPS);
+        hops.push(hop);
+        lives.push(life);
+        ratio.push(hop / life);
+    }
+    report.note(
+        "one hop / send, receive and complete, ns",
+        format!("{} / {}", number(hops.median()), number(lives.median())),
+    );
+    report.judge(
+        "hop ÷ send, receive and complete",
+        &ratio,
+        "",
+        Limit::AtMost(2.0),
+    );
+    Ok(())
+}
+
+/// Nanoseconds for each message.
+fn timed(batches: u32, mut batch: impl FnMut(u32)) -> f64 {
+    let begin = Instant::now();
+    for turn in 0..batches {
+        batch(turn);
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(batches * BATCH)
+}
+
+/// Sent, received and completed in one queue.
+fn live(batches: u32) -> f64 {
+    let mut pond = Pond::new(&QueueDescription::default());
+    let consumer = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
+    timed(batches, |turn| {
+        for message in 0..BATCH {
+            pond.send(letter(turn * BATCH + message, None));
+        }
+        let taken = pond.take(consumer, BATCH as usize);
+        let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
+        pond.complete(&tokens);
+    })
+}
+
+/// Sent to one queue, and left there.
+fn send(batches: u32) -> f64 {
+    let mut pond = Pond::new(&QueueDescription::default());
+    timed(batches, |turn| {
+        for message in 0..BATCH {
+            pond.send(letter(turn * BATCH + message, None));
+        }
+    })
+}
+
+/// Sent to the first of five queues, each of which forwards to the next, and left in the last.
+fn chain(batches: u32) -> f64 {
+    let names = ["q1", "q2", "q3", "q4", "q5"];
+    let queues = names.iter().enumerate().map(|(at, &name)| {
+        let next = names.get(at + 1).map(|next| next.parse());
+        let forward_to = next.map(|next| next.expect("our own name is legal"));
+        let description = QueueDescription {
+            forward_to,
+            ..QueueDescription::default()
+        };
+        (name, description)
+    });
+    let mut pond = Pond::of(queues.collect());
+    let cost = timed(batches, |turn| {
+        for message in 0..BATCH {
+            pond.send(letter(turn * BATCH + message, None));
+        }
+    });
+    let last = "q5".parse().expect("our own name is legal");
+    let arrived = pond
+        .mailbox(&last)
+        .counts(servicebus_broker::StoreKind::Active);
+    assert_eq!(
+        arrived.active,
+        (batches * BATCH) as usize,
+        "something stayed behind"
+    );
+    cost
+}

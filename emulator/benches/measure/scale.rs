@@ -1,0 +1,176 @@
+//! Many scheduled messages, many remembered ids, many locks: what one operation costs among a thousand, among 32
+//! thousand and among a million.
+
+use std::time::{Duration, Instant};
+
+use servicebus_broker::{LockToken, QueueDescription, ReceiveMode, StoreKind, Timestamp};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::pond::{Pond, letter};
+use crate::report::{Limit, Report};
+use crate::statistics::{Rounds, number};
+
+const ACTIVE: StoreKind = StoreKind::Active;
+/// How much dearer a million may be than a thousand.
+const LIMIT: f64 = 2.5;
+/// Time over which a million of anything is spread.
+const SPAN: Duration = Duration::from_secs(200);
+
+type Cost = fn(u32, u32) -> f64;
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let depths = effort.pick([50, 100, 200], [1_000, 32_000, 1_000_000]);
+    let operations = effort.pick(20, 20_000);
+    let costs: [(&str, Cost); 5] = [
+        ("schedule and cancel", schedule_and_cancel),
+        ("become active", activate),
+        ("send what is new, where duplicates are dropped", send_new),
+        ("send a duplicate", send_duplicate),
+        ("lock, renew and complete", lock_and_complete),
+    ];
+    for (what, cost) in costs {
+        let mut rounds = [const { Vec::new() }; 3];
+        for _ in 0..effort.rounds() {
+            for (round, depth) in rounds.iter_mut().zip(depths) {
+                round.push(cost(depth, operations));
+            }
+        }
+        let [few, some, many] = &rounds;
+        let medians = rounds.each_ref().map(|round| {
+            let round: Rounds = round.iter().copied().collect();
+            number(round.median())
+        });
+        report.note(&format!("{what}, ns"), medians.join(" / "));
+        let middle: Rounds = some.iter().zip(few).map(|(some, few)| some / few).collect();
+        report.judge(
+            &format!("{what}, 32 K ÷ 1 K"),
+            &middle,
+            "",
+            Limit::AtMost(LIMIT),
+        );
+        let whole: Rounds = many.iter().zip(few).map(|(many, few)| many / few).collect();
+        report.judge(
+            &format!("{what}, 1 M ÷ 1 K"),
+            &whole,
+            "",
+            Limit::AtMost(LIMIT),
+        );
+    }
+    Ok(())
+}
+
+/// Nanoseconds for each of `operations` calls.
+fn each(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
+    let begin = Instant::now();
+    for turn in 0..operations {
+        operation(turn);
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(operations)
+}
+
+/// The instant of the `turn`th of many, spread evenly and out of order.
+fn spread(start: Timestamp, turn: u32) -> Timestamp {
+    let span = SPAN.as_millis() as u64;
+    let at = u64::from(turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) % span;
+    start + Duration::from_millis(1_000 + at)
+}
+
+fn scheduled(depth: u32) -> Pond {
+    let mut pond = Pond::new(&QueueDescription::default());
+    for turn in 0..depth {
+        let at = spread(pond.now, turn);
+        pond.send(letter(turn, Some(at)));
+    }
+    pond
+}
+
+fn schedule_and_cancel(depth: u32, operations: u32) -> f64 {
+    let mut pond = scheduled(depth);
+    each(operations, |turn| {
+        let at = spread(pond.now, depth + turn);
+        let number = pond.send(letter(turn, Some(at)));
+        pond.operate(|mailbox, cx| mailbox.cancel_scheduled(cx, &[number]))
+            .expect("it is scheduled");
+    })
+}
+
+/// With as many to come as there were: each that becomes active and is deleted is scheduled again.
+fn activate(depth: u32, operations: u32) -> f64 {
+    let mut pond = scheduled(depth);
+    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let mut active = 0;
+    let begin = Instant::now();
+    while active < operations {
+        let due = pond.deadline().expect("something is scheduled");
+        pond.now = due;
+        let taken = pond.take(consumer, usize::MAX).len() as u32;
+        for turn in 0..taken {
+            let at = spread(pond.now, active + turn) + SPAN;
+            pond.send(letter(turn, Some(at)));
+        }
+        active += taken;
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(active)
+}
+
+fn remembered(depth: u32) -> Pond {
+    let mut pond = Pond::new(&QueueDescription {
+        requires_duplicate_detection: true,
+        duplicate_detection_history_time_window: SPAN,
+        ..QueueDescription::default()
+    });
+    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let start = pond.now;
+    for turn in 0..depth {
+        // As many as fit into the window, so that from now on one is forgotten for each that comes.
+        let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
+        pond.now = start + Duration::from_millis(passed);
+        pond.send(letter(turn, None));
+        pond.take(consumer, usize::MAX);
+    }
+    pond
+}
+
+fn send_new(depth: u32, operations: u32) -> f64 {
+    let mut pond = remembered(depth);
+    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let (start, pace) = (pond.now, SPAN.as_millis() as u64);
+    each(operations, |turn| {
+        let passed = pace * u64::from(turn) / u64::from(depth);
+        pond.now = start + Duration::from_millis(passed);
+        pond.send(letter(depth + turn, None));
+        pond.take(consumer, usize::MAX);
+    })
+}
+
+fn send_duplicate(depth: u32, operations: u32) -> f64 {
+    let mut pond = remembered(depth);
+    each(operations, |turn| {
+        let seen = (depth / 2 + turn.wrapping_mul(2_654_435_761) % (depth / 2)).min(depth - 1);
+        let number = pond.send(letter(seen, None));
+        assert_eq!(number.0, 0, "a duplicate was stored");
+    })
+}
+
+fn lock_and_complete(depth: u32, operations: u32) -> f64 {
+    let mut pond = Pond::new(&QueueDescription {
+        lock_duration: Duration::from_secs(300),
+        ..QueueDescription::default()
+    });
+    let consumer = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
+    let start = pond.now;
+    for turn in 0..depth {
+        let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
+        pond.now = start + Duration::from_millis(passed);
+        pond.send(letter(turn, None));
+        pond.take(consumer, usize::MAX);
+    }
+    each(operations, |turn| {
+        pond.send(letter(turn, None));
+        let tokens: Vec<LockToken> = pond.take(consumer, 1).iter().map(|d| d.token).collect();
+        pond.operate(|mailbox, cx| mailbox.renew_locks(cx, ACTIVE, &tokens))
+            .expect("the lock is held");
+        pond.complete(&tokens);
+    })
+}

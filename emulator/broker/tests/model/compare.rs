@@ -1,0 +1,184 @@
+//! The real queues and the reference, side by side: everything that can be seen of them after each step.
+
+use servicebus_broker::{
+    ConsumerId, Facts, Message, ReceiveMode, SequenceNumber, Stamp, StoreKind, Timestamp,
+};
+
+use crate::START;
+use crate::history::{NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
+use crate::ledger::Ledger;
+use crate::names::Names;
+use crate::reference::{Queue, Reference};
+use crate::word::id_of;
+use crate::world::World;
+use crate::world::wire::properties;
+
+pub(crate) struct Pair {
+    pub(crate) names: Names,
+    reference: Reference,
+    world: World,
+    ledger: Ledger,
+    /// What was done so far, where somebody wants to know.
+    pub(crate) steps: Option<Vec<Step>>,
+}
+
+/// Does a history to both; panics at the first difference.
+pub(crate) fn run(rules: &Rules, transitions: &[Transition]) {
+    let mut pair = Pair::new(rules);
+    for transition in transitions {
+        pair.follow(transition);
+    }
+    pair.receive_what_is_left();
+}
+
+impl Pair {
+    pub(crate) fn new(rules: &Rules) -> Self {
+        Self {
+            names: Names::new(rules),
+            reference: Reference::new(rules, START),
+            world: World::new(rules, START, 1),
+            ledger: Ledger::new(rules),
+            steps: None,
+        }
+    }
+
+    pub(crate) fn follow(&mut self, transition: &Transition) {
+        if let Some(step) = self.names.resolve(transition, &self.reference) {
+            self.take(&step);
+        }
+    }
+
+    /// Does one thing to both and compares what comes of it.
+    fn take(&mut self, step: &Step) {
+        if let Some(steps) = &mut self.steps {
+            steps.push(step.clone());
+        }
+        let answer = self.world.apply(step);
+        let expected = self.reference.apply(step);
+        self.compare_words(step);
+        assert_eq!(answer, expected, "answers to {step:?}");
+        self.names.learn(step, &answer);
+        for q in 0..QUEUES {
+            if self.world.touched[q] || self.reference.touched[q] {
+                self.compare(q, step);
+            }
+        }
+        self.names.forget_lost(|q| self.world.mailbox(q).is_some());
+        let words = &self.reference.log;
+        self.ledger
+            .check(step, words, &self.world, &self.names.open);
+        self.world.facts = Facts::new();
+        self.world.wire.clear();
+        self.world.woken.clear();
+        self.reference.log.clear();
+        self.world.touched = [false; QUEUES];
+        self.reference.touched = [false; QUEUES];
+    }
+
+    fn compare_words(&mut self, step: &Step) {
+        let same = self.world.words().eq(self.reference.log.iter().cloned());
+        if !same {
+            let words: Vec<_> = self.world.words().collect();
+            assert_eq!(words, self.reference.log, "what {step:?} caused");
+        }
+    }
+
+    fn compare(&self, q: usize, step: &Step) {
+        let expected = self.reference.queue(q);
+        let Some(mailbox) = self.world.mailbox(q) else {
+            assert!(expected.is_none(), "{} is gone after {step:?}", NAMES[q]);
+            return;
+        };
+        let expected = expected.unwrap_or_else(|| panic!("{} stays after {step:?}", NAMES[q]));
+        mailbox.check_invariants();
+        for kind in StoreKind::ALL {
+            self.compare_store((q, kind), expected, step);
+            assert_eq!(
+                mailbox.counts(kind),
+                expected.counts(kind),
+                "counts of {kind:?} of {} after {step:?}",
+                NAMES[q]
+            );
+        }
+        assert_eq!(
+            self.world.deadline(q),
+            self.reference.deadline(q),
+            "deadline of {} after {step:?}",
+            NAMES[q]
+        );
+        for &((at, kind), id) in &self.names.open {
+            if at == q {
+                let assigned = mailbox.assigned(kind, ConsumerId(id));
+                let expected = expected.store(kind).assigned_to(id).len();
+                assert_eq!(assigned, expected, "assigned to {id} after {step:?}");
+            }
+        }
+    }
+
+    fn compare_store(&self, (q, kind): Place, expected: &Queue, step: &Step) {
+        let mailbox = self.world.mailbox(q).expect("it is there");
+        let mut letters = expected.store(kind).letters.iter();
+        for (stamp, message) in mailbox.look(kind, SequenceNumber(0)) {
+            let letter = letters.next().map(|letter| expected.browsed(kind, letter));
+            let same = letter
+                .as_ref()
+                .is_some_and(|letter| is_same(letter, &stamp, message));
+            if !same {
+                let seen = crate::world::wire::see(&stamp, message);
+                assert_eq!(
+                    Some(seen),
+                    letter,
+                    "{kind:?} of {} after {step:?}",
+                    NAMES[q]
+                );
+            }
+        }
+        let letter = letters.next();
+        assert!(
+            letter.is_none(),
+            "{letter:?} is missing in {kind:?} of {} after {step:?}",
+            NAMES[q]
+        );
+    }
+
+    /// The order in which messages come is compared to the last one.
+    fn receive_what_is_left(&mut self) {
+        for (place, id) in std::mem::take(&mut self.names.open) {
+            if self.world.mailbox(place.0).is_some() {
+                self.take(&Step::Close(place, id));
+            }
+        }
+        for q in 0..QUEUES {
+            for (at, kind) in StoreKind::ALL.into_iter().enumerate() {
+                if self.world.mailbox(q).is_some() {
+                    let place = (q, kind);
+                    let id = u64::MAX - (q * 3 + at) as u64;
+                    self.names.open.push((place, id));
+                    self.take(&Step::Open(place, id, ReceiveMode::ReceiveAndDelete));
+                    self.take(&Step::Credit(place, id, 10_000));
+                }
+                if self.world.mailbox(q).is_some() {
+                    let id = u64::MAX - (q * 3 + at) as u64;
+                    self.take(&Step::Take((q, kind), id, usize::MAX));
+                }
+            }
+        }
+    }
+}
+
+/// The same as `see`, without making anything.
+fn is_same(seen: &Seen, stamp: &Stamp, message: &Message) -> bool {
+    let section = message.application_properties();
+    seen.number == stamp.sequence_number.0
+        && seen.enqueued_number == stamp.enqueued_sequence_number.0
+        && seen.id == id_of(&message.id())
+        && seen.size == message.size()
+        && seen.delivery_count == stamp.delivery_count
+        && seen.enqueued_at == stamp.enqueued_at.as_millis()
+        && seen.time_to_live == stamp.time_to_live
+        && seen.expires_at == stamp.expires_at.map(Timestamp::as_millis)
+        && seen.state == stamp.state
+        && stamp.lock.is_none()
+        && (seen.properties.0.is_empty() == section.is_empty())
+        && (section.is_empty() || seen.properties == properties(section))
+}

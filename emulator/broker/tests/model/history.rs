@@ -1,0 +1,255 @@
+//! What can happen in a history: as it is drawn ([`Transition`]), and with real names in it ([`Step`]).
+//!
+//! A transition names queues, consumers, tokens and messages by an index, so that it still means something after
+//! others before it were taken out to shrink the history.
+
+use std::fmt;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use servicebus_broker::{
+    EntityStatus, NamespaceSettings, QueueDescription, ReceiveMode, StoreKind,
+};
+
+/// Names of queues; a history has the first few. Nobody is ever called the last.
+pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "x"];
+
+/// Most queues of a history.
+pub(crate) const QUEUES: usize = 4;
+
+/// The rules of one history.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    pub(crate) queues: Vec<QueueDescription>,
+    pub(crate) settings: NamespaceSettings,
+}
+
+/// One of those there are, whatever their number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pick(pub(crate) u32);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Transition {
+    /// All at once as a batch, or one by one.
+    Send(Pick, Vec<Draft>, bool),
+    Open(Pick, StoreKind, ReceiveMode),
+    Consume(Pick, Consume),
+    /// With the token's own store, or with another one.
+    Settle(Token, bool, Outcome),
+    SettleAll(Vec<Token>, Outcome),
+    Renew(Vec<Token>),
+    ReceiveDeferred(Vec<Number>, ReceiveMode, Pick),
+    Cancel(Vec<Number>),
+    /// What is older than so many milliseconds.
+    DeleteMessages(Pick, StoreKind, usize, i64),
+    Update(Pick, Change),
+    LoseLocks(Pick),
+    Advance(By),
+    Timeout(Pick),
+    Browse(Pick, StoreKind, u64, usize),
+    Reset(Pick),
+    Create(Pick),
+    Drop(Pick),
+}
+
+/// What somebody does who receives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Consume {
+    Credit(u32),
+    Take(usize),
+    Close,
+}
+
+/// A message before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) id: u8,
+    pub(crate) time_to_live: Option<u32>,
+    /// Milliseconds until it shall be enqueued.
+    pub(crate) delay: Option<i64>,
+    pub(crate) session: Option<u8>,
+    pub(crate) key: Option<u8>,
+    pub(crate) size: Size,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Small,
+    /// Four of them are more than a queue may hold.
+    Large,
+    /// As much as still fits, and so many bytes more.
+    Filling(u8),
+}
+
+/// What an update changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    Nothing,
+    Status(EntityStatus),
+    LockSeconds(u64),
+    MaxDeliveryCount(u32),
+    TimeToLiveSeconds(Option<u64>),
+    DeadLettersExpired(bool),
+    WindowSeconds(u64),
+    ForwardTo(Option<usize>),
+    ForwardDeadLetters(Option<usize>),
+    IdleSeconds(Option<u64>),
+}
+
+/// How far time moves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum By {
+    Milliseconds(i64),
+    /// Onto the next deadline of a queue, or this many milliseconds off it.
+    Deadline(Pick, i64),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Token {
+    /// One that was given out; it may have lost its meaning since.
+    Given(Pick),
+    /// One of the last few, which are most likely still good.
+    Recent(usize),
+    /// One that was given out, with one bit changed.
+    Forged(Pick, u8),
+    /// Any sixteen bytes.
+    Garbage(u128),
+}
+
+/// A number that somebody asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Number {
+    /// That of a message in the state that is asked for.
+    Known(Pick),
+    /// Any, in this queue and partition.
+    Any(Pick, u8, u64),
+}
+
+/// What becomes of a message, with the properties that are set (all of them texts).
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    Complete,
+    Abandon(Properties),
+    Release,
+    Defer(Properties),
+    DeadLetter(Option<&'static str>, Option<&'static str>, Properties),
+}
+
+/// Texts by name.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
+
+/// A transition whose names are known.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Send(usize, Vec<Parcel>, bool),
+    Open(Place, u64, ReceiveMode),
+    Close(Place, u64),
+    Credit(Place, u64, u32),
+    Take(Place, u64, usize),
+    Settle(Place, Key, Outcome),
+    SettleAll(Place, Vec<Key>, Outcome),
+    Renew(Place, Vec<Key>),
+    ReceiveDeferred(Place, Vec<u64>, ReceiveMode, u64),
+    Cancel(usize, Vec<u64>),
+    /// What was enqueued before this instant.
+    DeleteMessages(Place, usize, i64),
+    Update(usize, Box<QueueDescription>),
+    LoseLocks(usize),
+    /// Time is now this.
+    Advance(i64),
+    Timeout(usize),
+    Browse(Place, u64, usize),
+    Reset(usize),
+    Create(usize, Box<QueueDescription>),
+    Drop(usize),
+}
+
+/// A store of a queue.
+pub(crate) type Place = (usize, StoreKind);
+
+/// A message, encoded.
+#[derive(Clone)]
+pub(crate) struct Parcel {
+    pub(crate) draft: Draft,
+    pub(crate) payload: Bytes,
+}
+
+/// A token by its place among those given out, or one that never was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Given(usize),
+    Forged(usize, u8),
+    Garbage(u128),
+}
+
+/// What an operation answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Done,
+    /// The numbers, or why not.
+    Sent(Result<Vec<u64>, String>),
+    Messages(Vec<Seen>),
+    /// Why not, if not.
+    Settled(Option<&'static str>),
+    /// The ends of the locks; or the place of the first that is lost, none when the entity is disabled.
+    Renewed(Result<Vec<i64>, Option<usize>>),
+    Deferred(Result<Vec<Seen>, &'static str>),
+    /// What was not scheduled.
+    Cancelled(Vec<u64>),
+    Deleted(usize),
+}
+
+/// A message as somebody sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) number: u64,
+    pub(crate) enqueued_number: u64,
+    pub(crate) id: u8,
+    pub(crate) size: u64,
+    pub(crate) delivery_count: u32,
+    pub(crate) enqueued_at: i64,
+    pub(crate) time_to_live: Option<u64>,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) locked_until: Option<i64>,
+    pub(crate) state: Option<i32>,
+    /// Where it was dead-lettered, as far as somebody looked.
+    pub(crate) source: Option<usize>,
+    pub(crate) properties: Properties,
+}
+
+impl Pick {
+    pub(crate) fn of<T>(self, all: &[T]) -> Option<&T> {
+        let length = u64::try_from(all.len()).ok()?;
+        all.get(((u64::from(self.0) * length) >> 32) as usize)
+    }
+}
+
+impl Properties {
+    pub(crate) fn set(&mut self, name: &'static str, text: Rc<str>) {
+        match self.0.binary_search_by_key(&name, |(name, _)| name) {
+            Ok(at) => self.0[at].1 = text,
+            Err(at) => self.0.insert(at, (name, text)),
+        }
+    }
+}
+
+/// The long ones by their length: they would fill the screen.
+impl fmt::Debug for Properties {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = formatter.debug_map();
+        for (name, text) in &self.0 {
+            match text.len() {
+                0..200 => map.entry(name, text),
+                length => map.entry(name, &format_args!("[{length} bytes]")),
+            };
+        }
+        map.finish()
+    }
+}
+
+impl fmt::Debug for Parcel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.draft.fmt(formatter)
+    }
+}

@@ -1,0 +1,151 @@
+//! Messages go on to other queues, one store after the other, until nothing moves any more.
+
+use servicebus_broker::StoreKind::{Active, DeadLetters};
+
+use super::queue::{Letter, State};
+use super::sending::Refused;
+use super::time::Cause;
+use super::{Reference, What};
+use crate::history::Place;
+
+/// Messages that go on together; in which order others come between them hangs on it.
+const BATCH: usize = 64;
+
+impl Reference {
+    pub(super) fn forward(&mut self) {
+        while let Some((place @ (q, kind), retries)) = self.agenda.pop_front() {
+            if self.queue(q).is_none() {
+                continue;
+            }
+            if retries {
+                self.let_pass(q);
+                let store = self.store(q, kind);
+                store.is_stalled = false;
+                store.restore_all();
+                self.serve(q);
+            }
+            while self.carry(place) {}
+        }
+    }
+
+    /// Takes everything that goes on from a store to its target; false when there was nothing.
+    fn carry(&mut self, place @ (q, kind): Place) -> bool {
+        self.let_pass(q);
+        self.store(q, kind).is_announced = false;
+        let Some(target) = self.at(q).target(kind) else {
+            return false;
+        };
+        let mut batch = Vec::new();
+        for number in self.going(place) {
+            let letter = self.store(q, kind).letter(number).clone();
+            match (letter.hops, kind) {
+                (0..4, _) => batch.push(letter),
+                (_, Active) => self.bury(q, number, self.now, Cause::Hops),
+                // It stays what it is.
+                _ => self.store(q, kind).letter(number).stays = true,
+            }
+        }
+        // Nobody needs to be told of what is on its way.
+        self.store(q, kind).is_announced = true;
+        self.serve(q);
+        self.store(q, kind).is_announced = false;
+        if batch.is_empty() {
+            return false;
+        }
+        if self.queue(target).is_some() {
+            self.begin(target);
+        }
+        let mut answers = Vec::new();
+        let mut waits = None;
+        for letter in batch {
+            let number = letter.number;
+            let size = letter.size + u64::from(letter.source.is_none());
+            let answer = self.transfer(place, target, letter);
+            let may_pass = |refused: &Refused| refused.reason != "InvalidOperationException";
+            let stops = kind == DeadLetters && answer.as_ref().is_err_and(may_pass);
+            answers.push((number, answer));
+            if stops {
+                waits = Some(size);
+                break;
+            }
+        }
+        if self.is_there(target) {
+            self.serve(target);
+            if let Some(size) = waits {
+                let refused = &mut self.at(target).refused;
+                refused.retain(|(other, _)| *other != place);
+                refused.push((place, size));
+                refused.sort_unstable();
+            }
+        }
+        self.let_go(place, target, answers);
+        true
+    }
+
+    fn going(&mut self, (q, kind): Place) -> Vec<u64> {
+        if !self.at(q).sends_on(kind) {
+            return Vec::new();
+        }
+        let letters = self.store(q, kind).letters.iter();
+        let going = letters.filter(|l| l.state == State::Ready && !l.stays);
+        going.take(BATCH).map(|letter| letter.number).collect()
+    }
+
+    /// What has asked to be deleted is not there any more.
+    pub(super) fn is_there(&self, q: usize) -> bool {
+        self.queue(q).is_some_and(|queue| !queue.is_idle)
+    }
+
+    fn transfer(&mut self, (q, kind): Place, to: usize, mut letter: Letter) -> Result<(), Refused> {
+        if kind == DeadLetters {
+            letter.source = Some(q);
+            letter.measure();
+        }
+        self.check_room(to, letter.size)?;
+        let key = self.key(to, &letter.draft)?;
+        if self.is_duplicate(to, &letter.draft, self.now, false) {
+            return Ok(());
+        }
+        let outgrown = letter.is_outgrown();
+        let partition = self.partition(to, key);
+        let letter = Letter {
+            partition,
+            count: 0,
+            hops: letter.hops + 1,
+            stays: false,
+            ..letter
+        };
+        let number = self.enqueue(to, self.now, letter, false);
+        if outgrown {
+            self.bury(to, number, self.now, Cause::HeaderSize);
+        }
+        Ok(())
+    }
+
+    /// What arrived leaves; what failed is dead-lettered, unless it is a dead letter: that waits, or stays if waiting
+    /// does not help.
+    fn let_go(
+        &mut self,
+        place @ (q, kind): Place,
+        target: usize,
+        answers: Vec<(u64, Result<(), Refused>)>,
+    ) {
+        let now = self.now;
+        for (number, answer) in answers {
+            match answer {
+                Ok(()) => {
+                    self.remove(place, number);
+                    self.note_at(now, place, number, What::Forwarded(target));
+                }
+                Err(Refused { reason, text }) if kind == Active => {
+                    self.bury(q, number, now, Cause::Transfer(reason, text));
+                }
+                Err(refused) if refused.reason == "InvalidOperationException" => {
+                    self.store(q, kind).letter(number).stays = true;
+                }
+                Err(_) => self.store(q, kind).is_stalled = true,
+            }
+        }
+        self.serve(q);
+    }
+}

@@ -1,0 +1,249 @@
+//! What the reference knows of one queue: lists of messages, of consumers, of credit, of ids.
+
+use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
+
+use crate::history::{Draft, Place, Properties};
+use crate::word::queue_of;
+use crate::world::wire::section_size;
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) description: QueueDescription,
+    pub(super) stores: [Store; 3],
+    /// Ids, each with the instant from which its window counts.
+    pub(super) seen: Vec<(String, i64)>,
+    /// Whose dead letters were refused here, in the order of their names, and the size of the first of each.
+    pub(super) refused: Vec<(Place, u64)>,
+    pub(super) used_at: i64,
+    pub(super) is_idle: bool,
+    /// Messages without a key so far.
+    pub(super) spread: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(super) last: u64,
+    pub(crate) letters: Vec<Letter>,
+    pub(super) consumers: Vec<(u64, ReceiveMode)>,
+    /// Units of credit.
+    pub(super) waiting: Vec<Unit>,
+    /// Whether it waits until the other queue takes its messages.
+    pub(super) is_stalled: bool,
+    /// Whether somebody is on the way to fetch what goes on.
+    pub(super) is_announced: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Unit {
+    pub(super) arrival: u64,
+    pub(super) consumer: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Letter {
+    pub(crate) number: u64,
+    pub(super) partition: u64,
+    pub(super) enqueued_number: u64,
+    pub(super) draft: Draft,
+    /// Of what was sent.
+    pub(super) bytes: u64,
+    pub(super) enqueued_at: i64,
+    pub(super) expires_at: Option<i64>,
+    pub(super) count: u32,
+    pub(super) hops: u8,
+    /// Whether it does not go on although its store forwards.
+    pub(super) stays: bool,
+    /// Where it was dead-lettered before it went on.
+    pub(super) source: Option<usize>,
+    pub(super) properties: Properties,
+    pub(super) size: u64,
+    pub(crate) state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Ready,
+    Assigned(Unit),
+    Locked {
+        token: usize,
+        until: i64,
+        consumer: u64,
+        was_deferred: bool,
+    },
+    Deferred,
+    Scheduled(i64),
+}
+
+impl Queue {
+    pub(super) fn new(mut description: QueueDescription, now: i64) -> Self {
+        let forwards_dead_letters = description.forward_dead_lettered_messages_to.is_some();
+        if description.forward_to.is_some() || forwards_dead_letters {
+            description.auto_delete_on_idle = None;
+        }
+        Self {
+            description,
+            stores: [(); 3].map(|()| Store::default()),
+            seen: Vec::new(),
+            refused: Vec::new(),
+            used_at: now,
+            is_idle: false,
+            spread: 0,
+        }
+    }
+
+    pub(crate) fn store(&self, kind: StoreKind) -> &Store {
+        &self.stores[kind as usize]
+    }
+
+    pub(super) fn store_mut(&mut self, kind: StoreKind) -> &mut Store {
+        &mut self.stores[kind as usize]
+    }
+
+    /// Where messages of a store go on to.
+    pub(super) fn target(&self, kind: StoreKind) -> Option<usize> {
+        let path = match kind {
+            StoreKind::Active => &self.description.forward_to,
+            StoreKind::DeadLetters => &self.description.forward_dead_lettered_messages_to,
+            StoreKind::TransferDeadLetters => &None,
+        };
+        queue_of(path.as_ref()?.as_str())
+    }
+
+    pub(super) fn serves(&self, kind: StoreKind) -> bool {
+        let forwards = kind == StoreKind::Active && self.target(kind).is_some();
+        self.description.status.can_receive() && !forwards
+    }
+
+    /// Whether messages of a store that nobody has go on to another queue.
+    pub(super) fn sends_on(&self, kind: StoreKind) -> bool {
+        self.target(kind).is_some() && !self.store(kind).is_stalled
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.stores.iter().map(|store| store.letters.len()).sum()
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        let letters = self.stores.iter().flat_map(|store| &store.letters);
+        letters.map(|letter| letter.size).sum()
+    }
+
+    /// How many bytes more it may hold.
+    pub(crate) fn room(&self) -> u64 {
+        self.max_size().saturating_sub(self.size())
+    }
+
+    pub(super) fn takes(&self, bytes: u64) -> bool {
+        self.description.status.can_send() && self.size() + bytes <= self.max_size()
+    }
+
+    pub(super) fn max_size(&self) -> u64 {
+        self.description.max_size_in_megabytes << 20
+    }
+
+    /// How long a message lives: its own time under the entity's ceiling, or the entity's.
+    pub(super) fn lifetime(&self, draft: &Draft) -> Option<i64> {
+        let default = self.description.default_message_time_to_live;
+        let default = default.map(|default| default.as_millis() as i64);
+        let own = draft.time_to_live.map(i64::from);
+        own.into_iter().chain(default).min()
+    }
+}
+
+impl Store {
+    pub(super) fn letter(&mut self, number: u64) -> &mut Letter {
+        let mut letters = self.letters.iter_mut();
+        letters
+            .find(|letter| letter.number == number)
+            .expect("the message is there")
+    }
+
+    pub(crate) fn assigned_to(&self, id: u64) -> Vec<u64> {
+        let own = |l: &&Letter| matches!(l.state, State::Assigned(unit) if unit.consumer == id);
+        self.letters.iter().filter(own).map(|l| l.number).collect()
+    }
+
+    pub(crate) fn count(&self, which: impl Fn(&State) -> bool) -> usize {
+        self.letters.iter().filter(|l| which(&l.state)).count()
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        !self.waiting.is_empty() || self.count(|s| matches!(s, State::Assigned(_))) > 0
+    }
+
+    /// Takes an assigned message back; its credit waits where it waited before.
+    pub(super) fn restore(&mut self, unit: Unit) {
+        self.waiting.push(unit);
+        self.waiting.sort_unstable();
+    }
+
+    pub(super) fn restore_all(&mut self) {
+        for letter in &mut self.letters {
+            if let State::Assigned(unit) = letter.state {
+                letter.state = State::Ready;
+                self.waiting.push(unit);
+            }
+        }
+        self.waiting.sort_unstable();
+    }
+}
+
+impl Letter {
+    /// As clients see it.
+    pub(crate) fn shown(&self) -> u64 {
+        self.number | self.partition << 48
+    }
+
+    pub(crate) fn is_deferred(&self) -> bool {
+        matches!(
+            self.state,
+            State::Deferred
+                | State::Locked {
+                    was_deferred: true,
+                    ..
+                }
+        )
+    }
+
+    pub(crate) fn is_scheduled(&self) -> bool {
+        matches!(self.state, State::Scheduled(_))
+    }
+
+    /// When it is locked, until when.
+    pub(super) fn locked_until(&self) -> Option<i64> {
+        if let State::Locked { until, .. } = self.state {
+            Some(until)
+        } else {
+            None
+        }
+    }
+
+    /// The instant from which its time to live counts.
+    pub(super) fn lives_since(&self) -> i64 {
+        if let State::Scheduled(at) = self.state {
+            at
+        } else {
+            self.enqueued_at
+        }
+    }
+
+    pub(super) fn set(&mut self, properties: &Properties) {
+        for (name, text) in &properties.0 {
+            self.properties.set(name, text.clone());
+        }
+        self.measure();
+    }
+
+    pub(super) fn measure(&mut self) {
+        self.size = self.bytes + self.source.map_or(0, |_| 1);
+        if !self.properties.0.is_empty() {
+            self.size += section_size(&self.properties);
+        }
+    }
+
+    /// Whether a property, or all of them, are longer than Service Bus allows; lengths near the limit do not occur.
+    pub(super) fn is_outgrown(&self) -> bool {
+        let lengths = self.properties.0.iter().map(|(_, text)| text.len());
+        lengths.clone().any(|length| length > 32 * 1024) || lengths.sum::<usize>() > 63 * 1024
+    }
+}

@@ -1,0 +1,153 @@
+//! Locks: how they begin, are renewed, and end.
+
+use servicebus_broker::{ReceiveMode, StoreKind};
+
+use super::queue::{Letter, State};
+use super::time::Cause;
+use super::{Reference, What};
+use crate::history::{Answer, Key, Outcome, Place, Seen};
+
+impl Reference {
+    pub(super) fn take(&mut self, (q, kind): Place, id: u64, max: usize) -> Vec<Seen> {
+        self.begin(q);
+        let store = self.store(q, kind);
+        let numbers = store.assigned_to(id);
+        let mut consumers = store.consumers.iter();
+        let mode = consumers.find(|consumer| consumer.0 == id).expect("open").1;
+        let numbers = numbers.into_iter().take(max);
+        let seen = numbers.map(|number| self.hand_over((q, kind), number, mode, id));
+        let seen = seen.collect();
+        self.serve(q);
+        seen
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        (q, kind): Place,
+        number: u64,
+        mode: ReceiveMode,
+        consumer: u64,
+    ) -> Seen {
+        let token = self.tokens;
+        self.tokens += 1;
+        let now = self.now;
+        let queue = self.at(q);
+        let until = now + queue.description.lock_duration.as_millis() as i64;
+        let locks = mode == ReceiveMode::PeekLock;
+        let letter = queue.store_mut(kind).letter(number).clone();
+        let seen = queue.received(kind, &letter, locks.then_some(until));
+        if locks {
+            queue.store_mut(kind).letter(number).state = State::Locked {
+                token,
+                until,
+                consumer,
+                was_deferred: letter.is_deferred(),
+            };
+            let what = What::Delivered(letter.count + 1, until);
+            self.note((q, kind), number, what);
+        } else {
+            // Its credit is used up.
+            queue.store_mut(kind).letter(number).state = State::Ready;
+            self.remove((q, kind), number);
+            self.note((q, kind), number, What::ReceivedAndDeleted);
+        }
+        seen
+    }
+
+    pub(super) fn settle_all(
+        &mut self,
+        place @ (q, kind): Place,
+        keys: &[Key],
+        outcome: &Outcome,
+    ) -> Answer {
+        self.begin(q);
+        if !self.at(q).description.status.can_receive() {
+            return Answer::Settled(Some("disabled"));
+        }
+        let mut numbers = Vec::new();
+        for &key in keys {
+            match self.locked_by(place, key) {
+                Some(number) if !numbers.contains(&number) => numbers.push(number),
+                _ => return Answer::Settled(Some("lock lost")),
+            }
+        }
+        if matches!(outcome, Outcome::DeadLetter(..)) && kind != StoreKind::Active {
+            return Answer::Settled(Some("dead already"));
+        }
+        for number in numbers {
+            self.begin(q);
+            self.settle(place, number, outcome);
+            self.serve(q);
+        }
+        Answer::Settled(None)
+    }
+
+    fn settle(&mut self, place @ (q, kind): Place, number: u64, outcome: &Outcome) {
+        let now = self.now;
+        let letter = self.store(q, kind).letter(number);
+        match outcome {
+            Outcome::Complete => {
+                self.remove(place, number);
+                self.note(place, number, What::Completed);
+            }
+            Outcome::Abandon(properties) => {
+                letter.count += 1;
+                letter.set(properties);
+                let buried = !properties.0.is_empty() && letter.is_outgrown();
+                let count = letter.count;
+                self.note(place, number, What::Abandoned(count));
+                match buried && kind == StoreKind::Active {
+                    true => self.bury(q, number, now, Cause::HeaderSize),
+                    false => self.unlock(place, number, now),
+                }
+            }
+            Outcome::Release => {
+                self.note(place, number, What::Released);
+                self.unlock(place, number, now);
+            }
+            Outcome::Defer(properties) => {
+                letter.set(properties);
+                let buried = !properties.0.is_empty() && letter.is_outgrown();
+                letter.state = State::Deferred;
+                self.note(place, number, What::Deferred);
+                if buried && kind == StoreKind::Active {
+                    self.bury(q, number, now, Cause::HeaderSize);
+                }
+            }
+            Outcome::DeadLetter(reason, description, properties) => {
+                letter.set(properties);
+                self.bury(q, number, now, Cause::Client(*reason, *description));
+            }
+        }
+    }
+
+    pub(super) fn renew(
+        &mut self,
+        place @ (q, kind): Place,
+        keys: &[Key],
+    ) -> Result<Vec<i64>, Option<usize>> {
+        self.begin(q);
+        let now = self.now;
+        let renewed = now + self.at(q).description.lock_duration.as_millis() as i64;
+        if !self.at(q).description.status.can_receive() {
+            return Err(None);
+        }
+        let mut numbers = Vec::new();
+        for (at, &key) in keys.iter().enumerate() {
+            numbers.push(self.locked_by(place, key).ok_or(Some(at))?);
+        }
+        for number in numbers {
+            if let State::Locked { until, .. } = &mut self.store(q, kind).letter(number).state {
+                *until = renewed;
+            }
+            self.note(place, number, What::Renewed(renewed));
+        }
+        Ok(vec![renewed; keys.len()])
+    }
+
+    fn locked_by(&mut self, (q, kind): Place, key: Key) -> Option<u64> {
+        let holds = |l: &&Letter| matches!(l.state, State::Locked { token, .. } if key == Key::Given(token));
+        let letters = &self.store(q, kind).letters;
+        letters.iter().find(holds).map(|letter| letter.number)
+    }
+}

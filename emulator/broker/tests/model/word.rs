@@ -1,0 +1,121 @@
+//! What happened, in words that the real queues and the reference share.
+
+use servicebus_broker::{ClientId, Fact, FactKind, Facts, StoreKind, Timestamp};
+
+use crate::history::NAMES;
+use crate::world::CLIENT;
+
+/// A fact with its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) at: i64,
+    pub(crate) queue: usize,
+    pub(crate) store: StoreKind,
+    pub(crate) number: u64,
+    /// Whether a client did it, not the broker by itself.
+    pub(crate) by_client: bool,
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    Enqueued(u8, u64, Option<i64>),
+    Scheduled(u8, u64, i64),
+    Activated(u64),
+    Cancelled,
+    Duplicate(u8),
+    Delivered(u32, i64),
+    ReceivedAndDeleted,
+    Completed,
+    Abandoned(u32),
+    Deferred,
+    Released,
+    Renewed(i64),
+    LockExpired(u32),
+    DeadLettered(u64, String, String),
+    TransferFailed(u64, String, String),
+    Forwarded(usize),
+    Expired,
+    Deleted,
+    EntityDeleted,
+    Removed,
+}
+
+impl Word {
+    pub(crate) fn of(fact: &Fact, facts: &Facts) -> Self {
+        assert!(fact.client == CLIENT || fact.client == ClientId::BROKER);
+        Self {
+            at: fact.at.as_millis(),
+            queue: fact.entity.0 as usize - 1,
+            store: fact.store,
+            number: fact.number.0,
+            by_client: fact.client == CLIENT,
+            what: What::of(&fact.kind, facts),
+        }
+    }
+}
+
+impl What {
+    fn of(kind: &FactKind, facts: &Facts) -> Self {
+        let read = |text| facts.read(text);
+        match *kind {
+            FactKind::Enqueued {
+                message_id,
+                bytes,
+                expires_at,
+            } => {
+                let until = Some(expires_at.as_millis()).filter(|_| expires_at < Timestamp::NEVER);
+                Self::Enqueued(id_of(&read(message_id)), bytes.into(), until)
+            }
+            FactKind::Scheduled {
+                message_id,
+                bytes,
+                activates_at,
+            } => {
+                let id = id_of(&read(message_id));
+                Self::Scheduled(id, bytes.into(), activates_at.as_millis())
+            }
+            FactKind::Activated { moved_to } => Self::Activated(moved_to.0),
+            FactKind::Cancelled => Self::Cancelled,
+            FactKind::DuplicateDropped { message_id } => Self::Duplicate(id_of(&read(message_id))),
+            FactKind::Delivered {
+                delivery,
+                locked_until,
+            } => Self::Delivered(delivery, locked_until.as_millis()),
+            FactKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
+            FactKind::Completed => Self::Completed,
+            FactKind::Abandoned { delivery_count } => Self::Abandoned(delivery_count),
+            FactKind::Deferred => Self::Deferred,
+            FactKind::Released => Self::Released,
+            FactKind::LockRenewed { locked_until } => Self::Renewed(locked_until.as_millis()),
+            FactKind::LockExpired { delivery_count } => Self::LockExpired(delivery_count),
+            FactKind::DeadLettered {
+                moved_to,
+                reason,
+                description,
+            } => Self::DeadLettered(moved_to.0, read(reason), read(description)),
+            FactKind::TransferFailed {
+                moved_to,
+                reason,
+                description,
+            } => Self::TransferFailed(moved_to.0, read(reason), read(description)),
+            FactKind::Forwarded { to } => Self::Forwarded(queue_of(&read(to)).expect("a queue")),
+            FactKind::Expired => Self::Expired,
+            FactKind::Deleted => Self::Deleted,
+            FactKind::EntityDeleted => Self::EntityDeleted,
+            FactKind::Removed => Self::Removed,
+            FactKind::ClockAdvanced { .. } | FactKind::Refused { .. } => {
+                panic!("only the shell says {kind:?}")
+            }
+        }
+    }
+}
+
+/// Messages are called `m0` to `m9`.
+pub(crate) fn id_of(text: &str) -> u8 {
+    text.as_bytes()[1] - b'0'
+}
+
+pub(crate) fn queue_of(name: &str) -> Option<usize> {
+    NAMES.iter().position(|&known| known == name)
+}

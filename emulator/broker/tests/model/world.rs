@@ -1,0 +1,363 @@
+//! The real queues, driven by the same steps as the reference and told what time it is; and a shell of the
+//! smallest kind, which does what they ask for.
+
+pub(crate) mod wire;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use servicebus_broker::{
+    CancelError, ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId,
+    EntityPath, Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settlement,
+    Queue, QueueDescription, ReceiveDeferredError, ReceiveMode, RenewError, SendError,
+    SequenceNumber, SettleError, StoreKind, Timestamp, forward,
+};
+use uuid::Uuid;
+
+use crate::draw::Dice;
+use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, Seen, Step};
+use crate::word::{Word, queue_of};
+use wire::{changes, see};
+
+/// Who asks in these histories.
+pub(crate) const CLIENT: ClientId = ClientId(7);
+
+#[derive(Debug)]
+pub(crate) struct World {
+    settings: NamespaceSettings,
+    paths: Vec<EntityPath>,
+    queues: BTreeMap<EntityPath, Queue>,
+    now: Timestamp,
+    client: ClientId,
+    ids: Dice,
+    pub(crate) tokens: Vec<LockToken>,
+    effects: Effects,
+    pub(crate) facts: Facts,
+    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    leaving: Vec<EntityPath>,
+    /// Whom somebody told to take, since this was last cleared.
+    pub(crate) woken: Vec<ConsumerId>,
+    /// Which queues something was done to, since this was last cleared.
+    pub(crate) touched: [bool; QUEUES],
+    /// What went out, byte for byte.
+    pub(crate) wire: Vec<u8>,
+}
+
+impl World {
+    pub(crate) fn new(rules: &Rules, now: i64, seed: u64) -> Self {
+        let paths = NAMES.map(|name| name.parse().expect("a name is a path"));
+        let mut world = Self {
+            settings: rules.settings,
+            paths: paths.to_vec(),
+            queues: BTreeMap::new(),
+            now: Timestamp::from_millis(now),
+            client: CLIENT,
+            ids: Dice(seed),
+            tokens: Vec::new(),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            sources: VecDeque::new(),
+            leaving: Vec::new(),
+            woken: Vec::new(),
+            touched: [false; QUEUES],
+            wire: Vec::new(),
+        };
+        for (at, description) in rules.queues.iter().enumerate() {
+            world.create(at, description.clone());
+        }
+        world
+    }
+
+    /// Does a step and whatever the queues ask for because of it.
+    pub(crate) fn apply(&mut self, step: &Step) -> Answer {
+        let answer = self.answer(step);
+        self.client = ClientId::BROKER;
+        while !self.sources.is_empty() || !self.leaving.is_empty() {
+            forward(self);
+            for path in std::mem::take(&mut self.leaving) {
+                self.queues.remove(&path);
+            }
+        }
+        self.client = CLIENT;
+        answer
+    }
+
+    pub(crate) fn mailbox(&self, queue: usize) -> Option<&Mailbox> {
+        let queue = self.queues.get(&self.paths[queue]);
+        queue.map(|queue| &queue.mailbox)
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.now.as_millis()
+    }
+
+    /// The next instant at which time will do something to a queue.
+    pub(crate) fn deadline(&self, queue: usize) -> Option<i64> {
+        let due = self.mailbox(queue)?.next_deadline();
+        due.map(Timestamp::as_millis)
+    }
+
+    pub(crate) fn assigned(&self, (queue, kind): Place, id: u64) -> usize {
+        let mailbox = self.mailbox(queue);
+        mailbox.map_or(0, |mailbox| mailbox.assigned(kind, ConsumerId(id)))
+    }
+
+    /// Facts since they were last cleared.
+    pub(crate) fn words(&self) -> impl Iterator<Item = Word> {
+        self.facts.iter().map(|fact| Word::of(fact, &self.facts))
+    }
+
+    fn answer(&mut self, step: &Step) -> Answer {
+        match step {
+            Step::Send(queue, parcels, batch) => Answer::Sent(self.send(*queue, parcels, *batch)),
+            &Step::Open((queue, kind), id, mode) => {
+                self.operate(queue, |m, _| m.open_consumer(kind, ConsumerId(id), mode))
+            }
+            &Step::Close((queue, kind), id) => {
+                self.operate(queue, |m, cx| m.close_consumer(cx, kind, ConsumerId(id)))
+            }
+            &Step::Credit((queue, kind), id, credit) => self.operate(queue, |mailbox, cx| {
+                mailbox.set_credit(cx, kind, ConsumerId(id), credit);
+            }),
+            &Step::Take(place, id, max) => self.take(place, ConsumerId(id), max),
+            Step::Settle(place, key, outcome) => self.settle(*place, &[*key], outcome, false),
+            Step::SettleAll(place, keys, outcome) => self.settle(*place, keys, outcome, true),
+            Step::Renew(place, keys) => self.renew(*place, keys),
+            Step::ReceiveDeferred(place, numbers, mode, id) => {
+                self.receive_deferred(*place, numbers, *mode, ConsumerId(*id))
+            }
+            Step::Cancel(queue, numbers) => self.cancel(*queue, numbers),
+            &Step::DeleteMessages((queue, kind), max, before) => {
+                let before = Timestamp::from_millis(before);
+                Answer::Deleted(self.with(queue, |mailbox, cx| {
+                    mailbox.delete_messages(cx, kind, max, before)
+                }))
+            }
+            Step::Update(queue, description) => {
+                let description = QueueDescription::clone(description);
+                self.operate(*queue, |mailbox, cx| mailbox.update(cx, description))
+            }
+            &Step::LoseLocks(queue) => self.operate(queue, Mailbox::lose_locks),
+            &Step::Advance(to) => {
+                self.now = Timestamp::from_millis(to);
+                Answer::Done
+            }
+            &Step::Timeout(queue) => self.operate(queue, Mailbox::handle_timeout),
+            &Step::Browse(place, from, max) => Answer::Messages(self.browse(place, from, max)),
+            &Step::Reset(queue) => self.operate(queue, Mailbox::reset),
+            Step::Create(queue, description) => {
+                self.create(*queue, QueueDescription::clone(description));
+                Answer::Done
+            }
+            &Step::Drop(queue) => {
+                self.touched[queue] = true;
+                self.queues.remove(&self.paths[queue]);
+                Answer::Done
+            }
+        }
+    }
+
+    /// Whoever waits for a queue of this name may try again, as the shell says.
+    fn create(&mut self, at: usize, description: QueueDescription) {
+        self.touched[at] = true;
+        let id = EntityId(at as u32 + 1);
+        let path = self.paths[at].clone();
+        let queue = Queue::new(id, path.clone(), description, &self.settings, self.now);
+        for (source, other) in &self.queues {
+            let target = &other
+                .mailbox
+                .description()
+                .forward_dead_lettered_messages_to;
+            if target.as_ref() == Some(&path) {
+                self.sources
+                    .push_back((source.clone(), StoreKind::DeadLetters, true));
+            }
+        }
+        self.queues.insert(path, queue);
+    }
+
+    fn operate(
+        &mut self,
+        queue: usize,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>),
+    ) -> Answer {
+        self.with(queue, work);
+        Answer::Done
+    }
+
+    fn with<T>(
+        &mut self,
+        queue: usize,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> T {
+        let path = self.paths[queue].clone();
+        self.with_entity(&path, work).expect("the queue is there")
+    }
+
+    fn send(&mut self, queue: usize, parcels: &[Parcel], batch: bool) -> Result<Vec<u64>, String> {
+        let messages: Vec<Message> = parcels
+            .iter()
+            .map(|parcel| Message::parse(parcel.payload.clone(), &mut self.ids).unwrap())
+            .collect();
+        let sent = self.with(queue, |mailbox, cx| match batch {
+            true => mailbox.send_batch(cx, messages),
+            false => messages
+                .into_iter()
+                .map(|message| mailbox.send(cx, message))
+                .collect(),
+        });
+        let sent = sent.map(|numbers| numbers.into_iter().map(|number| number.0).collect());
+        sent.map_err(|refused: SendError| refused.to_string())
+    }
+
+    fn take(&mut self, (queue, kind): Place, id: ConsumerId, max: usize) -> Answer {
+        let mut taken: Vec<Delivery> = Vec::new();
+        self.with(queue, |mailbox, cx| {
+            mailbox.take(cx, kind, id, max, usize::MAX, &mut taken);
+        });
+        Answer::Messages(self.receive(&taken))
+    }
+
+    fn receive_deferred(
+        &mut self,
+        (queue, kind): Place,
+        numbers: &[u64],
+        mode: ReceiveMode,
+        id: ConsumerId,
+    ) -> Answer {
+        let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
+        let taken = self.with(queue, |mailbox, cx| {
+            mailbox.receive_deferred(cx, kind, &numbers, mode, id)
+        });
+        let taken = taken.map(|taken| self.receive(&taken));
+        Answer::Deferred(taken.map_err(|error| match error {
+            ReceiveDeferredError::NotFound => "not found",
+            ReceiveDeferredError::Disabled => "disabled",
+        }))
+    }
+
+    /// Messages as they arrive.
+    fn receive(&mut self, taken: &[Delivery]) -> Vec<Seen> {
+        let mut all = Vec::with_capacity(taken.len());
+        for Delivery {
+            token,
+            stamp,
+            message,
+        } in taken
+        {
+            self.tokens.push(*token);
+            let begin = self.wire.len();
+            let letter = message.encode(stamp, 0, &mut self.wire).unwrap();
+            let source = wire::source(&self.wire[begin..]).and_then(queue_of);
+            self.wire.extend_from_slice(&letter);
+            all.push(Seen {
+                source,
+                ..see(stamp, message)
+            });
+        }
+        all
+    }
+
+    fn settle(
+        &mut self,
+        (queue, kind): Place,
+        keys: &[Key],
+        outcome: &Outcome,
+        all: bool,
+    ) -> Answer {
+        let tokens: Vec<LockToken> = keys.iter().map(|&key| self.token(key)).collect();
+        let outcome = match outcome {
+            Outcome::Complete => Settlement::Complete,
+            Outcome::Abandon(properties) => Settlement::Abandon {
+                changes: changes(properties),
+            },
+            Outcome::Release => Settlement::Release,
+            Outcome::Defer(properties) => Settlement::Defer {
+                changes: changes(properties),
+            },
+            Outcome::DeadLetter(reason, description, properties) => Settlement::DeadLetter {
+                reason: reason.map(str::to_owned),
+                description: description.map(str::to_owned),
+                changes: changes(properties),
+            },
+        };
+        let result = self.with(queue, |mailbox, cx| match all {
+            true => mailbox.settle_all(cx, kind, &tokens, &outcome),
+            false => mailbox.settle(cx, kind, tokens[0], outcome),
+        });
+        Answer::Settled(result.err().map(|error| match error {
+            SettleError::LockLost => "lock lost",
+            SettleError::Disabled => "disabled",
+            SettleError::AlreadyDeadLettered => "dead already",
+            SettleError::Properties(_) => "properties",
+        }))
+    }
+
+    fn renew(&mut self, (queue, kind): Place, keys: &[Key]) -> Answer {
+        let tokens: Vec<LockToken> = keys.iter().map(|&key| self.token(key)).collect();
+        let result = self.with(queue, |mailbox, cx| mailbox.renew_locks(cx, kind, &tokens));
+        let result = result.map(|ends| ends.into_iter().map(Timestamp::as_millis).collect());
+        Answer::Renewed(result.map_err(|error| match error {
+            RenewError::LockLost(lost) => tokens.iter().position(|&token| token == lost),
+            RenewError::Disabled => None,
+        }))
+    }
+
+    fn cancel(&mut self, queue: usize, numbers: &[u64]) -> Answer {
+        let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
+        let result = self.with(queue, |mailbox, cx| mailbox.cancel_scheduled(cx, &numbers));
+        let missing = result.err().map(|CancelError::NotFound(missing)| missing);
+        let missing = missing.into_iter().flatten();
+        Answer::Cancelled(missing.map(|number| number.0).collect())
+    }
+
+    fn browse(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {
+        let from = SequenceNumber(from);
+        let browsed = self.with(queue, |mailbox, cx| mailbox.browse(cx, kind, from, max));
+        let seen = browsed
+            .iter()
+            .map(|browsed| see(&browsed.stamp, &browsed.message));
+        seen.collect()
+    }
+
+    fn token(&self, key: Key) -> LockToken {
+        match key {
+            Key::Given(at) => self.tokens[at],
+            Key::Forged(at, bit) => LockToken::from(Uuid::from_u128(
+                self.tokens[at].uuid().as_u128() ^ (1 << bit),
+            )),
+            Key::Garbage(bits) => LockToken::from(Uuid::from_u128(bits)),
+        }
+    }
+}
+
+impl Entities for World {
+    fn with_entity<T>(
+        &mut self,
+        path: &EntityPath,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let queue = self.queues.get_mut(path)?;
+        self.touched[queue.id.0 as usize - 1] = true;
+        let mut cx = Context {
+            now: self.now,
+            client: self.client,
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            facts: &mut self.facts,
+        };
+        let result = work(&mut queue.mailbox, &mut cx);
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Wake(consumer) => self.woken.push(consumer),
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
+                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Delete(path) => self.leaving.push(path),
+            }
+        }
+        Some(result)
+    }
+
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+        self.sources.pop_front()
+    }
+}

@@ -1,0 +1,267 @@
+//! Messages that are set aside (semantics §7; decisions D9, D24).
+
+use servicebus_broker::{
+    Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber, SettleError,
+    StoreKind,
+};
+
+use crate::bus::{START, bus, ids, letter, rules, secs, text};
+
+const NOT_FOUND: ReceiveDeferredError = ReceiveDeferredError::NotFound;
+const DEAD: StoreKind = StoreKind::DeadLetters;
+
+#[test]
+fn a_deferred_message_is_passed_over_and_keeps_its_number() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let number = bus.defer_next();
+    assert_eq!(number, SequenceNumber(1));
+    let receiver = bus.receiver();
+    assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
+    let (stamp, message) = bus.peek(StoreKind::Active).swap_remove(0);
+    assert_eq!(message.id(), "a");
+    assert_eq!((stamp.sequence_number, stamp.state), (number, Some(1)));
+    assert_eq!(
+        stamp.delivery_count, 0,
+        "deferring is not a failed delivery"
+    );
+    let counts = bus.counts();
+    assert_eq!((counts.active, counts.deferred), (2, 1));
+}
+
+#[test]
+fn it_is_received_by_its_number_under_a_lock() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    bus.advance(secs(5));
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    assert_eq!(delivery.message.id(), "a");
+    assert_eq!(delivery.stamp.state, Some(1));
+    assert_eq!(delivery.stamp.sequence_number, number);
+    let (_, until) = delivery.stamp.lock.unwrap();
+    assert_eq!(until, START + secs(65));
+    let counts = bus.counts();
+    assert_eq!((counts.locked, counts.deferred), (1, 1));
+    assert!(bus.renew(&[delivery.token]).is_ok());
+    assert_eq!(bus.complete(&delivery), Ok(()));
+    assert!(bus.queued().is_empty());
+    assert_eq!(bus.counts(), servicebus_broker::Counts::default());
+}
+
+#[test]
+fn or_received_and_deleted() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    let mode = ReceiveMode::ReceiveAndDelete;
+    let taken = bus.receive_deferred_from(StoreKind::Active, &[number], mode);
+    let delivery = taken.unwrap().remove(0);
+    assert_eq!((delivery.stamp.lock, delivery.stamp.state), (None, Some(1)));
+    assert!(bus.queued().is_empty());
+    assert_eq!(bus.counts().deferred, 0);
+    assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
+}
+
+#[test]
+fn several_come_in_the_order_they_are_asked_for() {
+    let mut bus = bus();
+    let numbers = ["a", "b", "c"].map(|id| bus.send_deferred(id));
+    let asked = [numbers[2], numbers[0]];
+    let taken = bus.receive_deferred(&asked).unwrap();
+    assert_eq!(ids(&taken), ["c", "a"]);
+}
+
+#[test]
+fn all_or_none_are_handed_out() {
+    let mut bus = bus();
+    let deferred = bus.send_deferred("deferred");
+    let locked = bus.send_deferred("locked");
+    bus.receive_deferred(&[locked]).unwrap();
+    let active = bus.send("active");
+    let scheduled = bus.schedule("scheduled", START + secs(500));
+    let unknown = SequenceNumber(99);
+    for wrong in [locked, active, scheduled, unknown, deferred] {
+        let refused = bus.receive_deferred(&[deferred, wrong]);
+        assert_eq!(refused.unwrap_err(), NOT_FOUND, "{wrong}");
+    }
+    assert_eq!(bus.receive_deferred(&[deferred]).unwrap().len(), 1);
+}
+
+#[test]
+fn abandoned_it_stays_deferred_and_the_delivery_counts() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    for count in 0..3 {
+        let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+        assert_eq!(delivery.stamp.delivery_count, count);
+        bus.abandon(&delivery).unwrap();
+        let receiver = bus.receiver();
+        assert!(bus.receive(receiver, 1).is_empty());
+    }
+    assert_eq!(bus.counts().deferred, 1);
+}
+
+#[test]
+fn released_it_stays_deferred_and_the_delivery_does_not_count() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.release(&delivery).unwrap();
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    assert_eq!(delivery.stamp.delivery_count, 0);
+}
+
+#[test]
+fn when_its_lock_runs_out_it_is_deferred_again_and_the_delivery_counts() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    let first = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.advance(secs(60));
+    let counts = bus.counts();
+    assert_eq!((counts.locked, counts.deferred), (0, 1));
+    assert_eq!(bus.complete(&first), Err(SettleError::LockLost));
+    let second = bus.receive_deferred(&[number]).unwrap().remove(0);
+    assert_eq!(second.stamp.delivery_count, 1);
+}
+
+#[test]
+fn it_can_be_deferred_again_and_dead_lettered() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.defer(&delivery).unwrap();
+    assert_eq!(bus.counts().deferred, 1);
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.dead_letter(&delivery).unwrap();
+    assert_eq!(bus.dead_letters(), ["a"]);
+    assert_eq!(bus.counts().deferred, 0);
+}
+
+#[test]
+fn its_deliveries_are_limited() {
+    let mut bus = rules().max_delivery_count(2).bus();
+    let number = bus.send_deferred("a");
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.abandon(&delivery).unwrap();
+    bus.receive_deferred(&[number]).unwrap();
+    bus.advance(secs(60));
+    let (stamp, reason, _) = bus.the_dead_letter();
+    assert_eq!(stamp.delivery_count, 2);
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+    assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
+}
+
+#[test]
+fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    let mut changes = PropertyChanges::new();
+    changes.set_text("step", "2");
+    let outcome = Outcome::Defer { changes };
+    let store = StoreKind::Active;
+    bus.settle(store, delivery.token, outcome).unwrap();
+    let number = delivery.stamp.sequence_number;
+    let message = bus.receive_deferred(&[number]).unwrap().remove(0).message;
+    assert_eq!(text(&message, "step").as_deref(), Some("2"));
+}
+
+#[test]
+fn it_does_not_expire_by_itself_but_is_gone_when_somebody_asks() {
+    let mut bus = bus();
+    let short = letter("a").time_to_live(secs(10));
+    bus.post(&short).unwrap();
+    let number = bus.defer_next();
+    bus.advance(secs(1_000));
+    assert_eq!(bus.queued(), ["a"]);
+    assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
+    assert!(bus.queued().is_empty());
+    assert!(bus.dead_letters().is_empty());
+}
+
+#[test]
+fn then_it_is_dead_lettered_where_the_queue_says_so_and_the_others_stay() {
+    let mut bus = rules().dead_lettering_on_expiration().bus();
+    bus.post(&letter("short").time_to_live(secs(10))).unwrap();
+    let short = bus.defer_next();
+    let long = bus.send_deferred("long");
+    bus.advance(secs(10));
+    let refused = bus.receive_deferred(&[long, short]);
+    assert_eq!(refused.unwrap_err(), NOT_FOUND);
+    let (_, reason, _) = bus.the_dead_letter();
+    assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
+    assert_eq!(bus.receive_deferred(&[long]).unwrap().len(), 1);
+}
+
+#[test]
+fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
+    let mut bus = bus();
+    bus.post(&letter("a").time_to_live(secs(10))).unwrap();
+    let number = bus.defer_next();
+    let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    bus.advance(secs(20));
+    bus.abandon(&delivery).unwrap();
+    assert_eq!(bus.queued(), ["a"], "not in the background");
+    assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn deferring_after_the_time_is_over_is_allowed() {
+    let mut bus = bus();
+    bus.post(&letter("a").time_to_live(secs(10))).unwrap();
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.advance(secs(20));
+    bus.defer(&delivery).unwrap();
+    assert_eq!(bus.counts().deferred, 1);
+}
+
+#[test]
+fn dead_letters_can_be_deferred_too_and_never_expire() {
+    let mut bus = bus();
+    bus.post(&letter("a").time_to_live(secs(100))).unwrap();
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.dead_letter(&delivery).unwrap();
+    let dead_letters = bus.dead_letter_receiver();
+    let delivery = bus.receive_one(dead_letters);
+    let changes = PropertyChanges::new();
+    let outcome = Outcome::Defer { changes };
+    bus.settle(DEAD, delivery.token, outcome).unwrap();
+    bus.advance(secs(1_000));
+    assert!(bus.receive(dead_letters, 1).is_empty());
+    let numbers = [delivery.stamp.sequence_number];
+    assert_eq!(bus.receive_deferred(&numbers).unwrap_err(), NOT_FOUND);
+    let mode = ReceiveMode::PeekLock;
+    let taken = bus.receive_deferred_from(DEAD, &numbers, mode).unwrap();
+    assert_eq!(ids(&taken), ["a"]);
+    let token = taken[0].token;
+    bus.settle(DEAD, token, Outcome::Complete).unwrap();
+    assert!(bus.dead_letters().is_empty());
+}
+
+#[test]
+fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
+    let mut bus = rules().release_on_detach().bus();
+    let kept = bus.send_deferred("kept");
+    bus.send("b");
+    let gone = bus.receiver();
+    let delivery = bus.receive_one(gone);
+    bus.defer(&delivery).unwrap();
+    let held = bus.receive_deferred(&[kept]).unwrap().remove(0);
+    bus.close(gone);
+    assert_eq!(bus.counts().deferred, 2);
+    assert_eq!(bus.complete(&held), Ok(()), "no link holds its lock");
+    let number = delivery.stamp.sequence_number;
+    let (store, mode) = (StoreKind::Active, ReceiveMode::PeekLock);
+    let link = bus.receiver();
+    let numbers = [number];
+    bus.operate(|mailbox, cx| mailbox.receive_deferred(cx, store, &numbers, mode, link.id))
+        .unwrap();
+    bus.close(link);
+    let counts = bus.counts();
+    assert_eq!((counts.locked, counts.deferred), (0, 1), "deferred again");
+    let again = bus.receive_deferred(&numbers).unwrap().remove(0);
+    assert_eq!(again.stamp.delivery_count, 0);
+}

@@ -1,0 +1,281 @@
+//! Messages go on to another queue (semantics §11; decisions D3, D8).
+
+use servicebus_broker::{
+    EntityStatus, FactKind, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, StoreKind,
+};
+
+use crate::bus::{START, letter, rules, secs, text};
+use crate::world::World;
+
+const TRANSFER: StoreKind = StoreKind::TransferDeadLetters;
+
+#[test]
+fn what_is_sent_to_the_first_arrives_in_the_last_in_order() {
+    let mut world = World::chain(&["a", "b", "c"]);
+    for id in ["1", "2", "3"] {
+        world.send("a", id);
+    }
+    assert!(world.queued("a").is_empty());
+    assert!(world.queued("b").is_empty());
+    assert_eq!(world.queued("c"), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_batch_that_is_larger_than_what_is_carried_at_a_time_keeps_its_order() {
+    let mut world = World::chain(&["a", "b"]);
+    let ids: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+    let letters: Vec<_> = ids.iter().map(|id| letter(id)).collect();
+    world.post_all("a", &letters).unwrap();
+    assert_eq!(world.queued("b"), ids);
+}
+
+#[test]
+fn a_forwarded_message_remembers_where_it_entered_and_nothing_else() {
+    let mut world = World::chain(&["a", "b", "c"]);
+    world.send("b", "before");
+    world.send("a", "before");
+    world.advance(secs(5));
+    let number = world.post("a", &letter("x").text("kept")).unwrap();
+    assert_eq!(number, SequenceNumber(2));
+    let (stamp, message) = world.peek("c", StoreKind::Active).pop().unwrap();
+    assert_eq!(stamp.sequence_number, SequenceNumber(3));
+    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(2));
+    assert_eq!(stamp.enqueued_at, START + secs(5));
+    assert_eq!(text(&message, "text 0").as_deref(), Some("kept"));
+}
+
+#[test]
+fn deliveries_begin_again_behind_a_forward() {
+    let mut world = World::new();
+    world.declare("b", rules());
+    world.declare("a", rules());
+    world.send("a", "1");
+    for _ in 0..3 {
+        let changes = PropertyChanges::new();
+        world.settle_next("a", Outcome::Abandon { changes });
+    }
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    let (stamp, _) = world.the_only("b", StoreKind::Active);
+    assert_eq!(stamp.delivery_count, 0);
+}
+
+#[test]
+fn four_forwards_are_allowed() {
+    let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5"]);
+    world.send("q1", "1");
+    assert_eq!(world.queued("q5"), ["1"]);
+}
+
+#[test]
+fn the_fifth_ends_in_the_transfer_dead_letters_of_the_fifth_queue() {
+    let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5", "q6"]);
+    world.send("q1", "1");
+    world.send("q2", "2");
+    assert_eq!(world.queued("q6"), ["2"]);
+    let (stamp, message) = world.the_only("q5", TRANSFER);
+    let reason = text(&message, "DeadLetterReason");
+    assert_eq!(reason.as_deref(), Some("MaxTransferHopCountExceeded"));
+    let description = text(&message, "DeadLetterErrorDescription");
+    let expected =
+        "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
+    assert_eq!(description.as_deref(), Some(expected));
+    assert_eq!(stamp.delivery_count, 0);
+}
+
+#[test]
+fn a_cycle_ends_by_its_hops() {
+    let mut world = World::new();
+    world.declare("a", rules().forward_to("b"));
+    world.declare("b", rules().forward_to("a"));
+    world.send("a", "1");
+    assert_eq!(world.transfer_dead_letters("a"), ["1"]);
+    world.send("b", "2");
+    assert_eq!(world.transfer_dead_letters("b"), ["2"]);
+}
+
+#[test]
+fn what_a_target_cannot_take_is_kept_with_the_reason() {
+    let missing = World::new();
+    let mut disabled = World::new();
+    disabled.declare("b", rules().status(EntityStatus::Disabled));
+    let mut no_sends = World::new();
+    no_sends.declare("b", rules().status(EntityStatus::SendDisabled));
+    let mut full = World::new();
+    full.declare("b", rules().of_one_megabyte());
+    full.post("b", &letter("filler").body(1_048_000)).unwrap();
+    let cases = [
+        (missing, "MessagingEntityNotFoundException"),
+        (disabled, "MessagingEntityDisabledException"),
+        (no_sends, "MessagingEntityDisabledException"),
+        (full, "QuotaExceededException"),
+    ];
+    for (mut world, reason) in cases {
+        world.declare("a", rules().forward_to("b"));
+        let letters = ["1", "2", "3"].map(|id| letter(id).body(1_000));
+        world.post_all("a", &letters).unwrap();
+        assert_eq!(world.transfer_dead_letters("a"), ["1", "2", "3"]);
+        assert_eq!(world.reasons("a", TRANSFER), [reason; 3]);
+        assert!(world.dead_letters("a").is_empty());
+        let counts = world.mailbox("a").counts(StoreKind::Active);
+        assert_eq!((counts.transfer_dead_letter, counts.transfer), (3, 0));
+    }
+}
+
+#[test]
+fn they_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
+    let mut world = World::new();
+    world.declare(
+        "a",
+        rules().forward_to("b").failed_forwards_to_dead_letters(),
+    );
+    world.send("a", "1");
+    assert_eq!(world.dead_letters("a"), ["1"]);
+    assert!(world.transfer_dead_letters("a").is_empty());
+}
+
+#[test]
+fn a_target_that_fills_up_takes_what_fits() {
+    let mut world = World::new();
+    world.declare("b", rules().of_one_megabyte());
+    world.declare("a", rules().forward_to("b"));
+    let letters = [("1", 600_000), ("2", 600_000), ("3", 300_000)];
+    let letters = letters.map(|(id, bytes)| letter(id).body(bytes));
+    world.post_all("a", &letters).unwrap();
+    assert_eq!(world.queued("b"), ["1", "3"]);
+    assert_eq!(world.transfer_dead_letters("a"), ["2"]);
+}
+
+#[test]
+fn a_deleted_target_takes_nothing_any_more() {
+    let mut world = World::chain(&["a", "b"]);
+    world.send("a", "1");
+    world.delete("b");
+    world.send("a", "2");
+    assert_eq!(world.transfer_dead_letters("a"), ["2"]);
+    world.declare("b", rules());
+    world.send("a", "3");
+    assert_eq!(world.queued("b"), ["3"]);
+}
+
+#[test]
+fn time_to_live_begins_again_at_the_target() {
+    let mut world = World::new();
+    world.declare("b", rules());
+    world.declare("a", rules());
+    world
+        .post("a", &letter("own").time_to_live(secs(10)))
+        .unwrap();
+    world.send("a", "none");
+    world.advance(secs(6));
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    world.advance(secs(10) - secs(1));
+    assert_eq!(world.queued("b"), ["own", "none"]);
+    world.advance(secs(1));
+    assert_eq!(world.queued("b"), ["none"]);
+}
+
+#[test]
+fn the_target_has_a_ceiling_of_its_own() {
+    let mut world = World::new();
+    world.declare("b", rules().default_time_to_live(secs(5)));
+    world.declare("a", rules().forward_to("b"));
+    world
+        .post("a", &letter("1").time_to_live(secs(10)))
+        .unwrap();
+    world.advance(secs(5));
+    assert!(world.queued("b").is_empty());
+}
+
+#[test]
+fn a_target_drops_duplicates_of_what_it_knows() {
+    let mut world = World::new();
+    world.declare("b", rules().duplicate_detection(secs(60)));
+    world.declare("a", rules().forward_to("b"));
+    world.send("b", "1");
+    world.send("a", "1");
+    world.send("a", "2");
+    assert_eq!(world.queued("b"), ["1", "2"]);
+    assert!(world.everything().len() == 2, "nothing is left behind");
+}
+
+#[test]
+fn what_waits_goes_on_when_forwarding_is_set_and_stays_when_it_is_unset() {
+    let mut world = World::new();
+    world.declare("b", rules());
+    world.declare("a", rules());
+    world.send("a", "1");
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    world.send("a", "2");
+    world.update("a", |queue| queue.forward_to = None);
+    world.send("a", "3");
+    assert_eq!(world.queued("b"), ["1", "2"]);
+    assert_eq!(world.queued("a"), ["3"]);
+    assert!(
+        world.receive("a").is_some(),
+        "it can be received from again"
+    );
+}
+
+#[test]
+fn what_was_locked_goes_on_too() {
+    let mut world = World::new();
+    world.declare("b", rules());
+    world.declare("a", rules());
+    world.send("a", "1");
+    let mode = ReceiveMode::PeekLock;
+    world.take("a", StoreKind::Active, mode).unwrap();
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    assert_eq!(world.queued("b"), ["1"]);
+}
+
+#[test]
+fn what_is_deferred_stays_where_it_is() {
+    let mut world = World::new();
+    world.declare("b", rules());
+    world.declare("a", rules());
+    world.send("a", "1");
+    let changes = PropertyChanges::new();
+    world.settle_next("a", Outcome::Defer { changes });
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    assert_eq!(world.queued("a"), ["1"]);
+    assert!(world.queued("b").is_empty());
+}
+
+#[test]
+fn nobody_receives_from_a_queue_that_forwards() {
+    let mut world = World::new();
+    world.declare("a", rules().forward_to("b"));
+    world.interrupt_before("b", |world| {
+        assert_eq!(world.mailbox("a").counts(StoreKind::Active).transfer, 1);
+        assert!(world.mailbox("a").is_forwarding());
+    });
+    world.declare("b", rules());
+    world.send("a", "1");
+    assert!(world.receive("a").is_none());
+}
+
+#[test]
+fn a_scheduled_message_is_forwarded_when_it_becomes_active() {
+    let mut world = World::chain(&["a", "b"]);
+    let later = letter("later").scheduled_at(START + secs(60));
+    world.post("a", &later).unwrap();
+    world.send("a", "now");
+    assert_eq!(world.queued("a"), ["later"]);
+    world.advance(secs(60));
+    assert_eq!(world.queued("b"), ["now", "later"]);
+    let (stamp, _) = world.peek("b", StoreKind::Active).pop().unwrap();
+    assert_eq!(stamp.enqueued_at, START + secs(60));
+    let number = stamp.enqueued_sequence_number;
+    assert_eq!(number, SequenceNumber(3), "that of its activation");
+}
+
+#[test]
+fn what_went_on_is_recorded_with_its_target() {
+    let mut world = World::chain(&["a", "b"]);
+    world.send("a", "1");
+    let last = world.facts.iter().last().unwrap();
+    let FactKind::Forwarded { to } = last.kind else {
+        panic!("forwarded, and nothing after it: {last:?}");
+    };
+    assert_eq!(world.facts.read(to), "b");
+}

@@ -1,0 +1,188 @@
+//! Numbers that carry a partition (semantics §15, §17.1; decision D18).
+
+use servicebus_broker::{CancelError, SendError, SequenceNumber, StoreKind};
+
+use crate::bus::{Bus, Letter, START, ids, letter, rules, secs};
+
+fn bus() -> Bus {
+    rules().partitioned().bus()
+}
+
+fn partition(number: SequenceNumber) -> u64 {
+    number.0 >> 48
+}
+
+fn place(number: SequenceNumber) -> u64 {
+    number.0 & ((1 << 48) - 1)
+}
+
+#[test]
+fn numbers_carry_the_partition_and_ascend_below_it() {
+    let mut bus = bus();
+    let letters: Vec<Letter> = (0..64).map(|n| letter(&n.to_string())).collect();
+    let numbers: Vec<_> = letters.iter().map(|l| bus.post(l).unwrap()).collect();
+    assert!(numbers.iter().copied().map(place).eq(1..=64));
+    let mut partitions: Vec<_> = numbers.into_iter().map(partition).collect();
+    assert!(partitions[..16].iter().eq(&partitions[16..32]), "in turn");
+    partitions.sort_unstable();
+    partitions.dedup();
+    assert_eq!(partitions, (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn elsewhere_there_is_none() {
+    let mut bus = crate::bus::bus();
+    let number = bus.post(&letter("a").partition_key("k")).unwrap();
+    assert_eq!(number, SequenceNumber(1));
+}
+
+#[test]
+fn a_key_means_one_partition_whichever_kind_of_key_it_is() {
+    let mut bus = bus();
+    let letters = [
+        letter("a").partition_key("k"),
+        letter("b").session("k"),
+        letter("c").session("k").partition_key("k"),
+    ];
+    let partitions = letters.map(|letter| partition(bus.post(&letter).unwrap()));
+    assert!(partitions.iter().all(|p| *p == partitions[0]));
+    let keys = (0..50).map(|key| letter("d").partition_key(&key.to_string()));
+    let others: Vec<_> = keys.map(|l| partition(bus.post(&l).unwrap())).collect();
+    assert!(others.iter().any(|p| *p != partitions[0]));
+}
+
+#[test]
+fn where_duplicates_are_detected_the_id_is_the_key() {
+    let mut bus = rules().partitioned().duplicate_detection(secs(20)).bus();
+    let first = bus.send("a");
+    bus.advance(secs(20));
+    let second = bus.send("a");
+    assert_eq!(partition(first), partition(second));
+}
+
+#[test]
+fn session_and_partition_key_must_not_differ() {
+    let mut bus = bus();
+    let torn = letter("a").session("s").partition_key("k");
+    let refused = bus.post(&torn).unwrap_err();
+    assert!(matches!(refused, SendError::KeysDiffer { .. }));
+    assert!(bus.post_all(&[letter("b"), torn.clone()]).is_err());
+    assert!(bus.queued().is_empty());
+    assert!(
+        crate::bus::bus().post(&torn).is_ok(),
+        "elsewhere nobody minds"
+    );
+}
+
+#[test]
+fn a_batch_has_one_key_and_one_partition() {
+    let mut bus = bus();
+    let mixed = [
+        letter("a").partition_key("x"),
+        letter("b").partition_key("y"),
+    ];
+    let refused = bus.post_all(&mixed).unwrap_err();
+    let expected = SendError::BatchKeysDiffer("x".into(), "y".into());
+    assert_eq!(refused, expected);
+    assert!(bus.queued().is_empty());
+    for letters in [
+        ["a", "b", "c"].map(letter),
+        ["a", "b", "c"].map(|id| letter(id).partition_key("x")),
+        ["a", "b", "c"].map(|id| letter(id).session("x")),
+    ] {
+        let numbers = bus.post_all(&letters).unwrap();
+        assert!(
+            numbers
+                .iter()
+                .all(|n| partition(*n) == partition(numbers[0]))
+        );
+    }
+}
+
+#[test]
+fn messages_show_their_numbers_wherever_they_are_seen() {
+    let mut bus = bus();
+    let number = bus.post(&letter("a").partition_key("key")).unwrap();
+    assert_ne!(partition(number), 0, "otherwise this shows nothing");
+    let (peeked, _) = bus.peek(StoreKind::Active).remove(0);
+    assert_eq!(peeked.sequence_number, number);
+    assert_eq!(peeked.enqueued_sequence_number, number);
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    assert_eq!(delivery.stamp.sequence_number, number);
+    bus.dead_letter(&delivery).unwrap();
+    let (stamp, ..) = bus.the_dead_letter();
+    assert_eq!(partition(stamp.sequence_number), partition(number));
+    assert_eq!(stamp.enqueued_sequence_number, number);
+}
+
+#[test]
+fn deferred_messages_are_received_by_these_numbers_and_no_others() {
+    let mut bus = bus();
+    bus.post(&letter("a").partition_key("key").time_to_live(secs(10)))
+        .unwrap();
+    let number = bus.defer_next();
+    let bare = SequenceNumber(place(number));
+    assert_ne!(bare, number);
+    assert!(bus.receive_deferred(&[bare]).is_err());
+    let taken = bus.receive_deferred(&[number]).unwrap();
+    assert_eq!(ids(&taken), ["a"]);
+    bus.abandon(&taken[0]).unwrap();
+    bus.advance(secs(20));
+    assert!(bus.receive_deferred(&[bare]).is_err());
+    assert_eq!(bus.queued(), ["a"], "nobody has asked for it");
+}
+
+#[test]
+fn scheduled_messages_are_cancelled_by_these_numbers_and_no_others() {
+    let mut bus = bus();
+    let at = START + secs(60);
+    let number = bus
+        .post(&letter("a").partition_key("key").scheduled_at(at))
+        .unwrap();
+    let bare = SequenceNumber(place(number));
+    let refused = bus.cancel(&[bare]);
+    assert_eq!(refused, Err(CancelError::NotFound(vec![bare])));
+    assert_eq!(bus.cancel(&[number]), Ok(()));
+}
+
+#[test]
+fn a_scheduled_message_stays_in_its_partition() {
+    let mut bus = bus();
+    let at = START + secs(60);
+    let number = bus
+        .post(&letter("a").partition_key("key").scheduled_at(at))
+        .unwrap();
+    bus.advance(secs(60));
+    let (stamp, _) = bus.peek(StoreKind::Active).remove(0);
+    assert_ne!(stamp.sequence_number, number);
+    assert_eq!(partition(stamp.sequence_number), partition(number));
+}
+
+#[test]
+fn peeking_goes_on_behind_the_last_number_seen() {
+    let mut bus = bus();
+    for id in ["a", "b", "c"] {
+        bus.send(id);
+    }
+    let mut seen = Vec::new();
+    let mut from = 0;
+    while let Some((stamp, message)) = bus.peek_from(StoreKind::Active, from, 1).pop() {
+        seen.push(message.id().into_owned());
+        from = stamp.sequence_number.0 + 1;
+    }
+    assert_eq!(seen, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_forwarded_message_gets_a_partition_of_its_target() {
+    let mut world = crate::world::World::new();
+    world.declare("b", rules().partitioned());
+    world.declare("a", rules().forward_to("b"));
+    let keyed = letter("1").partition_key("key");
+    let number = world.post("a", &keyed).unwrap();
+    assert_eq!(partition(number), 0);
+    let (stamp, _) = world.the_only("b", StoreKind::Active);
+    assert_ne!(partition(stamp.sequence_number), 0);
+    assert_eq!(stamp.enqueued_sequence_number, number);
+}

@@ -1,0 +1,205 @@
+//! Messages that become active later (semantics §4, §8, §20.2).
+
+use servicebus_broker::{CancelError, FactKind, SequenceNumber, StoreKind};
+
+use crate::bus::{Bus, START, bus, ids, letter, millis, rules, secs};
+
+/// Number, state and time of enqueueing of the only message.
+fn the_only(bus: &mut Bus) -> (u64, Option<i32>, u64) {
+    let seen = bus.peek(StoreKind::Active);
+    assert_eq!(seen.len(), 1);
+    let stamp = &seen[0].0;
+    let enqueued = stamp.enqueued_at.since(START).as_secs();
+    (stamp.sequence_number.0, stamp.state, enqueued)
+}
+
+#[test]
+fn nobody_receives_it_before_its_time() {
+    let mut bus = bus();
+    let receiver = bus.receiver_with_credit(2);
+    bus.schedule("later", START + secs(60));
+    bus.send("now");
+    assert_eq!(ids(&bus.take(receiver)), ["now"]);
+    assert_eq!(bus.next_deadline(), Some(START + secs(60)), "both");
+    bus.advance(secs(60) - millis(1));
+    assert!(bus.take(receiver).is_empty());
+    bus.advance(millis(1));
+    assert!(bus.woken().contains(&receiver.id));
+    assert_eq!(
+        ids(&bus.take(receiver)),
+        ["now"],
+        "first come, its lock over"
+    );
+    bus.credit(receiver, 1);
+    assert_eq!(ids(&bus.take(receiver)), ["later"]);
+}
+
+#[test]
+fn it_can_be_peeked_and_is_counted_apart() {
+    let mut bus = bus();
+    bus.advance(secs(1));
+    let number = bus.schedule("a", START + secs(60));
+    assert_eq!(the_only(&mut bus), (number.0, Some(2), 1));
+    let counts = bus.counts();
+    assert_eq!((counts.active, counts.scheduled), (0, 1));
+    assert!(counts.size > 0);
+}
+
+#[test]
+fn it_becomes_active_under_a_new_number() {
+    let mut bus = bus();
+    let number = bus.schedule("a", START + secs(60));
+    let between = bus.send("b");
+    assert_eq!((number.0, between.0), (1, 2));
+    bus.advance(secs(60));
+    let receiver = bus.receiver();
+    assert_eq!(ids(&bus.receive(receiver, 2)), ["b", "a"]);
+    let seen = bus.peek(StoreKind::Active);
+    let stamp = &seen[1].0;
+    assert_eq!(stamp.sequence_number, SequenceNumber(3));
+    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(3));
+    assert_eq!(stamp.enqueued_at, START + secs(60));
+    assert_eq!(stamp.state, Some(0));
+    let counts = bus.counts();
+    assert_eq!((counts.active, counts.scheduled), (2, 0));
+}
+
+#[test]
+fn those_of_one_instant_become_active_in_the_order_they_were_sent() {
+    let mut bus = bus();
+    for (id, at) in [("b", 20), ("c", 20), ("a", 10), ("d", 20)] {
+        bus.schedule(id, START + secs(at));
+    }
+    bus.advance(secs(30));
+    let receiver = bus.receiver();
+    assert_eq!(ids(&bus.receive(receiver, 4)), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn its_time_to_live_begins_when_it_becomes_active() {
+    let mut bus = bus();
+    let at = START + secs(300);
+    let scheduled = letter("a").scheduled_at(at).time_to_live(secs(600));
+    bus.post(&scheduled).unwrap();
+    bus.advance(secs(300));
+    assert_eq!(the_only(&mut bus).2, 300);
+    bus.advance(secs(600) - millis(1));
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    assert_eq!(delivery.stamp.expires_at, Some(START + secs(900)));
+    bus.release(&delivery).unwrap();
+    bus.advance(millis(1));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn it_does_not_expire_before() {
+    let mut bus = rules().default_time_to_live(secs(10)).bus();
+    bus.schedule("a", START + secs(300));
+    bus.advance(secs(299));
+    assert_eq!(bus.queued(), ["a"]);
+    bus.advance(secs(10));
+    assert_eq!(the_only(&mut bus).2, 300);
+    bus.advance(secs(1));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn a_late_timer_does_not_move_the_instants() {
+    let mut bus = bus();
+    let scheduled = letter("a").scheduled_at(START + secs(10));
+    bus.post(&scheduled.time_to_live(secs(5))).unwrap();
+    bus.schedule("b", START + secs(12));
+    bus.pass(secs(1_000));
+    assert_eq!(bus.queued(), ["b"]);
+    let history = bus.history().into_iter();
+    let ends =
+        history.filter(|(_, kind)| matches!(kind, FactKind::Activated { .. } | FactKind::Expired));
+    let instants: Vec<u64> = ends.map(|(at, _)| at.since(START).as_secs()).collect();
+    assert_eq!(instants, [10, 12, 15]);
+}
+
+#[test]
+fn a_time_that_is_past_or_now_means_at_once() {
+    let mut bus = bus();
+    for at in [START - secs(10), START] {
+        bus.schedule("a", at);
+    }
+    let counts = bus.counts();
+    assert_eq!((counts.active, counts.scheduled), (2, 0));
+    let seen = bus.peek(StoreKind::Active);
+    assert!(seen.iter().all(|(stamp, _)| stamp.enqueued_at == START));
+}
+
+#[test]
+fn numbers_of_a_batch_come_in_order() {
+    let mut bus = bus();
+    let at = START + secs(60);
+    let letters = [
+        letter("a").scheduled_at(at),
+        letter("b"),
+        letter("c").scheduled_at(at),
+    ];
+    let numbers = bus.post_all(&letters).unwrap();
+    assert_eq!(numbers, [1, 2, 3].map(SequenceNumber));
+    assert_eq!(bus.counts().scheduled, 2);
+}
+
+#[test]
+fn a_cancelled_message_never_comes() {
+    let mut bus = bus();
+    let numbers = ["a", "b", "c"].map(|id| bus.schedule(id, START + secs(60)));
+    bus.cancel(&[numbers[2], numbers[0]]).unwrap();
+    assert_eq!(bus.queued(), ["b"]);
+    bus.advance(secs(60));
+    assert_eq!(bus.queued(), ["b"]);
+    let history = bus.history().into_iter();
+    let cancelled = history.filter(|(_, kind)| *kind == FactKind::Cancelled);
+    assert_eq!(cancelled.count(), 2);
+}
+
+#[test]
+fn only_what_is_scheduled_can_be_cancelled_and_all_or_none() {
+    let mut bus = bus();
+    let active = bus.send("active");
+    let scheduled = bus.schedule("a", START + secs(60));
+    let unknown = SequenceNumber(99);
+    let refused = bus.cancel(&[active, scheduled, unknown]).unwrap_err();
+    assert_eq!(refused, CancelError::NotFound(vec![active, unknown]));
+    let text = "Messages not found. Missing sequence numbers: 1,99";
+    assert_eq!(refused.to_string(), text);
+    assert_eq!(bus.counts().scheduled, 1);
+    assert_eq!(bus.cancel(&[scheduled]), Ok(()));
+    let twice = bus.cancel(&[scheduled]);
+    assert_eq!(twice, Err(CancelError::NotFound(vec![scheduled])));
+    assert_eq!(bus.cancel(&[]), Ok(()));
+}
+
+#[test]
+fn a_number_named_twice_is_cancelled_once() {
+    let mut bus = bus();
+    let number = bus.schedule("a", START + secs(60));
+    assert_eq!(bus.cancel(&[number, number]), Ok(()));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn what_has_become_active_cannot_be_cancelled_by_either_number() {
+    let mut bus = bus();
+    let number = bus.schedule("a", START + secs(60));
+    bus.pass(secs(60));
+    for number in [number, SequenceNumber(2)] {
+        let refused = bus.cancel(&[number]);
+        assert_eq!(refused, Err(CancelError::NotFound(vec![number])));
+    }
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn a_reset_removes_what_is_scheduled() {
+    let mut bus = bus();
+    bus.schedule("a", START + secs(60));
+    bus.reset();
+    assert_eq!(bus.next_deadline(), None);
+    assert_eq!(bus.counts(), servicebus_broker::Counts::default());
+}

@@ -1,0 +1,144 @@
+//! What can be done with an entity that is not active (semantics §14, decision D27).
+
+use servicebus_broker::{
+    EntityStatus, ReceiveDeferredError, RenewError, SendError, SettleError, StoreKind,
+};
+
+use crate::bus::{Bus, START, bus, ids, rules, secs};
+
+const TEXT: &str = "Messaging entity 'orders' is currently disabled. For more information please see \
+                    https://aka.ms/ServiceBusExceptions .";
+
+fn set(bus: &mut Bus, status: EntityStatus) {
+    bus.update(|queue| queue.status = status);
+}
+
+#[test]
+fn each_status_allows_what_its_name_says() {
+    for (status, sends, receives) in [
+        (EntityStatus::Active, true, true),
+        (EntityStatus::SendDisabled, false, true),
+        (EntityStatus::ReceiveDisabled, true, false),
+        (EntityStatus::Disabled, false, false),
+    ] {
+        let mut bus = bus();
+        bus.send("before");
+        set(&mut bus, status);
+        let sent = bus.post(&crate::bus::letter("a"));
+        assert_eq!(sent.is_ok(), sends, "{status:?}");
+        if let Err(refused) = sent {
+            assert!(matches!(refused, SendError::Disabled(_)));
+            assert_eq!(refused.to_string(), TEXT);
+        }
+        let receiver = bus.receiver();
+        let received = bus.receive(receiver, 5).len();
+        let expected = usize::from(receives) * (1 + usize::from(sends));
+        assert_eq!(received, expected, "{status:?}");
+    }
+}
+
+#[test]
+fn a_status_holds_from_the_declaration() {
+    let mut bus = rules().status(EntityStatus::ReceiveDisabled).bus();
+    bus.send("a");
+    let receiver = bus.receiver_with_credit(1);
+    assert_eq!(bus.assigned(receiver), 0);
+}
+
+#[test]
+fn what_is_assigned_is_taken_back_and_credit_waits() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    set(&mut bus, EntityStatus::Disabled);
+    assert_eq!((bus.assigned(first), bus.assigned(second)), (0, 0));
+    assert!(bus.take(first).is_empty());
+    bus.woken();
+    set(&mut bus, EntityStatus::Active);
+    assert!(bus.woken().contains(&first.id), "told again");
+    assert_eq!(ids(&bus.take(first)), ["a"]);
+    assert_eq!(ids(&bus.take(second)), ["b"]);
+}
+
+#[test]
+fn locks_run_on_and_cannot_be_settled_meanwhile() {
+    for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
+        let mut bus = bus();
+        bus.send("a");
+        let receiver = bus.receiver();
+        let delivery = bus.receive_one(receiver);
+        set(&mut bus, status);
+        assert_eq!(bus.complete(&delivery), Err(SettleError::Disabled));
+        assert_eq!(bus.renew(&[delivery.token]), Err(RenewError::Disabled));
+        assert_eq!(bus.counts().locked, 1);
+        bus.advance(secs(30));
+        set(&mut bus, EntityStatus::Active);
+        assert_eq!(bus.complete(&delivery), Ok(()), "{status:?}");
+    }
+}
+
+#[test]
+fn a_lock_ends_as_it_would_have() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    set(&mut bus, EntityStatus::Disabled);
+    bus.advance(secs(60));
+    assert_eq!(bus.counts().locked, 0);
+    set(&mut bus, EntityStatus::Active);
+    assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
+    assert_eq!(bus.receive_one(receiver).stamp.delivery_count, 1);
+}
+
+#[test]
+fn where_only_sending_is_disabled_deliveries_are_settled() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    set(&mut bus, EntityStatus::SendDisabled);
+    assert!(bus.renew(&[delivery.token]).is_ok());
+    assert_eq!(bus.complete(&delivery), Ok(()));
+}
+
+#[test]
+fn deferred_messages_are_not_handed_out() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    set(&mut bus, EntityStatus::ReceiveDisabled);
+    let refused = bus.receive_deferred(&[number]);
+    assert_eq!(refused.unwrap_err(), ReceiveDeferredError::Disabled);
+    set(&mut bus, EntityStatus::Active);
+    assert_eq!(bus.receive_deferred(&[number]).unwrap().len(), 1);
+}
+
+#[test]
+fn dead_letters_share_the_status() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.dead_letter(&delivery).unwrap();
+    set(&mut bus, EntityStatus::ReceiveDisabled);
+    let dead_letters = bus.dead_letter_receiver();
+    assert!(bus.receive(dead_letters, 1).is_empty());
+    set(&mut bus, EntityStatus::SendDisabled);
+    assert_eq!(ids(&bus.receive(dead_letters, 1)), ["a"]);
+}
+
+#[test]
+fn time_goes_on_in_a_disabled_queue() {
+    let mut bus = bus();
+    bus.schedule("later", START + secs(10));
+    bus.send_with_ttl("short", secs(10));
+    set(&mut bus, EntityStatus::Disabled);
+    bus.advance(secs(10));
+    assert_eq!(bus.queued(), ["later"]);
+    assert_eq!(bus.counts().scheduled, 0);
+    assert_eq!(
+        bus.peek(StoreKind::Active)[0].0.enqueued_at,
+        START + secs(10)
+    );
+}

@@ -1,0 +1,198 @@
+//! Settings that change while a queue is used (semantics §2.4; decisions D7, D17).
+
+use servicebus_broker::{FactKind, SettleError, StoreKind, Timestamp};
+
+use crate::bus::{Bus, START, bus, ids, letter, rules, secs};
+
+fn expiries(bus: &mut Bus) -> Vec<Option<Timestamp>> {
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 10);
+    for delivery in &taken {
+        bus.release(delivery).unwrap();
+    }
+    taken.iter().map(|d| d.stamp.expires_at).collect()
+}
+
+#[test]
+fn all_locks_are_lost_and_the_deliveries_count() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b", "dead"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 3);
+    bus.dead_letter(&taken[2]).unwrap();
+    let dead_letters = bus.dead_letter_receiver();
+    let dead = bus.receive_one(dead_letters);
+    bus.update(|queue| queue.lock_duration = secs(30));
+    assert_eq!(bus.counts().locked, 0);
+    assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
+    let settled = bus.settle(
+        StoreKind::DeadLetters,
+        dead.token,
+        servicebus_broker::Outcome::Complete,
+    );
+    assert_eq!(settled, Err(SettleError::LockLost));
+    let again = bus.receive(receiver, 2);
+    assert_eq!(ids(&again), ["a", "b"], "at their old places");
+    assert!(again.iter().all(|d| d.stamp.delivery_count == 1));
+    let (_, until) = again[0].stamp.lock.unwrap();
+    assert_eq!(until, START + secs(30), "the new duration");
+}
+
+#[test]
+fn an_update_that_changes_nothing_leaves_them_alone() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.update(|_| ());
+    assert_eq!(bus.complete(&delivery), Ok(()));
+}
+
+#[test]
+fn a_status_that_changes_with_something_else_does_not_save_them() {
+    let mut bus = bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    bus.receive_one(receiver);
+    bus.update(|queue| {
+        queue.status = servicebus_broker::EntityStatus::SendDisabled;
+        queue.lock_duration = secs(30);
+    });
+    assert_eq!(bus.counts().locked, 0);
+}
+
+#[test]
+fn a_lost_lock_at_the_limit_dead_letters() {
+    let mut bus = rules().max_delivery_count(1).bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    bus.receive_one(receiver);
+    bus.update(|queue| queue.lock_duration = secs(30));
+    let (_, reason, _) = bus.the_dead_letter();
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+}
+
+#[test]
+fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    bus.receive_deferred(&[number]).unwrap();
+    bus.update(|queue| queue.lock_duration = secs(30));
+    let again = bus.receive_deferred(&[number]).unwrap().remove(0);
+    assert_eq!(again.stamp.delivery_count, 1);
+}
+
+#[test]
+fn what_was_assigned_stays_with_those_who_wait() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let first = bus.receiver_with_credit(1);
+    let second = bus.receiver_with_credit(1);
+    bus.update(|queue| queue.lock_duration = secs(30));
+    assert_eq!(ids(&bus.take(first)), ["a"]);
+    assert_eq!(ids(&bus.take(second)), ["b"]);
+}
+
+#[test]
+fn a_lowered_limit_holds_for_failures_of_the_past() {
+    let mut bus = bus();
+    bus.send_all(&["twice", "once", "never"]);
+    let receiver = bus.receiver();
+    for count in [2, 1] {
+        for delivery in bus.receive(receiver, count) {
+            bus.abandon(&delivery).unwrap();
+        }
+    }
+    let deferred = bus.defer_next();
+    bus.update(|queue| queue.max_delivery_count = 2);
+    assert_eq!(bus.queued(), ["once", "never"]);
+    let (stamp, reason, description) = bus.the_dead_letter();
+    assert_eq!(stamp.enqueued_sequence_number, deferred);
+    assert_eq!(stamp.delivery_count, 2);
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+    let text = "Message could not be consumed after 2 delivery attempts.";
+    assert_eq!(description.as_deref(), Some(text));
+}
+
+#[test]
+fn a_raised_limit_allows_more() {
+    let mut bus = rules().max_delivery_count(2).bus();
+    bus.send("a");
+    let receiver = bus.receiver();
+    let delivery = bus.receive_one(receiver);
+    bus.abandon(&delivery).unwrap();
+    bus.update(|queue| queue.max_delivery_count = 3);
+    let delivery = bus.receive_one(receiver);
+    bus.abandon(&delivery).unwrap();
+    assert_eq!(bus.queued(), ["a"]);
+}
+
+#[test]
+fn a_new_default_holds_at_once_for_messages_that_brought_no_time_to_live() {
+    let mut bus = bus();
+    bus.send("none");
+    bus.send_with_ttl("own", secs(100));
+    assert_eq!(expiries(&mut bus), [None, Some(START + secs(100))]);
+    bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
+    bus.advance(secs(50));
+    assert_eq!(bus.queued(), ["own"], "its instant is fixed");
+    bus.advance(secs(50));
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn a_default_that_goes_away_lets_them_live() {
+    let mut bus = rules().default_time_to_live(secs(50)).bus();
+    bus.send("none");
+    bus.send_with_ttl("own", secs(100));
+    bus.update(|queue| queue.default_message_time_to_live = None);
+    bus.advance(secs(49));
+    assert_eq!(bus.queued(), ["none", "own"]);
+    bus.advance(secs(1));
+    assert_eq!(bus.queued(), ["none"], "the other was cut when it came");
+}
+
+#[test]
+fn what_is_over_by_the_new_default_leaves_with_the_update() {
+    let mut bus = rules().dead_lettering_on_expiration().bus();
+    bus.send("a");
+    bus.advance(secs(100));
+    bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
+    assert_eq!(bus.dead_letters(), ["a"]);
+    let history = bus.history().into_iter();
+    let at = history.filter(|(_, kind)| matches!(kind, FactKind::DeadLettered { .. }));
+    let at: Vec<_> = at.map(|(at, _)| at).collect();
+    assert_eq!(at, [START + secs(100)], "not in the past");
+}
+
+#[test]
+fn a_scheduled_message_lives_by_the_default_of_its_activation() {
+    let mut bus = bus();
+    bus.post(&letter("a").scheduled_at(START + secs(100)))
+        .unwrap();
+    bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
+    bus.advance(secs(100));
+    assert_eq!(expiries(&mut bus), [Some(START + secs(150))]);
+}
+
+#[test]
+fn a_deferred_message_keeps_to_it_too() {
+    let mut bus = bus();
+    let number = bus.send_deferred("a");
+    bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
+    bus.advance(secs(100));
+    assert_eq!(bus.queued(), ["a"]);
+    assert!(bus.receive_deferred(&[number]).is_err());
+    assert!(bus.queued().is_empty());
+}
+
+#[test]
+fn dead_lettering_on_expiration_holds_from_the_update() {
+    let mut bus = bus();
+    bus.send_with_ttl("a", secs(10));
+    bus.send_with_ttl("b", secs(20));
+    bus.advance(secs(10));
+    bus.update(|queue| queue.dead_lettering_on_message_expiration = true);
+    bus.advance(secs(10));
+    assert_eq!(bus.dead_letters(), ["b"]);
+}

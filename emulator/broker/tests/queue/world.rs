@@ -1,0 +1,284 @@
+//! Several queues that forward to each other: the smallest shell there is.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use servicebus_broker::{
+    ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId, EntityPath,
+    Facts, Mailbox, Message, Outcome, PropertyChanges, Queue, QueueDescription, ReceiveMode,
+    SendError, SequenceNumber, Stamp, StoreKind, Timestamp, forward,
+};
+
+use crate::bus::{Counting, Letter, Rules, START, letter, text};
+
+/// Queues by name, at one time, that do what their effects say after every operation.
+pub(crate) struct World {
+    queues: BTreeMap<EntityPath, Queue>,
+    pub(crate) now: Timestamp,
+    ids: Counting,
+    effects: Effects,
+    pub(crate) facts: Facts,
+    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    /// What somebody else does just before this entity is reached the next time.
+    interruption: Option<(EntityPath, Interruption)>,
+    entities: u32,
+    receivers: u64,
+}
+
+type Interruption = Box<dyn FnOnce(&mut World)>;
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            queues: BTreeMap::new(),
+            now: START,
+            ids: Counting(0),
+            effects: Effects::new(),
+            facts: Facts::new(),
+            sources: VecDeque::new(),
+            interruption: None,
+            entities: 0,
+            receivers: 0,
+        }
+    }
+
+    /// Queues of which each forwards to the next; the last keeps what it gets.
+    pub(crate) fn chain(names: &[&str]) -> Self {
+        let mut world = Self::new();
+        for pair in names.windows(2) {
+            world.declare(pair[0], Rules::default().forward_to(pair[1]));
+        }
+        world.declare(names[names.len() - 1], Rules::default());
+        world
+    }
+
+    /// Declares a queue, and lets go on what waited for it.
+    pub(crate) fn declare(&mut self, name: &str, rules: Rules) {
+        self.entities += 1;
+        let id = EntityId(self.entities);
+        let path = path(name);
+        let queue = Queue::new(id, path.clone(), rules.queue, &rules.settings, self.now);
+        self.queues.insert(path.clone(), queue);
+        let waits = |queue: &&Queue| {
+            let description = queue.mailbox.description();
+            description.forward_dead_lettered_messages_to.as_ref() == Some(&path)
+        };
+        let waiting = self.queues.values().filter(waits);
+        self.sources
+            .extend(waiting.map(|queue| (queue.path.clone(), StoreKind::DeadLetters, true)));
+        forward(self);
+    }
+
+    pub(crate) fn delete(&mut self, name: &str) {
+        self.queues.remove(&path(name)).expect("it is declared");
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.queues.contains_key(&path(name))
+    }
+
+    pub(crate) fn update(&mut self, name: &str, change: impl FnOnce(&mut QueueDescription)) {
+        self.operate(name, |mailbox, cx| {
+            let mut description = mailbox.description().clone();
+            change(&mut description);
+            mailbox.update(cx, description);
+        });
+    }
+
+    /// Lets somebody do something just before `name` is reached the next time.
+    pub(crate) fn interrupt_before(&mut self, name: &str, work: impl FnOnce(&mut Self) + 'static) {
+        self.interruption = Some((path(name), Box::new(work)));
+    }
+
+    pub(crate) fn send(&mut self, name: &str, id: &str) -> SequenceNumber {
+        self.post(name, &letter(id)).unwrap()
+    }
+
+    pub(crate) fn post(
+        &mut self,
+        name: &str,
+        letter: &Letter,
+    ) -> Result<SequenceNumber, SendError> {
+        let message = letter.message(&mut self.ids);
+        self.operate(name, |mailbox, cx| mailbox.send(cx, message))
+    }
+
+    pub(crate) fn post_all(&mut self, name: &str, letters: &[Letter]) -> Result<(), SendError> {
+        let messages: Vec<Message> = letters
+            .iter()
+            .map(|letter| letter.message(&mut self.ids))
+            .collect();
+        let sent = self.operate(name, |mailbox, cx| mailbox.send_batch(cx, messages));
+        sent.map(|_| ())
+    }
+
+    /// The next message of a store, if there is one.
+    pub(crate) fn take(
+        &mut self,
+        name: &str,
+        store: StoreKind,
+        mode: ReceiveMode,
+    ) -> Option<Delivery> {
+        self.receivers += 1;
+        let id = ConsumerId(self.receivers);
+        let mut taken = Vec::new();
+        self.operate(name, |mailbox, cx| {
+            mailbox.open_consumer(store, id, mode);
+            mailbox.set_credit(cx, store, id, 1);
+            mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+        });
+        self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
+        taken.pop()
+    }
+
+    /// Receives and deletes the next message.
+    pub(crate) fn receive(&mut self, name: &str) -> Option<Delivery> {
+        self.take(name, StoreKind::Active, ReceiveMode::ReceiveAndDelete)
+    }
+
+    /// Receives the next message under a lock and settles it.
+    pub(crate) fn settle_next(&mut self, name: &str, outcome: Outcome) {
+        let delivery = self.take(name, StoreKind::Active, ReceiveMode::PeekLock);
+        let token = delivery.expect("a message is ready").token;
+        self.operate(name, |mailbox, cx| {
+            mailbox.settle(cx, StoreKind::Active, token, outcome)
+        })
+        .unwrap();
+    }
+
+    /// Dead-letters the next message with this reason.
+    pub(crate) fn dead_letter_next(&mut self, name: &str, reason: &str) {
+        let outcome = Outcome::DeadLetter {
+            reason: Some(reason.to_owned()),
+            description: None,
+            changes: PropertyChanges::new(),
+        };
+        self.settle_next(name, outcome);
+    }
+
+    /// Lets time pass, from one deadline to the next.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        let end = self.now + by;
+        while let Some((at, path)) = self.next_deadline().filter(|(at, _)| *at <= end) {
+            self.now = at.max(self.now);
+            self.with_entity(&path, |mailbox, cx| mailbox.handle_timeout(cx));
+            forward(self);
+        }
+        self.now = end;
+    }
+
+    fn next_deadline(&self) -> Option<(Timestamp, EntityPath)> {
+        let due = self.queues.values().filter_map(|queue| {
+            let at = queue.mailbox.next_deadline()?;
+            Some((at, queue.path.clone()))
+        });
+        due.min()
+    }
+
+    /// What is in a store, seen without being noticed.
+    pub(crate) fn peek(&self, name: &str, store: StoreKind) -> Vec<(Stamp, Message)> {
+        let seen = self.mailbox(name).look(store, SequenceNumber(1));
+        seen.map(|(stamp, message)| (stamp, message.clone()))
+            .collect()
+    }
+
+    /// The only message of a store.
+    pub(crate) fn the_only(&self, name: &str, store: StoreKind) -> (Stamp, Message) {
+        let mut seen = self.peek(name, store);
+        assert_eq!(seen.len(), 1, "one message in {name} {store:?}");
+        seen.remove(0)
+    }
+
+    /// The ids in a store, in order.
+    pub(crate) fn held(&self, name: &str, store: StoreKind) -> Vec<String> {
+        let seen = self.peek(name, store);
+        seen.iter()
+            .map(|(_, message)| message.id().into_owned())
+            .collect()
+    }
+
+    pub(crate) fn queued(&self, name: &str) -> Vec<String> {
+        self.held(name, StoreKind::Active)
+    }
+
+    pub(crate) fn dead_letters(&self, name: &str) -> Vec<String> {
+        self.held(name, StoreKind::DeadLetters)
+    }
+
+    pub(crate) fn transfer_dead_letters(&self, name: &str) -> Vec<String> {
+        self.held(name, StoreKind::TransferDeadLetters)
+    }
+
+    /// Why the messages of a store are there.
+    pub(crate) fn reasons(&self, name: &str, store: StoreKind) -> Vec<String> {
+        let seen = self.peek(name, store);
+        let reason = |(_, message): &(Stamp, Message)| text(message, "DeadLetterReason").unwrap();
+        seen.iter().map(reason).collect()
+    }
+
+    pub(crate) fn mailbox(&self, name: &str) -> &Mailbox {
+        &self.queues[&path(name)].mailbox
+    }
+
+    /// Every message that is anywhere.
+    pub(crate) fn everything(&self) -> Vec<String> {
+        let names: Vec<String> = self.queues.keys().map(EntityPath::to_string).collect();
+        let places = names
+            .iter()
+            .flat_map(|name| StoreKind::ALL.map(|kind| (name, kind)));
+        places
+            .flat_map(|(name, kind)| self.held(name, kind))
+            .collect()
+    }
+
+    pub(crate) fn operate<T>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> T {
+        let result = self.with_entity(&path(name), work);
+        forward(self);
+        result.expect("it is declared")
+    }
+}
+
+impl Entities for World {
+    fn with_entity<T>(
+        &mut self,
+        path: &EntityPath,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        if let Some((_, interrupt)) = self.interruption.take_if(|(at, _)| at == path) {
+            interrupt(self);
+        }
+        let queue = self.queues.get_mut(path)?;
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(7),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            facts: &mut self.facts,
+        };
+        let result = work(&mut queue.mailbox, &mut cx);
+        queue.mailbox.check_invariants();
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Wake(_) => {}
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
+                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Delete(path) => {
+                    self.queues.remove(&path);
+                }
+            }
+        }
+        Some(result)
+    }
+
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+        self.sources.pop_front()
+    }
+}
+
+fn path(name: &str) -> EntityPath {
+    name.parse().unwrap()
+}

@@ -1,0 +1,198 @@
+//! Messages set aside and fetched by number (semantics §7, wire.md §6.2).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+const NOT_FOUND: &str = "com.microsoft:message-not-found";
+
+/// A queue with these messages, the first of them deferred over a link.
+fn deferring(ids: &[&str]) -> (Bus, Peer, Node) {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for id in ids {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    let answer = peer.settle(&delivery, deferred());
+    let (code, fields) = described_list(&answer);
+    assert_eq!(
+        (code, &fields[1]),
+        (0x27, &Value::Bool(true)),
+        "the same outcome"
+    );
+    peer.detach(&receiver);
+    let node = peer.node("q/$management");
+    (bus, peer, node)
+}
+
+fn fetch(peer: &mut Peer, node: &Node, wanted: &[i64], mode: u32) -> Reply {
+    let body = receive_by(wanted, mode);
+    peer.call(node, "receive-by-sequence-number", body)
+}
+
+#[test]
+fn a_deferred_message_is_passed_over_and_can_be_seen() {
+    let (bus, mut peer, node) = deferring(&["a", "b"]);
+    let counts = bus.http.counts("q");
+    assert_eq!(
+        (&counts["deferred"], &counts["active"]),
+        (&1.into(), &2.into())
+    );
+    let receiver = peer.receiver("q");
+    let got: Vec<String> = peer.drain(&receiver, 10).iter().map(Delivery::id).collect();
+    assert_eq!(got, ["b"]);
+    let later = Message::new("c").scheduled_at(client_now() + 3_600_000);
+    peer.call(&node, "schedule-message", schedule(&[later]));
+    let seen = peer.peek_all(&node);
+    let state = |message: &Received| message.annotation("x-opt-message-state");
+    let states: Vec<Value> = seen.iter().map(state).collect();
+    assert_eq!(states, [1, 0, 2].map(Value::Int));
+    assert_eq!(ids(&seen), ["a", "b", "c"]);
+}
+
+#[test]
+fn it_is_fetched_by_its_number_under_a_lock() {
+    let (bus, mut peer, node) = deferring(&["a", "b"]);
+    let fetched = received(&fetch(&mut peer, &node, &[1], 1));
+    let [(token, message)] = fetched.as_slice() else {
+        panic!("{fetched:?}");
+    };
+    assert_eq!(message.id(), "a");
+    assert_eq!(message.lock_token(), Some(*token), "Go reads it from there");
+    assert_eq!(message.annotation("x-opt-message-state"), Value::Int(1));
+    assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
+    assert_eq!(message.header(4), uint(0), "deferring does not count");
+    let until = message.instant("x-opt-locked-until");
+    assert!((until - client_now() - 60_000).abs() < 20_000, "{until}");
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+    // Locked, not deferred, unknown, named twice: all or none.
+    peer.settle_by_token(&node, "defered", *token);
+    for wanted in [vec![2], vec![1, 2], vec![1, 99], vec![1, 1]] {
+        for mode in [0, 1] {
+            let reply = fetch(&mut peer, &node, &wanted, mode);
+            let words = refused_with(&reply, 404, NOT_FOUND);
+            assert_eq!(
+                words,
+                "Failed to lock one or more specified messages. Either the message is already locked or \
+                 does not exist."
+            );
+        }
+    }
+    received(&fetch(&mut peer, &node, &[1], 1));
+    refused_with(&fetch(&mut peer, &node, &[1], 1), 404, NOT_FOUND);
+    bus.http.advance(61.0);
+    let again = received(&fetch(&mut peer, &node, &[1], 1));
+    assert_eq!(
+        again[0].1.header(4),
+        uint(1),
+        "the lock ended, it stayed deferred"
+    );
+    assert_ne!(again[0].0, *token);
+}
+
+#[test]
+fn it_can_be_received_and_deleted() {
+    let (bus, mut peer, node) = deferring(&["a"]);
+    let fetched = received(&fetch(&mut peer, &node, &[1], 0));
+    assert_eq!(fetched[0].1.id(), "a");
+    assert_eq!(bus.http.held("q"), (0, 0));
+    let body = disposition("completed", &[fetched[0].0]);
+    assert_lock_lost(&peer.call(&node, "update-disposition", body));
+}
+
+#[test]
+fn what_was_fetched_is_settled_by_its_token() {
+    for (status, deferred, dead) in [
+        ("completed", 0, 0),
+        ("abandoned", 1, 0),
+        ("defered", 1, 0),
+        ("suspended", 0, 1),
+    ] {
+        let (bus, mut peer, node) = deferring(&["a"]);
+        let fetched = received(&fetch(&mut peer, &node, &[1], 1));
+        peer.settle_by_token(&node, status, fetched[0].0);
+        let counts = bus.http.counts("q");
+        assert_eq!(counts["deferred"], deferred, "{status}");
+        assert_eq!(counts["dead_letter"], dead, "{status}");
+        let body = disposition(status, &[fetched[0].0]);
+        assert_lock_lost(&peer.call(&node, "update-disposition", body));
+        if deferred == 1 {
+            let again = received(&fetch(&mut peer, &node, &[1], 1));
+            let count = u32::from(status == "abandoned");
+            assert_eq!(again[0].1.header(4), uint(count), "{status}");
+        }
+    }
+}
+
+#[test]
+fn deferring_by_token_may_change_properties() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(
+        &sender,
+        &Message::new("a").application("step", Value::Int(1)),
+    );
+    let receiver = peer.receiver("q");
+    let held = peer.receive_one(&receiver);
+    let node = peer.node("q/$management");
+    let changes = map([(text("step"), Value::Int(2))]);
+    let body = map([
+        (text("disposition-status"), text("defered")),
+        tokens(&[held.token()]),
+        (text("properties-to-modify"), changes),
+    ]);
+    assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
+    let fetched = received(&fetch(&mut peer, &node, &[1], 1));
+    assert_eq!(fetched[0].1.application("step"), Value::Int(2));
+    // And over a link, in the annotations of the outcome.
+    peer.settle_by_token(&node, "completed", fetched[0].0);
+    peer.send(&sender, &Message::new("b"));
+    let held = peer.receive_one(&receiver);
+    let changes = map([(symbol("step"), Value::Int(3))]);
+    let outcome = composite(0x27, [Value::Bool(true), Value::Bool(true), changes]);
+    let answer = peer.settle(&held, outcome);
+    assert!(
+        described_list(&answer)
+            .1
+            .get(2)
+            .is_none_or(|own| own == &Value::Null),
+        "{answer:?}"
+    );
+    let fetched = received(&fetch(&mut peer, &node, &[2], 1));
+    assert_eq!(fetched[0].1.application("step"), Value::Int(3));
+}
+
+#[test]
+fn dead_letters_can_be_deferred() {
+    let (bus, mut peer, node) = deferring(&["a"]);
+    let fetched = received(&fetch(&mut peer, &node, &[1], 1));
+    peer.settle_by_token(&node, "suspended", fetched[0].0);
+    let receiver = peer.receiver("q/$DeadLetterQueue");
+    let dead = peer.receive_one(&receiver);
+    peer.settle(&dead, deferred());
+    refused_with(&fetch(&mut peer, &node, &[1], 1), 404, NOT_FOUND);
+    let node = peer.node("q/$DeadLetterQueue/$management");
+    let fetched = received(&fetch(&mut peer, &node, &[1], 1));
+    peer.settle_by_token(&node, "completed", fetched[0].0);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_request_needs_numbers_and_a_mode() {
+    let (_bus, mut peer, node) = deferring(&["a"]);
+    let mode = |mode: Value| (text("receiver-settle-mode"), mode);
+    for body in [
+        map([numbers(&[1])]),
+        map([mode(uint(1))]),
+        map([numbers(&[]), mode(uint(1))]),
+        map([numbers(&[1]), mode(uint(2))]),
+        map([numbers(&[1]), mode(text("1"))]),
+    ] {
+        let reply = peer.call(&node, "receive-by-sequence-number", body);
+        refused_with(&reply, 400, "com.microsoft:argument-error");
+    }
+}

@@ -1,0 +1,243 @@
+//! Queues are changed, deleted and forgotten while clients use them (semantics §5, §14, decisions D17, D27).
+
+use serde_json::json;
+
+use crate::support::*;
+
+const DISABLED: &str = "com.microsoft:entity-disabled";
+
+/// A queue with a message, and a client that has all its links on it and the message under a lock.
+struct Attached {
+    bus: Bus,
+    peer: Peer,
+    sender: Link,
+    receiver: Link,
+    node: Node,
+    held: Delivery,
+}
+
+fn attached(properties: &str) -> Attached {
+    let bus = Bus::configured(&queues("", &[("q", properties), ("other", "")]));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+    let node = peer.node("q/$management");
+    peer.send(&sender, &Message::new("m"));
+    let held = peer.receive_one(&receiver);
+    Attached {
+        bus,
+        peer,
+        sender,
+        receiver,
+        node,
+        held,
+    }
+}
+
+impl Attached {
+    fn settle(&mut self, status: &str) -> Reply {
+        let body = disposition(status, &[self.held.token()]);
+        self.peer.call(&self.node, "update-disposition", body)
+    }
+
+    fn renew(&mut self) -> Reply {
+        let body = map([tokens(&[self.held.token()])]);
+        self.peer.call(&self.node, "renew-lock", body)
+    }
+}
+
+/// Asserts that a link is gone for this reason.
+fn assert_detached(peer: &mut Peer, link: &Link, condition: &str, words: &str) {
+    let frame = peer.detached(link);
+    assert!(frame.flag(1), "closed: {frame:?}");
+    let refusal = frame.refusal(2);
+    assert_eq!(refusal.condition, condition);
+    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+}
+
+#[test]
+fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
+    for status in ["ReceiveDisabled", "Disabled"] {
+        let mut all = attached("");
+        all.bus.http.set_status("q", status);
+        let words = "Messaging entity 'sb://localhost/q' is currently disabled.";
+        assert_detached(&mut all.peer, &all.receiver, DISABLED, words);
+        refused_with(&all.settle("completed"), 400, DISABLED);
+        refused_with(&all.renew(), 400, DISABLED);
+        let by_number = receive_by(&[1], 1);
+        let reply = all
+            .peer
+            .call(&all.node, "receive-by-sequence-number", by_number);
+        refused_with(&reply, 400, DISABLED);
+        for address in ["q", "q/$DeadLetterQueue"] {
+            let refusal = all.peer.refused(&Attach::receiver(address).named("late"));
+            assert_eq!(refusal.condition, DISABLED);
+        }
+        assert_eq!(all.bus.http.counts("q")["locked"], 1, "{status}");
+        // The lock ran on and is still good.
+        all.bus.http.advance(30.0);
+        all.bus.http.set_status("q", "Active");
+        assert_eq!(all.renew().status(), 200);
+        assert_eq!(all.settle("completed").status(), 200);
+        all.peer.send(&all.sender, &Message::new("next"));
+        let receiver = all.peer.receiver("q");
+        assert_eq!(all.peer.receive_one(&receiver).id(), "next");
+    }
+}
+
+#[test]
+fn a_lock_ends_while_its_queue_is_disabled() {
+    let mut all = attached("");
+    all.bus.http.set_status("q", "Disabled");
+    all.bus.http.advance(61.0);
+    assert_eq!(all.bus.http.counts("q")["locked"], 0);
+    refused_with(&all.settle("completed"), 400, DISABLED);
+    all.bus.http.set_status("q", "Active");
+    assert_lock_lost(&all.settle("completed"));
+    let receiver = all.peer.attached(&Attach::receiver("q").named("again"));
+    let again = all.peer.receive_one(&receiver);
+    assert_eq!(again.message.header(4), uint(1));
+}
+
+#[test]
+fn a_queue_that_takes_nothing_rejects_each_message_and_keeps_its_links() {
+    for (status, refuses) in [
+        ("SendDisabled", true),
+        ("Disabled", true),
+        ("ReceiveDisabled", false),
+    ] {
+        let mut all = attached("");
+        all.bus.http.set_status("q", status);
+        let id = all
+            .peer
+            .transfer(&all.sender, 0, false, &Message::new("n").encode());
+        match all.peer.outcome(&all.sender, id) {
+            Ok(()) => assert!(!refuses, "{status}"),
+            Err(refusal) => assert_eq!(refusal.condition, DISABLED, "{status}"),
+        }
+        let late = all.peer.attach(&Attach::sender("q").named("late"));
+        assert_eq!(late.is_err(), refuses, "{status}");
+        all.bus.http.set_status("q", "Active");
+        all.peer.send(&all.sender, &Message::new("o"));
+    }
+}
+
+#[test]
+fn waiting_credit_is_not_served_while_a_queue_is_disabled() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 5);
+    peer.settle_down();
+    bus.http.set_status("q", "ReceiveDisabled");
+    let mut other = bus.client();
+    let sender = other.sender("q");
+    other.send(&sender, &Message::new("m"));
+    peer.detached(&receiver);
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    assert_eq!(bus.http.held("q"), (1, 0));
+}
+
+#[test]
+fn other_changes_end_every_lock() {
+    let mut all = attached("");
+    all.bus.http.put_queue("q", &json!({"MaxDeliveryCount": 3}));
+    assert_lock_lost(&all.settle("completed"));
+    assert_lock_lost(&all.renew());
+    let state = all.peer.settle(&all.held, accepted());
+    assert_eq!(refused(&state).condition, "com.microsoft:message-lock-lost");
+    // The link is still there, and has the message again.
+    let again = all.peer.receive_one(&all.receiver);
+    assert_eq!(
+        (again.id().as_str(), again.message.header(4)),
+        ("m", uint(1))
+    );
+    // What changes nothing ends nothing.
+    all.bus.http.put_queue("q", &json!({"MaxDeliveryCount": 3}));
+    all.peer.complete(&again);
+}
+
+#[test]
+fn a_new_lock_duration_and_time_to_live_hold_at_once() {
+    let mut all = attached("");
+    all.bus.http.put_queue(
+        "q",
+        &json!({"LockDuration": "PT10S", "DefaultMessageTimeToLive": "PT1M"}),
+    );
+    let again = all.peer.receive_one(&all.receiver);
+    let until = again.message.instant("x-opt-locked-until");
+    assert!((until - client_now() - 10_000).abs() < 8_000, "{until}");
+    all.bus.http.advance(61.0);
+    assert_eq!(
+        all.bus.http.held("q"),
+        (0, 0),
+        "it brought no time to live of its own"
+    );
+}
+
+#[test]
+fn deleting_a_queue_detaches_its_links() {
+    let mut all = attached("");
+    let elsewhere = all.peer.sender("other");
+    all.bus.http.queue("DELETE", "q", None).ok();
+    let words = "The messaging entity 'sb://localhost/q' could not be found.";
+    for link in [&all.sender, &all.receiver] {
+        assert_detached(&mut all.peer, link, "amqp:not-found", words);
+    }
+    for reply in [all.settle("completed"), all.renew()] {
+        let said = refused_with(&reply, 404, "amqp:not-found");
+        assert!(said.starts_with(words), "{said}");
+    }
+    for attach in [Attach::sender("q"), Attach::receiver("q")] {
+        assert_eq!(all.peer.refused(&attach).condition, "amqp:not-found");
+    }
+    all.peer.send(&elsewhere, &Message::new("x"));
+    // One of the same name is another one; the node finds it.
+    all.bus.http.put_queue("q", &json!({}));
+    assert_lock_lost(&all.settle("completed"));
+    assert!(all.peer.peek_all(&all.node).is_empty());
+    let sender = all.peer.sender("q");
+    all.peer.send(&sender, &Message::new("new"));
+    assert_eq!(ids(&all.peer.peek_all(&all.node)), ["new"]);
+}
+
+#[test]
+fn an_idle_queue_goes_with_its_messages() {
+    let mut all = attached(r#""AutoDeleteOnIdle":"PT5M""#);
+    all.peer.complete(&all.held);
+    all.peer.send(&all.sender, &Message::new("left"));
+    all.bus.http.advance(290.0);
+    assert_eq!(
+        ids(&all.peer.peek_all(&all.node)),
+        ["left"],
+        "peeking is use"
+    );
+    all.bus.http.advance(290.0);
+    assert_eq!(all.bus.http.queue("GET", "q", None).status, 200);
+    all.bus.http.advance(11.0);
+    assert_eq!(all.bus.http.queue("GET", "q", None).status, 404);
+    for link in [&all.sender, &all.receiver] {
+        let refusal = all.peer.detached(link).refusal(2);
+        assert_eq!(refusal.condition, "amqp:not-found");
+    }
+    refused_with(&all.renew(), 404, "amqp:not-found");
+    assert_eq!(all.bus.http.queue("GET", "other", None).status, 200);
+}
+
+#[test]
+fn a_receiver_with_credit_or_a_scheduled_message_keeps_a_queue() {
+    let mut all = attached(r#""AutoDeleteOnIdle":"PT5M""#);
+    all.peer.complete(&all.held);
+    all.peer.credit(&all.receiver, 1);
+    all.peer.settle_down();
+    all.bus.http.advance(3600.0);
+    assert_eq!(all.bus.http.queue("GET", "q", None).status, 200);
+    let at = client_now() + 3_600_000;
+    all.peer
+        .send(&all.sender, &Message::new("later").scheduled_at(at));
+    all.peer.detach(&all.receiver);
+    all.bus.http.advance(3500.0);
+    assert_eq!(all.bus.http.counts("q")["scheduled"], 1);
+    all.bus.http.advance(500.0);
+    assert_eq!(all.bus.http.queue("GET", "q", None).status, 404);
+}

@@ -1,0 +1,237 @@
+//! Queues that send on what they get, and where it goes when it cannot go on (semantics §11, decisions D3, D22).
+
+use serde_json::json;
+
+use crate::support::*;
+
+const TRANSFER_DEAD: &str = "/$Transfer/$DeadLetterQueue";
+
+/// Queues each of which forwards to the next.
+fn chain(emulator: &str, names: &[&str]) -> Bus {
+    let to = |name: &str| format!(r#""ForwardTo":"{name}""#);
+    let mut properties: Vec<String> = names[1..].iter().map(|name| to(name)).collect();
+    properties.push(String::new());
+    let all: Vec<(&str, &str)> = names
+        .iter()
+        .zip(&properties)
+        .map(|(&name, properties)| (name, properties.as_str()))
+        .collect();
+    Bus::configured(&queues(emulator, &all))
+}
+
+fn send(bus: &Bus, queue: &str, message: &Message) {
+    let mut peer = bus.client();
+    let sender = peer.sender(queue);
+    peer.send(&sender, message);
+}
+
+fn dead_letter(bus: &Bus, queue: &str, id: &str) {
+    send(bus, queue, &Message::new(id));
+    let mut peer = bus.client();
+    let receiver = peer.receiver(queue);
+    let delivery = peer.receive_one(&receiver);
+    peer.settle(&delivery, dead_lettered("why", "because"));
+}
+
+#[test]
+fn a_message_goes_to_the_end_of_the_chain() {
+    let bus = chain("", &["a", "b", "c"]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("c");
+    peer.credit(&receiver, 10);
+    send(&bus, "b", &Message::new("1"));
+    send(
+        &bus,
+        "a",
+        &Message::new("2").application("colour", text("red")),
+    );
+    assert_eq!(peer.receive(&receiver).id(), "1");
+    let message = peer.receive(&receiver).message;
+    assert_eq!(message.id(), "2");
+    assert_eq!(message.application("colour"), text("red"));
+    assert_eq!(message.header(4), uint(0));
+    assert_eq!(message.annotation("x-opt-sequence-number"), long(2));
+    assert_eq!(message.annotation("x-opt-enqueue-sequence-number"), long(1));
+    assert_eq!(
+        message.annotation("x-opt-deadletter-source"),
+        serde_amqp::Value::Null
+    );
+    for queue in ["a", "b"] {
+        let counts = bus.http.counts(queue);
+        assert_eq!(
+            (&counts["active"], &counts["transfer"]),
+            (&0.into(), &0.into())
+        );
+        assert_eq!(counts["size_bytes"], 0);
+    }
+}
+
+#[test]
+fn nobody_receives_from_a_queue_that_forwards() {
+    let bus = chain("", &["a", "b"]);
+    let mut peer = bus.client();
+    let refusal = peer.refused(&Attach::receiver("a"));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert!(
+        refusal.words().contains("forwards them to 'b'"),
+        "{}",
+        refusal.text
+    );
+    peer.receiver("a/$DeadLetterQueue");
+    peer.receiver(&format!("a{TRANSFER_DEAD}"));
+    // One that begins to forward loses its receivers, and hands over what it has.
+    let receiver = peer.receiver("b");
+    send(&bus, "b", &Message::new("m"));
+    bus.http.put_queue("c", &json!({}));
+    bus.http.put_queue("b", &json!({"ForwardTo": "c"}));
+    let refusal = peer.detached(&receiver).refusal(2);
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert_eq!((bus.http.held("b"), bus.http.held("c")), ((0, 0), (1, 0)));
+    bus.http.put_queue("b", &json!({"ForwardTo": ""}));
+    peer.attached(&Attach::receiver("b").named("again"));
+}
+
+#[test]
+fn the_fifth_forward_fails_into_the_transfer_dead_letter_queue() {
+    let bus = chain("", &["q1", "q2", "q3", "q4", "q5", "q6"]);
+    send(&bus, "q1", &Message::new("far"));
+    send(&bus, "q2", &Message::new("near"));
+    assert_eq!(bus.http.held("q6"), (1, 0));
+    let counts = bus.http.counts("q5");
+    assert_eq!(
+        (&counts["transfer_dead_letter"], &counts["dead_letter"]),
+        (&1.into(), &0.into())
+    );
+    let path = format!("q5{TRANSFER_DEAD}");
+    let mut peer = bus.client();
+    let node = peer.node(&format!("{path}/$management"));
+    assert_eq!(ids(&peer.peek_all(&node)), ["far"]);
+    let receiver = peer.receiver(&path);
+    let delivery = peer.receive_one(&receiver);
+    let application = |name| delivery.message.application(name);
+    assert_eq!(
+        application("DeadLetterReason"),
+        text("MaxTransferHopCountExceeded")
+    );
+    let words =
+        "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
+    assert_eq!(application("DeadLetterErrorDescription"), text(words));
+    let again = peer.settle(&delivery, dead_lettered("why", ""));
+    assert_eq!(refused(&again).condition, "amqp:not-allowed");
+    // The lock is as it was.
+    peer.settle_by_token(&node, "completed", delivery.token());
+    assert_eq!(bus.http.counts("q5")["transfer_dead_letter"], 0);
+    assert_eq!(
+        peer.refused(&Attach::sender(&path)).condition,
+        "amqp:not-allowed"
+    );
+}
+
+#[test]
+fn failed_forwards_say_why_and_where_the_setting_wants_them() {
+    for (setting, place) in [
+        ("transfer-dead-letter", TRANSFER_DEAD),
+        ("dead-letter", "/$DeadLetterQueue"),
+    ] {
+        let bus = chain(&format!(r#""FailedForwards":"{setting}""#), &["a", "b"]);
+        bus.http.set_status("b", "SendDisabled");
+        send(&bus, "a", &Message::new("disabled"));
+        bus.http.queue("DELETE", "b", None).ok();
+        send(&bus, "a", &Message::new("deleted"));
+        let mut peer = bus.client();
+        let receiver = peer.receiver(&format!("a{place}"));
+        for reason in [
+            "MessagingEntityDisabledException",
+            "MessagingEntityNotFoundException",
+        ] {
+            let message = peer.receive_one(&receiver).message;
+            assert_eq!(
+                message.application("DeadLetterReason"),
+                text(reason),
+                "{setting}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_full_target_fails_with_the_words_of_a_full_queue() {
+    let properties = [
+        ("a", r#""ForwardTo":"b""#),
+        ("b", r#""MaxSizeInMegabytes":1"#),
+    ];
+    let bus = Bus::configured(&queues("", &properties));
+    for number in 0..6 {
+        let message = Message::new(&number.to_string()).body(vec![0; 200_000]);
+        send(&bus, "a", &message);
+    }
+    assert_eq!(bus.http.held("b"), (5, 0));
+    let mut peer = bus.client();
+    let receiver = peer.receiver(&format!("a{TRANSFER_DEAD}"));
+    let message = peer.receive_one(&receiver).message;
+    assert_eq!(
+        message.application("DeadLetterReason"),
+        text("QuotaExceededException")
+    );
+    let serde_amqp::Value::String(words) = message.application("DeadLetterErrorDescription") else {
+        panic!("no description: {message:?}");
+    };
+    assert!(
+        words.starts_with("The maximum entity size has been reached or exceeded for Queue: 'b'.")
+    );
+}
+
+#[test]
+fn forwarded_dead_letters_name_their_source() {
+    let to = r#""ForwardDeadLetteredMessagesTo":"graves""#;
+    let bus = Bus::configured(&queues("", &[("q", to), ("graves", "")]));
+    dead_letter(&bus, "q", "m");
+    assert_eq!(
+        (bus.http.held("q"), bus.http.held("graves")),
+        ((0, 0), (1, 0))
+    );
+    let mut peer = bus.client();
+    let receiver = peer.receiver("graves");
+    let message = peer.receive_one(&receiver).message;
+    assert_eq!(message.annotation("x-opt-deadletter-source"), text("q"));
+    assert_eq!(message.application("DeadLetterReason"), text("why"));
+}
+
+#[test]
+fn dead_letters_wait_for_a_target_that_cannot_take_them() {
+    let to = r#""ForwardDeadLetteredMessagesTo":"graves""#;
+    let bus = Bus::configured(&queues("", &[("q", to), ("graves", "")]));
+    bus.http.set_status("graves", "Disabled");
+    dead_letter(&bus, "q", "1");
+    assert_eq!(bus.http.held("q"), (0, 1));
+    bus.http.set_status("graves", "Active");
+    assert_eq!(
+        (bus.http.held("q"), bus.http.held("graves")),
+        ((0, 0), (1, 0))
+    );
+    bus.http.queue("DELETE", "graves", None).ok();
+    dead_letter(&bus, "q", "2");
+    dead_letter(&bus, "q", "3");
+    assert_eq!(bus.http.held("q"), (0, 2));
+    bus.http.put_queue("graves", &json!({}));
+    assert_eq!(
+        (bus.http.held("q"), bus.http.held("graves")),
+        ((0, 0), (2, 0))
+    );
+}
+
+#[test]
+fn a_scheduled_message_goes_on_when_it_is_active() {
+    let bus = chain("", &["a", "b"]);
+    let at = client_now() + 60_000;
+    send(&bus, "a", &Message::new("m").scheduled_at(at));
+    assert_eq!(bus.http.counts("a")["scheduled"], 1);
+    bus.http.advance(61.0);
+    assert_eq!(
+        bus.http.held("b"),
+        (1, 0),
+        "an advance waits for what follows"
+    );
+    let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
+    assert_eq!(bus.http.post(path, &json!({"within": 0})).status, 200);
+}

@@ -1,0 +1,228 @@
+//! Messages for later: scheduled over `$management` or on a link, cancelled, active in their time (semantics §8).
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+const MINUTE: i64 = 60_000;
+const NOT_FOUND: &str = "com.microsoft:message-not-found";
+
+fn bus_with(properties: &str) -> (Bus, Peer, Node) {
+    let bus = Bus::configured(&queues("", &[("q", properties)]));
+    let mut peer = bus.client();
+    let node = peer.node("q/$management");
+    (bus, peer, node)
+}
+
+/// A message that becomes active in an hour.
+fn later(id: &str) -> Message {
+    Message::new(id).scheduled_at(client_now() + 60 * MINUTE)
+}
+
+fn cancel(peer: &mut Peer, node: &Node, wanted: &[i64]) -> Reply {
+    peer.call(node, "cancel-scheduled-message", map([numbers(wanted)]))
+}
+
+#[test]
+fn numbers_come_back_in_order_and_messages_at_their_time() {
+    let (bus, mut peer, node) = bus_with("");
+    let first = peer.call(&node, "schedule-message", schedule(&[later("a")]));
+    assert_eq!(scheduled(&first), [1]);
+    let soon = Message::new("c").scheduled_at(client_now() + 30 * MINUTE);
+    let more = [later("b"), soon, later("d")];
+    let more = peer.call(&node, "schedule-message", schedule(&more));
+    assert_eq!(scheduled(&more), [2, 3, 4]);
+    assert_eq!(bus.http.counts("q")["scheduled"], 4);
+    let receiver = peer.receiver("q");
+    assert!(peer.drain(&receiver, 10).is_empty());
+
+    bus.http.advance(31.0 * 60.0);
+    let soon = peer.drain(&receiver, 10);
+    assert_eq!(soon.iter().map(Delivery::id).collect::<Vec<_>>(), ["c"]);
+    peer.complete(&soon[0]);
+    let number = |message: &Received| message.annotation("x-opt-sequence-number");
+    assert_eq!(number(&soon[0].message), long(5), "a new number");
+    bus.http.advance(31.0 * 60.0);
+    let rest = peer.drain(&receiver, 10);
+    assert_eq!(
+        rest.iter().map(Delivery::id).collect::<Vec<_>>(),
+        ["a", "b", "d"]
+    );
+    for delivery in rest {
+        let enqueued = delivery.message.instant("x-opt-enqueued-time");
+        let at = delivery.message.instant("x-opt-scheduled-enqueue-time");
+        assert_eq!(enqueued, at, "its time to live begins when it is active");
+    }
+}
+
+#[test]
+fn the_entry_of_a_message_may_have_no_id_as_python_has_none() {
+    let (bus, mut peer, node) = bus_with("");
+    let message = Message::default()
+        .body("nameless")
+        .scheduled_at(client_now() + MINUTE);
+    let entry = map([
+        (text("message-id"), Value::Null),
+        (text("session-id"), Value::Null),
+        (text("message"), binary(&message.encode())),
+    ]);
+    let body = map([(text("messages"), list([entry]))]);
+    assert_eq!(scheduled(&peer.call(&node, "schedule-message", body)), [1]);
+    bus.http.advance(61.0);
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.message.data(), b"nameless");
+    assert_eq!(delivery.id().len(), 32, "the broker gave it one");
+}
+
+#[test]
+fn instants_are_the_clients_while_the_clock_is_ahead() {
+    let (bus, mut peer, node) = bus_with("");
+    bus.http.advance(10.0 * 3600.0);
+    let at = client_now() + MINUTE;
+    let over_management = Message::new("a").scheduled_at(at);
+    let reply = peer.call(&node, "schedule-message", schedule(&[over_management]));
+    assert_eq!(scheduled(&reply), [1]);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("b").scheduled_at(at));
+    assert_eq!(bus.http.counts("q")["scheduled"], 2);
+    for message in peer.peek_all(&node) {
+        assert_eq!(message.instant("x-opt-scheduled-enqueue-time"), at);
+    }
+    bus.http.advance(30.0);
+    assert_eq!(bus.http.counts("q")["scheduled"], 2);
+    bus.http.advance(31.0);
+    let counts = bus.http.counts("q");
+    assert_eq!(
+        (&counts["scheduled"], &counts["active"]),
+        (&0.into(), &2.into())
+    );
+}
+
+#[test]
+fn an_instant_that_has_passed_is_now() {
+    let (bus, mut peer, node) = bus_with("");
+    let past = Message::new("a").scheduled_at(client_now() - MINUTE);
+    let reply = peer.call(&node, "schedule-message", schedule(&[past.clone()]));
+    assert_eq!(scheduled(&reply), [1]);
+    let sender = peer.sender("q");
+    peer.send(&sender, &past.property(0, text("b")));
+    assert_eq!(ids(&peer.peek_all(&node)), ["a", "b"]);
+    let receiver = peer.receiver("q");
+    for number in [1, 2] {
+        let delivery = peer.receive_one(&receiver);
+        let own = delivery.message.annotation("x-opt-sequence-number");
+        assert_eq!(own, long(number), "the number that its sender knows");
+    }
+    assert_eq!(bus.http.counts("q")["scheduled"], 0);
+}
+
+#[test]
+fn a_link_schedules_too_alone_and_in_batches() {
+    let (bus, mut peer, node) = bus_with("");
+    let sender = peer.sender("q");
+    peer.send(&sender, &later("a"));
+    let mixed = batch(&[later("b").encode(), Message::new("c").encode()]);
+    let id = peer.transfer(&sender, BATCH, false, &mixed);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let counts = bus.http.counts("q");
+    assert_eq!(
+        (&counts["scheduled"], &counts["active"]),
+        (&2.into(), &1.into())
+    );
+    let states = peer.peek_all(&node);
+    let state = |message: &Received| message.annotation("x-opt-message-state");
+    let states: Vec<Value> = states.iter().map(state).collect();
+    assert_eq!(states, [2, 2, 0].map(Value::Int));
+    let wrong = Message::new("d").annotation("x-opt-scheduled-enqueue-time", text("tomorrow"));
+    let refusal = peer.send_in_vain(&sender, &wrong.encode());
+    assert_eq!(refusal.condition, "com.microsoft:argument-error");
+}
+
+#[test]
+fn what_is_scheduled_can_be_cancelled_all_or_none() {
+    let (bus, mut peer, node) = bus_with("");
+    let messages = ["a", "b", "c"].map(later);
+    let reply = peer.call(&node, "schedule-message", schedule(&messages));
+    assert_eq!(scheduled(&reply), [1, 2, 3]);
+    for (wanted, missing) in [
+        (vec![1, 99, 2, 98], "99,98"),
+        (vec![4], "4"),
+        (vec![0], "0"),
+    ] {
+        let reply = cancel(&mut peer, &node, &wanted);
+        let words = refused_with(&reply, 404, NOT_FOUND);
+        let expected = format!("Messages not found. Missing sequence numbers: {missing}");
+        assert_eq!(words, expected);
+        assert_eq!(bus.http.counts("q")["scheduled"], 3);
+    }
+    let reply = cancel(&mut peer, &node, &[1, 3]);
+    assert_eq!((reply.status(), &reply.body), (200, &Value::Null));
+    refused_with(&cancel(&mut peer, &node, &[1]), 404, NOT_FOUND);
+    bus.http.advance(3601.0);
+    let receiver = peer.receiver("q");
+    let left: Vec<String> = peer.drain(&receiver, 10).iter().map(Delivery::id).collect();
+    assert_eq!(left, ["b"]);
+    // It is active by now, under either number.
+    for number in [2, 4] {
+        refused_with(&cancel(&mut peer, &node, &[number]), 404, NOT_FOUND);
+    }
+}
+
+#[test]
+fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled() {
+    let (bus, mut peer, node) = bus_with("");
+    let argument = "com.microsoft:argument-error";
+    let raw = |bytes: &[u8]| {
+        map([(
+            text("messages"),
+            list([map([(text("message"), binary(bytes))])]),
+        )])
+    };
+    for (body, condition) in [
+        (schedule(&[]), argument),
+        (schedule(&[Message::new("now")]), argument),
+        (schedule(&[later("a"), Message::new("now")]), argument),
+        (map([(text("messages"), list([map([])]))]), argument),
+        (map([(text("messages"), list([text("a")]))]), argument),
+        (map([(text("messages"), text("a"))]), argument),
+        (raw(b"no message"), "amqp:decode-error"),
+    ] {
+        let reply = peer.call(&node, "schedule-message", body);
+        refused_with(&reply, 400, condition);
+    }
+    for body in [
+        map([numbers(&[])]),
+        map([(text("sequence-numbers"), list([text("1")]))]),
+        map([(text("sequence-numbers"), long(1))]),
+    ] {
+        let reply = peer.call(&node, "cancel-scheduled-message", body);
+        refused_with(&reply, 400, argument);
+    }
+    let large = schedule(&[later("large").body(vec![0; 300_000])]);
+    let request = Message::request(text("id"), text(&node.reply_to), large)
+        .application("operation", text("com.microsoft:schedule-message"));
+    let refusal = peer.send_in_vain(&node.requests, &request.encode());
+    assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");
+    assert_eq!(bus.http.held("q"), (0, 0));
+    assert_eq!(bus.http.counts("q")["scheduled"], 0);
+}
+
+#[test]
+fn nothing_is_scheduled_where_nothing_can_be_sent() {
+    let (bus, mut peer, node) = bus_with(r#""Status":"SendDisabled""#);
+    let reply = peer.call(&node, "schedule-message", schedule(&[later("a")]));
+    let words = refused_with(&reply, 400, "com.microsoft:entity-disabled");
+    assert!(
+        words.starts_with("Messaging entity 'sb://localhost/q' is currently disabled."),
+        "{words}"
+    );
+    for path in ["q/$DeadLetterQueue", "q/$Transfer/$DeadLetterQueue"] {
+        let node = peer.node(&format!("{path}/$management"));
+        let reply = peer.call(&node, "schedule-message", schedule(&[later("a")]));
+        let words = refused_with(&reply, 400, "amqp:not-allowed");
+        assert!(words.contains(&format!("'{path}'")), "{words}");
+        refused_with(&cancel(&mut peer, &node, &[1]), 400, "amqp:not-allowed");
+    }
+    assert_eq!(bus.http.counts("q")["scheduled"], 0);
+}

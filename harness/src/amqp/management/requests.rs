@@ -1,0 +1,339 @@
+//! What is asked of a store: look, schedule, cancel, receive by number, delete, settle, renew.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fe2o3_amqp::types::{
+    messaging::{Data, Message},
+    primitives::{Array, Binary, Timestamp, Uuid, Value},
+};
+
+use super::{Map, Node, encoded, unexpected};
+use crate::{
+    amqp::{Amqp, AmqpError, ReceiveMode, SettleAs},
+    peeked::PeekedMessage,
+};
+
+/// How many messages one look asks for.
+const PAGE: i32 = 100;
+
+/// What proves that a message was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LockToken([u8; 16]);
+
+impl LockToken {
+    /// Reads a delivery tag, in which the first three parts are little-endian, as in .NET.
+    pub(crate) fn of_tag(tag: &[u8]) -> Option<Self> {
+        let mut bytes = <[u8; 16]>::try_from(tag).ok()?;
+        bytes[..4].reverse();
+        bytes[4..6].reverse();
+        bytes[6..8].reverse();
+        Some(Self(bytes))
+    }
+
+    fn array(self) -> Value {
+        Value::Array(Array::from(vec![Value::Uuid(Uuid::from(self.0))]))
+    }
+}
+
+impl Amqp {
+    /// Looks at every message of a store, in order of sequence number, without touching any.
+    pub(crate) async fn peek(&self, address: &str) -> Result<Vec<PeekedMessage>, AmqpError> {
+        let mut node = Node::open(self, address).await?;
+        let mut messages: Vec<PeekedMessage> = Vec::new();
+        loop {
+            let from = messages
+                .last()
+                .map_or(1, |message| message.sequence_number.saturating_add(1));
+            let page = node.peek(from).await?;
+            if page.is_empty() {
+                break;
+            }
+            messages.extend(page);
+        }
+        node.close().await?;
+        Ok(messages)
+    }
+
+    /// Schedules messages, all or none, and returns their numbers in order.
+    pub(crate) async fn schedule(
+        &self,
+        address: &str,
+        messages: Vec<Message<Data>>,
+    ) -> Result<Vec<i64>, AmqpError> {
+        let entries = messages.into_iter().map(|message| {
+            let message = Value::Binary(Binary::from(encoded::write(message)?));
+            Ok(Value::Map(map([("message", message)])))
+        });
+        let entries = entries.collect::<Result<Vec<_>, AmqpError>>()?;
+        let body = map([("messages", Value::List(entries))]);
+        let answer = self.ask(address, "schedule-message", body).await?;
+        let numbers = elements(field(answer, "sequence-numbers")?)?;
+        let number = |value| match value {
+            Value::Long(number) => Ok(number),
+            other => Err(unexpected("sequence number", Some(&other))),
+        };
+        numbers.into_iter().map(number).collect()
+    }
+
+    /// Takes a scheduled message back.
+    pub(crate) async fn cancel_scheduled(
+        &self,
+        address: &str,
+        number: i64,
+    ) -> Result<(), AmqpError> {
+        let body = map([("sequence-numbers", numbers(number))]);
+        let answer = self.ask(address, "cancel-scheduled-message", body).await;
+        answer.map(|_nothing| ())
+    }
+
+    /// Receives a deferred message; its lock has no meaning when it is deleted at once.
+    pub(crate) async fn receive_deferred(
+        &self,
+        address: &str,
+        number: i64,
+        mode: ReceiveMode,
+    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+        let mode = match mode {
+            ReceiveMode::ReceiveAndDelete => 0,
+            ReceiveMode::PeekLock => 1,
+        };
+        let body = map([
+            ("sequence-numbers", numbers(number)),
+            ("receiver-settle-mode", Value::Uint(mode)),
+        ]);
+        let answer = self
+            .ask(address, "receive-by-sequence-number", body)
+            .await?;
+        let mut messages = elements(field(answer, "messages")?)?.into_iter();
+        match (messages.next(), messages.next()) {
+            (Some(Value::Map(entry)), None) => deferred(entry),
+            (other, _) => Err(unexpected("message", other.as_ref())),
+        }
+    }
+
+    /// Deletes up to `count` messages that were enqueued before an instant, and returns how many.
+    pub(crate) async fn delete_messages(
+        &self,
+        address: &str,
+        count: u32,
+        before: SystemTime,
+    ) -> Result<usize, AmqpError> {
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        let body = map([
+            ("message-count", Value::Int(count)),
+            ("enqueued-time-utc", timestamp(before)),
+        ]);
+        let Some(answer) = self.ask(address, "batch-delete-messages", body).await? else {
+            return Ok(0);
+        };
+        match field(Some(answer), "message-count")? {
+            Value::Int(deleted) => Ok(usize::try_from(deleted).unwrap_or(0)),
+            other => Err(unexpected("message-count", Some(&other))),
+        }
+    }
+
+    /// Settles a message by its lock. A message cannot be released this way.
+    pub(crate) async fn settle(
+        &self,
+        address: &str,
+        token: LockToken,
+        outcome: SettleAs,
+    ) -> Result<(), AmqpError> {
+        let mut body = map([("lock-tokens", token.array())]);
+        let status = match outcome {
+            SettleAs::Complete => "completed",
+            SettleAs::Abandon => "abandoned",
+            // The protocol's own spelling.
+            SettleAs::Defer => "defered",
+            SettleAs::DeadLetter {
+                reason,
+                description,
+            } => {
+                let texts = [
+                    ("deadletter-reason", reason),
+                    ("deadletter-description", description),
+                ];
+                for (key, text) in texts {
+                    if let Some(text) = text {
+                        body.insert(key.into(), text.into());
+                    }
+                }
+                "suspended"
+            }
+            SettleAs::Release => {
+                let text = "a message that was received by its number cannot be released";
+                return Err(AmqpError::Protocol(text.to_owned()));
+            }
+        };
+        body.insert("disposition-status".into(), status.into());
+        let answer = self.ask(address, "update-disposition", body).await;
+        answer.map(|_nothing| ())
+    }
+
+    /// Prolongs a lock and returns until when it holds, by the client's clock.
+    pub(crate) async fn renew_lock(
+        &self,
+        address: &str,
+        token: LockToken,
+    ) -> Result<SystemTime, AmqpError> {
+        let body = map([("lock-tokens", token.array())]);
+        let answer = self.ask(address, "renew-lock", body).await?;
+        match elements(field(answer, "expirations")?)?.pop() {
+            Some(Value::Timestamp(end)) => {
+                let millis = u64::try_from(end.milliseconds()).unwrap_or(0);
+                Ok(UNIX_EPOCH + Duration::from_millis(millis))
+            }
+            other => Err(unexpected("expirations", other.as_ref())),
+        }
+    }
+
+    async fn ask(
+        &self,
+        address: &str,
+        operation: &str,
+        body: Map,
+    ) -> Result<Option<Map>, AmqpError> {
+        let mut node = Node::open(self, address).await?;
+        let operation = format!("com.microsoft:{operation}");
+        let answer = node.request(&operation, body).await?;
+        node.close().await?;
+        Ok(answer)
+    }
+}
+
+impl Node {
+    async fn peek(&mut self, from: i64) -> Result<Vec<PeekedMessage>, AmqpError> {
+        let body = map([
+            ("from-sequence-number", Value::Long(from)),
+            ("message-count", Value::Int(PAGE)),
+        ]);
+        let Some(answer) = self.request("com.microsoft:peek-message", body).await? else {
+            return Ok(Vec::new());
+        };
+        let entries = elements(field(Some(answer), "messages")?)?;
+        entries.into_iter().map(peeked).collect()
+    }
+}
+
+fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
+    let mut map = Map::new();
+    for (key, value) in entries {
+        map.insert(key.into(), value);
+    }
+    map
+}
+
+fn numbers(number: i64) -> Value {
+    Value::Array(Array::from(vec![Value::Long(number)]))
+}
+
+fn timestamp(instant: SystemTime) -> Value {
+    let since = instant.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Value::Timestamp(Timestamp::from(
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+    ))
+}
+
+fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
+    let mut answer = answer.unwrap_or_default();
+    let value = answer.swap_remove(&Value::from(name));
+    value.ok_or_else(|| unexpected(name, None))
+}
+
+fn elements(value: Value) -> Result<Vec<Value>, AmqpError> {
+    match value {
+        Value::List(values) => Ok(values),
+        Value::Array(values) => Ok(values.0),
+        other => Err(unexpected("list", Some(&other))),
+    }
+}
+
+fn peeked(entry: Value) -> Result<PeekedMessage, AmqpError> {
+    match entry {
+        Value::Map(entry) => message(entry),
+        other => Err(unexpected("message", Some(&other))),
+    }
+}
+
+fn deferred(mut entry: Map) -> Result<(LockToken, PeekedMessage), AmqpError> {
+    match entry.swap_remove(&Value::from("lock-token")) {
+        Some(Value::Uuid(token)) => Ok((LockToken(token.into_inner()), message(entry)?)),
+        other => Err(unexpected("lock token", other.as_ref())),
+    }
+}
+
+fn message(mut entry: Map) -> Result<PeekedMessage, AmqpError> {
+    match entry.swap_remove(&Value::from("message")) {
+        Some(Value::Binary(bytes)) => encoded::read(&bytes),
+        other => Err(unexpected("message", other.as_ref())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use servicebus_codec::Writer;
+
+    use super::*;
+    use crate::{
+        amqp::Login, background::Background, connection_string::ConnectionString, in_process,
+        process::Liveness,
+    };
+
+    /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
+    fn from_dotnet() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut out = Writer::new(&mut bytes);
+        out.descriptor(0x72);
+        let annotations = out.begin_map();
+        out.symbol("x-opt-scheduled-enqueue-time");
+        out.timestamp(0);
+        out.end(annotations, 2);
+        out.descriptor(0x74);
+        let properties = out.begin_map();
+        out.string("patience");
+        out.raw(&[0x00]);
+        out.symbol("com.microsoft:timespan");
+        out.long(36_000_000_000);
+        out.string("priority");
+        out.int(3);
+        out.end(properties, 4);
+        out.descriptor(0x75);
+        out.binary(b"hello");
+        bytes
+    }
+
+    #[tokio::test]
+    async fn a_message_of_dotnet_can_be_looked_at_and_received() {
+        // A runtime of its own: another test watches how the shared one ends.
+        let background = Arc::new(Background::start().unwrap());
+        let started = in_process::start(&background, None, None).await.unwrap();
+        let entry = ConnectionString::parse(&started.namespaces[0].connection_string);
+        let amqp = Amqp::new(Login {
+            address: started.endpoints.amqp,
+            hostname: entry.host.to_owned(),
+            key_name: entry.key_name.to_owned(),
+            key: entry.key.to_owned(),
+            liveness: Liveness::default(),
+        });
+        let message = Value::Binary(Binary::from(from_dotnet()));
+        let entry = Value::Map(map([("message", message)]));
+        let body = map([("messages", Value::List(vec![entry]))]);
+        amqp.ask("queue.1", "schedule-message", body).await.unwrap();
+
+        let peeked = amqp.peek("queue.1").await.unwrap().remove(0);
+        assert_eq!(peeked.body_text(), "hello");
+        let properties = &peeked.application_properties;
+        let patience = "com.microsoft:timespan(36000000000)";
+        assert_eq!(properties["patience"].to_string(), patience);
+        assert_eq!(properties["priority"].to_string(), "3");
+
+        let consumer = amqp
+            .consumer("queue.1", ReceiveMode::ReceiveAndDelete)
+            .await;
+        let taken = consumer.unwrap().take_ready(&amqp, "queue.1", 1).await;
+        let received = taken.unwrap().remove(0).message;
+        assert_eq!(received.application_properties, *properties);
+    }
+}

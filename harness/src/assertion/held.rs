@@ -1,0 +1,218 @@
+//! Messages that lie in a queue and cannot simply be received: deferred or scheduled ones.
+
+use std::time::{Duration, SystemTime};
+
+use super::{
+    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, failure::state_of, hint,
+    known, poll,
+};
+use crate::{
+    mailbox::Mailbox,
+    matcher::Text,
+    peeked::{MessageState, PeekedMessage},
+    text,
+};
+
+/// By how much a time may differ, unless said otherwise: two clocks measured it.
+const TOLERANCE: Duration = Duration::from_secs(1);
+
+/// Expects messages that were put aside; one at least, or exactly as many as said.
+#[derive(Debug, Clone)]
+#[must_use = "an assertion asserts nothing before it is awaited"]
+pub struct Deferred {
+    held: Held,
+}
+
+impl Deferred {
+    /// Expects a message of any kind.
+    pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
+        Self {
+            held: Held::new(mailbox.as_ref(), MessageState::Deferred),
+        }
+    }
+
+    /// Expects this message.
+    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
+        self.held.message_id = Some(id.into());
+        self
+    }
+
+    /// Expects exactly so many messages.
+    pub fn count(mut self, count: usize) -> Self {
+        self.held.count = Some(count);
+        self
+    }
+
+    /// Waits so long, in real time.
+    pub fn within(mut self, within: Duration) -> Self {
+        self.held.within = within;
+        self
+    }
+}
+
+/// Expects messages that become active later; one at least, or exactly as many as said.
+#[derive(Debug, Clone)]
+#[must_use = "an assertion asserts nothing before it is awaited"]
+pub struct Scheduled {
+    held: Held,
+}
+
+impl Scheduled {
+    /// Expects a message of any kind, for any time.
+    pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
+        Self {
+            held: Held::new(mailbox.as_ref(), MessageState::Scheduled),
+        }
+    }
+
+    /// Expects this time, by the test's own clock.
+    pub fn at(mut self, due: SystemTime) -> Self {
+        self.held.due = Some(due);
+        self
+    }
+
+    /// Expects it to be due so long from now.
+    pub fn due_in(self, delay: Duration) -> Self {
+        self.at(SystemTime::now() + delay)
+    }
+
+    /// Lets the time differ by so much; by a second unless said otherwise.
+    pub fn tolerance(mut self, tolerance: Duration) -> Self {
+        self.held.tolerance = tolerance;
+        self
+    }
+
+    /// Expects this message.
+    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
+        self.held.message_id = Some(id.into());
+        self
+    }
+
+    /// Expects exactly so many messages.
+    pub fn count(mut self, count: usize) -> Self {
+        self.held.count = Some(count);
+        self
+    }
+
+    /// Waits so long, in real time.
+    pub fn within(mut self, within: Duration) -> Self {
+        self.held.within = within;
+        self
+    }
+}
+
+/// What both have in common.
+#[derive(Debug, Clone)]
+struct Held {
+    mailbox: Mailbox,
+    state: MessageState,
+    message_id: Option<Text>,
+    due: Option<SystemTime>,
+    tolerance: Duration,
+    count: Option<usize>,
+    within: Duration,
+}
+
+impl Held {
+    fn new(mailbox: &Mailbox, state: MessageState) -> Self {
+        Self {
+            mailbox: mailbox.clone(),
+            state,
+            message_id: None,
+            due: None,
+            tolerance: TOLERANCE,
+            count: None,
+            within: WITHIN,
+        }
+    }
+
+    async fn check(self) -> Result<(), AssertionFailed> {
+        let looked = async {
+            known(&self.mailbox).await?;
+            let expected = |found: &usize| self.count.map_or(*found > 0, |count| *found == count);
+            poll(self.within, || self.look(), expected).await
+        };
+        match looked.await {
+            Ok(Looked::Expected) => Ok(()),
+            Ok(Looked::Otherwise(found)) => Err(self.failure(found).await),
+            Err(error) => Err(AssertionFailed::unchecked(&error)),
+        }
+    }
+
+    async fn look(&self) -> Result<usize, ProbeError> {
+        let messages = self.mailbox.try_peek().await?;
+        let matching = messages.iter().filter(|message| {
+            message.state == self.state && self.is_named(message) && self.is_timely(message)
+        });
+        Ok(matching.count())
+    }
+
+    fn is_named(&self, message: &PeekedMessage) -> bool {
+        let id = message.message_id.as_deref();
+        self.message_id.as_ref().is_none_or(|text| text.matches(id))
+    }
+
+    fn is_timely(&self, message: &PeekedMessage) -> bool {
+        let off = |due: SystemTime, found: SystemTime| {
+            due.duration_since(found)
+                .unwrap_or_else(|early| early.duration())
+        };
+        match (self.due, message.scheduled_for) {
+            (None, _) => true,
+            (Some(due), Some(found)) => off(due, found) <= self.tolerance,
+            (Some(_), None) => false,
+        }
+    }
+
+    async fn failure(&self, found: usize) -> AssertionFailed {
+        let report = Report::of(&self.mailbox).await;
+        let found = match found {
+            0 => "none".to_owned(),
+            some => some.to_string(),
+        };
+        let expected = format!(
+            "expected {} {}{}, found {found} within {}",
+            text::count(self.count.unwrap_or(1), "message"),
+            self.state,
+            self.which(),
+            text::seconds(self.within)
+        );
+        let remark = |message: &PeekedMessage, _is_dead: bool| {
+            let differs = message.state == self.state && !self.is_timely(message);
+            let mark = if differs { " — differs" } else { "" };
+            state_of(&report, message) + mark
+        };
+        report.failure(&expected, &remark, hint::absence(&report))
+    }
+
+    fn which(&self) -> String {
+        let due = self.due.map(|due| {
+            let wait = due.duration_since(SystemTime::now()).unwrap_or_default();
+            let tolerance = text::seconds(self.tolerance);
+            format!(" due in {} (± {tolerance})", text::rounded_seconds(wait))
+        });
+        let id = self.message_id.as_ref();
+        let id = id.map(|id| format!(" with message id {id}"));
+        [due, id].into_iter().flatten().collect()
+    }
+}
+
+impl Expectation for Deferred {
+    fn mailbox(&self) -> &Mailbox {
+        &self.held.mailbox
+    }
+
+    async fn check(self) -> Result<(), AssertionFailed> {
+        self.held.check().await
+    }
+}
+
+impl Expectation for Scheduled {
+    fn mailbox(&self) -> &Mailbox {
+        &self.held.mailbox
+    }
+
+    async fn check(self) -> Result<(), AssertionFailed> {
+        self.held.check().await
+    }
+}

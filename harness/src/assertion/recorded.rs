@@ -1,0 +1,223 @@
+//! What the emulator's record says happened, so many times.
+//!
+//! Nothing in a queue shows that a message was completed or forwarded, so this asks the record: its counters,
+//! which are exact, or its events when some messages are meant. Where events were dropped that could matter,
+//! the assertion fails and says so.
+
+use std::time::Duration;
+
+use super::{AssertionFailed, Looked, ProbeError, Report, WITHIN, known, poll};
+use crate::{
+    mailbox::Mailbox,
+    matcher::Text,
+    text,
+    timeline::{Event, Timeline},
+};
+
+/// Something that happens to messages, and how it is told.
+#[derive(Debug)]
+pub(super) struct Verb {
+    /// How one is called: `message completed`.
+    pub(super) one: &'static str,
+    /// How more are called.
+    pub(super) many: &'static str,
+    pub(super) is: fn(&Event) -> bool,
+    /// How often it happened in all, where a counter says so.
+    pub(super) counted: fn(&Timeline) -> Option<u64>,
+    /// Where to, or to whom.
+    pub(super) target: fn(&Event) -> Option<&str>,
+    /// Why it may not have happened.
+    pub(super) hint: fn(&Report) -> Option<String>,
+}
+
+/// How often something is to have happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    AtLeast(u64),
+    Exactly(u64),
+}
+
+/// Expects something to have happened in a mailbox.
+#[derive(Debug, Clone)]
+pub(super) struct Recorded {
+    pub(super) mailbox: Mailbox,
+    pub(super) verb: &'static Verb,
+    pub(super) target: Option<Text>,
+    pub(super) message_id: Option<Text>,
+    pub(super) number: Number,
+    pub(super) within: Duration,
+}
+
+impl Recorded {
+    /// Expects it to have happened once or more.
+    pub(super) fn new(mailbox: &Mailbox, verb: &'static Verb) -> Self {
+        Self {
+            mailbox: mailbox.clone(),
+            verb,
+            target: None,
+            message_id: None,
+            number: Number::AtLeast(1),
+            within: WITHIN,
+        }
+    }
+
+    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
+        let looked = async {
+            known(&self.mailbox).await?;
+            let expected = |timeline: &Timeline| self.is_expected(timeline);
+            poll(self.within, || self.look(), expected).await
+        };
+        match looked.await {
+            Ok(Looked::Expected) => Ok(()),
+            Ok(Looked::Otherwise(timeline)) => {
+                let report = Report::with_transfers(&self.mailbox).await;
+                let hint = (self.verb.hint)(&report);
+                Err(report.hinted_failure(&self.sentence(&timeline), hint))
+            }
+            Err(error) => Err(AssertionFailed::unchecked(&error)),
+        }
+    }
+
+    pub(super) async fn look(&self) -> Result<Timeline, ProbeError> {
+        Ok(self.mailbox.try_timeline().await?)
+    }
+
+    /// Counts how often it happened, as far as the record goes back.
+    pub(super) fn found(&self, timeline: &Timeline) -> u64 {
+        if let Some(count) = self.counted(timeline) {
+            return count;
+        }
+        let fits = |wanted: &Option<Text>, found: Option<&str>| {
+            wanted.as_ref().is_none_or(|text| text.matches(found))
+        };
+        let events = timeline.events().iter().filter(|event| {
+            (self.verb.is)(event)
+                && event.is_at(self.mailbox.path())
+                && fits(&self.message_id, event.message_id.as_deref())
+                && fits(&self.target, (self.verb.target)(event))
+        });
+        events.count() as u64
+    }
+
+    fn counted(&self, timeline: &Timeline) -> Option<u64> {
+        let any = self.message_id.is_none() && self.target.is_none();
+        any.then(|| (self.verb.counted)(timeline)).flatten()
+    }
+
+    /// Tells whether nothing that is missing from the record could change the number.
+    pub(super) fn is_exact(&self, timeline: &Timeline) -> bool {
+        timeline.dropped() == 0 || self.counted(timeline).is_some()
+    }
+
+    fn is_expected(&self, timeline: &Timeline) -> bool {
+        let found = self.found(timeline);
+        match self.number {
+            Number::AtLeast(number) => found >= number,
+            Number::Exactly(number) => found == number && self.is_exact(timeline),
+        }
+    }
+
+    fn sentence(&self, timeline: &Timeline) -> String {
+        let wanted = match self.number {
+            Number::AtLeast(number @ 2..) => format!("at least {}", self.counting(number)),
+            Number::AtLeast(number) | Number::Exactly(number) => self.counting(number),
+        };
+        let found = match self.found(timeline) {
+            0 => "none".to_owned(),
+            some => some.to_string(),
+        };
+        let within = text::seconds(self.within);
+        let mut sentence = format!(
+            "expected {wanted}{}, found {found} within {within}",
+            self.which()
+        );
+        if !self.is_exact(timeline) {
+            sentence += &undecided(timeline);
+        }
+        sentence
+    }
+
+    /// Names whose matter it is: ` to "audit" with message id "o-17"`.
+    pub(super) fn which(&self) -> String {
+        let target = self.target.as_ref().map(|text| format!(" to {text}"));
+        let id = self.message_id.as_ref();
+        let id = id.map(|id| format!(" with message id {id}"));
+        [target, id].into_iter().flatten().collect()
+    }
+
+    fn counting(&self, number: u64) -> String {
+        match number {
+            1 => format!("1 {}", self.verb.one),
+            many => format!("{many} {}", self.verb.many),
+        }
+    }
+}
+
+/// Says that the record does not reach back far enough.
+pub(super) fn undecided(timeline: &Timeline) -> String {
+    format!(
+        "\n  the record dropped its {} oldest events, so this cannot be decided; a count of all messages is exact",
+        timeline.dropped()
+    )
+}
+
+/// Lets assertions of the record be checked.
+macro_rules! by_record {
+    ($($expectation:ty),+) => {$(
+        impl $crate::assertion::Expectation for $expectation {
+            fn mailbox(&self) -> &$crate::mailbox::Mailbox {
+                &self.recorded.mailbox
+            }
+
+            async fn check(self) -> Result<(), $crate::assertion::AssertionFailed> {
+                self.recorded.check().await
+            }
+        }
+    )+};
+}
+
+pub(super) use by_record;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{doors::Doors, mailbox::QueueHandle, timeline::EventKind};
+
+    static FORWARDED: Verb = Verb {
+        one: "message forwarded",
+        many: "messages forwarded",
+        is: |event| event.kind == EventKind::Forwarded,
+        counted: |_| None,
+        target: |event| event.detail.as_deref(),
+        hint: |_| None,
+    };
+    static SENT: Verb = Verb {
+        one: "message sent",
+        many: "messages sent",
+        is: |event| event.kind == EventKind::Sent,
+        counted: |timeline| Some(timeline.count(&EventKind::Sent)),
+        target: |_| None,
+        hint: |_| None,
+    };
+
+    fn dropped() -> Timeline {
+        let answer = r#"{"dropped":3,"counters":{"sent":2},"events":[]}"#;
+        Timeline::new("orders", serde_json::from_str(answer).unwrap(), None)
+    }
+
+    #[test]
+    fn a_record_that_dropped_events_decides_nothing_but_by_its_counters() {
+        let mailbox = QueueHandle::new(Doors::unconnected(), "orders".to_owned());
+        let exactly = |verb, number| Recorded {
+            number: Number::Exactly(number),
+            ..Recorded::new(&mailbox, verb)
+        };
+        assert!(exactly(&SENT, 2).is_expected(&dropped()));
+        let forwarded = exactly(&FORWARDED, 0);
+        assert!(!forwarded.is_expected(&dropped()));
+        assert_eq!(
+            forwarded.sentence(&dropped()),
+            "expected 0 messages forwarded, found none within 5 s\n  the record dropped its 3 oldest events, so this cannot be decided; a count of all messages is exact"
+        );
+    }
+}

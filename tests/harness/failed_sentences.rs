@@ -1,0 +1,325 @@
+//! The assertions about what happened to a queue's messages seen failing, with the whole of their texts.
+
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+
+use crate::{
+    bus_with_orders,
+    failures::{SHORT, assert_text},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_message_that_is_not_deferred() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let _locked = orders.receive().await;
+    let failed = orders.expect_deferred().message_id("o-17").count(2);
+    assert_text(
+        failed.within(SHORT).await,
+        r#"orders: expected 2 messages deferred with message id "o-17", found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): locked
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_is_deferred_and_should_be_done() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    orders.receive().await.defer().await;
+    assert_text(
+        orders.expect_completed().within(SHORT).await,
+        r#"orders: expected 1 message completed, found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): deferred
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… deferred        by the test
+
+hint: o-17 is deferred: only its number, 1, gets it"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_is_scheduled_for_another_time() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").id("o-17"), 10 * MINUTE)
+        .await;
+    let failed = orders.expect_scheduled().due_in(5 * MINUTE).within(SHORT);
+    assert_text(
+        failed.await,
+        r#"orders: expected 1 message scheduled due in 300 s (± 1 s), found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): scheduled, due in 600 s — differs
+
+timeline of o-17 in orders
+  +… scheduled       by the test, 71 bytes, due in 600 s"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_activated() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").id("o-17"), MINUTE)
+        .await;
+    servicebus.clock().advance(MINUTE).await;
+    assert_text(
+        orders.expect_scheduled().within(SHORT).await,
+        r#"orders: expected 1 message scheduled, found none within 0.01 s
+
+orders holds 1 message
+  #2 "{}" (message-id o-17): active
+
+timeline of o-17 in orders                                    (virtual time)
+  +… scheduled       by the test, 71 bytes, due in 60 s
+            clock advanced  by the test, 60 s
+  +… activated       as number 2
+  +… sent            71 bytes"#,
+    );
+}
+
+#[tokio::test]
+async fn a_queue_that_forwards_nowhere() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let failed = orders.expect_forwarded().to("audit").within(SHORT);
+    assert_text(
+        failed.await,
+        r#"orders: expected 1 message forwarded to "audit", found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): active
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+
+hint: orders forwards nowhere"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_could_not_be_forwarded() {
+    let servicebus = bus_with_orders().await;
+    let audit = servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    audit.delete().await;
+    orders.send(Message::from("{}").id("o-17")).await;
+    servicebus.settled().await;
+    let failed = orders.expect_forwarded().message_id("o-17").within(SHORT);
+    assert_text(
+        failed.await,
+        r#"orders: expected 1 message forwarded with message id "o-17", found none within 0.01 s
+
+orders/$Transfer/$DeadLetterQueue holds 1 message
+  #1 "{}" (message-id o-17): reason "MessagingEntityNotFoundException"
+
+timeline of o-17 in orders
+  +… sent                   by the test, 26 bytes
+  +… transfer-dead-lettered MessagingEntityNotFoundException: The messaging entity 'audit' could not be found. To know more visit https://aka.ms/sbResourceMgrExceptions.
+
+hint: orders forwards to audit"#,
+    );
+}
+
+#[tokio::test]
+async fn a_transfer_that_failed_for_another_reason() {
+    let servicebus = bus_with_orders().await;
+    let audit = servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    audit
+        .update(|queue| queue.status(EntityStatus::Disabled))
+        .await;
+    orders.send(Message::from("{}").id("o-17")).await;
+    servicebus.settled().await;
+    let lost = orders.transfer_dead_letters();
+    let failed = lost
+        .expect_dead_lettered()
+        .reason("MaxTransferHopCountExceeded");
+    assert_text(
+        failed.within(SHORT).await,
+        r#"orders/$Transfer/$DeadLetterQueue: expected 1 message dead-lettered with reason "MaxTransferHopCountExceeded", found none within 0.01 s
+
+orders/$Transfer/$DeadLetterQueue holds 1 message
+  #1 "{}" (message-id o-17): reason "MessagingEntityDisabledException" — differs
+
+timeline of o-17 in orders
+  +… sent                   by the test, 26 bytes
+  +… transfer-dead-lettered MessagingEntityDisabledException: Messaging entity 'audit' is currently disabled. For more information please see https://aka.ms/ServiceBusExceptions .
+
+hint: a message was dead-lettered with reason "MessagingEntityDisabledException" ("Messaging entity 'audit' is currently disabled. For more information please see https://aka.ms/ServiceBusExceptions ."), not with "MaxTransferHopCountExceeded""#,
+    );
+    assert_text(
+        lost.expect_not_dead_lettered().await,
+        r#"orders/$Transfer/$DeadLetterQueue: expected no message dead-lettered, found 1
+
+orders/$Transfer/$DeadLetterQueue holds 1 message
+  #1 "{}" (message-id o-17): reason "MessagingEntityDisabledException"
+
+timeline of o-17 in orders
+  +… sent                   by the test, 26 bytes
+  +… transfer-dead-lettered MessagingEntityDisabledException: Messaging entity 'audit' is currently disabled. For more information please see https://aka.ms/ServiceBusExceptions ."#,
+    );
+    let failed = orders.expect_message_count().transfer_dead_letter(0);
+    assert_text(
+        failed.transfer(1).within(SHORT).await,
+        r#"orders: expected transfer_dead_letter = 0, transfer = 1, found transfer_dead_letter = 1, transfer = 0 after 0.01 s
+
+orders/$Transfer/$DeadLetterQueue holds 1 message
+  #1 "{}" (message-id o-17): reason "MessagingEntityDisabledException"
+
+timeline of o-17 in orders
+  +… sent                   by the test, 26 bytes
+  +… transfer-dead-lettered MessagingEntityDisabledException: Messaging entity 'audit' is currently disabled. For more information please see https://aka.ms/ServiceBusExceptions ."#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_forwarded_and_is_looked_for() {
+    let servicebus = bus_with_orders().await;
+    servicebus.create_queue(Queue::new("audit")).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.forward_to("audit")).await;
+    orders.send(Message::from("{}").id("o-17")).await;
+    servicebus.settled().await;
+    assert_text(
+        orders.expect_deferred().within(SHORT).await,
+        r#"orders: expected 1 message deferred, found none within 0.01 s
+
+orders is empty
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… forwarded       to audit
+
+hint: orders forwards to audit: look there"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_has_not_expired() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let offer = Message::from("{}").id("o-17").time_to_live(MINUTE);
+    orders.send(offer).await;
+    assert_text(
+        orders.expect_expired().within(SHORT).await,
+        r#"orders: expected 1 message expired, found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): active
+
+timeline of o-17 in orders
+  +… sent            by the test, 32 bytes, time to live 60 s
+
+hint: o-17 has 60 s to live; advance the clock"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_abandoned_too_often() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    orders.receive().await.abandon().await;
+    orders.receive().await.abandon().await;
+    let failed = orders.expect_abandoned().message_id("o-17").times(1);
+    assert_text(
+        failed.within(SHORT).await,
+        r#"orders: expected 1 delivery abandoned with message id "o-17", found 2 within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): active, 2 of 3 deliveries failed
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… abandoned       by the test
+  +… delivered       to the test (lock 60 s, delivery 2 of 3)
+  +… abandoned       by the test
+
+hint: o-17 is still active after 2 of 3 deliveries, 2 of them failed; it waits to be received again"#,
+    );
+}
+
+#[tokio::test]
+async fn a_lock_that_nobody_renewed() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let mut received = orders.receive().await;
+    received.renew_lock().await;
+    let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
+    assert_text(
+        failed.await,
+        r#"orders: expected at least 2 locks renewed, found 1 within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): locked
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… lock renewed    by the test (lock 60 s)"#,
+    );
+}
+
+#[tokio::test]
+async fn a_delivery_that_did_not_happen() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    orders.receive_and_delete().await;
+    let failed = orders.expect_delivered().to("worker-1").within(SHORT);
+    assert_text(
+        failed.await,
+        r#"orders: expected 1 delivery to "worker-1", found none within 0.01 s
+
+orders is empty
+
+timeline of o-17 in orders
+  +… sent                 by the test, 26 bytes
+  +… received and deleted by the test"#,
+    );
+}
+
+#[tokio::test]
+async fn a_delivery_that_should_not_have_happened() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let _locked = orders.receive().await;
+    // What has happened is told at once, although the lock keeps the bus from rest.
+    let failed = orders.expect_never_delivered().message_id("o-17").await;
+    assert_text(
+        failed,
+        r#"orders: expected no delivery with message id "o-17", found 1
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): locked
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)"#,
+    );
+}

@@ -1,0 +1,114 @@
+//! Proton, the AMQP client of many brokers: what it receives is what it sent, bit for bit.
+//!
+//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use servicebus_harness::prelude::*;
+use tokio::process::Command;
+
+use crate::comparison::differences;
+use crate::driver::run_to_the_end;
+use crate::environment::{self, Language};
+use crate::letters;
+
+/// Letters that `proton.Message` cannot be made of; their bytes pass all the same.
+const UNSPEAKABLE: [&str; 0] = [];
+
+/// What the script saw of one letter.
+struct Observed {
+    name: String,
+    way: String,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    /// The parts in which what Proton shows differs.
+    shown: Vec<String>,
+}
+
+#[tokio::test]
+async fn what_proton_sends_it_receives() {
+    let Some(observed) = observe().await else {
+        return;
+    };
+    let of = |way: &str| observed.iter().filter(|row| row.way == way).count();
+    let unspeakable = observed.iter().filter(|row| row.way == "unspeakable");
+    let unspeakable: Vec<_> = unspeakable.map(|row| (&*row.name, &row.shown)).collect();
+    let names: Vec<_> = unspeakable.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, UNSPEAKABLE, "{unspeakable:#?}");
+    assert_eq!(of("bytes"), letters::all().len());
+    assert_eq!(of("message") + UNSPEAKABLE.len(), letters::all().len());
+    let failed: Vec<_> = observed.iter().filter_map(failure).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// In what one letter differs, if it does.
+fn failure(row: &Observed) -> Option<String> {
+    if row.way == "unspeakable" {
+        return None;
+    }
+    let mut differences = differences(&row.sent, &row.received);
+    differences.extend(row.shown.iter().map(|part| format!("as shown: {part}")));
+    (!differences.is_empty()).then(|| format!("{}, as {}: {differences:?}", row.name, row.way))
+}
+
+/// Runs the script; none where it may be left out.
+async fn observe() -> Option<Vec<Observed>> {
+    let environment = environment::ready(Language::Proton).await?;
+    let topology = Topology::new().queue(Queue::new("letters"));
+    let starting = ServiceBus::builder().topology(topology).start();
+    let servicebus = starting.await.unwrap_or_else(|error| panic!("{error}"));
+    let (letters, report) = (file("letters"), file("report"));
+    std::fs::write(&letters, matrix().to_string()).expect("the matrix can be written");
+    let mut command = Command::new(environment::python(&environment));
+    command
+        .arg(environment::scripts(Language::Proton).join("run.py"))
+        .arg(&letters)
+        .arg(&report)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env(
+            "SERVICEBUS_CONNECTION_STRING",
+            servicebus.connection_string(),
+        );
+    run_to_the_end(command, "proton").await;
+    let written = std::fs::read(&report).expect("the script has written its report");
+    let rows: Vec<Value> = serde_json::from_slice(&written).expect("the report is a list");
+    Some(rows.iter().map(observed).collect())
+}
+
+fn file(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    directory.join(format!("proton-{name}-{}.json", std::process::id()))
+}
+
+fn matrix() -> Value {
+    let letters = letters::all().into_iter();
+    letters
+        .map(|letter| json!({ "name": letter.name, "bytes": hexadecimal(&letter.bytes) }))
+        .collect()
+}
+
+fn observed(row: &Value) -> Observed {
+    let text = |key: &str| row[key].as_str().expect("a text of the report");
+    let parts = row["shown"].as_array().expect("a list of the report");
+    let part = |part: &Value| part.as_str().expect("a text of the report").to_owned();
+    Observed {
+        name: text("name").to_owned(),
+        way: text("way").to_owned(),
+        sent: bytes(text("sent")),
+        received: bytes(text("received")),
+        shown: parts.iter().map(part).collect(),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(hexadecimal: &str) -> Vec<u8> {
+    let digits = hexadecimal.as_bytes().chunks(2);
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits
+        .map(|pair| byte(pair).expect("two hexadecimal digits"))
+        .collect()
+}
