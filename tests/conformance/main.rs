@@ -11,8 +11,6 @@
 
 mod client;
 
-mod control;
-
 mod send;
 
 mod receive;
