@@ -24,7 +24,8 @@ async fn a_deferred_message_comes_back_by_its_number_alone() {
     let mut receiver = receiver(&mut client, "orders").await;
     defer(&mut receiver, 2).await;
     // They count as active, as in the service.
-    assert_message_count!(servicebus.queue("orders"), active = 2, locked = 0).await;
+    let orders = servicebus.queue("orders");
+    assert_message_count!(orders, active = 2, deferred = 2, locked = 0).await;
     receive_nothing(&mut receiver).await;
     let peeked = within("a peek", receiver.peek_messages(10, None)).await;
     for message in &peeked.unwrap() {
@@ -33,13 +34,13 @@ async fn a_deferred_message_comes_back_by_its_number_alone() {
 
     let messages = deferred(&mut receiver, &[2, 1]).await;
     assert_eq!(bodies(&messages), ["b", "a"]);
-    assert_message_count!(servicebus.queue("orders"), locked = 2).await;
+    assert_message_count!(orders, locked = 2).await;
     for message in &messages {
         assert_eq!(message.delivery_count(), Some(1));
         assert_eq!(message.state(), ServiceBusMessageState::Deferred);
         complete(&mut receiver, message).await;
     }
-    assert_empty!(servicebus.queue("orders")).await;
+    assert_empty!(orders).await;
 }
 
 #[tokio::test]
@@ -191,7 +192,7 @@ async fn expired(expiry: Expiry) {
         defer(&mut receiver, 1).await;
         servicebus.clock().advance(Duration::from_secs(31)).await;
         receive_nothing(&mut receiver).await;
-        assert_message_count!(servicebus.queue(queue), active = 1, dead_letter = 0).await;
+        assert_message_count!(servicebus.queue(queue), deferred = 1, dead_letter = 0).await;
         expect_not_found(&mut receiver, &[1]).await;
         let left = servicebus.queue(queue);
         assert_message_count!(left, active = 0, dead_letter = dead_letter).await;

@@ -9,7 +9,6 @@ use crate::client::{
     Client, abandon, bodies, body, complete, connect, dead_letters, receive, receive_nothing,
     receive_one, receiver, refusal, send, start, topology, transfer_dead_letters, within,
 };
-use crate::control::{configure, delete};
 
 #[tokio::test]
 async fn a_message_goes_on_as_it_is_under_a_new_number() {
@@ -77,7 +76,7 @@ async fn four_forwards_are_allowed_and_the_fifth_fails_where_it_begins() {
 async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
-    delete(&servicebus, "orders").await;
+    servicebus.queue("orders").delete().await;
     send(&mut client, "inbox", ["lost"]).await;
     expect_failed(&mut client, "inbox", "MessagingEntityNotFoundException").await;
 }
@@ -86,8 +85,8 @@ async fn a_message_without_a_target_is_dead_lettered_by_its_source() {
 async fn so_is_one_for_a_disabled_target() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
-    let disabled = serde_json::json!({"Status": "SendDisabled"});
-    configure(&servicebus, "orders", disabled).await;
+    let disable = |queue: Queue| queue.status(EntityStatus::SendDisabled);
+    servicebus.queue("orders").update(disable).await;
     send(&mut client, "inbox", ["early"]).await;
     expect_failed(&mut client, "inbox", "MessagingEntityDisabledException").await;
 }
@@ -100,6 +99,24 @@ async fn so_is_one_for_a_full_target() {
     send(&mut client, "to-tiny", [vec![0; 200_000]]).await;
     expect_failed(&mut client, "to-tiny", "QuotaExceededException").await;
     assert_message_count!(servicebus.queue("tiny"), active = 5).await;
+}
+
+/// Real namespaces were reported to do so; a setting of ours (D3).
+#[tokio::test]
+async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
+    let topology = topology()
+        .failed_forwards(FailedForwards::DeadLetter)
+        .queue(Queue::new("inbox").forward_to("orders"));
+    let servicebus = start(topology).await;
+    let mut client = connect(&servicebus).await;
+    servicebus.queue("orders").delete().await;
+    send(&mut client, "inbox", ["lost"]).await;
+    let reason = "MessagingEntityNotFoundException";
+    assert_dead_lettered!(servicebus.queue("inbox"), reason = reason).await;
+    let mut dead = dead_letters(&mut client, "inbox").await;
+    let message = receive_one(&mut dead).await;
+    assert_eq!(message.dead_letter_reason(), Some(reason));
+    complete(&mut dead, &message).await;
 }
 
 #[tokio::test]

@@ -100,3 +100,22 @@ async fn locks_that_run_out_count_up_to_the_dead_letter_queue() {
     assert_eq!(message.delivery_count(), Some(4));
     complete(&mut dead, &message).await;
 }
+
+/// As the documentation of locks says; a changed status is excepted (D17, D27).
+#[tokio::test]
+async fn a_changed_queue_loses_its_locks() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["held"]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    let mut message = receive_one(&mut receiver).await;
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.max_delivery_count(5)).await;
+    let renewal = within("the answer", receiver.renew_message_lock(&mut message)).await;
+    let error = format!("{:?}", renewal.expect_err("the lock is lost"));
+    assert!(error.contains("The lock supplied is invalid."), "{error}");
+
+    let again = receive_one(&mut receiver).await;
+    assert_eq!(again.delivery_count(), Some(2));
+    complete(&mut receiver, &again).await;
+}

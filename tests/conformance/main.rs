@@ -11,8 +11,6 @@
 
 mod client;
 
-mod control;
-
 mod send;
 
 mod receive;
@@ -42,6 +40,8 @@ mod forwarding;
 mod status;
 
 mod limits;
+
+mod idle;
 
 mod partitions;
 

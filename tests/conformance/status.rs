@@ -9,17 +9,16 @@ use crate::client::{
     Client, body, bus, close, complete, connect, receive_one, receiver, refusal, send, sender,
     start, topology, within,
 };
-use crate::control::configure;
 
 #[tokio::test]
 async fn a_disabled_queue_lets_nobody_in_and_keeps_what_it_holds() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
     send(&mut client, "orders", ["kept"]).await;
-    set(&servicebus, "Disabled").await;
+    set(&servicebus, EntityStatus::Disabled).await;
     expect_no_send(&mut client).await;
     expect_no_receive(&mut client).await;
-    set(&servicebus, "Active").await;
+    set(&servicebus, EntityStatus::Active).await;
     expect_receive(&mut client, "kept").await;
 }
 
@@ -28,7 +27,7 @@ async fn a_queue_disabled_for_sends_can_be_received_from() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
     send(&mut client, "orders", ["kept"]).await;
-    set(&servicebus, "SendDisabled").await;
+    set(&servicebus, EntityStatus::SendDisabled).await;
     expect_no_send(&mut client).await;
     expect_receive(&mut client, "kept").await;
 }
@@ -49,11 +48,11 @@ async fn an_open_sender_is_refused_meanwhile_and_goes_on_afterwards() {
     let mut client = connect(&servicebus).await;
     let mut sender = sender(&mut client, "orders").await;
     sender.send_message("before").await.unwrap();
-    set(&servicebus, "Disabled").await;
+    set(&servicebus, EntityStatus::Disabled).await;
     expect_disabled(&refusal(
         within("the outcome", sender.send_message("meanwhile")).await,
     ));
-    set(&servicebus, "Active").await;
+    set(&servicebus, EntityStatus::Active).await;
     within("the outcome", sender.send_message("after"))
         .await
         .expect("the link is still open");
@@ -66,12 +65,12 @@ async fn an_open_receiver_loses_its_link() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
     let mut open = receiver(&mut client, "orders").await;
-    set(&servicebus, "ReceiveDisabled").await;
+    set(&servicebus, EntityStatus::ReceiveDisabled).await;
     send(&mut client, "orders", ["kept"]).await;
     expect_disabled(&refusal(
         within("the end of the link", open.receive_message()).await,
     ));
-    set(&servicebus, "Active").await;
+    set(&servicebus, EntityStatus::Active).await;
     let mut again = connect(&servicebus).await;
     expect_receive(&mut again, "kept").await;
 }
@@ -97,11 +96,11 @@ async fn locked(locks_on_detach: LocksOnDetach) {
     send(&mut client, "orders", ["held"]).await;
     let mut holder = receiver(&mut client, "orders").await;
     let mut held = receive_one(&mut holder).await;
-    set(&servicebus, "Disabled").await;
+    set(&servicebus, EntityStatus::Disabled).await;
     let renewal = within("the answer", holder.renew_message_lock(&mut held)).await;
     let error = refusal(renewal);
     assert!(error.contains("is currently disabled"), "{error}");
-    set(&servicebus, "Active").await;
+    set(&servicebus, EntityStatus::Active).await;
 
     let mut again = connect(&servicebus).await;
     let mut receiver = receiver(&mut again, "orders").await;
@@ -121,9 +120,9 @@ async fn locked(locks_on_detach: LocksOnDetach) {
     }
 }
 
-async fn set(servicebus: &ServiceBus, status: &str) {
-    let properties = serde_json::json!({"Status": status});
-    configure(servicebus, "orders", properties).await;
+async fn set(servicebus: &ServiceBus, status: EntityStatus) {
+    let orders = servicebus.queue("orders");
+    orders.update(|queue| queue.status(status)).await;
 }
 
 async fn expect_no_send(client: &mut Client) {

@@ -43,6 +43,8 @@ macro_rules! every_case {
         });
         test_of!(premium: $sdk, PREMIUM, premium { large_message, too_large });
         test_of!(partitions: $sdk, SETTINGS, partitions { keys, numbers, batch_of_one_key });
+        test_of!(idle: $sdk, SETTINGS, idle { deleted, used });
+        test_of!(refusals: $sdk, SETTINGS, refusals { wrong_key, to_dead_letters, long_property });
         test_of!(scheduled_expiry_eager: $sdk, EAGER, scheduling { expires });
         test_of!(scheduled_expiry_on_receive: $sdk, ON_RECEIVE, scheduling { expires });
         test_of!(deferred_expiry_eager: $sdk, EAGER, deferral { expired });

@@ -26,6 +26,7 @@ pub(crate) fn topology(settings: Settings) -> Topology {
                 .duplicate_detection_window(Duration::from_secs(300)),
         )
         .queue(Queue::new("partitioned").enable_partitioning(true))
+        .queue(Queue::new("idle").auto_delete_on_idle(Duration::from_secs(300)))
         .queue(Queue::new("tiny").max_size_in_megabytes(1));
     match settings.tier {
         Tier::Premium => {

@@ -1,0 +1,38 @@
+/**
+ * Auto-delete on idle: a queue that nobody uses for five minutes is deleted, with what it holds.
+ *
+ * Source: the property AutoDeleteOnIdle of queues. The queue `idle` has it.
+ */
+"use strict";
+
+const { expectError, later, receive, receiveNothing } = require("../bus");
+
+/** After five minutes without use the queue is not there any more, for an open link either. */
+async function deleted(bus) {
+  const sender = bus.sender("idle");
+  await sender.sendMessages({ body: "left" });
+  await bus.advance(301);
+  await expectError("MessagingEntityNotFound", sender.sendMessages({ body: "late" }));
+  const receiving = bus.receiver("idle").receiveMessages(1, { maxWaitTimeInMs: 5_000 });
+  await expectError("MessagingEntityNotFound", receiving);
+}
+
+/** Sends, peeks and scheduled messages keep it, each for five minutes more. */
+async function used(bus) {
+  const sender = bus.sender("idle");
+  await bus.advance(240);
+  await sender.sendMessages({ body: "kept" });
+  await bus.advance(240);
+  await bus.receiver("idle").peekMessages(1);
+  await bus.advance(240);
+  await sender.scheduleMessages({ body: "later" }, later(600));
+  await bus.advance(601);
+  await bus.advance(240);
+  const receiver = bus.receiver("idle");
+  for (const message of await receive(receiver, 2)) {
+    await receiver.completeMessage(message);
+  }
+  await receiveNothing(receiver);
+}
+
+module.exports = { deleted, used };

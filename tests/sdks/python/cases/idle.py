@@ -1,0 +1,43 @@
+"""Auto-delete on idle: a queue that nobody uses for five minutes is deleted, with what it holds.
+
+Source: the property AutoDeleteOnIdle of queues. The queue `idle` has it.
+"""
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.exceptions import MessagingEntityNotFoundError
+
+from bus import expect_error, later, receive, receive_nothing
+
+
+async def deleted(bus):
+    """After five minutes without use the queue is not there any more, for an open link either."""
+    async with bus.sender("idle") as sender:
+        await sender.send_messages(ServiceBusMessage("left"))
+        await bus.advance(301)
+        # The SDK finds its link gone, opens it anew, and learns why.
+        with not_found():
+            await sender.send_messages(ServiceBusMessage("late"))
+    with not_found():
+        await bus.receiver("idle").receive_messages(1, max_wait_time=5)
+
+
+async def used(bus):
+    """Sends, peeks and scheduled messages keep it, each for five minutes more."""
+    async with bus.sender("idle") as sender:
+        await bus.advance(240)
+        await sender.send_messages(ServiceBusMessage("kept"))
+        await bus.advance(240)
+        await bus.receiver("idle").peek_messages(1)
+        await bus.advance(240)
+        await sender.schedule_messages(ServiceBusMessage("later"), later(600))
+        await bus.advance(601)
+        await bus.advance(240)
+    async with bus.receiver("idle") as receiver:
+        for message in await receive(receiver, 2):
+            await receiver.complete_message(message)
+        await receive_nothing(receiver)
+
+
+def not_found():
+    """What a deleted queue is."""
+    return expect_error(MessagingEntityNotFoundError, "amqp:not-found")

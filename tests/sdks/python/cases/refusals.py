@@ -1,0 +1,37 @@
+"""What is refused for other reasons, as the SDK's error and with its word on trying again.
+
+Source: service-bus-messaging-exceptions, service-bus-quotas. Every case that expects an error checks
+that word; these have the conditions that belong to no other topic.
+"""
+
+import os
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusError
+
+from bus import expect_counts, expect_error
+
+
+async def wrong_key(bus):
+    """A client whose key is not the namespace's is let in nowhere."""
+    wrong = os.environ["SERVICEBUS_CONNECTION_STRING"].replace("SharedAccessKey=", "SharedAccessKey=not")
+    async with bus.trying_once(wrong) as stranger:
+        with expect_error(ServiceBusAuthenticationError):
+            await stranger.send("orders", ServiceBusMessage("forged"))
+        with expect_error(ServiceBusAuthenticationError):
+            await stranger.receiver("orders").receive_messages(1, max_wait_time=5)
+
+
+async def to_dead_letters(bus):
+    """Nobody sends to a dead-letter queue."""
+    with expect_error(ServiceBusError, "amqp:not-allowed"):
+        await bus.send("orders/$DeadLetterQueue", ServiceBusMessage("bad"))
+
+
+async def long_property(bus):
+    """A property of more than 32 KB is an internal error of the service, which may be tried again."""
+    async with bus.trying_once() as bus_once:
+        with expect_error(ServiceBusError, "amqp:internal-error"):
+            message = ServiceBusMessage("wide", application_properties={"wide": "w" * 40_000})
+            await bus_once.send("orders", message)
+    await expect_counts(bus, "orders", active=0)
