@@ -74,6 +74,18 @@ async fn a_batch_takes_messages_up_to_the_links_limit() {
 }
 
 #[tokio::test]
+async fn a_batch_over_the_links_limit_is_refused_as_a_whole() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "orders").await;
+    let six = vec![vec![0; 50_000]; 6];
+    let error = refusal(within("the outcome", sender.send_messages(six)).await);
+    assert!(error.contains("MessageSizeExceeded"), "{error}");
+    assert_empty!(servicebus.queue("orders")).await;
+    sender.send_message("small").await.unwrap();
+}
+
+#[tokio::test]
 async fn a_premium_queue_may_allow_messages_of_many_mebibytes() {
     let large = Queue::new("large").max_message_size_in_kilobytes(10 * 1024);
     let topology = Topology::new().tier(Tier::Premium).queue(large);

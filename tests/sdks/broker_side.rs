@@ -7,6 +7,8 @@ use servicebus_harness::prelude::*;
 pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
     let orders = servicebus.queue("orders");
     let limited = servicebus.queue("limited");
+    let unique = servicebus.queue("unique");
+    let inbox = servicebus.queue("inbox");
     match case {
         "send.single" => assert_completed!(orders, count = 2).await,
         "send.list_of_messages" => assert_completed!(orders, count = 5).await,
@@ -15,6 +17,11 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "settle.completes" => assert_completed!(orders, count = 1).await,
         "settle.abandons" => recorded(&orders, EventKind::Abandoned, 1).await,
         "settle.abandons_to_the_limit" => recorded(&limited, EventKind::Abandoned, 3).await,
+        "scheduling.by_request" => recorded(&orders, EventKind::Activated, 3).await,
+        "scheduling.cancelled" => recorded(&orders, EventKind::Cancelled, 2).await,
+        "deferral.by_number" => recorded(&orders, EventKind::Deferred, 2).await,
+        "duplicates.dropped" => recorded(&unique, EventKind::DuplicateDropped, 1).await,
+        "forwarding.chain" => recorded(&inbox, EventKind::Forwarded, 1).await,
         "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
         "locks.loses_lock" => recorded(&orders, EventKind::LockExpired, 3).await,
         "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,

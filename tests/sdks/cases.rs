@@ -41,7 +41,7 @@ macro_rules! every_case {
         test_of!(limits: $sdk, SETTINGS, limits {
             too_large, full, full_of_dead_letters, batch_is_all_or_nothing, batch_fills_up,
         });
-        test_of!(premium: $sdk, PREMIUM, premium { large_message, too_large });
+        test_of!(premium: $sdk, PREMIUM, premium { large_message, too_large, batch });
         test_of!(partitions: $sdk, SETTINGS, partitions { keys, numbers, batch_of_one_key });
         test_of!(idle: $sdk, SETTINGS, idle { deleted, used });
         test_of!(refusals: $sdk, SETTINGS, refusals { wrong_key, to_dead_letters, long_property });

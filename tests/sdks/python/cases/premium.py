@@ -28,3 +28,16 @@ async def too_large(bus):
             await sender.send_messages(ServiceBusMessage(bytes(1_100_000)))
         await sender.send_messages(ServiceBusMessage("small"))
     await expect_counts(bus, "orders", active=2)
+
+
+async def batch(bus):
+    """A batch has a mebibyte at most, also where a single message may have more."""
+    async with bus.sender("large") as sender:
+        batch = await sender.create_message_batch()
+        expect("limit", batch.max_size_in_bytes, 1_048_576)
+        batch.add_message(ServiceBusMessage(bytes(500_000)))
+        batch.add_message(ServiceBusMessage(bytes(500_000)))
+        with expect_error(MessageSizeExceededError):
+            batch.add_message(ServiceBusMessage(bytes(500_000)))
+        await sender.send_messages(batch)
+    await expect_counts(bus, "large", active=2)
