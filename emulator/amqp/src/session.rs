@@ -119,6 +119,11 @@ impl Session {
         if self.unsettled.len() > 0 {
             self.unsettled.forget_link(link);
         }
+        self.withhold(link);
+    }
+
+    /// Drops what was still to be delivered on a link that is going.
+    pub(crate) fn withhold(&mut self, link: LinkId) {
         if self
             .backlog
             .as_ref()

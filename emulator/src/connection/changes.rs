@@ -10,6 +10,9 @@ use super::peer::Peer;
 use crate::namespace::Entity;
 use crate::nodes::{Condition, Refusal};
 
+/// Detached links whose late settlements are still answered.
+const DETACHED: usize = 256;
+
 impl Peer {
     /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
     /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
@@ -26,6 +29,25 @@ impl Peer {
             let error = self.refuse(&refusal, Some((&entity, kind)));
             self.engine.detach(link, Some(error));
             self.forget(link);
+            // A settlement never hears that its entity is gone (wire.md §4.4).
+            let late = match entity.is_deleted() {
+                true => Refusal::lock_lost(),
+                false => refusal,
+            };
+            self.links.insert(link, Link::Detached(late));
+        }
+        self.forget_detached();
+    }
+
+    /// Nobody says when a client has heard of everything: the oldest are forgotten first.
+    fn forget_detached(&mut self) {
+        let detached = self
+            .links
+            .iter()
+            .filter(|(_, link)| matches!(link, Link::Detached(_)));
+        let ids: Vec<LinkId> = detached.map(|(&id, _)| id).collect();
+        for id in ids.iter().rev().skip(DETACHED) {
+            self.links.remove(id);
         }
     }
 
@@ -37,7 +59,7 @@ impl Peer {
                 receiver.kind,
                 self.check_receiving(&receiver.entity, receiver.kind).err(),
             ),
-            Link::Requests(..) | Link::Replies(_) => return None,
+            Link::Requests(..) | Link::Replies(_) | Link::Detached(_) => return None,
         };
         Some((id, Arc::clone(entity), kind, refusal?))
     }

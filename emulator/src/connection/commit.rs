@@ -94,7 +94,7 @@ impl Peer {
                 return;
             }
             // A link that was refused: its transfers were on their way.
-            Some(Link::Receiver(_) | Link::Replies(_)) | None => return,
+            Some(Link::Receiver(_) | Link::Replies(_) | Link::Detached(_)) | None => return,
         };
         if work.is_elsewhere(&entity) {
             self.commit(work);

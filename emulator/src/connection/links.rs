@@ -7,6 +7,7 @@ use servicebus_amqp::SessionId;
 use servicebus_broker::{ConsumerId, StoreKind};
 
 use crate::namespace::Entity;
+use crate::nodes::Refusal;
 
 /// One link, by what its owner does with it.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) enum Link {
     Requests(Node, SessionId),
     /// The client receives the replies of a node.
     Replies(Replies),
+    /// We have detached it; what the client settled before it heard of that is refused in this way.
+    Detached(Refusal),
 }
 
 /// A link that messages go out on.

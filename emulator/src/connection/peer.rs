@@ -175,12 +175,8 @@ impl Peer {
     }
 
     fn on_settle(&mut self, settlement: servicebus_amqp::Settlement, work: &mut Work) {
-        // Replies are settled by their readers; there is nothing to do but to agree.
         let Some(Link::Receiver(receiver)) = self.links.get(&settlement.link) else {
-            if !settlement.settled {
-                let (link, delivery) = (settlement.link, settlement.delivery);
-                self.engine.settle(link, delivery, settlement.outcome);
-            }
+            self.answer_late(settlement);
             return;
         };
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
@@ -200,6 +196,23 @@ impl Peer {
                         .settle(settlement.link, settlement.delivery, outcome);
                 }
             }
+        }
+    }
+
+    /// Replies are settled by their readers; there is nothing to do but to agree. On a link that we have detached
+    /// nothing can be settled any more.
+    fn answer_late(&mut self, settlement: servicebus_amqp::Settlement) {
+        let outcome = match self.links.get(&settlement.link) {
+            Some(Link::Detached(refusal)) => {
+                let refusal = refusal.clone();
+                let error = Some(self.refuse(&refusal, None));
+                servicebus_amqp::Outcome::Rejected { error }
+            }
+            _ => settlement.outcome,
+        };
+        if !settlement.settled {
+            self.engine
+                .settle(settlement.link, settlement.delivery, outcome);
         }
     }
 

@@ -124,7 +124,11 @@ impl Peer {
         let candidates = || {
             self.links.iter().filter_map(|(&id, link)| match link {
                 Link::Replies(replies) if replies.node.is(node) => Some((id, replies)),
-                Link::Sender(_) | Link::Receiver(_) | Link::Requests(..) | Link::Replies(_) => None,
+                Link::Sender(_)
+                | Link::Receiver(_)
+                | Link::Requests(..)
+                | Link::Replies(_)
+                | Link::Detached(_) => None,
             })
         };
         let by_target =

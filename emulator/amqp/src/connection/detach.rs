@@ -23,7 +23,7 @@ impl Connection {
         let out = self.outbox.buffer();
         introduce(out, found);
         found.stage = Stage::Detaching;
-        session.forget(link);
+        session.withhold(link);
         reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
     }
 
@@ -41,10 +41,10 @@ impl Connection {
         };
         self.link_count -= 1;
         self.reassembly -= link.reassembling();
+        session.forget(link.id);
         if link.is_detaching() {
             return Ok(());
         }
-        session.forget(link.id);
         let out = self.outbox.buffer();
         introduce(out, &link);
         reply::detach(out, channel, handle, closed, None);

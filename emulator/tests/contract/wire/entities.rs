@@ -85,6 +85,22 @@ fn a_queue_that_hands_nothing_out_loses_its_receivers_and_keeps_its_locks() {
     }
 }
 
+/// The client has not read the detach yet.
+#[test]
+fn a_settlement_that_crosses_the_detach_hears_why() {
+    let mut all = attached("");
+    all.bus.http.set_status("q", "Disabled");
+    let answer = all.peer.settle(&all.held, accepted());
+    assert_eq!(refused(&answer).condition, DISABLED);
+    assert_eq!(all.bus.http.counts("q")["locked"], 1);
+
+    let mut all = attached("");
+    all.bus.http.queue("DELETE", "q", None).ok();
+    let answer = all.peer.settle(&all.held, accepted());
+    let condition = refused(&answer).condition;
+    assert_eq!(condition, "com.microsoft:message-lock-lost");
+}
+
 #[test]
 fn a_lock_ends_while_its_queue_is_disabled() {
     let mut all = attached("");
