@@ -1,8 +1,9 @@
 //! `azservicebus`, the Rust SDK, against the bus of the harness's mode: what a client may rely on.
 //!
 //! One module per topic, whose head names the article of the service's documentation that it is taken
-//! from, or the decision; a case is known by its path, as `cargo test` prints it. Everything is asserted through the SDK; the harness gives a bus per test
-//! and moves its clock, so that no test waits for a lock or an expiry to run its time.
+//! from, or the decision; a case is known by its path, as `cargo test` prints it. Everything is asserted through the
+//! SDK; the harness gives a bus per test and moves its clock, so that no test waits for a lock or an expiry to run its
+//! time. Many sends at once are a target of their own, `tests/many_sends`.
 
 #![expect(
     clippy::large_futures,
@@ -44,5 +45,3 @@ mod limits;
 mod idle;
 
 mod partitions;
-
-mod many_sends;
