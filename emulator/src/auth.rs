@@ -14,6 +14,7 @@ pub mod connection_string;
 mod error;
 mod grants;
 mod jwt;
+mod key_set;
 mod plain;
 mod policy;
 pub mod sas;
@@ -24,7 +25,9 @@ pub use audience::{audience_path, covers};
 pub use claims::{Claim, Claims};
 pub use connection_string::{ConnectionString, ConnectionStringError};
 pub use error::TokenError;
-pub use grants::Grants;
+pub use grants::{Grant, Grants};
+pub use key_set::KeySet;
+pub(crate) use key_set::MAX_KEY_SET_SIZE;
 pub use plain::verify_plain;
 pub use policy::{Acceptance, Jwt, Policy, TokenCheck};
 

@@ -11,6 +11,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand};
 use servicebus_broker::Tier;
 
+use crate::emulator::AMQPS_PORT;
+use crate::tls::{GivenCertificate, TlsOptions};
+
 pub use report::{describe, run_check};
 
 /// What a process was asked to do.
@@ -31,12 +34,14 @@ pub struct RunOptions {
     pub host: String,
     /// The port of AMQP; 0 for any free one.
     pub amqp_port: u16,
-    /// The port of AMQP over TLS, if there is to be one.
+    /// The port of AMQP over TLS, if there is to be one; 0 for any free one.
     pub amqps_port: Option<u16>,
     /// The port of HTTP; 0 for any free one.
     pub http_port: u16,
-    /// The port of HTTP over TLS, if there is to be one.
+    /// The port of HTTP over TLS, if there is to be one; 0 for any free one.
     pub https_port: Option<u16>,
+    /// Which certificate clients are shown.
+    pub tls: TlsOptions,
     /// The tier of namespaces whose configuration names none.
     pub tier: Option<Tier>,
     /// Makes lock tokens, tracking ids and choices the same in every run.
@@ -73,6 +78,8 @@ const ABOUT: &str = "An emulator of Azure Service Bus for tests: queues that rea
 
 const AFTER_HELP: &str = r#"Connection string when nothing is configured, for a namespace with one queue, queue.1:
   Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;
+
+Every port takes AMQP, HTTP and AMQP over WebSocket, each with or without TLS.
 
 Once everything serves, one line of JSON on standard output tells the addresses and the connection strings.
 Nothing else is written there; logs go to standard error.
@@ -144,17 +151,16 @@ struct RunArguments {
     )]
     amqp_port: u16,
 
-    /// Port of AMQP over TLS; not built yet, so only `off`
+    /// Port of AMQP over TLS, 0 = any free, or `off` [default: 5671; 0 where --amqp-port is 0]
     #[arg(
         long,
         value_name = "PORT",
-        default_value = "off",
-        value_parser = read_tls_door,
+        value_parser = read_door,
         env = "SERVICEBUS_EMULATOR_AMQPS_PORT"
     )]
-    amqps_port: Door,
+    amqps_port: Option<Door>,
 
-    /// Port of HTTP: health and control, 0 = any free
+    /// Port of HTTP: health, control and AMQP over WebSocket, 0 = any free
     #[arg(
         long,
         value_name = "PORT",
@@ -163,15 +169,51 @@ struct RunArguments {
     )]
     http_port: u16,
 
-    /// Port of HTTP over TLS; not built yet, so only `off`
+    /// Port of HTTP over TLS, 0 = any free, or `off`; some clients know only 443
     #[arg(
         long,
         value_name = "PORT",
         default_value = "off",
-        value_parser = read_tls_door,
+        value_parser = read_door,
         env = "SERVICEBUS_EMULATOR_HTTPS_PORT"
     )]
     https_port: Door,
+
+    /// Where the certificate authority is kept that is made for you [default: servicebus-emulator in your cache
+    /// directory]
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        env = "SERVICEBUS_EMULATOR_TLS_DIRECTORY"
+    )]
+    tls_directory: Option<PathBuf>,
+
+    /// Another name or address that the certificate made for TLS holds for; may be repeated
+    #[arg(
+        long = "tls-name",
+        value_name = "NAME",
+        value_delimiter = ',',
+        env = "SERVICEBUS_EMULATOR_TLS_NAME"
+    )]
+    tls_names: Vec<String>,
+
+    /// Certificate to show instead, in PEM, with those between it and its authority
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_key",
+        env = "SERVICEBUS_EMULATOR_TLS_CERTIFICATE"
+    )]
+    tls_certificate: Option<PathBuf>,
+
+    /// Private key of --tls-certificate, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_certificate",
+        env = "SERVICEBUS_EMULATOR_TLS_KEY"
+    )]
+    tls_key: Option<PathBuf>,
 
     /// Tier of namespaces whose configuration names none [default: standard]
     #[arg(long, value_name = "TIER", value_parser = tiers())]
@@ -197,13 +239,23 @@ struct Door(Option<u16>);
 
 impl From<RunArguments> for RunOptions {
     fn from(arguments: RunArguments) -> Self {
+        let usual = match arguments.amqp_port {
+            0 => 0,
+            _ => AMQPS_PORT,
+        };
+        let certificate = arguments.tls_certificate.zip(arguments.tls_key);
         Self {
             config: arguments.config,
             host: arguments.host,
             amqp_port: arguments.amqp_port,
-            amqps_port: arguments.amqps_port.0,
+            amqps_port: arguments.amqps_port.unwrap_or(Door(Some(usual))).0,
             http_port: arguments.http_port,
             https_port: arguments.https_port.0,
+            tls: TlsOptions {
+                directory: arguments.tls_directory,
+                certificate: certificate.map(|(chain, key)| GivenCertificate { chain, key }),
+                names: arguments.tls_names,
+            },
             tier: arguments.tier,
             seed: arguments.seed,
             exit_with_stdin: arguments.exit_with_stdin,
@@ -212,14 +264,12 @@ impl From<RunArguments> for RunOptions {
     }
 }
 
-fn read_tls_door(text: &str) -> Result<Door, String> {
+fn read_door(text: &str) -> Result<Door, String> {
     if text == "off" {
         return Ok(Door(None));
     }
-    match text.parse::<u16>() {
-        Ok(_) => Err("TLS is not built yet; leave the option out or say `off`".to_owned()),
-        Err(_) => Err("neither a port nor `off`".to_owned()),
-    }
+    let port = text.parse().map(|port| Door(Some(port)));
+    port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
 }
 
 fn tiers() -> impl clap::builder::TypedValueParser<Value = Tier> {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use servicebus_broker::Timestamp;
 
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Wall time, asked once and carried on by the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RealClock {
@@ -70,6 +72,12 @@ impl RealClock {
     /// Seconds since the Unix epoch, in which tokens speak.
     pub(crate) fn unix_seconds(&self) -> i64 {
         self.now().as_millis().div_euclid(1000)
+    }
+
+    /// What [`RealClock::elapsed`] says when this second since the Unix epoch begins; no later than a timer can wait.
+    pub(crate) fn elapsed_at(&self, unix_seconds: i64) -> Duration {
+        let since = unix_seconds.saturating_mul(1000).saturating_sub(self.wall);
+        Duration::from_millis(u64::try_from(since).unwrap_or(0)).min(self.elapsed() + A_DAY)
     }
 
     /// The monotonic instant that [`RealClock::elapsed`] calls `at`.

@@ -15,6 +15,7 @@ mod problem;
 mod properties;
 mod reader;
 mod resolve;
+mod rule;
 mod syntax;
 
 #[cfg(test)]
@@ -24,15 +25,22 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use servicebus_broker::{EntityPath, NamespaceSettings, QueueDescription, Tier};
+use servicebus_broker::filter::Rule;
+use servicebus_broker::{
+    EntityPath, NamespaceSettings, QueueDescription, SubscriptionDescription, Tier, Timestamp,
+    TopicDescription,
+};
 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
 
 pub use problem::{ConfigError, ConfigProblem, Position};
-pub(crate) use properties::properties_json;
 pub(crate) use {
-    properties::{queue_changes, queue_properties},
+    properties::{
+        properties_json, queue_changes, queue_properties, subscription_changes, subscription_json,
+        subscription_properties, topic_changes, topic_json, topic_properties,
+    },
     resolve::targets::missing_targets,
+    rule::rule_json,
 };
 
 /// Name of the namespace that is served when no configuration is given, as in the official emulator.
@@ -43,14 +51,14 @@ pub const DEFAULT_QUEUE: &str = "queue.1";
 pub const MAX_CONFIG_SIZE: u64 = 16 * 1024 * 1024;
 
 /// Everything that is served by one process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The namespaces, in the order of their declaration; at least one.
     pub namespaces: Vec<NamespaceConfig>,
 }
 
 /// One namespace, ready to be served.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NamespaceConfig {
     /// The name, compared without regard to case.
     pub name: String,
@@ -64,6 +72,42 @@ pub struct NamespaceConfig {
     pub jwt: Jwt,
     /// The queues with their effective settings, in the order of their declaration.
     pub queues: Vec<(EntityPath, QueueDescription)>,
+    /// The topics with their effective settings, in the order of their declaration; none in the basic tier.
+    pub topics: Vec<TopicConfig>,
+}
+
+/// One topic, ready to be served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicConfig {
+    /// Its name; no queue has it too.
+    pub path: EntityPath,
+    /// Its effective settings.
+    pub description: TopicDescription,
+    /// Its subscriptions, in the order of their declaration.
+    pub subscriptions: Vec<SubscriptionConfig>,
+}
+
+/// One subscription, ready to be served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubscriptionConfig {
+    /// Its name within the topic, legal for [`EntityPath::subscription`].
+    pub name: String,
+    /// Its effective settings.
+    pub description: SubscriptionDescription,
+    /// Its rules, in the order of their declaration; `$Default` when the file has none. A file does not know when
+    /// it will be served, so they were created at the Unix epoch: see [`SubscriptionConfig::rules_at`].
+    pub rules: Vec<Rule>,
+}
+
+impl SubscriptionConfig {
+    /// The rules as they are created now.
+    pub fn rules_at(&self, now: Timestamp) -> impl Iterator<Item = Rule> {
+        let rules = self.rules.iter().cloned();
+        rules.map(move |rule| Rule {
+            created_at: now,
+            ..rule
+        })
+    }
 }
 
 impl NamespaceConfig {
@@ -76,6 +120,7 @@ impl NamespaceConfig {
             token_check: TokenCheck::default(),
             jwt: Jwt::default(),
             queues: Vec::new(),
+            topics: Vec::new(),
         }
     }
 
@@ -83,8 +128,9 @@ impl NamespaceConfig {
     pub fn policy(&self) -> Policy<'_> {
         Policy {
             keys: &self.keys,
+            entity_keys: &[],
             token_check: self.token_check,
-            jwt: self.jwt,
+            jwt: &self.jwt,
         }
     }
 }
@@ -118,24 +164,31 @@ impl Config {
 
     /// Reads a file; `tier` is that of the namespaces that name none.
     pub fn from_file_in_tier(path: &Path, tier: Tier) -> Result<Self, ConfigError> {
+        let directory = path.parent().unwrap_or_else(|| Path::new(""));
         read_text(path)
-            .and_then(|text| Self::parse_in_tier(&text, tier))
+            .and_then(|text| Self::read(&text, tier, directory))
             .map_err(|error| error.in_file(path))
     }
 
-    /// Reads a text; namespaces that name no tier are standard.
+    /// Reads a text; namespaces that name no tier are standard. Files that it names are looked for in the current
+    /// directory.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         Self::parse_in_tier(text, Tier::default())
     }
 
     /// Reads a text; `tier` is that of the namespaces that name none.
     pub fn parse_in_tier(text: &str, tier: Tier) -> Result<Self, ConfigError> {
+        Self::read(text, tier, Path::new(""))
+    }
+
+    /// Files that the text names are looked for in `directory`.
+    fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
         if text.len() as u64 > MAX_CONFIG_SIZE {
             return Err(too_large());
         }
         let report = reader::Report::new(text);
         let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree));
-        let namespaces = resolve::resolve(&report, document.unwrap_or_default(), tier);
+        let namespaces = resolve::resolve(&report, document.unwrap_or_default(), tier, directory);
         report.finish()?;
         Ok(Self { namespaces })
     }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
@@ -18,14 +20,20 @@ use crate::namespace::Namespace;
 use crate::router::Router;
 use crate::server::{self, Shared, Switches};
 use crate::timers;
+use crate::tls::{Tls, TlsError, TlsOptions};
 
 /// The port of AMQP; connection strings leave it out.
 pub const AMQP_PORT: u16 = 5672;
+/// The port of AMQP over TLS.
+pub const AMQPS_PORT: u16 = 5671;
 /// The port of the control API, and of the admin API of the official emulator.
 pub const HTTP_PORT: u16 = 5300;
 
+/// The names of all namespaces of the service.
+const SERVICE: &str = "*.servicebus.windows.net";
 /// How long the queue of connections that wait to be accepted may be.
 const BACKLOG: u32 = 1024;
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How many ports are tried where any will do.
 const ANY_PORT_TRIES: u32 = 16;
 
@@ -37,8 +45,14 @@ pub struct Options {
     pub host: String,
     /// Port of AMQP; 0 for any that is free.
     pub amqp_port: u16,
+    /// Port of AMQP over TLS, if there is to be one; 0 for any that is free. Every other port takes TLS too.
+    pub amqps_port: Option<u16>,
     /// Port of HTTP; 0 for any that is free.
     pub http_port: u16,
+    /// Port of HTTP over TLS, if there is to be one; 0 for any that is free. Some clients know only 443.
+    pub https_port: Option<u16>,
+    /// Which certificate clients are shown.
+    pub tls: TlsOptions,
     /// What to serve.
     pub config: Config,
     /// Makes lock tokens, message ids and tracking ids the same in every run.
@@ -46,6 +60,9 @@ pub struct Options {
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
     /// thousand hangs there (decision D31).
     pub outcome_delay: bool,
+    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
+    /// and to put a first token; each is 20 s as in the service, by the real clock.
+    pub patience: Duration,
 }
 
 impl Default for Options {
@@ -53,10 +70,14 @@ impl Default for Options {
         Self {
             host: "localhost".into(),
             amqp_port: AMQP_PORT,
+            amqps_port: Some(AMQPS_PORT),
             http_port: HTTP_PORT,
+            https_port: None,
+            tls: TlsOptions::default(),
             config: Config::default(),
             seed: None,
             outcome_delay: true,
+            patience: PATIENCE,
         }
     }
 }
@@ -80,6 +101,9 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
+    /// A door for TLS was asked for, and there is no TLS.
+    #[error(transparent)]
+    Tls(Arc<TlsError>),
     /// An entity was declared with settings that are not legal.
     #[error("queue {queue:?} of namespace {namespace:?}: {problem}")]
     Description {
@@ -97,8 +121,12 @@ pub enum StartError {
 pub struct Endpoints {
     /// AMQP over TCP.
     pub amqp: SocketAddr,
-    /// The control API.
+    /// AMQP over TLS.
+    pub amqps: Option<SocketAddr>,
+    /// The control API, and AMQP over WebSocket.
     pub http: SocketAddr,
+    /// The same over TLS.
+    pub https: Option<SocketAddr>,
 }
 
 /// A namespace as its users reach it.
@@ -118,6 +146,7 @@ pub struct NamespaceInfo {
 pub struct Emulator {
     endpoints: Endpoints,
     namespaces: Vec<NamespaceInfo>,
+    shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     listeners: JoinSet<()>,
     _timers: JoinSet<()>,
@@ -127,32 +156,9 @@ impl Emulator {
     /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         check(&options.config)?;
-        let amqp = listen(&options.host, options.amqp_port).await?;
-        let http = listen(&options.host, options.http_port).await?;
-        let endpoints = Endpoints {
-            amqp: local(&amqp, &options.host)?,
-            http: local(&http, &options.host)?,
-        };
+        let (listeners, endpoints) = open_doors(&options).await?;
         let namespaces = namespace_infos(&options, endpoints);
-
-        let real = RealClock::start();
-        let router = Arc::new(Router::default());
-        let switches = Switches {
-            seed: options.seed,
-            outcome_delay: options.outcome_delay,
-        };
-        let served = options.config.namespaces.into_iter();
-        let served = served
-            .map(|config| {
-                Arc::new(Namespace::new(
-                    config,
-                    real,
-                    Arc::clone(&router),
-                    options.seed,
-                ))
-            })
-            .collect();
-        let shared = Arc::new(Shared::new(switches, real, router, served));
+        let shared = Arc::new(share(options, endpoints)?);
 
         let mut timers = JoinSet::new();
         for namespace in &shared.namespaces {
@@ -160,16 +166,17 @@ impl Emulator {
         }
         let control = http::router(Arc::clone(&shared), namespaces.clone());
         let (stop, stopped) = watch::channel(false);
-        let mut listeners = JoinSet::new();
-        for listener in amqp.into_iter().chain(http) {
+        let mut serving = JoinSet::new();
+        for listener in listeners {
             let (shared, control) = (Arc::clone(&shared), control.clone());
-            listeners.spawn(server::run(listener, shared, control, stopped.clone()));
+            serving.spawn(server::run(listener, shared, control, stopped.clone()));
         }
         Ok(Self {
             endpoints,
             namespaces,
+            shared,
             stop,
-            listeners,
+            listeners: serving,
             _timers: timers,
         })
     }
@@ -184,17 +191,31 @@ impl Emulator {
         &self.namespaces
     }
 
-    /// The line that says that everything serves: one JSON object (interfaces.md). Doors that are not built
-    /// yet are null.
+    /// The file with the certificate that clients must trust, in PEM; none before it is needed, or where a
+    /// certificate was given.
+    pub fn ca_certificate(&self) -> Option<&Path> {
+        self.shared.tls.authority_file()
+    }
+
+    /// The certificate that clients must trust, in PEM; made now if it was not. None where one was given.
+    pub fn ca_certificate_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
+        self.shared.tls.authority_pem()
+    }
+
+    /// The line that says that everything serves: one JSON object (interfaces.md). Doors that were not asked for are
+    /// null.
     pub fn ready_line(&self) -> String {
+        let endpoints = &self.endpoints;
+        let address = |door: SocketAddr| door.to_string();
         serde_json::json!({
             "event": "ready",
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
-            "amqp": self.endpoints.amqp.to_string(),
-            "amqps": serde_json::Value::Null,
-            "http": self.endpoints.http.to_string(),
-            "ca_certificate": serde_json::Value::Null,
+            "amqp": endpoints.amqp.to_string(),
+            "amqps": endpoints.amqps.map(address),
+            "http": endpoints.http.to_string(),
+            "https": endpoints.https.map(address),
+            "ca_certificate": self.ca_certificate(),
             "namespaces": self.namespaces,
         })
         .to_string()
@@ -225,6 +246,71 @@ fn check(config: &Config) -> Result<(), StartError> {
         }
     }
     Ok(())
+}
+
+/// Listens at every door that was asked for.
+async fn open_doors(options: &Options) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
+    let host = &options.host;
+    let mut listeners = Vec::new();
+    let mut open = async |port: u16| {
+        let opened = listen(host, port).await?;
+        let address = local(&opened, host)?;
+        listeners.extend(opened);
+        Ok::<_, StartError>(address)
+    };
+    let amqp = open(options.amqp_port).await?;
+    let http = open(options.http_port).await?;
+    let amqps = match options.amqps_port {
+        Some(port) => Some(open(port).await?),
+        None => None,
+    };
+    let https = match options.https_port {
+        Some(port) => Some(open(port).await?),
+        None => None,
+    };
+    let endpoints = Endpoints {
+        amqp,
+        amqps,
+        http,
+        https,
+    };
+    Ok((listeners, endpoints))
+}
+
+/// Makes what all connections share, and TLS where a door for it was opened.
+fn share(options: Options, endpoints: Endpoints) -> Result<Shared, StartError> {
+    let real = RealClock::start();
+    let names = names(&options, endpoints);
+    let tls = Tls::new(options.tls, names, real.unix_seconds());
+    if endpoints.amqps.or(endpoints.https).is_some() {
+        tls.prepare().map_err(StartError::Tls)?;
+    }
+    let router = Arc::new(Router::default());
+    let switches = Switches {
+        seed: options.seed,
+        outcome_delay: options.outcome_delay,
+        patience: options.patience,
+    };
+    let served = options.config.namespaces.into_iter().map(|config| {
+        let router = Arc::clone(&router);
+        Arc::new(Namespace::new(config, real, router, options.seed))
+    });
+    let served = served.collect();
+    Ok(Shared::new(switches, real, router, served, tls))
+}
+
+/// By what clients reach the emulator: addresses, host names, and those of its namespaces.
+fn names(options: &Options, endpoints: Endpoints) -> Vec<String> {
+    let fixed = ["localhost", "127.0.0.1", "::1", SERVICE];
+    let mut names = fixed.map(str::to_owned).to_vec();
+    names.extend([options.host.clone(), endpoints.amqp.ip().to_string()]);
+    for namespace in &options.config.namespaces {
+        let name = &namespace.name;
+        names.extend([name.clone(), format!("{name}.localhost")]);
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn namespace_infos(options: &Options, endpoints: Endpoints) -> Vec<NamespaceInfo> {

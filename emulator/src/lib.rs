@@ -1,20 +1,27 @@
 #![doc = include_str!("../README.md")]
 
+mod admin;
 mod clock;
 mod connection;
 mod emulator;
+mod faults;
 mod http;
 mod namespace;
 mod namespaces;
 mod nodes;
+mod rest;
 mod router;
 mod server;
 mod timers;
+mod tls;
 
 pub mod auth;
 pub mod cli;
 pub mod config;
 
 pub use config::{Config, ConfigError, NamespaceConfig};
-pub use emulator::{AMQP_PORT, Emulator, Endpoints, HTTP_PORT, NamespaceInfo, Options, StartError};
+pub use emulator::{
+    AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, NamespaceInfo, Options, StartError,
+};
 pub use servicebus_broker as broker;
+pub use tls::{GivenCertificate, TlsError, TlsOptions};

@@ -52,10 +52,14 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     let started = Emulator::start(Options {
         host: options.host,
         amqp_port: options.amqp_port,
+        amqps_port: options.amqps_port,
         http_port: options.http_port,
+        https_port: options.https_port,
+        tls: options.tls,
         config,
         seed: options.seed,
         outcome_delay: options.outcome_delay,
+        ..Options::default()
     });
     let emulator = started
         .await
@@ -75,7 +79,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
 fn exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
-        StartError::Description { .. } => BAD_CONFIGURATION,
+        StartError::Description { .. } | StartError::Tls(_) => BAD_CONFIGURATION,
     }
 }
 

@@ -13,14 +13,21 @@ use tokio::sync::Notify;
 
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
+use crate::faults::Faults;
 use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
 
+mod awaited;
+mod declare;
+mod keys;
 mod operate;
+mod particulars;
 mod registry;
 mod rest;
 
+use awaited::Awaited;
 use operate::Followers;
+pub(crate) use particulars::{AuthorizationRule, Remarks};
 pub(crate) use registry::Entity;
 use registry::Registry;
 pub(crate) use rest::Unrest;
@@ -33,7 +40,9 @@ pub(crate) struct Namespace {
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
     pub(crate) router: Arc<Router>,
+    pub(crate) faults: Faults,
     registry: Registry,
+    awaited: Awaited,
     timeline: Mutex<Timeline>,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
     /// The caller that stands for time.
@@ -54,6 +63,8 @@ pub(crate) struct Caller {
     facts: Facts,
     /// Own consumers that have something to take.
     pub(crate) woken: Vec<ConsumerId>,
+    /// Own consumers whose sessions are not theirs any more.
+    pub(crate) lost: Vec<ConsumerId>,
     /// Whether consumers of other connections were told since somebody asked.
     pub(crate) told_others: bool,
     followers: Followers,
@@ -90,6 +101,7 @@ impl Caller {
             effects: Effects::new(),
             facts: Facts::new(),
             woken: Vec::new(),
+            lost: Vec::new(),
             told_others: false,
             followers: Followers::default(),
         }
@@ -108,25 +120,24 @@ impl Namespace {
         seed: Option<u64>,
     ) -> Self {
         let clock = NamespaceClock::new(real);
-        let registry = Registry::default();
-        for (path, description) in &config.queues {
-            // Names that are declared twice are refused with the configuration.
-            let _ = registry.insert(path, description.clone(), &config.settings, clock.now());
-        }
-        Self {
-            registry,
+        let namespace = Self {
+            registry: Registry::default(),
+            awaited: Awaited::default(),
             started_at: clock.now(),
             clock,
             config,
             alarm: Alarm::default(),
             router,
+            faults: Faults::default(),
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             clients: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
             administering: Mutex::default(),
-        }
+        };
+        namespace.declare();
+        namespace
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -172,24 +183,6 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    /// Removes all messages and the record; entities are again as they were declared, consumers stay.
-    pub(crate) fn reset(&self) {
-        let declared = &self.config.queues;
-        for entity in self.entities() {
-            if !declared.iter().any(|(path, _)| *path == entity.path) {
-                self.delete(&entity.path);
-            }
-        }
-        for (path, description) in declared {
-            if let Err(entity) = self.create(path, description.clone()) {
-                self.operate_as_broker(&entity, Mailbox::reset);
-                self.update(&entity, description.clone());
-            }
-        }
-        self.timeline().clear();
-        self.turns.notify_waiters();
-    }
-
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -208,6 +201,14 @@ impl Namespace {
             description: facts.text(text),
         };
         self.note(facts, client, entity, kind);
+    }
+
+    /// Puts into the record that a scripted fault struck.
+    pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&Entity>, text: &str) {
+        let mut facts = Facts::new();
+        let fault = facts.text(text);
+        let place = entity.map(|entity| (entity, StoreKind::Active));
+        self.note(facts, client, place, FactKind::Fault { fault });
     }
 
     pub(crate) fn note_advance(&self, milliseconds: u64) {

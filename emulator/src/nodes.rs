@@ -4,14 +4,22 @@
 mod address;
 mod cbs;
 mod condition;
+mod coordinator;
 mod entity;
 mod management;
 mod request;
+mod session;
+mod tracker;
 
 pub(crate) use address::{Address, Destination};
-pub(crate) use condition::{Condition, Refusal};
-pub(crate) use entity::{broker_outcome, message_refusal, send_refusal, settle_refusal};
-pub(crate) use management::Management;
+pub(crate) use condition::{Condition, Refusal, no_namespace, quote};
+pub(crate) use coordinator::Demand;
+pub(crate) use entity::{
+    broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,
+};
+pub(crate) use management::{Management, Rules, is_about_rules};
 pub(crate) use request::{Reply, Request, spelling};
+pub(crate) use session::SessionRequest;
+pub(crate) use tracker::system_tracker;
 
 pub(crate) use cbs::put_token;

@@ -31,6 +31,8 @@ pub(crate) struct Doorbell {
 #[derive(Debug, Default)]
 struct Rung {
     woken: Vec<ConsumerId>,
+    /// Consumers whose sessions are not theirs any more.
+    lost: Vec<ConsumerId>,
     /// Whether the connection has something to do or to write.
     busy: bool,
     /// Whether entities were changed or deleted: links may have to go.
@@ -78,6 +80,21 @@ impl Router {
         }
     }
 
+    /// Tells the owner of a consumer that its session is not its any more.
+    pub(crate) fn lose_session(&self, consumer: ConsumerId) {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = connections.get(&ConnectionId::of(consumer)) {
+            let mut rung = bell.rung();
+            rung.lost.push(consumer);
+            rung.busy = true;
+            drop(rung);
+            bell.notify.notify_one();
+        }
+    }
+
     /// Tells the connections of a namespace that entities were changed or deleted.
     pub(crate) fn entities_changed(&self, namespace: &str) {
         let connections = self
@@ -119,9 +136,11 @@ impl Doorbell {
         self.notify.notified().await;
     }
 
-    /// The consumers that were rung for, each as often as it was.
-    pub(crate) fn answer(&self, consumers: &mut Vec<ConsumerId>) {
-        consumers.append(&mut self.rung().woken);
+    /// The consumers that were rung for, each as often as it was, and those that have lost their sessions.
+    pub(crate) fn answer(&self, woken: &mut Vec<ConsumerId>, lost: &mut Vec<ConsumerId>) {
+        let mut rung = self.rung();
+        woken.append(&mut rung.woken);
+        lost.append(&mut rung.lost);
     }
 
     /// Whether entities were changed or deleted since this was last asked.
@@ -132,7 +151,8 @@ impl Doorbell {
     /// Says at the end of a turn whether something is left to write.
     pub(crate) fn turn_ended(&self, unwritten: bool) {
         let mut rung = self.rung();
-        rung.busy = unwritten || !rung.woken.is_empty() || rung.entities_changed;
+        let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.entities_changed;
+        rung.busy = unwritten || called;
     }
 
     fn ring(&self, consumer: ConsumerId) {

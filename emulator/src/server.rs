@@ -1,15 +1,14 @@
-//! Listens, tells AMQP from HTTP by the first byte, and bounds how many peers there are.
+//! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, at every door.
+
+mod doors;
+mod secure;
+mod web;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::BytesMut;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use servicebus_broker::IdSource;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -18,14 +17,13 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::clock::RealClock;
-use crate::connection;
 use crate::namespace::{Ids, Namespace};
 use crate::router::{ConnectionId, Doorbell, Router};
+use crate::tls::Tls;
+use doors::Doors;
 
 /// Peers at the same time, as many as a namespace of the service takes (semantics §1).
 const MAX_CONNECTIONS: usize = 5_000;
-/// How long a peer may take to send its first byte, or the head of an HTTP request.
-const FIRST_BYTE: Duration = Duration::from_secs(20);
 /// How long connections may take to end when the emulator stops.
 const STOPPING: Duration = Duration::from_secs(2);
 /// Pause after an accept that failed for want of files or memory.
@@ -38,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) real: RealClock,
     pub(crate) router: Arc<Router>,
     pub(crate) namespaces: Vec<Arc<Namespace>>,
+    pub(crate) tls: Tls,
     connections_made: AtomicU32,
     connections: AtomicUsize,
 }
@@ -48,6 +47,9 @@ pub(crate) struct Switches {
     pub(crate) seed: Option<u64>,
     /// Whether outcomes to old fe2o3 peers wait (decision D31).
     pub(crate) outcome_delay: bool,
+    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
+    /// and to put a first token.
+    pub(crate) patience: Duration,
 }
 
 impl Shared {
@@ -56,12 +58,14 @@ impl Shared {
         real: RealClock,
         router: Arc<Router>,
         namespaces: Vec<Arc<Namespace>>,
+        tls: Tls,
     ) -> Self {
         Self {
             options,
             real,
             router,
             namespaces,
+            tls,
             connections_made: AtomicU32::new(0),
             connections: AtomicUsize::new(0),
         }
@@ -106,12 +110,13 @@ pub(crate) async fn run(
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, address)) => {
-                    let peer = Peer {
+                    let doors = Doors {
+                        address,
                         shared: Arc::clone(&shared),
                         router: router.clone(),
                         stop: stop.clone(),
                     };
-                    peers.spawn(peer.serve(stream, address));
+                    peers.spawn(serve(stream, doors));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept");
@@ -129,77 +134,23 @@ pub(crate) async fn run(
     }
 }
 
-struct Peer {
-    shared: Arc<Shared>,
-    router: axum::Router,
-    stop: watch::Receiver<bool>,
+async fn serve(stream: TcpStream, doors: Doors) {
+    let (shared, address) = (Arc::clone(&doors.shared), doors.address);
+    if shared.connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
+        tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
+    } else if let Err(error) = doors.open(stream).await {
+        match is_bad_input(&error) {
+            true => {
+                tracing::warn!(%address, %error, "closed: what came is no part of the protocol")
+            }
+            false => tracing::debug!(%address, %error, "connection ended"),
+        }
+    }
+    shared.connections.fetch_sub(1, Ordering::AcqRel);
 }
 
-impl Peer {
-    async fn serve(self, stream: TcpStream, address: SocketAddr) {
-        let shared = Arc::clone(&self.shared);
-        if shared.connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
-            tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
-        } else if let Err(error) = self.recognise(stream, address).await {
-            tracing::debug!(%address, %error, "connection ended");
-        }
-        shared.connections.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    async fn recognise(self, stream: TcpStream, address: SocketAddr) -> io::Result<()> {
-        let mut first = [0];
-        let Self {
-            shared,
-            router,
-            mut stop,
-        } = self;
-        let peeked = tokio::select! {
-            peeked = timeout(FIRST_BYTE, stream.peek(&mut first)) => peeked,
-            _ = stop.changed() => return Ok(()),
-        };
-        let Ok(peeked) = peeked else {
-            return Ok(());
-        };
-        if peeked? == 0 {
-            return Ok(());
-        }
-        match first[0] {
-            b'A' => connection::serve(stream, BytesMut::new(), shared, stop).await,
-            b'C' | b'D' | b'G' | b'H' | b'O' | b'P' | b'T' => {
-                serve_http(stream, router, stop).await
-            }
-            byte => {
-                let advice = match byte {
-                    0x16 => {
-                        "TLS is not built yet; connect without it (UseDevelopmentEmulator=true)"
-                    }
-                    _ => "neither AMQP nor HTTP; old clients must choose AMQP as their transport",
-                };
-                tracing::warn!(%address, first_byte = byte, "closed: {advice}");
-                // What a peer that speaks another version of AMQP is owed (AMQP 1.0 §2.2).
-                stream.try_write(b"AMQP\x03\x01\x00\x00").map(drop)
-            }
-        }
-    }
-}
-
-async fn serve_http(
-    stream: TcpStream,
-    router: axum::Router,
-    mut stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(FIRST_BYTE);
-    let service = TowerToHyperService::new(router);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    tokio::select! {
-        served = connection.as_mut() => served.map_err(io::Error::other),
-        _ = stop.changed() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await.map_err(io::Error::other)
-        }
-    }
+/// Whether the peer sent what it should not have, and did not just go away.
+fn is_bad_input(error: &io::Error) -> bool {
+    let hyper = error.get_ref().and_then(|error| error.downcast_ref());
+    hyper.is_some_and(hyper::Error::is_parse) || error.kind() == io::ErrorKind::InvalidData
 }

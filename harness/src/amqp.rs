@@ -7,6 +7,7 @@
 mod consumer;
 mod error;
 mod management;
+mod session;
 
 use std::{
     net::SocketAddr,
@@ -32,7 +33,8 @@ use crate::process::Liveness;
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
-pub(crate) use management::LockToken;
+pub(crate) use management::{LockToken, encode};
+pub(crate) use session::Accepted;
 
 /// How the timeline names the harness; it reads as "delivered to the test".
 pub(crate) const CONTAINER: &str = "the test";

@@ -14,11 +14,13 @@ mod failure;
 mod forwarded;
 mod held;
 mod hint;
+mod in_order;
 mod lock_renewed;
 mod macros;
 mod message_count;
 mod not_dead_lettered;
 mod recorded;
+mod session_state;
 
 use std::{
     future::{Future, IntoFuture},
@@ -28,7 +30,7 @@ use std::{
 
 use crate::{
     control::ControlError,
-    mailbox::{CountsError, Mailbox, PeekError, TimelineError, UnknownQueue},
+    mailbox::{CountsError, Mailbox, PeekError, SessionsError, TimelineError, UnknownEntity},
     settled::SettledError,
 };
 
@@ -41,9 +43,11 @@ pub use expired::Expired;
 pub use failure::AssertionFailed;
 pub use forwarded::Forwarded;
 pub use held::{Deferred, Scheduled};
+pub use in_order::InOrder;
 pub use lock_renewed::LockRenewed;
 pub use message_count::MessageCount;
 pub use not_dead_lettered::NotDeadLettered;
+pub use session_state::SessionState;
 
 use failure::Report;
 
@@ -63,7 +67,7 @@ impl Mailbox {
         NotDeadLettered::of(self)
     }
 
-    /// Expects no messages in the queue; dead letters may be.
+    /// Expects no messages in the queue or subscription; dead letters may be.
     pub fn expect_empty(&self) -> Empty {
         Empty::of(self)
     }
@@ -117,6 +121,16 @@ impl Mailbox {
     pub fn expect_forwarded(&self) -> Forwarded {
         Forwarded::of(self)
     }
+
+    /// Expects messages of a session in the queue, in an order.
+    pub fn expect_in_order(&self, session: impl Into<String>) -> InOrder {
+        InOrder::of(self, session)
+    }
+
+    /// Expects something to be kept with a session.
+    pub fn expect_session_state(&self, session: impl Into<String>) -> SessionState {
+        SessionState::of(self, session)
+    }
 }
 
 /// What every assertion can do.
@@ -160,11 +174,13 @@ awaitable!(
     Empty,
     Expired,
     Forwarded,
+    InOrder,
     LockRenewed,
     MessageCount,
     NeverDelivered,
     NotDeadLettered,
-    Scheduled
+    Scheduled,
+    SessionState
 );
 
 /// Looks until `look` finds what is expected; else returns what it found last.
@@ -207,16 +223,18 @@ enum ProbeError {
     #[error(transparent)]
     Timeline(#[from] TimelineError),
     #[error(transparent)]
+    Sessions(#[from] SessionsError),
+    #[error(transparent)]
     Settled(#[from] SettledError),
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
 }
 
-/// Fails at once when the queue does not exist, with the names of those that do.
+/// Fails at once when the queue or subscription does not exist, with the names of those that do.
 async fn known(mailbox: &Mailbox) -> Result<(), ProbeError> {
-    match mailbox.catalog().await.missing(mailbox.queue_name()) {
+    match mailbox.unknown_if(true).await {
         Some(unknown) => Err(unknown.into()),
         None => Ok(()),
     }

@@ -16,10 +16,13 @@ use crate::{
     control::{Control, ControlError},
     doors::{Cancelled, Doors},
     error::StartError,
-    mailbox::{Mailbox, QueueHandle},
+    faults::{Faults, Script, Verdict},
+    kind::subscription_path,
+    mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
     mode::Mode,
     process::Liveness,
     running::{Endpoints, Namespace, Running, Started},
+    secured::Secured,
     settled::{self, SettledError},
     timeline::Timeline,
 };
@@ -34,7 +37,12 @@ pub struct ServiceBus {
     mode: Mode,
     endpoints: Endpoints,
     namespace: Namespace,
+    /// Of the same namespace for clients that come over TLS.
+    secured: Secured,
+    use_tls: bool,
     doors: Arc<Doors>,
+    /// Dropped before the emulator ends, because it asks that.
+    verdict: Verdict,
     /// Dropped last, so that connections close before the emulator does.
     running: Running,
 }
@@ -67,12 +75,50 @@ impl ServiceBus {
 
     /// Returns the connection string for clients that send and receive, in any language.
     pub fn connection_string(&self) -> &str {
+        match self.use_tls {
+            true => &self.secured.connection_string,
+            false => &self.namespace.connection_string,
+        }
+    }
+
+    /// Returns the connection string for clients without TLS.
+    #[cfg(feature = "azservicebus")]
+    pub(crate) fn plain_connection_string(&self) -> &str {
         &self.namespace.connection_string
     }
 
     /// Returns the connection string for administration clients.
     pub fn admin_connection_string(&self) -> &str {
-        &self.namespace.admin_connection_string
+        match self.use_tls {
+            true => &self.secured.admin_connection_string,
+            false => &self.namespace.admin_connection_string,
+        }
+    }
+
+    /// Returns the connection string for clients that come over TLS, as they do to the service.
+    pub fn tls_connection_string(&self) -> &str {
+        &self.secured.connection_string
+    }
+
+    /// Returns the connection string for administration clients that come over TLS.
+    pub fn tls_admin_connection_string(&self) -> &str {
+        &self.secured.admin_connection_string
+    }
+
+    /// Returns the certificate that clients over TLS must trust, in PEM; it is the same for every bus of this user.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn ca_certificate_pem(&self) -> impl Future<Output = String> + Send {
+        or_panic(Location::caller(), self.try_ca_certificate_pem())
+    }
+
+    /// Returns the certificate that clients over TLS must trust, or says why not.
+    pub async fn try_ca_certificate_pem(&self) -> Result<String, ControlError> {
+        let fetch = |doors: Arc<Doors>| async move { doors.control.ca_certificate().await };
+        self.doors.run(fetch).await
     }
 
     /// Returns where the bus listens.
@@ -90,9 +136,30 @@ impl ServiceBus {
         QueueHandle::new(Arc::clone(&self.doors), name.into())
     }
 
+    /// Returns a handle to a topic. Nothing is checked before it is used.
+    pub fn topic(&self, name: impl Into<String>) -> TopicHandle {
+        TopicHandle::new(Arc::clone(&self.doors), name.into())
+    }
+
+    /// Returns a handle to a subscription of a topic. Nothing is checked before it is used.
+    pub fn subscription(
+        &self,
+        topic: impl AsRef<str>,
+        name: impl AsRef<str>,
+    ) -> SubscriptionHandle {
+        let path = subscription_path(topic.as_ref(), name.as_ref());
+        SubscriptionHandle::new(Arc::clone(&self.doors), path)
+    }
+
     /// Returns the clock of the namespace.
     pub fn clock(&self) -> Clock {
         Clock::new(Arc::clone(&self.doors))
+    }
+
+    /// Returns the faults of the bus, to script what goes wrong. One that has not fired when the bus ends, by
+    /// [`Self::stop`] or by a drop, fails the test.
+    pub fn faults(&self) -> Faults {
+        Faults::new(Arc::clone(&self.doors))
     }
 
     /// Waits until the bus is at rest: nothing due, nothing to deliver, no message locked.
@@ -112,7 +179,7 @@ impl ServiceBus {
         self.doors.run(settle).await
     }
 
-    /// Removes every message, session and history; the queues stay as they were declared.
+    /// Removes every message, session and history; the entities stay as they were declared.
     ///
     /// # Panics
     ///
@@ -131,11 +198,11 @@ impl ServiceBus {
         self.doors.run(reset).await
     }
 
-    /// Returns what happened to a queue so far.
+    /// Returns what happened to a queue, topic or subscription so far.
     ///
     /// # Panics
     ///
-    /// When the emulator does not answer, or does not know the queue.
+    /// When the emulator does not answer, or does not know it.
     #[track_caller]
     pub fn timeline(&self, mailbox: &impl AsRef<Mailbox>) -> impl Future<Output = Timeline> + Send {
         let mailbox = mailbox.as_ref().clone();
@@ -145,9 +212,20 @@ impl ServiceBus {
         )
     }
 
-    /// Ends the bus and waits until it has ended; a drop ends it too and waits for nothing.
+    /// Ends the bus and waits until it has ended; a drop ends it too and waits for nothing but word of the faults, where
+    /// some were scripted.
+    ///
+    /// # Panics
+    ///
+    /// When a fault was scripted that has not fired.
     pub async fn stop(self) {
-        let Self { doors, running, .. } = self;
+        let Self {
+            doors,
+            running,
+            verdict,
+            ..
+        } = self;
+        verdict.pronounce().await;
         doors.run(|_| running.stop()).await;
     }
 
@@ -156,6 +234,7 @@ impl ServiceBus {
         background: Arc<Background>,
         started: Started,
         declared: Catalog,
+        use_tls: bool,
     ) -> Result<Self, StartError> {
         let namespaces = started.namespaces.into_iter().next();
         let namespace = namespaces.ok_or(StartError::NoNamespace)?;
@@ -177,12 +256,17 @@ impl ServiceBus {
             control: Control::new(started.endpoints.http, &namespace.name, liveness),
             declared,
             cancelled: Cancelled::default(),
+            script: Script::default(),
         };
+        let doors = Arc::new(doors);
         Ok(Self {
             mode,
             endpoints: started.endpoints,
+            secured: Secured::new(&namespace, started.endpoints),
+            use_tls,
             namespace,
-            doors: Arc::new(doors),
+            verdict: Verdict::new(Arc::clone(&doors)),
+            doors,
             running: started.running,
         })
     }

@@ -1,7 +1,7 @@
 //! What a bus says it holds.
 //!
-//! Read from the queues that the control API lists, else from the topology the bus was started with, and only
-//! as far as messages need it: the names of the queues, and the settings that explain where a message is.
+//! Read from what the control API lists, else from the topology the bus was started with, and only as far as
+//! messages need it: the names of the entities, and the settings that explain where a message is.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,23 @@ use serde::Deserialize;
 use serde_json::Value;
 use servicebus_emulator::config::Config;
 
-use crate::{control::Control, mailbox::UnknownQueue, text};
+use crate::{
+    control::Control,
+    kind::{EntityKind, subscription_path, topic_and_name},
+    mailbox::UnknownEntity,
+    text,
+};
 
-/// The queues of a namespace.
+/// The entities of a namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
-    queues: Vec<DeclaredQueue>,
+    entities: Vec<Declared>,
 }
 
-/// What matters about a queue.
+/// What matters about an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeclaredQueue {
+pub(crate) struct Declared {
+    pub(crate) kind: EntityKind,
     pub(crate) name: String,
     pub(crate) max_delivery_count: Option<u32>,
     pub(crate) dead_letters_expired: bool,
@@ -29,82 +35,140 @@ pub(crate) struct DeclaredQueue {
 impl Catalog {
     /// Takes what the first namespace of a configuration declares.
     pub(crate) fn declared(config: &Config) -> Self {
-        let namespace = config.namespaces.first();
-        let queues = namespace
-            .into_iter()
-            .flat_map(|namespace| &namespace.queues);
-        let queues = queues.map(|(path, description)| DeclaredQueue {
-            name: path.to_string(),
+        let namespaces = || config.namespaces.iter().take(1);
+        let topics = || namespaces().flat_map(|namespace| &namespace.topics);
+        let queues = namespaces().flat_map(|namespace| &namespace.queues);
+        let queues = queues
+            .map(|(path, description)| (EntityKind::Queue, path.to_string(), description.clone()));
+        let subscriptions = topics().flat_map(|topic| {
+            topic.subscriptions.iter().map(|subscription| {
+                let path = subscription_path(topic.path.as_str(), &subscription.name);
+                let description = subscription.description.mailbox();
+                (EntityKind::Subscription, path, description)
+            })
+        });
+        let holding = queues.chain(subscriptions);
+        let holding = holding.map(|(kind, name, description)| Declared {
+            kind,
+            name,
             max_delivery_count: Some(description.max_delivery_count),
             dead_letters_expired: description.dead_lettering_on_message_expiration,
             forwards_to: description.forward_to.as_ref().map(ToString::to_string),
         });
+        let topics = topics().map(|topic| Declared {
+            kind: EntityKind::Topic,
+            name: topic.path.to_string(),
+            max_delivery_count: None,
+            dead_letters_expired: false,
+            forwards_to: None,
+        });
         Self {
-            queues: queues.collect(),
+            entities: holding.chain(topics).collect(),
         }
     }
 
     /// Asks the emulator; nothing when it does not say.
     pub(crate) async fn fetch(control: &Control) -> Option<Self> {
-        let listed: Listed = control.get("queues", &[]).await.ok()?;
-        Some(listed.into())
+        let listed = tokio::try_join!(
+            control.get::<Listed>("queues", &[]),
+            control.get::<Listed>("topics", &[]),
+            control.get::<Listed>("subscriptions", &[]),
+        );
+        let (queues, topics, subscriptions) = listed.ok()?;
+        let lists = [
+            (EntityKind::Queue, queues),
+            (EntityKind::Topic, topics),
+            (EntityKind::Subscription, subscriptions),
+        ];
+        Some(Self::listed(lists))
     }
 
-    /// Finds a queue by name, whatever the letter case.
-    pub(crate) fn queue(&self, name: &str) -> Option<&DeclaredQueue> {
-        let mut queues = self.queues.iter();
-        queues.find(|queue| queue.name.eq_ignore_ascii_case(name))
+    /// Finds an entity of a kind by name, whatever the letter case.
+    pub(crate) fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
+        let mut entities = self.of_kind(kind);
+        entities.find(|entity| entity.name.eq_ignore_ascii_case(name))
     }
 
-    /// Names the queues there are, when the one that was asked for is not among them.
-    pub(crate) fn missing(&self, name: &str) -> Option<UnknownQueue> {
-        if self.queue(name).is_some() {
+    /// Names the entities there are, when the one that was asked for is not among them. A subscription of a topic
+    /// that is unknown is not what is missing: the topic is.
+    pub(crate) fn missing(&self, kind: EntityKind, name: &str) -> Option<UnknownEntity> {
+        if self.find(kind, name).is_some() {
             return None;
         }
-        let known = self.queues.iter().map(|queue| queue.name.clone()).collect();
-        Some(UnknownQueue {
+        let subscription = topic_and_name(name).filter(|_| kind == EntityKind::Subscription);
+        if let Some((topic, name)) = subscription {
+            let missing = self.missing(EntityKind::Topic, topic);
+            return missing.or_else(|| Some(self.missing_subscription(topic, name)));
+        }
+        let mut others = self.entities.iter();
+        let instead = others.find(|entity| entity.name.eq_ignore_ascii_case(name));
+        let known = self.of_kind(kind).map(|entity| entity.name.clone());
+        Some(UnknownEntity {
+            kind,
             name: name.to_owned(),
-            known: text::nearest_first(name, known),
+            instead: instead.map(|entity| entity.kind),
+            known: text::nearest_first(name, known.collect()),
         })
+    }
+
+    fn missing_subscription(&self, topic: &str, name: &str) -> UnknownEntity {
+        let kind = EntityKind::Subscription;
+        let known = self.of_kind(kind).filter_map(|entity| {
+            let (of, name) = topic_and_name(&entity.name)?;
+            of.eq_ignore_ascii_case(topic).then(|| name.to_owned())
+        });
+        UnknownEntity {
+            kind,
+            name: subscription_path(topic, name),
+            instead: None,
+            known: text::nearest_first(name, known.collect()),
+        }
+    }
+
+    fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &Declared> {
+        let entities = self.entities.iter();
+        entities.filter(move |entity| entity.kind == kind)
+    }
+
+    fn listed(lists: impl IntoIterator<Item = (EntityKind, Listed)>) -> Self {
+        let entities = lists.into_iter().flat_map(|(kind, list)| {
+            let entries = list.entities.into_iter();
+            entries.map(move |entry| entry.declared(kind))
+        });
+        Self {
+            entities: entities.collect(),
+        }
     }
 }
 
-/// The list of the control API, as far as it is read.
+/// One of the lists of the control API, as far as it is read.
 #[derive(Debug, Deserialize)]
 struct Listed {
-    queues: Vec<Queue>,
+    #[serde(alias = "queues", alias = "topics", alias = "subscriptions")]
+    entities: Vec<Entry>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Queue {
+struct Entry {
     name: String,
     #[serde(default)]
     properties: BTreeMap<String, Value>,
 }
 
-impl From<Listed> for Catalog {
-    fn from(listed: Listed) -> Self {
-        Self {
-            queues: listed.queues.into_iter().map(DeclaredQueue::from).collect(),
-        }
-    }
-}
-
-impl From<Queue> for DeclaredQueue {
-    fn from(queue: Queue) -> Self {
-        let number = |name| queue.properties.get(name).and_then(Value::as_u64);
-        let flag = |name| queue.properties.get(name).and_then(Value::as_bool);
-        Self {
+impl Entry {
+    fn declared(self, kind: EntityKind) -> Declared {
+        let number = |name| self.properties.get(name).and_then(Value::as_u64);
+        let flag = |name| self.properties.get(name).and_then(Value::as_bool);
+        let target = self.properties.get("ForwardTo").and_then(Value::as_str);
+        Declared {
+            kind,
             max_delivery_count: number("MaxDeliveryCount")
                 .and_then(|count| u32::try_from(count).ok()),
             dead_letters_expired: flag("DeadLetteringOnMessageExpiration").unwrap_or(false),
-            forwards_to: queue
-                .properties
-                .get("ForwardTo")
-                .and_then(Value::as_str)
+            forwards_to: target
                 .filter(|target| !target.is_empty())
                 .map(str::to_owned),
-            name: queue.name,
+            name: self.name,
         }
     }
 }
@@ -114,30 +178,79 @@ mod tests {
     use super::*;
 
     fn catalog() -> Catalog {
-        let listed = r#"{"queues":[
-            {"name":"billing","properties":{"ForwardTo":"orders"}},
-            {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
-        ]}"#;
-        serde_json::from_str::<Listed>(listed).unwrap().into()
+        let lists = [
+            (
+                EntityKind::Queue,
+                r#"{"queues":[
+                    {"name":"billing","properties":{"ForwardTo":"orders"}},
+                    {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
+                ]}"#,
+            ),
+            (
+                EntityKind::Topic,
+                r#"{"topics":[{"name":"prices","subscriptions":["eu"]},{"name":"news","subscriptions":[]}]}"#,
+            ),
+            (
+                EntityKind::Subscription,
+                r#"{"subscriptions":[{"name":"prices/Subscriptions/eu","properties":{"MaxDeliveryCount":5}}]}"#,
+            ),
+        ];
+        Catalog::listed(lists.map(|(kind, text)| (kind, serde_json::from_str(text).unwrap())))
     }
 
     #[test]
-    fn a_queue_is_found_in_any_case() {
+    fn an_entity_is_found_in_any_case() {
         let catalog = catalog();
-        let orders = catalog.queue("Orders").unwrap();
+        let orders = catalog.find(EntityKind::Queue, "Orders").unwrap();
         assert_eq!(orders.max_delivery_count, Some(3));
         assert!(orders.dead_letters_expired);
         assert_eq!(orders.forwards_to, None);
-        let billing = catalog.queue("billing").unwrap();
+        let billing = catalog.find(EntityKind::Queue, "billing").unwrap();
         assert_eq!(billing.forwards_to.as_deref(), Some("orders"));
-        assert_eq!(catalog.missing("ORDERS"), None);
+        let subscription = "Prices/subscriptions/EU";
+        let eu = catalog.find(EntityKind::Subscription, subscription);
+        assert_eq!(eu.unwrap().max_delivery_count, Some(5));
+        assert_eq!(catalog.missing(EntityKind::Queue, "ORDERS"), None);
     }
 
     #[test]
-    fn an_unknown_queue_comes_with_the_known_ones() {
-        assert_eq!(
-            catalog().missing("ordres").unwrap().to_string(),
-            "there is no queue \"ordres\"; the bus has orders, billing"
-        );
+    fn an_unknown_entity_comes_with_the_known_ones() {
+        use EntityKind::{Queue, Subscription, Topic};
+        let cases = [
+            (
+                Queue,
+                "ordres",
+                "there is no queue \"ordres\"; the bus has orders, billing",
+            ),
+            (
+                Queue,
+                "prices",
+                "there is no queue \"prices\"; it is a topic",
+            ),
+            (
+                Topic,
+                "prises",
+                "there is no topic \"prises\"; the bus has prices, news",
+            ),
+            (
+                Subscription,
+                "prices/Subscriptions/us",
+                "the topic \"prices\" has no subscription \"us\"; it has eu",
+            ),
+            (
+                Subscription,
+                "news/Subscriptions/us",
+                "the topic \"news\" has no subscription \"us\"; it has no subscriptions",
+            ),
+            (
+                Subscription,
+                "prises/Subscriptions/eu",
+                "there is no topic \"prises\"; the bus has prices, news",
+            ),
+        ];
+        for (kind, name, expected) in cases {
+            let missing = catalog().missing(kind, name).unwrap();
+            assert_eq!(missing.to_string(), expected);
+        }
     }
 }

@@ -12,7 +12,8 @@ use crate::{ServiceBus, bus::or_panic};
 pub struct ClientError(String);
 
 impl ServiceBus {
-    /// Connects an `azservicebus` client, which belongs to the test and runs on its runtime.
+    /// Connects an `azservicebus` client, which belongs to the test and runs on its runtime. It comes without TLS,
+    /// also where [`Builder::use_tls`](crate::Builder::use_tls) was said: it can be given no authority to trust.
     ///
     /// # Panics
     ///
@@ -26,7 +27,7 @@ impl ServiceBus {
     pub async fn try_client(&self) -> Result<ServiceBusClient<BasicRetryPolicy>, ClientError> {
         let options = ServiceBusClientOptions::default();
         let connecting = ServiceBusClient::unsecured()
-            .new_from_connection_string(self.connection_string(), options);
+            .new_from_connection_string(self.plain_connection_string(), options);
         // Boxed: the SDK's future has the size of a page of memory, several times over.
         let client = Box::pin(connecting).await;
         client.map_err(|error| ClientError(error.to_string()))

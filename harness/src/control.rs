@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::{process::Liveness, text};
+use crate::{kind::EntityKind, process::Liveness, text};
 
 pub use refusal::{ControlError, Refusal};
 
@@ -29,16 +29,16 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Where something is that has a name.
+/// Where an entity is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
-    Queue(&'a str),
+pub(crate) struct Place<'a> {
+    pub(crate) kind: EntityKind,
+    pub(crate) name: &'a str,
 }
 
 impl Place<'_> {
     fn path(self) -> String {
-        let Self::Queue(name) = self;
-        format!("queues/{}", utf8_percent_encode(name, KEPT))
+        format!("{}s/{}", self.kind, utf8_percent_encode(self.name, KEPT))
     }
 }
 
@@ -90,6 +90,19 @@ impl Control {
         decode(&path, &answer)
     }
 
+    /// Asks a question about bytes.
+    pub(crate) async fn ask_about<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        bytes: Bytes,
+    ) -> Result<T, ControlError> {
+        let path = self.path(path) + &query_string(query);
+        let body = ("application/octet-stream", bytes);
+        let answer = self.send(Method::POST, &path, body, ANSWER_WITHIN).await?;
+        decode(&path, &answer)
+    }
+
     /// Orders something that answers by its status alone, and may take `within` by itself.
     pub(crate) async fn order(
         &self,
@@ -113,10 +126,22 @@ impl Control {
 
     /// Removes what is at a place.
     pub(crate) async fn delete(&self, place: Place<'_>) -> Result<(), ControlError> {
-        let path = self.path(&place.path());
+        self.remove(&place.path()).await
+    }
+
+    /// Removes what is at a path.
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), ControlError> {
+        let path = self.path(path);
         self.request(Method::DELETE, &path, None, ANSWER_WITHIN)
             .await?;
         Ok(())
+    }
+
+    /// The certificate that clients over TLS must trust, in PEM.
+    pub(crate) async fn ca_certificate(&self) -> Result<String, ControlError> {
+        let path = "/$emulator/v1/ca.pem";
+        let answer = self.request(Method::GET, path, None, ANSWER_WITHIN).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     fn path(&self, path: &str) -> String {
@@ -131,13 +156,24 @@ impl Control {
         within: Duration,
     ) -> Result<Bytes, ControlError> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        let json = "application/json";
+        self.send(method, path, (json, body.into()), within).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        (content_type, body): (&str, Bytes),
+        within: Duration,
+    ) -> Result<Bytes, ControlError> {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, self.address.to_string())
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, content_type)
             .header(header::CONNECTION, "close")
-            .body(Full::new(Bytes::from(body)))
+            .body(Full::new(body))
             .expect("method, path and headers are well-formed");
         match tokio::time::timeout(within, self.exchange(request)).await {
             Ok(Ok((status, answer))) if status.is_success() => Ok(answer),

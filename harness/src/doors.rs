@@ -19,6 +19,7 @@ use crate::{
     background::{Background, Task},
     catalog::Catalog,
     control::Control,
+    faults::Script,
 };
 
 /// What a handle needs to act on a bus.
@@ -30,6 +31,8 @@ pub(crate) struct Doors {
     /// What the bus was started with.
     pub(crate) declared: Catalog,
     pub(crate) cancelled: Cancelled,
+    /// The faults that must have fired when the bus ends.
+    pub(crate) script: Script,
 }
 
 /// Operations that were given up; each tells when it is over.
@@ -88,6 +91,7 @@ impl Doors {
             control: Control::new(address, "none", crate::process::Liveness::default()),
             declared: Catalog::default(),
             cancelled: Cancelled::default(),
+            script: Script::default(),
         })
     }
 

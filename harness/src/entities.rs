@@ -1,7 +1,9 @@
-//! Queues that are made, changed and removed while a bus runs.
+//! Queues, topics and subscriptions that are made, changed and removed while a bus runs.
 //!
-//! A queue is described by the same builder as in a topology. The emulator judges it, and what it refuses is
+//! An entity is described by the same builder as in a topology. The emulator judges it, and what it refuses is
 //! told in the words of a configuration file.
+
+mod change;
 
 use std::{panic::Location, sync::Arc};
 
@@ -9,22 +11,39 @@ use crate::{
     bus::{ServiceBus, or_panic},
     control::{ControlError, Place},
     doors::Doors,
-    mailbox::{QueueHandle, UnknownQueue},
-    topology::Queue,
+    kind::EntityKind,
+    mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle, UnknownEntity},
+    topology::{Queue, Subscription, Topic},
 };
 
-/// Why a queue was not made.
+/// Why a queue, topic or subscription was not made.
 #[derive(Debug, thiserror::Error)]
-pub enum CreateQueueError {
+pub enum CreateError {
     /// There is one of this name.
-    #[error("there is a queue \"{name}\" already; update it, or delete it first")]
+    #[error("there is a {kind} \"{name}\" already; update it, or delete it first")]
     Exists {
+        /// What has the name.
+        kind: EntityKind,
+        /// The name.
+        name: String,
+    },
+    /// The topic of the subscription does not exist.
+    #[error(transparent)]
+    UnknownEntity(#[from] UnknownEntity),
+    /// A subscription that is made at run time has the `$Default` rule and no other.
+    #[error(
+        "the {} \"{name}\" cannot be made with rules of its own while the bus runs: declare it in the topology, or let an SDK exchange its rule $Default",
+        EntityKind::Subscription
+    )]
+    Rules {
         /// The name.
         name: String,
     },
     /// The emulator refused, or did not answer.
-    #[error("cannot create the queue \"{name}\": {source}")]
+    #[error("cannot create the {kind} \"{name}\": {source}")]
     Control {
+        /// What was to be made.
+        kind: EntityKind,
         /// The name.
         name: String,
         /// What the emulator said.
@@ -32,15 +51,27 @@ pub enum CreateQueueError {
     },
 }
 
-/// Why a queue was not changed; it is as it was.
+/// Why a queue, topic or subscription was not changed; it is as it was.
 #[derive(Debug, thiserror::Error)]
-pub enum UpdateQueueError {
-    /// The queue does not exist.
+pub enum UpdateError {
+    /// It does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
+    /// What was set has a life of its own, and is not changed this way.
+    #[error("an update of the {kind} \"{name}\" cannot set its {part}")]
+    Part {
+        /// What was to be changed.
+        kind: EntityKind,
+        /// The name.
+        name: String,
+        /// What was set: the rules of a subscription, or the subscriptions of a topic.
+        part: &'static str,
+    },
     /// The emulator refused, or did not answer.
-    #[error("cannot update the queue \"{name}\": {source}")]
+    #[error("cannot update the {kind} \"{name}\": {source}")]
     Control {
+        /// What was to be changed.
+        kind: EntityKind,
         /// The name.
         name: String,
         /// What the emulator said.
@@ -48,15 +79,17 @@ pub enum UpdateQueueError {
     },
 }
 
-/// Why a queue was not deleted.
+/// Why a queue, topic or subscription was not deleted.
 #[derive(Debug, thiserror::Error)]
-pub enum DeleteQueueError {
-    /// The queue does not exist.
+pub enum DeleteError {
+    /// It does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused, or did not answer.
-    #[error("cannot delete the queue \"{name}\": {source}")]
+    #[error("cannot delete the {kind} \"{name}\": {source}")]
     Control {
+        /// What was to be deleted.
+        kind: EntityKind,
         /// The name.
         name: String,
         /// What the emulator said.
@@ -79,87 +112,144 @@ impl ServiceBus {
     pub fn try_create_queue(
         &self,
         queue: Queue,
-    ) -> impl Future<Output = Result<QueueHandle, CreateQueueError>> + Send {
+    ) -> impl Future<Output = Result<QueueHandle, CreateError>> + Send {
         let handle = self.queue(queue.name());
         async move {
-            let name = handle.name().to_owned();
-            if handle.catalog().await.queue(&name).is_some() {
-                return Err(CreateQueueError::Exists { name });
+            handle.create(queue.properties()).await?;
+            Ok(handle)
+        }
+    }
+
+    /// Makes a topic with its subscriptions; see [`ServiceBus::create_subscription`] about their rules.
+    ///
+    /// # Panics
+    ///
+    /// When there is one of this name, or the emulator refuses; the text has its words.
+    #[track_caller]
+    pub fn create_topic(&self, topic: Topic) -> impl Future<Output = TopicHandle> + Send {
+        or_panic(Location::caller(), self.try_create_topic(topic))
+    }
+
+    /// Makes a topic with its subscriptions, or says why not. When a subscription is refused, the topic stays, with
+    /// the subscriptions before that one.
+    pub fn try_create_topic(
+        &self,
+        topic: Topic,
+    ) -> impl Future<Output = Result<TopicHandle, CreateError>> + Send {
+        let handle = self.topic(topic.name());
+        async move {
+            let declared = topic.subscriptions().iter();
+            let subscriptions = declared.map(|it| (handle.subscription(it.name()), it));
+            let subscriptions = Vec::from_iter(subscriptions);
+            for (subscription, declared) in &subscriptions {
+                without_rules(subscription, declared)?;
             }
-            match handle.put(queue).await {
-                Ok(()) => Ok(handle),
-                Err(source) => Err(CreateQueueError::Control { name, source }),
+            handle.as_ref().create(topic.properties()).await?;
+            for (subscription, declared) in subscriptions {
+                subscription.create(declared.properties()).await?;
             }
+            Ok(handle)
+        }
+    }
+
+    /// Makes a subscription, which has the rule `$Default` and so gets every message: rules of its own can be
+    /// declared in the topology, and changed by an SDK.
+    ///
+    /// # Panics
+    ///
+    /// When there is one of this name, the topic is unknown, the subscription has rules, or the emulator refuses;
+    /// the text has its words.
+    #[track_caller]
+    pub fn create_subscription(
+        &self,
+        topic: impl AsRef<str>,
+        subscription: Subscription,
+    ) -> impl Future<Output = SubscriptionHandle> + Send {
+        let created = self.try_create_subscription(topic, subscription);
+        or_panic(Location::caller(), created)
+    }
+
+    /// Makes a subscription, or says why not.
+    pub fn try_create_subscription(
+        &self,
+        topic: impl AsRef<str>,
+        subscription: Subscription,
+    ) -> impl Future<Output = Result<SubscriptionHandle, CreateError>> + Send {
+        let handle = self.subscription(topic, subscription.name());
+        async move {
+            without_rules(&handle, &subscription)?;
+            handle.create(subscription.properties()).await?;
+            Ok(handle)
         }
     }
 }
 
-impl QueueHandle {
-    /// Changes the queue: what the function sets, and nothing else.
-    ///
-    /// ```no_run
-    /// # use servicebus_harness::prelude::*;
-    /// # async fn test(servicebus: ServiceBus) {
-    /// let orders = servicebus.queue("orders");
-    /// orders.update(|queue| queue.status(EntityStatus::SendDisabled)).await;
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// When the queue is unknown, or the emulator refuses; the text has its words.
-    #[track_caller]
-    pub fn update(&self, change: impl FnOnce(Queue) -> Queue) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_update(change))
+fn without_rules(handle: &SubscriptionHandle, declared: &Subscription) -> Result<(), CreateError> {
+    match declared.part() {
+        None => Ok(()),
+        Some(_rules) => Err(CreateError::Rules {
+            name: handle.path().to_owned(),
+        }),
     }
+}
 
-    /// Changes the queue, or says why not.
-    pub fn try_update(
-        &self,
-        change: impl FnOnce(Queue) -> Queue,
-    ) -> impl Future<Output = Result<(), UpdateQueueError>> + Send {
-        let changes = change(Queue::new(self.name()));
-        async move {
-            let name = self.name().to_owned();
-            if let Some(unknown) = self.catalog().await.missing(&name) {
-                return Err(unknown.into());
-            }
-            let put = self.put(changes).await;
-            put.map_err(|source| UpdateQueueError::Control { name, source })
+impl Mailbox {
+    async fn create(&self, properties: serde_json::Value) -> Result<(), CreateError> {
+        let (kind, name) = (self.kind(), self.owner_path().to_owned());
+        match self.unknown_if(true).await {
+            None => return Err(CreateError::Exists { kind, name }),
+            Some(unknown) if unknown.kind != kind => return Err(unknown.into()),
+            Some(UnknownEntity {
+                instead: Some(kind),
+                ..
+            }) => return Err(CreateError::Exists { kind, name }),
+            Some(_) => {}
         }
+        let put = self.put(properties).await;
+        put.map_err(|source| CreateError::Control { kind, name, source })
     }
 
-    /// Deletes the queue with everything in it. Handles stay, and act on what is made in its place.
-    ///
-    /// # Panics
-    ///
-    /// When the queue is unknown, or the emulator does not answer.
-    #[track_caller]
-    pub fn delete(&self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_delete())
+    async fn update_now(
+        &self,
+        properties: serde_json::Value,
+        part: Option<&'static str>,
+    ) -> Result<(), UpdateError> {
+        if let Some(unknown) = self.unknown_if(true).await {
+            return Err(unknown.into());
+        }
+        let (kind, name) = (self.kind(), self.owner_path().to_owned());
+        if let Some(part) = part {
+            return Err(UpdateError::Part { kind, name, part });
+        }
+        let put = self.put(properties).await;
+        put.map_err(|source| UpdateError::Control { kind, name, source })
     }
 
-    /// Deletes the queue with everything in it, or says why not.
-    pub async fn try_delete(&self) -> Result<(), DeleteQueueError> {
-        let name = self.name().to_owned();
-        let delete =
-            |doors: Arc<Doors>| async move { doors.control.delete(Place::Queue(&name)).await };
+    async fn delete_now(&self) -> Result<(), DeleteError> {
+        let (kind, name) = (self.kind(), self.owner_path().to_owned());
+        let place = name.clone();
+        let delete = |doors: Arc<Doors>| async move {
+            let place = Place { kind, name: &place };
+            doors.control.delete(place).await
+        };
         let Err(source) = self.doors.run(delete).await else {
             return Ok(());
         };
-        let name = self.name().to_owned();
         if let Some(unknown) = self.unknown_if(source.status() == Some(404)).await {
             return Err(unknown.into());
         }
-        Err(DeleteQueueError::Control { name, source })
+        Err(DeleteError::Control { kind, name, source })
     }
 
-    /// Puts what a queue is to be; one that exists keeps what is not said.
-    async fn put(&self, queue: Queue) -> Result<(), ControlError> {
-        let put = |doors: Arc<Doors>| async move {
-            let place = Place::Queue(queue.name());
-            doors.control.put(place, &queue.properties()).await
+    /// Puts what an entity is to be; one that exists keeps what is not said.
+    async fn put(&self, properties: serde_json::Value) -> Result<(), ControlError> {
+        let put = |mailbox: Self| async move {
+            let place = Place {
+                kind: mailbox.kind(),
+                name: mailbox.owner_path(),
+            };
+            mailbox.doors.control.put(place, &properties).await
         };
-        self.doors.run(put).await
+        self.run(put).await
     }
 }

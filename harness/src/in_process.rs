@@ -10,7 +10,7 @@ use crate::{
     address,
     background::Background,
     error::StartError,
-    running::{Endpoints, Namespace, Running, Started},
+    running::{Endpoints, Namespace, Running, Started, WebPorts},
 };
 
 /// Starts an emulator on a loopback address of its own.
@@ -18,11 +18,14 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     config: Option<Config>,
     seed: Option<u64>,
+    ports: WebPorts,
 ) -> Result<Started, StartError> {
     let mut last = None;
     for _ in 0..address::ATTEMPTS {
         let options = Options {
             host: address::random().to_string(),
+            http_port: ports.http,
+            https_port: ports.https,
             seed,
             ..Options::default()
         };
@@ -46,9 +49,13 @@ pub(crate) async fn start(
 }
 
 fn started(emulator: Emulator) -> Started {
+    let own = emulator.endpoints();
     let endpoints = Endpoints {
-        amqp: emulator.endpoints().amqp,
-        http: emulator.endpoints().http,
+        amqp: own.amqp,
+        // It was asked for.
+        amqps: own.amqps.unwrap_or(own.amqp),
+        http: own.http,
+        https: own.https,
     };
     let namespaces = emulator.namespaces().iter().map(|info| Namespace {
         name: info.name.clone(),

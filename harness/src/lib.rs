@@ -17,8 +17,11 @@ mod control;
 mod doors;
 mod entities;
 mod error;
+mod explain;
+mod faults;
 mod fixture;
 mod in_process;
+mod kind;
 mod mailbox;
 mod matcher;
 mod message;
@@ -26,6 +29,7 @@ mod mode;
 mod peeked;
 mod process;
 mod running;
+mod secured;
 mod settled;
 mod text;
 mod timeline;
@@ -41,13 +45,17 @@ pub use bus::{Builder, ServiceBus};
 pub use client::ClientError;
 pub use clock::Clock;
 pub use control::{ControlError, Refusal};
-pub use entities::{CreateQueueError, DeleteQueueError, UpdateQueueError};
+pub use entities::{CreateError, DeleteError, UpdateError};
 pub use error::StartError;
+pub use explain::{ExplainError, Explanation, NamedValue, Reason, RuleExplanation, Verdict};
+pub use faults::{Fault, FaultOn, Faults, Operation};
 pub use fixture::servicebus;
+pub use kind::EntityKind;
 pub use mailbox::{
-    CancelError, Counts, CountsError, DeleteMessagesError, Due, Mailbox, PeekError, PurgeError,
-    Purged, QueueHandle, ReceiveError, Received, RenewError, ScheduleError, SendError, SettleError,
-    TimelineError, UnknownQueue,
+    AcceptSessionError, CancelError, Counts, CountsError, DeleteMessagesError, Due, HeldSession,
+    LoseSessionError, Mailbox, PeekError, PurgeError, Purged, QueueHandle, ReceiveError, Received,
+    RenewError, ScheduleError, SendError, SessionError, SessionInfo, SessionsError, SettleError,
+    SubscriptionHandle, TimelineError, TopicHandle, UnknownEntity,
 };
 pub use matcher::{Text, contains};
 pub use message::{Message, PropertyValue};
@@ -58,16 +66,19 @@ pub use running::Endpoints;
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
 pub use topology::{
-    EntityStatus, Expiry, FailedForwards, LocksOnDetach, Queue, Tier, Topology, TopologyError,
+    Correlation, EntityStatus, Expiry, FailedForwards, LocksOnDetach, Queue, Rule, Subscription,
+    Tier, Topic, Topology, TopologyError,
 };
 
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        EntityStatus, Expiry, FailedForwards, LocksOnDetach, Mailbox, Message, Mode, Queue,
-        QueueHandle, Received, ServiceBus, Tier, Topology, assert_abandoned, assert_completed,
+        Correlation, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach, Mailbox,
+        Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus, Subscription,
+        SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned, assert_completed,
         assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
-        assert_forwarded, assert_lock_renewed, assert_message_count, assert_never_delivered,
-        assert_not_dead_lettered, assert_scheduled, contains, servicebus,
+        assert_forwarded, assert_in_order, assert_lock_renewed, assert_message_count,
+        assert_never_delivered, assert_not_dead_lettered, assert_scheduled, assert_session_state,
+        contains, servicebus,
     };
 }

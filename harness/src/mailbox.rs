@@ -1,8 +1,9 @@
-//! Acting on a queue as another party would.
+//! Acting on queues, topics and subscriptions as another party would.
 //!
-//! A [`Mailbox`] is what can be looked into and received from: a queue, or one of its dead-letter queues. A
-//! [`QueueHandle`] is the mailbox of a queue that can also be sent to. Handles are cheap to clone, check
-//! nothing before they are used, and do not keep their bus alive.
+//! A [`Mailbox`] is what can be looked into and received from: a queue or subscription, or one of its dead-letter
+//! queues. A [`QueueHandle`] is the mailbox of a queue that can also be sent to, a [`SubscriptionHandle`] that of a
+//! subscription; a [`TopicHandle`] can be sent to only. Handles are cheap to clone, check nothing before they are
+//! used, and do not keep their bus alive.
 
 mod counts;
 mod deferred;
@@ -11,15 +12,21 @@ mod purge;
 mod queue;
 mod received;
 mod schedule;
+mod send;
+mod session;
+mod sessions;
+mod subscription;
+mod topic;
 
 use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
 use crate::{
     amqp::{AmqpError, Arrived, Consumer, ReceiveMode},
     bus::or_panic,
-    catalog::Catalog,
+    catalog::{Catalog, Declared},
     control::ControlError,
     doors::{Doors, GivenUp},
+    kind::EntityKind,
     peeked::PeekedMessage,
     settled::{self, SettledError},
     timeline::{Answer, Timeline},
@@ -27,22 +34,29 @@ use crate::{
 
 pub use counts::Counts;
 pub use error::{
-    CancelError, CountsError, DeleteMessagesError, PeekError, PurgeError, ReceiveError, RenewError,
-    ScheduleError, SendError, SettleError, TimelineError, UnknownQueue,
+    AcceptSessionError, CancelError, CountsError, DeleteMessagesError, LoseSessionError, PeekError,
+    PurgeError, ReceiveError, RenewError, ScheduleError, SendError, SessionError, SessionsError,
+    SettleError, TimelineError, UnknownEntity,
 };
 pub use purge::Purged;
 pub use queue::QueueHandle;
 pub use received::Received;
 pub use schedule::Due;
+pub use session::HeldSession;
+pub use sessions::SessionInfo;
+pub(crate) use sessions::state_text;
+pub use subscription::SubscriptionHandle;
+pub use topic::TopicHandle;
 
 /// How long a receive waits in real time, unless said otherwise.
 const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
 
-/// A queue, or a dead-letter queue of one.
+/// A queue or subscription, or a dead-letter queue of one.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     pub(crate) doors: Arc<Doors>,
-    queue: String,
+    kind: EntityKind,
+    owner: String,
     path: String,
 }
 
@@ -52,9 +66,23 @@ impl Mailbox {
         &self.path
     }
 
-    /// Returns the name of the queue it belongs to.
-    pub fn queue_name(&self) -> &str {
-        &self.queue
+    /// Returns the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
+    pub fn owner_path(&self) -> &str {
+        &self.owner
+    }
+
+    /// Returns what kind of entity it belongs to.
+    pub fn kind(&self) -> EntityKind {
+        self.kind
+    }
+
+    pub(crate) fn new(doors: Arc<Doors>, kind: EntityKind, owner: String) -> Self {
+        Self {
+            doors,
+            kind,
+            path: owner.clone(),
+            owner,
+        }
     }
 
     /// Looks at every message in order of sequence number, without touching any.
@@ -169,8 +197,8 @@ impl Mailbox {
                 let control = &mailbox.doors.control;
                 let answer: Answer = control.get("timeline", &query).await?;
                 let catalog = mailbox.doors.catalog().await;
-                let queue = catalog.queue(&mailbox.queue);
-                let limit = queue.and_then(|queue| queue.max_delivery_count);
+                let declared = catalog.find(mailbox.kind, &mailbox.owner);
+                let limit = declared.and_then(|declared| declared.max_delivery_count);
                 Ok(Timeline::new(&mailbox.path, answer, limit))
             })
             .await;
@@ -215,28 +243,50 @@ impl Mailbox {
             .await
     }
 
+    /// Returns what the bus says of its owner.
+    pub(crate) async fn declared(&self) -> Option<Declared> {
+        let catalog = self.catalog().await;
+        catalog.find(self.kind, &self.owner).cloned()
+    }
+
     /// Waits for the bus to come to rest.
     pub(crate) async fn settled(&self, within: Duration) -> Result<(), SettledError> {
         self.run(move |mailbox| async move { settled::wait(&mailbox.doors, within).await })
             .await
     }
 
-    /// Returns the queue it belongs to.
-    pub(crate) fn queue(&self) -> QueueHandle {
-        QueueHandle::new(Arc::clone(&self.doors), self.queue.clone())
+    /// Returns the whole that it belongs to, or is.
+    pub(crate) fn owner(&self) -> Self {
+        Self {
+            path: self.owner.clone(),
+            ..self.clone()
+        }
     }
 
     /// Returns where its dead letters lie; of dead letters it is where they are.
     pub(crate) fn graves(&self) -> Self {
-        match self.is_queue() {
-            true => self.queue().dead_letters(),
-            false => self.clone(),
+        match (self.is_owner(), self.kind) {
+            (false, _) => self.clone(),
+            (true, EntityKind::Topic) => self.transfer_graves(),
+            (true, EntityKind::Queue | EntityKind::Subscription) => self.below("$DeadLetterQueue"),
         }
     }
 
-    /// Returns whether it is a queue of its own and not one of dead letters.
-    pub(crate) fn is_queue(&self) -> bool {
-        self.path == self.queue
+    /// Returns where those lie that could not go on.
+    pub(crate) fn transfer_graves(&self) -> Self {
+        self.below("$Transfer/$DeadLetterQueue")
+    }
+
+    /// Returns whether it is an entity of its own and not its dead letters.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.path == self.owner
+    }
+
+    fn below(&self, suffix: &str) -> Self {
+        Self {
+            path: format!("{}/{suffix}", self.owner),
+            ..self.clone()
+        }
     }
 }
 

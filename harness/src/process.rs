@@ -19,7 +19,7 @@ use crate::{
     address,
     background::Background,
     error::StartError,
-    running::{Running, Started},
+    running::{Running, Started, WebPorts},
 };
 
 pub(crate) use child::{ChildProcess, Liveness};
@@ -37,6 +37,7 @@ pub(crate) struct ProcessOptions {
     pub(crate) topology: Option<String>,
     pub(crate) seed: Option<u64>,
     pub(crate) ready_within: Duration,
+    pub(crate) ports: WebPorts,
 }
 
 /// Starts a child on a loopback address of its own.
@@ -82,10 +83,14 @@ fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<
         "--exit-with-stdin",
         "--amqp-port",
         "5672",
-        "--http-port",
-        "5300",
+        "--amqps-port",
+        "5671",
     ];
     let mut arguments = fixed.map(str::to_owned).to_vec();
+    let https = options.ports.https;
+    let https = https.map_or_else(|| "off".to_owned(), |port| port.to_string());
+    arguments.extend(["--https-port".to_owned(), https]);
+    arguments.extend(["--http-port".to_owned(), options.ports.http.to_string()]);
     arguments.extend(["--host".to_owned(), address::random().to_string()]);
     if let Some(seed) = options.seed {
         arguments.extend(["--seed".to_owned(), seed.to_string()]);

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use serde::Deserialize;
-use servicebus_emulator::Emulator;
+use servicebus_emulator::{Emulator, HTTP_PORT};
 
 use crate::process::ChildProcess;
 
@@ -40,8 +40,29 @@ impl Running {
 pub struct Endpoints {
     /// AMQP, without TLS.
     pub amqp: SocketAddr,
-    /// HTTP: the control API.
+    /// AMQP over TLS.
+    pub amqps: SocketAddr,
+    /// HTTP: the control API, and AMQP over WebSocket.
     pub http: SocketAddr,
+    /// HTTP over TLS, where [`Builder::web_ports`](crate::Builder::web_ports) asked for it. Every other port takes TLS
+    /// too.
+    pub https: Option<SocketAddr>,
+}
+
+/// The ports that a bus listens on beside those of AMQP.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WebPorts {
+    pub(crate) http: u16,
+    pub(crate) https: Option<u16>,
+}
+
+impl Default for WebPorts {
+    fn default() -> Self {
+        Self {
+            http: HTTP_PORT,
+            https: None,
+        }
+    }
 }
 
 /// A namespace and the strings that open it.

@@ -1,4 +1,4 @@
-//! What happened to a queue and to its messages, as the emulator recorded it.
+//! What happened to a queue, topic or subscription and to its messages, as the emulator recorded it.
 //!
 //! The record is bounded: the oldest events go first, the counters stay exact. Kinds of events that this
 //! version does not know are kept and shown by name, and nothing is concluded from them.
@@ -7,7 +7,7 @@ mod display;
 pub(crate) mod instant;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     time::{Duration, SystemTime},
 };
 
@@ -47,7 +47,11 @@ pub enum EventKind {
     Cancelled,
     /// A message came in whose id was seen before, and was dropped.
     DuplicateDropped,
-    /// A message went on to another queue.
+    /// A rule of a subscription matched a message, which is in the subscription from then on.
+    Matched,
+    /// A message of a topic has come to every subscription that wanted it.
+    Published,
+    /// A message went on to another queue or topic.
     Forwarded,
     /// A message could not go on, and moved to the transfer dead-letter queue.
     TransferDeadLettered,
@@ -63,6 +67,26 @@ pub enum EventKind {
     Refused,
     /// A test moved the clock.
     ClockAdvanced,
+    /// A receiver has a session for itself.
+    SessionAccepted,
+    /// The lock of a session was prolonged.
+    SessionLockRenewed,
+    /// The lock of a session ran out or was taken away, and what was received under it counts as failed.
+    SessionLockExpired,
+    /// A receiver let a session go.
+    SessionReleased,
+    /// Something is kept with a session, or nothing any longer.
+    SessionStateSet,
+    /// A message was sent or scheduled in a transaction, and is accepted when that is committed.
+    SendEnlisted,
+    /// A message was settled in a transaction, which happens when that is committed.
+    SettlementEnlisted,
+    /// A transaction was committed that had work here.
+    TransactionCommitted,
+    /// A transaction was rolled back that had work here.
+    TransactionRolledBack,
+    /// Something went wrong because a test had scripted it.
+    Fault,
     /// Something this version has no name for.
     Other(String),
 }
@@ -80,7 +104,7 @@ pub struct Event {
     /// What happened.
     #[serde(deserialize_with = "kind")]
     pub kind: EventKind,
-    /// The queue or sub-queue it happened in.
+    /// The queue, topic, subscription or sub-queue it happened in.
     pub entity: Option<String>,
     /// The message's number there.
     pub sequence_number: Option<i64>,
@@ -97,6 +121,8 @@ pub struct Event {
     pub reason: Option<String>,
     /// More words.
     pub detail: Option<String>,
+    /// The session it happened to, when it is not about a message.
+    pub session: Option<String>,
 }
 
 impl Event {
@@ -121,7 +147,7 @@ impl Event {
     }
 }
 
-/// The events of one queue, oldest first.
+/// The events of one queue, topic or subscription, oldest first.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     entity: String,
@@ -132,7 +158,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the queue the record is about.
+    /// Returns the entity the record is about.
     pub fn entity(&self) -> &str {
         &self.entity
     }
@@ -160,9 +186,18 @@ impl Timeline {
 
     /// Returns the events of one message, with the moves of the clock since the first.
     pub fn of_message(&self, id: &str) -> Self {
-        let is_of = |event: &Event| event.message_id.as_deref() == Some(id);
-        let since = self.events.iter().skip_while(|event| !is_of(event));
-        let events = since.filter(|event| is_of(event) || event.kind == EventKind::ClockAdvanced);
+        self.about(|event| event.message_id.as_deref() == Some(id))
+    }
+
+    /// Returns what happened to one session, with the moves of the clock since the first.
+    pub fn of_session(&self, id: &str) -> Self {
+        self.about(|event| event.session.as_deref() == Some(id))
+    }
+
+    fn about(&self, is_about: impl Fn(&Event) -> bool) -> Self {
+        let since = self.events.iter().skip_while(|event| !is_about(event));
+        let events =
+            since.filter(|event| is_about(event) || event.kind == EventKind::ClockAdvanced);
         Self {
             events: events.cloned().collect(),
             counters: BTreeMap::new(),
@@ -173,12 +208,29 @@ impl Timeline {
     pub(crate) fn new(entity: &str, answer: Answer, max_delivery_count: Option<u32>) -> Self {
         Self {
             entity: entity.to_owned(),
-            events: answer.events,
+            events: identified(answer.events),
             dropped: answer.dropped,
             counters: answer.counters,
             max_delivery_count,
         }
     }
+}
+
+/// Gives a match the id of its message, which the record tells only of what came in: right after the match.
+fn identified(mut events: Vec<Event>) -> Vec<Event> {
+    let mut ids = HashMap::new();
+    for event in events.iter_mut().rev() {
+        let Some(number) = event.sequence_number else {
+            continue;
+        };
+        let place = (event.entity.clone(), number);
+        match &event.message_id {
+            Some(id) => drop(ids.insert(place, id.clone())),
+            None if event.kind == EventKind::Matched => event.message_id = ids.get(&place).cloned(),
+            None => {}
+        }
+    }
+    events
 }
 
 /// The record as the control API sends it.
@@ -193,7 +245,7 @@ pub(crate) struct Answer {
 
 impl EventKind {
     /// Every kind with a name of its own, and the name by which the control API knows it.
-    const NAMES: [(Self, &'static str); 22] = [
+    const NAMES: [(Self, &'static str); 34] = [
         (Self::Sent, "sent"),
         (Self::Delivered, "delivered"),
         (Self::Completed, "completed"),
@@ -208,6 +260,8 @@ impl EventKind {
         (Self::Activated, "activated"),
         (Self::Cancelled, "cancelled"),
         (Self::DuplicateDropped, "duplicate-dropped"),
+        (Self::Matched, "matched"),
+        (Self::Published, "published"),
         (Self::Forwarded, "forwarded"),
         (Self::TransferDeadLettered, "transfer-dead-lettered"),
         (Self::Deleted, "deleted"),
@@ -216,6 +270,16 @@ impl EventKind {
         (Self::Removed, "removed"),
         (Self::Refused, "refused"),
         (Self::ClockAdvanced, "clock-advanced"),
+        (Self::SessionAccepted, "session-accepted"),
+        (Self::SessionLockRenewed, "session-lock-renewed"),
+        (Self::SessionLockExpired, "session-lock-expired"),
+        (Self::SessionReleased, "session-released"),
+        (Self::SessionStateSet, "session-state-set"),
+        (Self::SendEnlisted, "send-enlisted"),
+        (Self::SettlementEnlisted, "settlement-enlisted"),
+        (Self::TransactionCommitted, "transaction-committed"),
+        (Self::TransactionRolledBack, "transaction-rolled-back"),
+        (Self::Fault, "fault"),
     ];
 
     /// Returns the name by which the control API knows the kind.

@@ -7,16 +7,22 @@
 mod document;
 mod file;
 mod queue;
+mod rule;
 mod settings;
+mod subscription;
 #[cfg(test)]
 mod tests;
+mod topic;
 
 use std::path::PathBuf;
 
 use servicebus_emulator::config::{Config, ConfigError};
 
 pub use queue::{EntityStatus, Queue};
+pub use rule::{Correlation, Rule};
 pub use settings::{Expiry, FailedForwards, LocksOnDetach, Tier};
+pub use subscription::Subscription;
+pub use topic::Topic;
 
 use settings::Settings;
 
@@ -28,6 +34,11 @@ use settings::Settings;
 ///
 /// let built = Topology::new()
 ///     .queue(Queue::new("orders").max_delivery_count(3).lock_duration(Duration::from_secs(30)))
+///     .topic(
+///         Topic::new("prices")
+///             .subscription(Subscription::new("all"))
+///             .subscription(Subscription::new("eu").rule(Rule::sql("cheap", "price < 10 AND region = 'eu'"))),
+///     )
 ///     .expiry(Expiry::OnReceive);
 /// let read = Topology::file("fixtures/orders.json");
 /// ```
@@ -35,11 +46,12 @@ use settings::Settings;
 pub struct Topology {
     file: Option<PathBuf>,
     queues: Vec<Queue>,
+    topics: Vec<Topic>,
     settings: Settings,
 }
 
 impl Topology {
-    /// Starts an empty namespace to add queues to.
+    /// Starts an empty namespace to add queues and topics to.
     pub fn new() -> Self {
         Self::default()
     }
@@ -58,6 +70,12 @@ impl Topology {
     /// Adds a queue.
     pub fn queue(mut self, queue: Queue) -> Self {
         self.queues.push(queue);
+        self
+    }
+
+    /// Adds a topic with its subscriptions.
+    pub fn topic(mut self, topic: Topic) -> Self {
+        self.topics.push(topic);
         self
     }
 
@@ -101,7 +119,7 @@ impl Topology {
     }
 
     fn is_extended(&self) -> bool {
-        !self.queues.is_empty() || !self.settings.document().is_empty()
+        !self.queues.is_empty() || !self.topics.is_empty() || !self.settings.document().is_empty()
     }
 }
 

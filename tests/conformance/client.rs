@@ -14,6 +14,8 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
+use crate::doors::Door;
+
 /// Long enough for a slow machine, short enough to be told from a hang.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// For asserting that nothing comes: the SDK waits that long before it says so.
@@ -47,10 +49,10 @@ pub(crate) async fn bus() -> ServiceBus {
     start(topology()).await
 }
 
-/// A bus that holds what the topology says.
+/// A bus that holds what the topology says, at the door by which clients come.
 pub(crate) async fn start(topology: Topology) -> ServiceBus {
-    ServiceBus::builder()
-        .topology(topology)
+    Door::of_this_process()
+        .open(ServiceBus::builder().topology(topology))
         .start()
         .await
         .unwrap_or_else(|error| panic!("{error}"))
@@ -64,6 +66,7 @@ pub(crate) async fn connect(servicebus: &ServiceBus) -> Client {
 /// A client that tries once, from a connection string alone.
 pub(crate) async fn connect_with(connection_string: &str) -> Client {
     let options = ServiceBusClientOptions {
+        transport_type: Door::of_this_process().transport(),
         retry_options: ServiceBusRetryOptions {
             max_retries: 0,
             ..ServiceBusRetryOptions::default()
@@ -144,6 +147,28 @@ pub(crate) async fn receiver_with(
     )
     .await
     .expect("the receiver's link opens")
+}
+
+/// A receiver of a subscription, that locks what it receives.
+pub(crate) async fn subscriber(
+    client: &mut Client,
+    topic: &str,
+    subscription: &str,
+) -> ServiceBusReceiver {
+    subscriber_with(client, topic, subscription, Default::default()).await
+}
+
+/// A receiver of a subscription with options of its own.
+pub(crate) async fn subscriber_with(
+    client: &mut Client,
+    topic: &str,
+    subscription: &str,
+    options: ServiceBusReceiverOptions,
+) -> ServiceBusReceiver {
+    let opening = client.create_receiver_for_subscription(topic, subscription, options);
+    within("the receiver", opening)
+        .await
+        .expect("the receiver's link opens")
 }
 
 /// Closes a receiver; one that is merely dropped takes the SDK's session with it.

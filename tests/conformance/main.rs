@@ -12,6 +12,8 @@
 
 mod client;
 
+mod doors;
+
 mod send;
 
 mod receive;
@@ -45,3 +47,11 @@ mod limits;
 mod idle;
 
 mod partitions;
+
+mod topics;
+
+mod sessions;
+
+mod transactions;
+
+mod rest;

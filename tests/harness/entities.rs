@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servicebus_harness::{CreateQueueError, EventKind, prelude::*};
+use servicebus_harness::{CreateError, EventKind, prelude::*};
 
 use crate::bus_with_orders;
 
@@ -31,10 +31,7 @@ async fn what_is_wrong_with_a_queue_is_told() {
     let servicebus = bus_with_orders().await;
     let error = servicebus.try_create_queue(Queue::new("Orders")).await;
     let error = error.unwrap_err();
-    assert!(
-        matches!(error, CreateQueueError::Exists { .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, CreateError::Exists { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
         "there is a queue \"Orders\" already; update it, or delete it first"

@@ -116,7 +116,7 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
     let expected = "there is no queue \"ordres\"; the bus has orders, billing";
 
     let error = unknown.try_send("hello").await.unwrap_err();
-    assert!(matches!(error, SendError::UnknownQueue(_)), "{error:?}");
+    assert!(matches!(error, SendError::UnknownEntity(_)), "{error:?}");
     assert_eq!(error.to_string(), expected);
     let errors = [
         unknown.try_peek().await.unwrap_err().to_string(),

@@ -6,6 +6,7 @@
 mod built;
 mod child;
 mod normalised;
+mod trader;
 mod waiting;
 
 mod assertions;
@@ -15,6 +16,7 @@ mod entities;
 mod examples;
 mod failed_sentences;
 mod failures;
+mod faults;
 mod fixture;
 mod handles;
 mod isolation;
@@ -23,7 +25,11 @@ mod process;
 mod receiving;
 mod scheduling;
 mod sentences;
+mod sessions;
+mod tls;
+mod topics;
 mod topology;
+mod transactions;
 
 use servicebus_harness::prelude::*;
 

@@ -9,6 +9,7 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
     let limited = servicebus.queue("limited");
     let unique = servicebus.queue("unique");
     let inbox = servicebus.queue("inbox");
+    let carts = servicebus.queue("carts");
     match case {
         "send.single" => assert_completed!(orders, count = 2).await,
         "send.list_of_messages" => assert_completed!(orders, count = 5).await,
@@ -25,6 +26,11 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
         "locks.loses_lock" => recorded(&orders, EventKind::LockExpired, 3).await,
         "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,
+        "sessions.by_id" => assert_completed!(carts, count = 2).await,
+        "session_messages.in_order" => recorded(&carts, EventKind::Abandoned, 3).await,
+        "session_locks.renews" => recorded(&carts, EventKind::SessionLockRenewed, 2).await,
+        "session_locks.loses_lock" => recorded(&carts, EventKind::SessionLockExpired, 3).await,
+        "session_state.cleared" => recorded(&carts, EventKind::SessionStateSet, 2).await,
         _ => {}
     }
 }

@@ -44,6 +44,30 @@ macro_rules! every_case {
         test_of!(premium: $sdk, PREMIUM, premium { large_message, too_large, batch });
         test_of!(partitions: $sdk, SETTINGS, partitions { keys, numbers, batch_of_one_key });
         test_of!(idle: $sdk, SETTINGS, idle { deleted, used });
+        test_of!(topics: $sdk, TOPICS, topics {
+            fans_out, filtered, actions, settled, dead_letters, scheduled, expires,
+            expires_by_default, evaluation_errors, forwards, duplicates, addresses,
+            wrong_direction, not_found,
+        });
+        test_of!(sessions: $sdk, SESSIONS, sessions {
+            by_id, empty, next_available, waits_for_next, times_out, taken, closed, side_by_side, streams,
+            receive_and_delete, subscription, plain_receiver, on_plain_queue, long_id, disabled,
+        });
+        test_of!(session_messages: $sdk, SESSIONS, session_messages {
+            in_order, deferred, deferred_alone, peeked, dead_lettered, abandons_to_the_limit,
+            without_id, without_id_at_subscription, forwarded, scheduled, expires, replies,
+        });
+        test_of!(session_locks: $sdk, SESSIONS, session_locks {
+            renews, loses_lock, loses_lock_on_renewal, passes_on, expires_to_the_limit, changed,
+            auto_renewed,
+        });
+        test_of!(session_state: $sdk, SESSIONS, session_state {
+            set_and_read, cleared, outlives, subscription, too_large,
+        });
+        test_of!(admin: $sdk, TOPICS, admin {
+            namespace, queues, changes, topics, rules, pages, counts, missing, conflicts, refused,
+            wrong_key, used_at_once,
+        });
         test_of!(refusals: $sdk, SETTINGS, refusals { wrong_key, to_dead_letters, long_property });
         test_of!(scheduled_expiry_eager: $sdk, EAGER, scheduling { expires });
         test_of!(scheduled_expiry_on_receive: $sdk, ON_RECEIVE, scheduling { expires });
@@ -61,6 +85,20 @@ macro_rules! every_case {
         });
         test_of!(detach_keep: $sdk, KEEP, detach { closed, settled_by_token, dropped });
         test_of!(detach_release: $sdk, RELEASE, detach { closed, settled_by_token, dropped });
+    };
+}
+
+/// Cases that between them use every kind of link, and are run by every door.
+macro_rules! every_kind_of_link {
+    ($sdk:expr, $settings:ident) => {
+        test_of!(send: $sdk, $settings, send { single, batch, properties });
+        test_of!(receive: $sdk, $settings, receive { peek_lock, receive_and_delete, prefetch });
+        test_of!(settle: $sdk, $settings, settle { completes, dead_letters });
+        test_of!(management: $sdk, $settings, peek { states });
+        test_of!(scheduling: $sdk, $settings, scheduling { by_request });
+        test_of!(deferral: $sdk, $settings, deferral { by_number });
+        test_of!(limits: $sdk, $settings, limits { batch_fills_up });
+        test_of!(refusals: $sdk, $settings, refusals { wrong_key });
     };
 }
 

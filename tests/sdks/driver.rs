@@ -1,7 +1,9 @@
 //! Runs one case's script against a bus of its own, and ends it when it does not end itself.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use servicebus_harness::prelude::*;
@@ -10,6 +12,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use crate::broker_side;
+use crate::doors::Door;
 use crate::environment::{self, Language};
 use crate::topology::topology;
 
@@ -30,16 +33,31 @@ pub(crate) enum Sdk {
 /// The namespace settings a case runs under.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
+    pub(crate) entities: Entities,
     pub(crate) expiry: Expiry,
     pub(crate) locks_on_detach: LocksOnDetach,
     pub(crate) tier: Tier,
+    pub(crate) door: Door,
+}
+
+/// What there is in a namespace.
+#[derive(Clone, Copy)]
+pub(crate) enum Entities {
+    /// Queues alone.
+    Queues,
+    /// Those of `topics.json`, under the default settings.
+    Topics,
+    /// Those of `sessions.json`, under the default settings.
+    Sessions,
 }
 
 /// What a namespace has unless told otherwise.
 pub(crate) const SETTINGS: Settings = Settings {
+    entities: Entities::Queues,
     expiry: Expiry::Eager,
     locks_on_detach: LocksOnDetach::Keep,
     tier: Tier::Standard,
+    door: Door::Plain,
 };
 /// Expired messages leave at their instant (D1).
 pub(crate) const EAGER: Settings = SETTINGS;
@@ -56,9 +74,37 @@ pub(crate) const RELEASE: Settings = Settings {
     ..SETTINGS
 };
 
+/// There are topics.
+pub(crate) const TOPICS: Settings = Settings {
+    entities: Entities::Topics,
+    ..SETTINGS
+};
+
+/// There are queues and subscriptions that require sessions.
+pub(crate) const SESSIONS: Settings = Settings {
+    entities: Entities::Sessions,
+    ..SETTINGS
+};
+
 /// Messages may be large.
 pub(crate) const PREMIUM: Settings = Settings {
     tier: Tier::Premium,
+    ..SETTINGS
+};
+
+/// Clients come over TLS.
+pub(crate) const TLS: Settings = Settings {
+    door: Door::Tls,
+    ..SETTINGS
+};
+/// Clients come over WebSocket.
+pub(crate) const WEBSOCKET: Settings = Settings {
+    door: Door::WebSocket,
+    ..SETTINGS
+};
+/// Clients come over WebSocket and TLS.
+pub(crate) const SECURED_WEBSOCKET: Settings = Settings {
+    door: Door::SecuredWebSocket,
     ..SETTINGS
 };
 
@@ -85,7 +131,7 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
     );
 }
 
-/// Starts a bus with the queues of the cases, runs a case, and asserts what the broker recorded.
+/// Starts a bus with the entities of the cases, runs a case, and asserts what the broker recorded.
 async fn run(mut command: Command, settings: Settings, case: &'static str) {
     let servicebus = ServiceBus::builder()
         .topology(topology(settings))
@@ -97,19 +143,53 @@ async fn run(mut command: Command, settings: Settings, case: &'static str) {
         servicebus.control_url(),
         servicebus.namespace()
     );
+    let _authority = settings.door.lead(&mut command, &servicebus).await;
     command
-        .env(
-            "SERVICEBUS_CONNECTION_STRING",
-            servicebus.connection_string(),
-        )
         .env("SERVICEBUS_CONTROL_URL", control_url)
         .env("SERVICEBUS_EXPIRY", expiry_name(settings.expiry))
         .env(
             "SERVICEBUS_LOCKS_ON_DETACH",
             locks_name(settings.locks_on_detach),
         );
+    let _certificate = match case.split_once('.') {
+        Some(("admin", _)) => Some(let_administer(&mut command, &servicebus).await),
+        _ => None,
+    };
     run_to_the_end(command, case).await;
     broker_side::check(case, &servicebus).await;
+}
+
+/// Tells the script of the administration API, and whom to trust there.
+async fn let_administer(command: &mut Command, servicebus: &ServiceBus) -> CertificateFile {
+    let file = CertificateFile::new(&servicebus.ca_certificate_pem().await);
+    command
+        .env(
+            "SERVICEBUS_ADMIN_CONNECTION_STRING",
+            servicebus.tls_admin_connection_string(),
+        )
+        .env("SERVICEBUS_CA_FILE", &file.0)
+        .env("NODE_EXTRA_CA_CERTS", &file.0);
+    file
+}
+
+/// A certificate that is there for as long as a script needs it.
+struct CertificateFile(PathBuf);
+
+impl CertificateFile {
+    fn new(pem: &str) -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("sdks-ca-{}-{number}.pem", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, pem).expect("a file can be written");
+        Self(path)
+    }
+}
+
+impl Drop for CertificateFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 fn expiry_name(expiry: Expiry) -> &'static str {

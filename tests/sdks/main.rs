@@ -1,6 +1,6 @@
 //! Other languages' SDKs against the emulator: `azure-servicebus` for Python, blocking and
 //! asynchronous, and `@azure/service-bus` for JavaScript, as their registries publish them. Beside them Proton,
-//! a plain AMQP client, through which the matrix of `tests/fidelity` passes.
+//! a plain AMQP client, through which the matrix of `tests/fidelity` passes, and which works in transactions.
 //!
 //! A case is a function of a driver script (`python/cases`, `javascript/cases`) that asserts what
 //! its SDK sees. Every case has a bus and a process of its own, and once the script is content the
@@ -20,6 +20,7 @@ mod python;
 mod readme;
 
 mod broker_side;
+mod doors;
 mod driver;
 mod environment;
 mod topology;

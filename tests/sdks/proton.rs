@@ -1,6 +1,8 @@
 //! Proton, the AMQP client of many brokers: what it receives is what it sent, bit for bit.
 //!
-//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`.
+//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`. Beside that, [`transactions`].
+
+mod transactions;
 
 use std::path::PathBuf;
 

@@ -1,11 +1,44 @@
 //! `azure-servicebus` for Python.
 
+/// What this SDK alone has: it lists sessions, and says when its renewer of locks has failed.
+macro_rules! every_case_of_python {
+    ($sdk:expr) => {
+        every_case!($sdk);
+        test_of!(session_lists: $sdk, SESSIONS, session_state { listed, listed_by_state });
+        test_of!(session_renewer: $sdk, SESSIONS, session_locks { auto_renewal_fails });
+    };
+}
+
 /// The blocking clients.
 mod blocking {
-    every_case!(crate::driver::Sdk::PythonBlocking);
+    every_case_of_python!(crate::driver::Sdk::PythonBlocking);
+
+    mod over_tls {
+        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, TLS);
+    }
+
+    mod over_websocket {
+        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, WEBSOCKET);
+    }
+
+    mod over_websocket_and_tls {
+        every_kind_of_link!(crate::driver::Sdk::PythonBlocking, SECURED_WEBSOCKET);
+    }
 }
 
 /// The clients of `azure.servicebus.aio`.
 mod asynchronous {
-    every_case!(crate::driver::Sdk::PythonAsynchronous);
+    every_case_of_python!(crate::driver::Sdk::PythonAsynchronous);
+
+    mod over_tls {
+        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, TLS);
+    }
+
+    mod over_websocket {
+        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, WEBSOCKET);
+    }
+
+    mod over_websocket_and_tls {
+        every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, SECURED_WEBSOCKET);
+    }
 }

@@ -1,13 +1,21 @@
-//! The queues the cases use; every case has all of them to itself.
+//! The entities the cases use; every case has all of them to itself.
 
 use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::driver::Settings;
+use crate::driver::{Entities, Settings};
 
-/// A namespace with those queues, under the settings of a case.
+/// A namespace with those entities, under the settings of a case.
 pub(crate) fn topology(settings: Settings) -> Topology {
+    match settings.entities {
+        Entities::Queues => queues(settings),
+        Entities::Topics => Topology::file("tests/sdks/topics.json"),
+        Entities::Sessions => Topology::file("tests/sdks/sessions.json"),
+    }
+}
+
+fn queues(settings: Settings) -> Topology {
     let topology = Topology::new()
         .expiry(settings.expiry)
         .locks_on_detach(settings.locks_on_detach)

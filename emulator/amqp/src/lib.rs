@@ -47,7 +47,7 @@ pub use connection::{Connection, Delivery};
 pub use error::Error;
 pub use event::{Event, PeerOpen, Settlement, Transfer};
 pub use link::{DeliveryNumber, LinkId};
-pub use outcome::Outcome;
+pub use outcome::{DeliveryState, Outcome};
 pub use output::Output;
 pub use serde_amqp::Value;
 pub use session::SessionId;

@@ -4,6 +4,28 @@ use bytes::Bytes;
 
 use crate::Error;
 
+/// What we say of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// What became of it.
+    Outcome(Outcome),
+    /// What becomes of it when a transaction is committed (AMQP 1.0 §4.5.8).
+    Transactional {
+        /// The transaction's id.
+        transaction: Bytes,
+        /// What becomes of the delivery.
+        outcome: Outcome,
+    },
+    /// It asked for a transaction, and this is its id (AMQP 1.0 §4.5.5).
+    Declared(Bytes),
+}
+
+impl From<Outcome> for DeliveryState {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
+}
+
 /// A terminal delivery state (AMQP 1.0 §3.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -1,6 +1,8 @@
 //! What the executable is asked to do: by `cargo bench`, by `cargo test`, by a test runner, or by itself when it
 //! starts itself again in another role.
 
+use crate::secured_echo::Wrapping;
+
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -10,6 +12,8 @@ pub(crate) enum Order {
     Nothing,
     /// Be the echo server.
     Echo,
+    /// Be the echo server over TLS.
+    SecuredEcho(Wrapping),
     /// Send and receive this many messages through the harness and say how long it took.
     RoundTrip(usize),
     /// Measure the sections whose names contain one of these, or all.
@@ -80,6 +84,8 @@ fn role(arguments: &[String]) -> Order {
         .skip(1);
     match (rest.next().map(String::as_str), rest.next()) {
         (Some("echo"), None) => Order::Echo,
+        (Some("echo-tls"), None) => Order::SecuredEcho(Wrapping::Tls),
+        (Some("echo-websocket"), None) => Order::SecuredEcho(Wrapping::WebSocket),
         (Some("round-trip"), Some(messages)) => {
             Order::RoundTrip(messages.parse().expect("a number of messages"))
         }

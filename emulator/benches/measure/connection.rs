@@ -7,6 +7,7 @@ use std::time::Duration;
 use servicebus_codec::Reader;
 
 use crate::frames::{self, Role, code};
+use crate::stream::Stream;
 
 /// Bytes that one read may bring.
 pub(crate) const READ: usize = 256 * 1024;
@@ -16,7 +17,7 @@ const HUNG: Duration = Duration::from_secs(120);
 /// A session on a connection that is logged in.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     input: Vec<u8>,
     start: usize,
     end: usize,
@@ -34,7 +35,11 @@ pub(crate) struct Frame<'a> {
 impl Connection {
     /// Connects, logs in and begins a session.
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = connect(address)?;
+        Self::open_over(Stream::Plain(connect(address)?))
+    }
+
+    /// The same over a stream of any kind.
+    pub(crate) fn open_over(stream: Stream) -> io::Result<Self> {
         let mut connection = Self {
             stream,
             input: vec![0; 2 * READ],
@@ -48,7 +53,12 @@ impl Connection {
 
     /// Attaches a link; the emulator's answer has come when it returns.
     pub(crate) fn attach(&mut self, role: Role, handle: u32, address: &str) -> io::Result<()> {
-        self.write(&frames::attach(role, handle, address))?;
+        self.attach_with(&frames::attach(role, handle, address))
+    }
+
+    /// Attaches a link by this frame.
+    pub(crate) fn attach_with(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.write(frame)?;
         self.wait_for(code::ATTACH)
     }
 
@@ -73,11 +83,22 @@ impl Connection {
         }
     }
 
+    /// Waits for input no longer than this, and reads what is there; says whether there was any.
+    pub(crate) fn read_within(&mut self, wait: Duration) -> io::Result<bool> {
+        self.stream.tcp().set_read_timeout(Some(wait))?;
+        let read = self.read();
+        self.stream.tcp().set_read_timeout(Some(HUNG))?;
+        match read {
+            Err(error) if is_late(&error) => Ok(false),
+            read => read.map(|()| true),
+        }
+    }
+
     /// Reads what is there without waiting.
     pub(crate) fn read_if_ready(&mut self) -> io::Result<()> {
-        self.stream.set_nonblocking(true)?;
+        self.stream.tcp().set_nonblocking(true)?;
         let read = self.read();
-        self.stream.set_nonblocking(false)?;
+        self.stream.tcp().set_nonblocking(false)?;
         match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             read => read,
@@ -148,6 +169,21 @@ impl Frame<'_> {
         }
     }
 
+    /// The state of a disposition.
+    pub(crate) fn state(&self) -> io::Result<&[u8]> {
+        let read = || {
+            let mut reader = Reader::new(self.body);
+            reader.descriptor()?;
+            let mut fields = reader.fields()?;
+            for _ in 0..4 {
+                fields.raw()?;
+            }
+            fields.raw()
+        };
+        let state = read().map_err(codec_error)?;
+        state.ok_or_else(|| io::Error::other("a disposition without a state"))
+    }
+
     /// How many deliveries the emulator will have taken when a link's credit is used up.
     pub(crate) fn credit_limit(&self) -> io::Result<Option<u32>> {
         let read = || {
@@ -163,6 +199,17 @@ impl Frame<'_> {
         Ok(count
             .zip(credit)
             .map(|(count, credit)| count.wrapping_add(credit)))
+    }
+
+    /// The handle of the link that a transfer is on.
+    pub(crate) fn handle(&self) -> io::Result<u32> {
+        let read = || {
+            let mut reader = Reader::new(self.body);
+            reader.descriptor()?;
+            reader.fields()?.u32()
+        };
+        let handle = read().map_err(codec_error)?;
+        handle.ok_or_else(|| io::Error::other("a transfer without a handle"))
     }
 
     /// The delivery id of a transfer.
@@ -185,6 +232,14 @@ pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(HUNG))?;
     Ok(stream)
+}
+
+/// Systems differ in how they say that the time of a read is over.
+fn is_late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 fn codec_error(error: servicebus_codec::DecodeError) -> io::Error {

@@ -202,7 +202,7 @@ impl Core {
     fn browse(&mut self, from: u64, count: u32) {
         let from = SequenceNumber(from);
         self.operate(|mailbox, cx| {
-            black_box(mailbox.browse(cx, ACTIVE, from, count as usize));
+            black_box(mailbox.browse(cx, ACTIVE, from, count as usize, None));
         });
     }
 

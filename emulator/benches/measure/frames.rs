@@ -20,7 +20,7 @@ pub(crate) mod code {
     pub(crate) const ACCEPTED: u8 = 0x24;
 }
 
-const AMQP: u8 = 0;
+pub(crate) const AMQP: u8 = 0;
 const SASL: u8 = 1;
 /// Frames and transfers that the client takes without being asked again.
 const WINDOW: u32 = 1 << 30;
@@ -62,21 +62,47 @@ pub(crate) fn login() -> Vec<u8> {
 
 /// A link to or from `address`.
 pub(crate) fn attach(role: Role, handle: u32, address: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let terminus = |fields: &mut Writer<'_>, code: u8| {
-        fields.descriptor(code);
-        let list = fields.begin_list();
+    attach_from(role, handle, address, |fields| {
         fields.string(address);
-        fields.end(list, 1);
-    };
+        1
+    })
+}
+
+/// A link from the next available session of `address`.
+pub(crate) fn attach_to_next_session(handle: u32, address: &str) -> Vec<u8> {
+    attach_from(Role::Receiver, handle, address, |fields| {
+        fields.string(address);
+        (0..6).for_each(|_| fields.null());
+        let filter = fields.begin_map();
+        fields.symbol("com.microsoft:session-filter");
+        fields.null();
+        fields.end(filter, 2);
+        8
+    })
+}
+
+/// A link to or from `address` whose source has the fields that `source` writes and counts.
+fn attach_from(
+    role: Role,
+    handle: u32,
+    address: &str,
+    source: impl FnOnce(&mut Writer<'_>) -> u32,
+) -> Vec<u8> {
+    let mut out = Vec::new();
     performative(&mut out, AMQP, code::ATTACH, 10, |fields| {
         fields.string(&format!("bench-{handle}"));
         fields.uint(handle);
         fields.bool(role != Role::Sender);
         fields.ubyte(if role == Role::Listener { 1 } else { 0 });
         fields.ubyte(0);
-        terminus(fields, code::SOURCE);
-        terminus(fields, code::TARGET);
+        fields.descriptor(code::SOURCE);
+        let list = fields.begin_list();
+        let count = source(fields);
+        fields.end(list, count);
+        fields.descriptor(code::TARGET);
+        let list = fields.begin_list();
+        fields.string(address);
+        fields.end(list, 1);
         fields.null();
         fields.null();
         fields.uint(0);
@@ -86,13 +112,18 @@ pub(crate) fn attach(role: Role, handle: u32, address: &str) -> Vec<u8> {
 
 /// Credit for a link that has received `received` messages.
 pub(crate) fn flow(out: &mut Vec<u8>, handle: u32, received: u32, credit: u32) {
+    flow_of(out, handle, received, (received, credit));
+}
+
+/// The same for one of several links, which has received `own` of the messages of its session.
+pub(crate) fn flow_of(out: &mut Vec<u8>, handle: u32, received: u32, (own, credit): (u32, u32)) {
     performative(out, AMQP, code::FLOW, 7, |fields| {
         fields.uint(received);
         fields.uint(WINDOW);
         fields.uint(0);
         fields.uint(WINDOW);
         fields.uint(handle);
-        fields.uint(received);
+        fields.uint(own);
         fields.uint(credit);
     });
 }
@@ -136,17 +167,47 @@ pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
     encoded
 }
 
-/// Transfers of one message, one behind the other, to be written as often as needed.
+/// Transfers of messages of one size, one behind the other, to be written as often as needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Transfers {
     bytes: Vec<u8>,
     frame: usize,
     id: usize,
+    /// How many are written at once.
+    block: usize,
 }
 
 impl Transfers {
-    /// `count` of them on link 0.
+    /// `count` of the same on link 0.
     pub(crate) fn of(message: &[u8], count: usize) -> Self {
+        let (one, id) = Self::one(message);
+        Self {
+            frame: one.len(),
+            bytes: one.repeat(count),
+            id,
+            block: count,
+        }
+    }
+
+    /// One of each on link 0, `block` of them at once, which divides their number. They are written in turn.
+    pub(crate) fn each(messages: impl Iterator<Item = Vec<u8>>, block: usize) -> Self {
+        let mut each = Self {
+            bytes: Vec::new(),
+            frame: 0,
+            id: 0,
+            block,
+        };
+        for message in messages {
+            let (one, id) = Self::one(&message);
+            (each.frame, each.id) = (one.len(), id);
+            each.bytes.extend(one);
+        }
+        each.block = block.min(each.bytes.len() / each.frame);
+        each
+    }
+
+    /// One transfer, and where its number stands.
+    fn one(message: &[u8]) -> (Vec<u8>, usize) {
         let mut one = Vec::new();
         let mut id = 0;
         performative(&mut one, AMQP, code::TRANSFER, 5, |fields| {
@@ -160,16 +221,12 @@ impl Transfers {
         one.extend_from_slice(message);
         let size = one.len() as u32;
         one[..4].copy_from_slice(&size.to_be_bytes());
-        Self {
-            frame: one.len(),
-            bytes: one.repeat(count),
-            id,
-        }
+        (one, id)
     }
 
-    /// How many there are.
+    /// How many are written at once.
     pub(crate) fn count(&self) -> usize {
-        self.bytes.len() / self.frame
+        self.block
     }
 
     /// Bytes of one.
@@ -177,9 +234,11 @@ impl Transfers {
         self.frame
     }
 
-    /// The first `count`, numbered from `first`.
+    /// The next `count`, at most a block, numbered from `first`.
     pub(crate) fn numbered(&mut self, first: u32, count: usize) -> &[u8] {
-        let bytes = &mut self.bytes[..count * self.frame];
+        let blocks = self.bytes.len() / self.frame / self.block;
+        let start = first as usize / self.block % blocks * self.block * self.frame;
+        let bytes = &mut self.bytes[start..start + count * self.frame];
         for (number, frame) in (first..).zip(bytes.chunks_mut(self.frame)) {
             frame[self.id..self.id + 4].copy_from_slice(&number.to_be_bytes());
         }

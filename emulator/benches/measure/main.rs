@@ -15,18 +15,23 @@ mod usage;
 
 mod connection;
 mod frames;
+mod readers;
 mod receiver;
 mod sender;
+mod stream;
 
+mod admin;
 mod control;
 mod peeker;
 mod raw;
+mod secured_echo;
 
 mod depth;
 mod latency;
 mod memory;
 mod startup;
 mod throughput;
+mod tls;
 
 mod core;
 mod engine;
@@ -34,6 +39,9 @@ mod hops;
 mod messages;
 mod pond;
 mod scale;
+mod sessions;
+mod topics;
+mod transactions;
 
 mod outcome_delay;
 mod round_trip;
@@ -54,8 +62,9 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 17] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
+    ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
     ("startup", "Start and size", startup::measure),
     ("memory", "Memory", memory::measure),
@@ -71,6 +80,14 @@ const SECTIONS: [Section; 12] = [
         scale::measure,
     ),
     ("hops", "Forwarding, in the core", hops::measure),
+    ("topics", "Topics, in the core", topics::measure),
+    ("sessions", "Sessions, 1,000 receivers", sessions::measure),
+    (
+        "transactions",
+        "Transactions of one complete and one send",
+        transactions::measure,
+    ),
+    ("admin", "10,000 queues, made one by one", admin::measure),
     ("messages", "Messages", messages::measure),
     ("engine", "The AMQP engine alone", engine::measure),
     (
@@ -86,6 +103,7 @@ fn main() -> ExitCode {
         Order::List => report::say("measure: test"),
         Order::Nothing => Ok(()),
         Order::Echo => raw::serve_echo(),
+        Order::SecuredEcho(wrapping) => secured_echo::serve(wrapping),
         Order::RoundTrip(messages) => round_trip::play(messages),
         Order::Measure(effort, wanted) => measure(effort, &wanted),
     };

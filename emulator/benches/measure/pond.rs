@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId, EntityPath,
     Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settle, QueueDescription,
-    ReceiveMode, SequenceNumber, StoreKind, Timeline, Timestamp, forward,
+    ReceiveMode, SequenceNumber, StoreKind, SubscriptionDescription, Timeline, Timestamp,
+    TopicDescription, forward,
 };
 use servicebus_codec::Writer;
 
@@ -81,6 +83,28 @@ impl Pond {
         }
     }
 
+    /// A topic with subscriptions that have these rules.
+    pub(crate) fn topic(
+        topic: &TopicDescription,
+        subscription: &SubscriptionDescription,
+        rules: Vec<Vec<Rule>>,
+    ) -> Self {
+        let mut pond = Self::of(vec![("first", QueueDescription::default())]);
+        let settings = NamespaceSettings::default();
+        let (first, now) = (pond.first.clone(), pond.now);
+        let mailbox = Mailbox::topic(EntityId(1), first.clone(), topic, &settings, now);
+        pond.mailboxes.insert(first.clone(), mailbox);
+        for (rules, id) in rules.into_iter().zip(2..) {
+            let path = first.subscription(&format!("s{id}"));
+            let path = path.expect("our own name is legal");
+            let id = EntityId(id);
+            let mailbox = Mailbox::subscription(id, path.clone(), subscription, &settings, now);
+            pond.mailboxes.insert(path.clone(), mailbox);
+            pond.operate(|topic, cx| topic.subscribe(cx, &path, rules));
+        }
+        pond
+    }
+
     pub(crate) fn send(&mut self, encoded: Bytes) -> SequenceNumber {
         let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
         self.operate(|mailbox, cx| mailbox.send(cx, message))
@@ -96,6 +120,29 @@ impl Pond {
             mailbox.set_credit(cx, ACTIVE, id, credit);
         });
         id
+    }
+
+    /// A consumer without credit that holds the next available session, which there must be.
+    pub(crate) fn next_session(&mut self) -> ConsumerId {
+        self.consumers += 1;
+        let id = ConsumerId(self.consumers);
+        let mode = ReceiveMode::PeekLock;
+        let opened = self.operate(|mailbox, cx| mailbox.open_session_consumer(cx, id, mode, None));
+        assert!(
+            opened.is_ok_and(|accepted| accepted.is_some()),
+            "no session is available"
+        );
+        id
+    }
+
+    /// Gives a consumer of the first queue this credit.
+    pub(crate) fn ask(&mut self, id: ConsumerId, credit: u32) {
+        self.operate(|mailbox, cx| mailbox.set_credit(cx, ACTIVE, id, credit));
+    }
+
+    /// Ends a consumer of the first queue.
+    pub(crate) fn close(&mut self, id: ConsumerId) {
+        self.operate(|mailbox, cx| mailbox.close_consumer(cx, ACTIVE, id));
     }
 
     pub(crate) fn take(&mut self, id: ConsumerId, max: usize) -> Vec<Delivery> {
@@ -155,7 +202,7 @@ impl Entities for Pond {
             match effect {
                 Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
                 Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
-                Effect::Wake(_) | Effect::Delete(_) => {}
+                Effect::Wake(_) | Effect::SessionLost(_) | Effect::Delete(_) => {}
             }
         }
         Some(result)

@@ -9,16 +9,20 @@ use std::{env, fs};
 use serde_json::Value;
 
 use crate::arguments::ROLE;
+use crate::secured_echo::{Door, Wrapping};
 
 /// The queue that the benchmarks use.
 pub(crate) const QUEUE: &str = "bench";
+/// The one of them that requires sessions.
+pub(crate) const SESSIONS: &str = "sessions";
 
 /// Names another program to measure, so that two builds can be compared.
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 
 /// Locks that outlast every measurement, and nothing that expires by itself.
 const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [
-    {"Name": "bench", "Properties": {"LockDuration": "PT5M"}}
+    {"Name": "bench", "Properties": {"LockDuration": "PT5M"}},
+    {"Name": "sessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}
 ]}]}}"#;
 
 /// An emulator that serves.
@@ -26,7 +30,10 @@ const TOPOLOGY: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "sbemulatorns"
 pub(crate) struct Emulator {
     process: Process,
     pub(crate) amqp: SocketAddr,
+    pub(crate) amqps: SocketAddr,
     pub(crate) http: SocketAddr,
+    /// The file with the certificate that clients of TLS trust.
+    pub(crate) ca_certificate: PathBuf,
     /// For SDKs.
     pub(crate) connection_string: String,
 }
@@ -36,6 +43,13 @@ pub(crate) struct Emulator {
 pub(crate) struct Echo {
     process: Process,
     pub(crate) address: SocketAddr,
+}
+
+/// The same over TLS, or over WebSocket and TLS.
+#[derive(Debug)]
+pub(crate) struct SecuredEcho {
+    _process: Process,
+    pub(crate) door: Door,
 }
 
 /// A child that ends with its handle.
@@ -71,6 +85,8 @@ impl Emulator {
         Ok(Self {
             process,
             amqp: address("amqp")?,
+            amqps: address("amqps")?,
+            ca_certificate: ready["ca_certificate"].as_str().unwrap_or_default().into(),
             http: address("http")?,
             connection_string: connection_string.as_str().unwrap_or_default().to_owned(),
         })
@@ -100,6 +116,21 @@ impl Echo {
     /// The number of its process.
     pub(crate) fn pid(&self) -> u32 {
         self.process.0.id()
+    }
+}
+
+impl SecuredEcho {
+    /// Starts this executable in its other role.
+    pub(crate) fn start(wrapping: Wrapping) -> io::Result<Self> {
+        let role = match wrapping {
+            Wrapping::Tls => "echo-tls",
+            Wrapping::WebSocket => "echo-websocket",
+        };
+        let (process, line) = Process::start(Command::new(env::current_exe()?).args([ROLE, role]))?;
+        Ok(Self {
+            _process: process,
+            door: Door::read(&line)?,
+        })
     }
 }
 

@@ -34,7 +34,11 @@ pub(crate) enum Accept {
 impl Receiver {
     /// A link without credit.
     pub(crate) fn attach(address: SocketAddr) -> io::Result<Self> {
-        let mut connection = Connection::open(address)?;
+        Self::attach_on(Connection::open(address)?)
+    }
+
+    /// The same on a connection that is open.
+    pub(crate) fn attach_on(mut connection: Connection) -> io::Result<Self> {
         connection.attach(Role::Receiver, 0, QUEUE)?;
         Ok(Self {
             connection,

@@ -24,9 +24,25 @@ pub(crate) struct Sender {
 impl Sender {
     /// A link on which `message` can be sent again and again.
     pub(crate) fn attach(address: SocketAddr, message: &[u8]) -> io::Result<Self> {
-        let mut connection = Connection::open(address)?;
-        connection.attach(Role::Sender, 0, QUEUE)?;
-        let transfers = Transfers::of(message, BLOCK);
+        Self::attach_to(address, QUEUE, Transfers::of(message, BLOCK))
+    }
+
+    /// A link to a queue on which these can be sent again and again.
+    pub(crate) fn attach_to(
+        address: SocketAddr,
+        queue: &str,
+        transfers: Transfers,
+    ) -> io::Result<Self> {
+        Self::begin(Connection::open(address)?, queue, transfers)
+    }
+
+    /// The first on a connection that is open.
+    pub(crate) fn attach_on(connection: Connection, message: &[u8]) -> io::Result<Self> {
+        Self::begin(connection, QUEUE, Transfers::of(message, BLOCK))
+    }
+
+    fn begin(mut connection: Connection, queue: &str, transfers: Transfers) -> io::Result<Self> {
+        connection.attach(Role::Sender, 0, queue)?;
         let mut sender = Self {
             connection,
             transfers,

@@ -27,6 +27,17 @@ impl Context<'_> {
             facts: self.facts,
         }
     }
+
+    /// The same world when `client` asks.
+    pub(crate) fn by(&mut self, client: ClientId) -> Context<'_> {
+        Context {
+            now: self.now,
+            client,
+            ids: self.ids,
+            effects: self.effects,
+            facts: self.facts,
+        }
+    }
 }
 
 impl std::fmt::Debug for Context<'_> {

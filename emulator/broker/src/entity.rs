@@ -1,6 +1,8 @@
 //! What is declared in a namespace.
 
 pub(crate) mod description;
+pub(crate) mod role;
+pub(crate) mod topic;
 
 use crate::{EntityId, EntityPath, Mailbox, NamespaceSettings, QueueDescription, Timestamp};
 
@@ -16,6 +18,15 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// A mailbox under its name.
+    pub fn of(id: EntityId, mailbox: Mailbox) -> Self {
+        Self {
+            id,
+            path: mailbox.path().clone(),
+            mailbox,
+        }
+    }
+
     /// An empty queue.
     pub fn new(
         id: EntityId,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{ClientId, EntityId, SequenceNumber, StoreKind, Timestamp};
+use crate::{ClientId, EntityId, SequenceNumber, StoreKind, Timestamp, TransactionId};
 
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 1024;
@@ -22,7 +22,7 @@ pub struct Fact {
     pub store: StoreKind,
     /// Who did it; [`ClientId::BROKER`] for what time brought about.
     pub client: ClientId,
-    /// To which message of that store; 0 when it was refused before it had a number.
+    /// To which message of that store; 0 when it was refused before it had a number, and for what concerns none.
     pub number: SequenceNumber,
     /// What.
     pub kind: FactKind,
@@ -91,6 +91,37 @@ pub enum FactKind {
         /// Failed deliveries so far.
         delivery_count: u32,
     },
+    /// Somebody holds a session from now on.
+    SessionAccepted {
+        /// Its id.
+        session: Text,
+        /// End of the lock.
+        locked_until: Timestamp,
+    },
+    /// The lock of a session was extended.
+    SessionLockRenewed {
+        /// Its id.
+        session: Text,
+        /// The new end of the lock.
+        locked_until: Timestamp,
+    },
+    /// The lock of a session ended although its holder was still there.
+    SessionLockExpired {
+        /// Its id.
+        session: Text,
+    },
+    /// The holder of a session went.
+    SessionReleased {
+        /// Its id.
+        session: Text,
+    },
+    /// The state of a session was set or cleared.
+    SessionStateSet {
+        /// Its id.
+        session: Text,
+        /// Bytes of the state; none when it was cleared.
+        size: Option<u64>,
+    },
     /// Moved to the dead-letter store.
     DeadLettered {
         /// Its number there.
@@ -109,10 +140,39 @@ pub enum FactKind {
         /// `DeadLetterErrorDescription`.
         description: Text,
     },
+    /// A rule of a subscription matched; said of the copy before it is enqueued.
+    Matched {
+        /// The rule's name.
+        rule: Text,
+    },
+    /// Every subscription of the topic has what it wanted of it.
+    Published,
     /// Went on to another entity.
     Forwarded {
         /// Its path.
         to: Text,
+    },
+    /// Sent or scheduled in a transaction: accepted when that is committed.
+    SendEnlisted {
+        /// The message's id.
+        message_id: Text,
+        /// Which transaction.
+        transaction: TransactionId,
+    },
+    /// Settled in a transaction: that happens when it is committed.
+    SettlementEnlisted {
+        /// Which transaction.
+        transaction: TransactionId,
+    },
+    /// A transaction was committed; said in each entity that took part, before what follows from it.
+    TransactionCommitted {
+        /// Which.
+        transaction: TransactionId,
+    },
+    /// A transaction was rolled back; said in each entity that took part.
+    TransactionRolledBack {
+        /// Which.
+        transaction: TransactionId,
     },
     /// Removed because its time to live had passed.
     Expired,
@@ -126,6 +186,11 @@ pub enum FactKind {
     ClockAdvanced {
         /// By how many milliseconds.
         milliseconds: u64,
+    },
+    /// Something went wrong because a test had scripted it.
+    Fault {
+        /// What.
+        fault: Text,
     },
     /// A client asked for something that was refused.
     Refused {
@@ -238,8 +303,16 @@ impl FactKind {
         match self {
             Self::Enqueued { message_id, .. }
             | Self::Scheduled { message_id, .. }
+            | Self::SendEnlisted { message_id, .. }
             | Self::DuplicateDropped { message_id } => each(message_id),
             Self::Forwarded { to } => each(to),
+            Self::Fault { fault } => each(fault),
+            Self::Matched { rule } => each(rule),
+            Self::SessionAccepted { session, .. }
+            | Self::SessionLockRenewed { session, .. }
+            | Self::SessionLockExpired { session }
+            | Self::SessionReleased { session }
+            | Self::SessionStateSet { session, .. } => each(session),
             Self::DeadLettered {
                 reason,
                 description,
@@ -265,6 +338,7 @@ impl FactKind {
             | Self::Deferred
             | Self::Deleted
             | Self::EntityDeleted
+            | Self::Published
             | Self::Delivered { .. }
             | Self::ReceivedAndDeleted
             | Self::Completed
@@ -272,6 +346,9 @@ impl FactKind {
             | Self::Released
             | Self::LockRenewed { .. }
             | Self::LockExpired { .. }
+            | Self::SettlementEnlisted { .. }
+            | Self::TransactionCommitted { .. }
+            | Self::TransactionRolledBack { .. }
             | Self::Expired
             | Self::Removed
             | Self::ClockAdvanced { .. } => {}

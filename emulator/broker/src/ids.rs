@@ -12,7 +12,14 @@ use uuid::Uuid;
 /// Longest path of a queue or topic, in characters (service-bus-quotas).
 pub const MAX_PATH_LENGTH: usize = 260;
 
-/// The name of a queue or topic: compared without regard to case, shown as it was declared.
+/// Longest name of a subscription or rule, in characters (service-bus-quotas).
+pub const MAX_NAME_LENGTH: usize = 50;
+
+/// What stands between a topic and a subscription in a path.
+const SUBSCRIPTIONS: &str = "/Subscriptions/";
+
+/// The name of a queue or topic, or `topic/Subscriptions/name`: compared without regard to case, shown as it was
+/// declared.
 #[derive(Debug, Clone)]
 pub struct EntityPath(Arc<str>);
 
@@ -28,6 +35,9 @@ pub enum PathError {
     /// A first or last character other than a letter or digit.
     #[error("must begin and end with a letter or digit")]
     Edge,
+    /// The path of a subscription where that of a queue or topic is meant.
+    #[error("must not contain '/Subscriptions/', which stands between a topic and a subscription")]
+    Subscription,
 }
 
 impl EntityPath {
@@ -35,6 +45,66 @@ impl EntityPath {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The path of a subscription of this topic.
+    pub fn subscription(&self, name: &str) -> Result<Self, NameError> {
+        check_name(name)?;
+        Ok(Self(format!("{self}{SUBSCRIPTIONS}{name}").into()))
+    }
+
+    /// What an address means: the path of a queue, a topic or a subscription.
+    pub fn of_address(text: &str) -> Option<Self> {
+        match split_subscription(text) {
+            Some((topic, name)) => topic.parse::<Self>().ok()?.subscription(name).ok(),
+            None => text.parse().ok(),
+        }
+    }
+
+    /// The queue or topic that an entity belongs to: the topic of a subscription, else the entity itself.
+    pub fn top_level(&self) -> Self {
+        self.topic()
+            .map_or_else(|| self.clone(), |(topic, _)| topic)
+    }
+
+    /// The topic of a subscription and its name; none for a queue or topic.
+    pub fn topic(&self) -> Option<(Self, &str)> {
+        let (topic, name) = split_subscription(&self.0)?;
+        Some((Self(topic.into()), name))
+    }
+}
+
+/// Why a text is not the name of a subscription or rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// Nothing, or more than [`MAX_NAME_LENGTH`] characters.
+    #[error("must have 1 to {MAX_NAME_LENGTH} characters, has {0}")]
+    Length(usize),
+    /// A character that Service Bus does not allow there.
+    #[error("must not contain {0:?}; allowed are letters, digits, '.', '-', '_' and '$'")]
+    Character(char),
+}
+
+/// Whether a text can be the name of a subscription or rule.
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    let length = name.chars().count();
+    if length == 0 || length > MAX_NAME_LENGTH {
+        return Err(NameError::Length(length));
+    }
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '$');
+    match name.chars().find(|&c| !allowed(c)) {
+        Some(illegal) => Err(NameError::Character(illegal)),
+        None => Ok(()),
+    }
+}
+
+fn split_subscription(text: &str) -> Option<(&str, &str)> {
+    let length = SUBSCRIPTIONS.len();
+    let is_here = |at: &usize| {
+        let found = text.get(*at..*at + length);
+        found.is_some_and(|found| found.eq_ignore_ascii_case(SUBSCRIPTIONS))
+    };
+    let at = (0..text.len().saturating_sub(length)).find(is_here)?;
+    Some((&text[..at], &text[at + length..]))
 }
 
 impl FromStr for EntityPath {
@@ -44,6 +114,9 @@ impl FromStr for EntityPath {
         let length = text.chars().count();
         if length == 0 || length > MAX_PATH_LENGTH {
             return Err(PathError::Length(length));
+        }
+        if split_subscription(text).is_some() {
+            return Err(PathError::Subscription);
         }
         let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '~' | '/');
         if let Some(illegal) = text.chars().find(|&c| !allowed(c)) {

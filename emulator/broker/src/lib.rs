@@ -7,45 +7,62 @@
 //! Reading order: [`Queue`] is what is declared; a [`Mailbox`] is what can be received from, with
 //! its store and its dead-letter store; [`MessageStore`] is the only place where messages live. The verbs
 //! are methods of [`Mailbox`], one file each under `operation/`. What happens when a lock ends stands in
-//! `operation/expire.rs`.
+//! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
 mod duplicates;
 mod effect;
 mod entity;
 mod fact;
+pub mod filter;
+mod held;
 mod ids;
 mod mailbox;
 mod message;
 mod operation;
 mod partition;
 mod policy;
+mod rules;
+mod session_name;
 mod settings;
 mod store;
 mod time;
 mod timeline;
+mod transaction;
 
 pub use context::Context;
 pub use effect::{Effect, Effects};
 pub use entity::Queue;
 pub use entity::description::{EntityStatus, Problem, QueueDescription};
+pub use entity::role::EntityKind;
+pub use entity::topic::{SubscriptionDescription, TopicDescription};
 pub use fact::{Fact, FactKind, Facts, Text};
+pub use held::Held;
 pub use ids::{
-    ClientId, ConsumerId, EntityId, EntityPath, IdSource, LockToken, MAX_PATH_LENGTH, PathError,
-    SequenceNumber, StoreKind,
+    ClientId, ConsumerId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH,
+    MAX_PATH_LENGTH, NameError, PathError, SequenceNumber, StoreKind, check_name,
 };
 pub use mailbox::{Counts, Mailbox};
 pub use message::{Message, MessageError, PropertyChanges, Stamp};
+pub use operation::accept_session::{AcceptSessionError, AcceptedSession};
 pub use operation::browse::Browsed;
 pub use operation::forward::{Entities, TransferFailure, forward};
+pub use operation::list_sessions::SessionView;
 pub use operation::receive::{Delivery, ReceiveMode};
 pub use operation::receive_deferred::ReceiveDeferredError;
 pub use operation::renew::RenewError;
+pub use operation::rules::ChangeRuleError;
 pub use operation::schedule::CancelError;
 pub use operation::send::SendError;
+pub use operation::session_lock::SessionError;
 pub use operation::settle::{Outcome, SettleError};
+pub use operation::transact::TransactError;
+pub use operation::transact::commit::{CommitError, commit};
 pub use policy::StorePolicy;
+pub use rules::RuleSet;
+pub use session_name::SessionName;
 pub use settings::{Expiry, FailedForwards, LocksOnDetach, NamespaceSettings, Tier};
 pub use store::MessageStore;
 pub use time::Timestamp;
 pub use timeline::{Counter, Timeline};
+pub use transaction::{Transaction, TransactionId};

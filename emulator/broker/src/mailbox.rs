@@ -1,18 +1,23 @@
 //! What can be received from: a store, its dead-letter stores, and the moves between them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::duplicates::History;
+use crate::entity::role::{EntityKind, Role, Subscription};
+use crate::held::Held;
+use crate::operation::idle::Idleness;
 use crate::store::MessageStore;
 use crate::{
     ConsumerId, Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription,
-    StoreKind, StorePolicy, Tier, Timestamp,
+    StoreKind, StorePolicy, SubscriptionDescription, Tier, Timestamp, TopicDescription,
 };
 
 /// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
 #[derive(Debug)]
 pub struct Mailbox {
     pub(crate) path: EntityPath,
+    pub(crate) role: Role,
     pub(crate) settings: NamespaceSettings,
     pub(crate) description: QueueDescription,
     pub(crate) active: MessageStore,
@@ -26,9 +31,13 @@ pub struct Mailbox {
     /// When somebody last did something here (semantics §5).
     pub(crate) used_at: Timestamp,
     /// Whether the mailbox has asked to be deleted.
-    pub(crate) is_idle: bool,
+    pub(crate) idleness: Idleness,
     /// How many messages without a key were spread over the partitions.
     pub(crate) spread: u64,
+    /// What the subscriptions of the topic hold: that of the topic itself, or of the topic of a subscription.
+    pub(crate) held: Option<Held>,
+    /// What this subscription last said that it holds.
+    told: u64,
 }
 
 /// How many messages there are, by what the service counts.
@@ -53,8 +62,45 @@ pub struct Counts {
 }
 
 impl Mailbox {
-    /// Empty stores under the rules of a description.
+    /// An empty queue.
     pub fn new(
+        entity: EntityId,
+        path: EntityPath,
+        description: QueueDescription,
+        settings: &NamespaceSettings,
+        now: Timestamp,
+    ) -> Self {
+        Self::of_role(Role::Queue, entity, path, description, settings, now)
+    }
+
+    /// A topic without subscriptions.
+    pub fn topic(
+        entity: EntityId,
+        path: EntityPath,
+        description: &TopicDescription,
+        settings: &NamespaceSettings,
+        now: Timestamp,
+    ) -> Self {
+        let role = Role::Topic(Arc::default());
+        Self::of_role(role, entity, path, description.mailbox(), settings, now)
+    }
+
+    /// An empty subscription; its topic must be told of it ([`Mailbox::subscribe`]).
+    pub fn subscription(
+        entity: EntityId,
+        path: EntityPath,
+        description: &SubscriptionDescription,
+        settings: &NamespaceSettings,
+        now: Timestamp,
+    ) -> Self {
+        let role = Role::Subscription(Subscription {
+            dead_letters_filter_errors: description.dead_lettering_on_filter_evaluation_exceptions,
+        });
+        Self::of_role(role, entity, path, description.mailbox(), settings, now)
+    }
+
+    fn of_role(
+        role: Role,
         entity: EntityId,
         path: EntityPath,
         mut description: QueueDescription,
@@ -67,8 +113,9 @@ impl Mailbox {
             // Observed at the service; a later update may set it (semantics §5).
             description.auto_delete_on_idle = None;
         }
-        let store =
-            |kind| MessageStore::new(entity, StorePolicy::new(kind, &description, settings));
+        let is_topic = role.is_topic();
+        let policy = |kind| policy(&role, kind, &description, settings);
+        let store = |kind| MessageStore::new(entity, policy(kind));
         Self {
             path,
             settings: *settings,
@@ -77,10 +124,13 @@ impl Mailbox {
             transfer_dead_letters: store(StoreKind::TransferDeadLetters),
             history: History::of(&description),
             description,
+            role,
             refused: BTreeMap::new(),
             used_at: now,
-            is_idle: false,
+            idleness: Idleness::Used,
             spread: 0,
+            held: is_topic.then(Held::default),
+            told: 0,
         }
     }
 
@@ -89,9 +139,43 @@ impl Mailbox {
         &self.path
     }
 
+    /// What the mailbox belongs to.
+    pub fn kind(&self) -> EntityKind {
+        match self.role {
+            Role::Queue => EntityKind::Queue,
+            Role::Topic(_) => EntityKind::Topic,
+            Role::Subscription(_) => EntityKind::Subscription,
+        }
+    }
+
     /// What the entity was declared as, or updated to.
     pub fn description(&self) -> &QueueDescription {
         &self.description
+    }
+
+    /// What a topic was declared as, or updated to.
+    pub fn topic_description(&self) -> Option<TopicDescription> {
+        let is_topic = self.role.is_topic();
+        is_topic.then(|| TopicDescription::of_mailbox(&self.description))
+    }
+
+    /// What a subscription was declared as, or updated to.
+    pub fn subscription_description(&self) -> Option<SubscriptionDescription> {
+        let Role::Subscription(own) = self.role else {
+            return None;
+        };
+        let flag = own.dead_letters_filter_errors;
+        Some(SubscriptionDescription::of_mailbox(&self.description, flag))
+    }
+
+    /// Where the subscriptions of a topic say what they hold.
+    pub fn held(&self) -> Option<Held> {
+        self.held.clone()
+    }
+
+    /// Lets a new subscription say what it holds to its topic, which counts it as its own.
+    pub fn join(&mut self, held: Held) {
+        self.held = Some(held);
     }
 
     /// The tier of the namespace.
@@ -141,6 +225,12 @@ impl Mailbox {
         }
     }
 
+    /// Bytes that count towards the size of the entity: a topic's subscriptions are part of it.
+    pub fn whole_size(&self) -> u64 {
+        let held = self.held.as_ref().filter(|_| self.role.is_topic());
+        self.size() + held.map_or(0, Held::bytes)
+    }
+
     /// Bytes of everything held, dead letters included.
     pub fn size(&self) -> u64 {
         self.stores().iter().map(|store| store.size()).sum()
@@ -187,11 +277,20 @@ impl Mailbox {
     pub(crate) fn begin(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
         self.used_at = cx.now;
+        if self.idleness == Idleness::Asks {
+            self.idleness = Idleness::Used;
+        }
     }
 
     /// Hands what is ready to those who wait, and asks for what must be carried elsewhere: the last thing that
     /// every verb does.
     pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
+        self.active.grant_sessions(cx);
+        self.serve(cx);
+    }
+
+    /// The same without granting sessions, whose locks begin when they are granted: not in the past.
+    pub(crate) fn serve(&mut self, cx: &mut Context<'_>) {
         for kind in StoreKind::ALL {
             let store = self.store_mut(kind);
             store.assign(cx);
@@ -200,7 +299,17 @@ impl Mailbox {
                 cx.effects.push(Effect::Forward(path, kind));
             }
         }
+        self.tell_size();
         self.invite_refused(cx);
+    }
+
+    /// A subscription's messages count as its topic's.
+    fn tell_size(&mut self) {
+        if let (Role::Subscription(_), Some(held)) = (&self.role, &self.held) {
+            let size = self.size();
+            held.changed(self.told, size);
+            self.told = size;
+        }
     }
 
     /// Those who would be refused again are not asked: two of them would take turns for ever.
@@ -217,5 +326,19 @@ impl Mailbox {
             waits
         });
         self.refused = refused;
+    }
+}
+
+/// The rules of a store in such a mailbox.
+pub(crate) fn policy(
+    role: &Role,
+    kind: StoreKind,
+    description: &QueueDescription,
+    settings: &NamespaceSettings,
+) -> StorePolicy {
+    let policy = StorePolicy::new(kind, description, settings);
+    match role {
+        Role::Topic(_) => policy.of_topic(),
+        Role::Queue | Role::Subscription(_) => policy,
     }
 }

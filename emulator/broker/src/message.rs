@@ -6,6 +6,7 @@
 mod annotations;
 mod application;
 mod batch;
+mod edit;
 mod encode;
 mod error;
 mod header;
@@ -16,6 +17,7 @@ mod sections;
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use servicebus_codec::DecodeError;
@@ -98,6 +100,14 @@ impl Message {
         self.time_to_live.map(NonZeroU64::get)
     }
 
+    /// Shortens the time to live to a ceiling, which is its own from then on; the ceiling itself when it brought none.
+    pub fn limit_time_to_live(&mut self, ceiling: Option<Duration>) {
+        let ceiling = ceiling.and_then(|ceiling| u64::try_from(ceiling.as_millis()).ok());
+        if let Some(ceiling) = ceiling.and_then(NonZeroU64::new) {
+            self.time_to_live = Some(self.time_to_live.map_or(ceiling, |own| own.min(ceiling)));
+        }
+    }
+
     /// The message id as text; binary ids as hexadecimal digits.
     pub fn id(&self) -> Cow<'_, str> {
         properties::message_id(self.properties())
@@ -110,14 +120,19 @@ impl Message {
 
     /// The key that decides its partition.
     pub fn partition_key(&self) -> Option<Cow<'_, str>> {
-        annotations::partition_key(self.sections.message_annotations(&self.payload))
+        annotations::text(self.annotations(), annotations::PARTITION_KEY)
+    }
+
+    /// The key that decides its partition in an entity that it only passes through (semantics §12).
+    pub fn via_partition_key(&self) -> Option<Cow<'_, str>> {
+        annotations::text(self.annotations(), annotations::VIA_PARTITION_KEY)
     }
 
     /// When the message is to be enqueued, if its sender asked for that: in the namespace's time once it has
     /// [entered](Self::enter).
     pub fn scheduled_at(&self) -> Option<Timestamp> {
-        let section = self.sections.message_annotations(&self.payload);
-        annotations::schedule(section).map(|(instant, _)| Timestamp::from_millis(instant))
+        annotations::schedule(self.annotations())
+            .map(|(instant, _)| Timestamp::from_millis(instant))
     }
 
     /// Turns the instants of a message that was just sent into the namespace's time, which is `ahead`
@@ -168,6 +183,19 @@ impl Message {
         }
     }
 
+    fn set_time_to_live(&mut self, milliseconds: u64) {
+        self.time_to_live = NonZeroU64::new(milliseconds);
+    }
+
+    /// The encoded message annotations; empty when there are none.
+    fn annotations(&self) -> &[u8] {
+        let overlay = self.overlay.as_ref();
+        match overlay.and_then(|overlay| overlay.annotations.as_deref()) {
+            Some(replaced) => replaced,
+            None => self.sections.message_annotations(&self.payload),
+        }
+    }
+
     /// The encoded properties section, which there always is.
     fn properties(&self) -> &[u8] {
         match self.replaced_properties() {
@@ -190,7 +218,9 @@ impl Message {
 
     /// Bytes of the sections before the body, as they now are.
     fn headers_size(&self) -> usize {
-        self.sections.message_annotations_end()
+        let sent = self.sections.message_annotations(&self.payload).len();
+        self.sections.message_annotations_end() - sent
+            + self.annotations().len()
             + self.properties().len()
             + self.application_properties().len()
             + self.dead_letter_source().map_or(0, str::len)

@@ -3,6 +3,7 @@
 //! Every verb first lets happen what is due ([`crate::Mailbox::handle_timeout`]): a lock that has ended is
 //! over even when no timer has fired yet.
 
+pub(crate) mod accept_session;
 pub(crate) mod browse;
 mod consume;
 pub(crate) mod dead_letter;
@@ -10,12 +11,18 @@ mod delete;
 mod end;
 mod expire;
 pub(crate) mod forward;
-mod idle;
+pub(crate) mod idle;
+pub(crate) mod list_sessions;
+pub(crate) mod publish;
 pub(crate) mod receive;
 pub(crate) mod receive_deferred;
 pub(crate) mod renew;
 mod reset;
+pub(crate) mod rules;
 pub(crate) mod schedule;
 pub(crate) mod send;
+pub(crate) mod session_lock;
+mod session_state;
 pub(crate) mod settle;
+pub(crate) mod transact;
 mod update;

@@ -66,11 +66,16 @@ pub(crate) fn duplicate_key(message: &Message, partitioned: bool) -> String {
 impl Entry {
     /// The number as clients see it.
     pub(crate) fn number(&self, place: SequenceNumber) -> SequenceNumber {
-        SequenceNumber(place.0 | u64::from(self.partition) << SHIFT)
+        place.in_partition(self.partition)
     }
 }
 
 impl SequenceNumber {
+    /// The number of this place as clients see it.
+    pub(crate) fn in_partition(self, partition: u8) -> Self {
+        Self(self.0 | u64::from(partition) << SHIFT)
+    }
+
     /// The place in its store.
     pub(crate) fn place(self) -> Self {
         Self(self.0 & ((1 << SHIFT) - 1))

@@ -25,6 +25,8 @@ pub struct StorePolicy {
     pub locks_on_detach: LocksOnDetach,
     /// Whether the end of a lock counts as a failed delivery; not in a dead-letter store (decision D32).
     pub counts_lock_expiry: bool,
+    /// Whether its messages belong to sessions; not in a dead-letter store (semantics §3.3).
+    pub has_sessions: bool,
     /// Whether what is ready goes on to another entity.
     pub forwards: bool,
     /// Whether consumers are handed what is ready: not while receiving is disabled, and never from an entity
@@ -33,7 +35,7 @@ pub struct StorePolicy {
 }
 
 impl StorePolicy {
-    /// The rules of a queue's store of this kind.
+    /// The rules of a queue's or subscription's store of this kind.
     pub fn new(kind: StoreKind, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
         let active = kind == StoreKind::Active;
         let target = match kind {
@@ -51,8 +53,19 @@ impl StorePolicy {
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
             counts_lock_expiry: active,
+            has_sessions: active && queue.requires_session,
             forwards: target.is_some(),
             serves: queue.status.can_receive() && !(active && target.is_some()),
+        }
+    }
+
+    /// The same at a topic, where nothing can be received but what could not be forwarded.
+    pub(crate) fn of_topic(self) -> Self {
+        let active = self.kind == StoreKind::Active;
+        Self {
+            forwards: active,
+            serves: self.serves && self.kind == StoreKind::TransferDeadLetters,
+            ..self
         }
     }
 }

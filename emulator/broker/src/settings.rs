@@ -51,6 +51,14 @@ impl Tier {
         }
     }
 
+    /// Largest state of a session, in bytes (semantics §1).
+    pub fn max_session_state(self) -> u64 {
+        match self {
+            Self::Basic | Self::Standard => 256 * 1024,
+            Self::Premium => 1024 * 1024,
+        }
+    }
+
     /// Most messages that one request may delete (semantics §17.3).
     pub fn max_batch_delete(self) -> u32 {
         match self {

@@ -4,11 +4,13 @@
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
 pub(crate) mod consumers;
+mod enlistments;
 pub(crate) mod entry;
 mod forwards;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
 mod segments;
+pub(crate) mod sessions;
 
 use std::collections::BTreeSet;
 
@@ -19,9 +21,11 @@ use crate::{
     SequenceNumber, StorePolicy, Timestamp,
 };
 use consumers::Consumers;
+use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
 use forwards::Forwards;
 use segments::Segments;
+use sessions::{Sessions, Slot};
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
 #[derive(Debug)]
@@ -30,7 +34,7 @@ pub struct MessageStore {
     pub(crate) policy: StorePolicy,
     pub(crate) entries: Segments<Entry>,
     last: SequenceNumber,
-    /// Those that can be assigned, first come first.
+    /// Those that can be assigned, first come first; where there are sessions, each has its own.
     pub(crate) ready: BTreeSet<SequenceNumber>,
     /// When locks end.
     pub(crate) locks: BTreeSet<(Timestamp, SequenceNumber)>,
@@ -40,8 +44,11 @@ pub struct MessageStore {
     pub(crate) activations: BTreeSet<(Timestamp, SequenceNumber)>,
     /// Messages that are deferred, locked or not.
     deferred: usize,
+    pub(crate) enlistments: Enlistments,
     pub(crate) forwards: Forwards,
     pub(crate) consumers: Consumers,
+    /// Where messages belong to sessions.
+    pub(crate) sessions: Option<Box<Sessions>>,
     size: u64,
 }
 
@@ -50,6 +57,8 @@ pub struct MessageStore {
 pub(crate) enum Due {
     /// A lock ends.
     LockEnd(Timestamp, SequenceNumber),
+    /// The lock of a session ends.
+    SessionLockEnd(Timestamp, Slot),
     /// A message expires.
     Expiry(Timestamp, SequenceNumber),
     /// A scheduled message becomes active.
@@ -68,8 +77,10 @@ impl MessageStore {
             expiries: BTreeSet::new(),
             activations: BTreeSet::new(),
             deferred: 0,
+            enlistments: Enlistments::default(),
             forwards: Forwards::default(),
             consumers: Consumers::default(),
+            sessions: policy.has_sessions.then(|| Box::new(Sessions::new())),
             size: 0,
         }
     }
@@ -104,9 +115,21 @@ impl MessageStore {
         self.forwards.len()
     }
 
-    /// Bytes of all messages held.
+    /// Bytes of all messages held, and of the states of sessions.
     pub fn size(&self) -> u64 {
-        self.size
+        let states = self.sessions.as_ref();
+        self.size + states.map_or(0, |sessions| sessions.state_bytes())
+    }
+
+    /// Whether somebody waits for messages or for a session, or has yet to take what is assigned.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let sessions = self.sessions.as_ref();
+        self.consumers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
+    }
+
+    /// Whose messages these are.
+    pub(crate) fn entity(&self) -> EntityId {
+        self.entity
     }
 
     /// The number that the next message will get.
@@ -114,17 +137,36 @@ impl MessageStore {
         SequenceNumber(self.last.0 + 1)
     }
 
-    /// Holds `entry` under the next number.
-    pub(crate) fn append(&mut self, entry: Entry) -> SequenceNumber {
-        let number = self.next_number();
-        self.last = number;
+    /// Holds `entry` under the next number; `session` is the one it belongs to, where there are sessions.
+    pub(crate) fn append(&mut self, entry: Entry, session: Option<Slot>) -> SequenceNumber {
+        let number = self.reserve();
+        self.append_at(number, entry, session);
+        number
+    }
+
+    /// Gives out the next number for a message that may come later, or never.
+    pub(crate) fn reserve(&mut self) -> SequenceNumber {
+        self.last = self.next_number();
+        self.last
+    }
+
+    /// Holds `entry` under a number that was reserved for it.
+    pub(crate) fn append_at(
+        &mut self,
+        number: SequenceNumber,
+        entry: Entry,
+        session: Option<Slot>,
+    ) {
         self.size += entry.message.size();
         let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
-        let goes_on = self.policy.forwards && !entry.stays && !self.forwards.stalled;
+        let goes_on = self.goes_on(number, entry.stays);
         self.entries.insert(number.0, entry);
+        if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
+            sessions.join(number, slot, activates_at.is_some());
+        }
         if let Some(at) = activates_at {
             self.activations.insert((at, number));
-            return number;
+            return;
         }
         if expires_at < Timestamp::NEVER {
             self.expiries.insert((expires_at, number));
@@ -132,9 +174,8 @@ impl MessageStore {
         if goes_on {
             self.await_forward(number);
         } else {
-            self.ready.insert(number);
+            self.make_ready(number);
         }
-        number
     }
 
     /// Takes an entry out of every index.
@@ -143,9 +184,7 @@ impl MessageStore {
         self.size -= entry.message.size();
         self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
-            State::Ready => {
-                self.ready.remove(&number);
-            }
+            State::Ready => self.take_from_ready(number),
             State::Assigned(consumer) => self.consumers.unassign(consumer, number),
             State::Locked(lock) => self.unlock(number, lock),
             State::Deferred => {}
@@ -155,12 +194,19 @@ impl MessageStore {
             State::Forwarding => self.forwards.remove(number),
         }
         self.expiries.remove(&(entry.expires_at, number));
+        if let Some(sessions) = &mut self.sessions {
+            sessions.leave(number, &entry);
+        }
         Some(entry)
     }
 
     /// Hands ready entries to waiting consumers, in order of arrival on both sides.
     pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
         if !self.policy.serves {
+            return;
+        }
+        if self.sessions.is_some() {
+            self.serve_sessions(cx);
             return;
         }
         while let Some(&number) = self.ready.first() {
@@ -184,8 +230,7 @@ impl MessageStore {
             return;
         };
         let state = std::mem::replace(&mut entry.state, State::Ready);
-        let expires_at = entry.expires_at;
-        let goes_on = self.policy.forwards && !entry.stays && !self.forwards.stalled;
+        let (expires_at, stays) = (entry.expires_at, entry.stays);
         if let State::Locked(lock) = state {
             if lock.deferred {
                 entry.state = State::Deferred;
@@ -198,10 +243,10 @@ impl MessageStore {
         if expires_at < Timestamp::NEVER {
             self.expiries.insert((expires_at, number));
         }
-        if goes_on {
+        if self.goes_on(number, stays) {
             self.await_forward(number);
         } else {
-            self.ready.insert(number);
+            self.make_ready(number);
         }
     }
 
@@ -213,6 +258,11 @@ impl MessageStore {
             entry.state = State::Deferred;
             self.deferred += usize::from(!lock.deferred);
             self.unlock(number, lock);
+            if let Some(sessions) = &mut self.sessions {
+                sessions.change_of(number, |session, _| {
+                    session.deferred += usize::from(!lock.deferred);
+                });
+            }
         }
     }
 
@@ -225,8 +275,35 @@ impl MessageStore {
         let expires_at = entry.expires_at;
         self.protect(number, expires_at);
         self.locks.insert((lock.until, number));
-        if self.policy.locks_on_detach == LocksOnDetach::Release {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.change_of(number, |session, number| {
+                session.lock_message(number);
+            });
+        } else if self.policy.locks_on_detach == LocksOnDetach::Release {
             self.consumers.hold(lock.consumer, number);
+        }
+    }
+
+    /// Adds an entry to those that nobody has.
+    fn make_ready(&mut self, number: SequenceNumber) {
+        match &mut self.sessions {
+            Some(sessions) => sessions.change_of(number, |session, number| {
+                session.ready.insert(number);
+            }),
+            None => {
+                self.ready.insert(number);
+            }
+        }
+    }
+
+    fn take_from_ready(&mut self, number: SequenceNumber) {
+        match &mut self.sessions {
+            Some(sessions) => sessions.change_of(number, |session, number| {
+                session.ready.remove(&number);
+            }),
+            None => {
+                self.ready.remove(&number);
+            }
         }
     }
 
@@ -240,7 +317,12 @@ impl MessageStore {
     /// Takes a lock that is over out of the indexes.
     fn unlock(&mut self, number: SequenceNumber, lock: Lock) {
         self.locks.remove(&(lock.until, number));
-        if self.policy.locks_on_detach == LocksOnDetach::Release {
+        self.enlistments.remove(number);
+        if let Some(sessions) = &mut self.sessions {
+            sessions.change_of(number, |session, number| {
+                session.unlock_message(number);
+            });
+        } else if self.policy.locks_on_detach == LocksOnDetach::Release {
             self.consumers.let_go(lock.consumer, number);
         }
     }
@@ -276,17 +358,21 @@ impl MessageStore {
 
     /// Whether what has expired may leave (decision D1).
     fn lets_expire(&self) -> bool {
-        self.policy.expiry == Expiry::Eager || self.consumers.is_active() || self.policy.forwards
+        self.policy.expiry == Expiry::Eager || self.is_awaited() || self.policy.forwards
     }
 
     /// What time brings about next, if anything.
     pub(crate) fn next_due(&self) -> Option<Due> {
-        let lock_end = self.locks.first().map(|&(at, n)| Due::LockEnd(at, n));
+        // A lock under a session has no end of its own.
+        let lock_end = self.locks.first().filter(|(at, _)| *at < Timestamp::NEVER);
+        let lock_end = lock_end.map(|&(at, n)| Due::LockEnd(at, n));
+        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
+        let session_end = session_end.map(|(at, slot)| Due::SessionLockEnd(at, slot));
         let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
             .map(|&(at, n)| Due::Expiry(at, n));
         let activation = self.activations.first();
         let activation = activation.map(|&(at, n)| Due::Activation(at, n));
-        [lock_end, expiry, activation]
+        [lock_end, session_end, expiry, activation]
             .into_iter()
             .flatten()
             .min_by_key(|due| due.at())
@@ -309,7 +395,10 @@ impl Due {
     /// When.
     pub(crate) fn at(self) -> Timestamp {
         match self {
-            Self::LockEnd(at, _) | Self::Expiry(at, _) | Self::Activation(at, _) => at,
+            Self::LockEnd(at, _)
+            | Self::SessionLockEnd(at, _)
+            | Self::Expiry(at, _)
+            | Self::Activation(at, _) => at,
         }
     }
 }

@@ -43,19 +43,43 @@ pub enum Counter {
     TransferFailed,
     /// Messages that went on to another entity.
     Forwarded,
+    /// Matches of rules.
+    Matched,
+    /// Messages that a topic has handed to its subscriptions.
+    Published,
+    /// Messages sent or scheduled in transactions, whether or not these were committed.
+    SendEnlisted,
+    /// Deliveries settled in transactions, whether or not these were committed.
+    SettlementEnlisted,
+    /// Transactions committed in which the entity took part.
+    TransactionCommitted,
+    /// Transactions rolled back in which the entity took part.
+    TransactionRolledBack,
     /// Messages deleted by somebody.
     Deleted,
+    /// Sessions accepted.
+    SessionAccepted,
+    /// Locks of sessions renewed.
+    SessionLockRenewed,
+    /// Locks of sessions that ran out.
+    SessionLockExpired,
+    /// Sessions whose holder went.
+    SessionReleased,
+    /// States of sessions set or cleared.
+    SessionStateSet,
     /// Entities deleted.
     EntityDeleted,
     /// Times the clock was moved.
     ClockAdvanced,
+    /// Faults that struck.
+    Fault,
     /// Requests refused.
     Refused,
 }
 
 impl Counter {
     /// All of them, in order.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 34] = [
         Self::Sent,
         Self::Delivered,
         Self::ReceivedAndDeleted,
@@ -74,9 +98,21 @@ impl Counter {
         Self::Deferred,
         Self::TransferFailed,
         Self::Forwarded,
+        Self::Matched,
+        Self::Published,
+        Self::SendEnlisted,
+        Self::SettlementEnlisted,
+        Self::TransactionCommitted,
+        Self::TransactionRolledBack,
         Self::Deleted,
+        Self::SessionAccepted,
+        Self::SessionLockRenewed,
+        Self::SessionLockExpired,
+        Self::SessionReleased,
+        Self::SessionStateSet,
         Self::EntityDeleted,
         Self::ClockAdvanced,
+        Self::Fault,
         Self::Refused,
     ];
 
@@ -101,9 +137,21 @@ impl Counter {
             Self::Deferred => "deferred",
             Self::TransferFailed => "transfer-dead-lettered",
             Self::Forwarded => "forwarded",
+            Self::Matched => "matched",
+            Self::Published => "published",
+            Self::SendEnlisted => "send-enlisted",
+            Self::SettlementEnlisted => "settlement-enlisted",
+            Self::TransactionCommitted => "transaction-committed",
+            Self::TransactionRolledBack => "transaction-rolled-back",
             Self::Deleted => "deleted",
+            Self::SessionAccepted => "session-accepted",
+            Self::SessionLockRenewed => "session-lock-renewed",
+            Self::SessionLockExpired => "session-lock-expired",
+            Self::SessionReleased => "session-released",
+            Self::SessionStateSet => "session-state-set",
             Self::EntityDeleted => "entity-deleted",
             Self::ClockAdvanced => "clock-advanced",
+            Self::Fault => "fault",
             Self::Refused => "refused",
         }
     }
@@ -130,9 +178,21 @@ impl From<&FactKind> for Counter {
             FactKind::Deferred => Self::Deferred,
             FactKind::TransferFailed { .. } => Self::TransferFailed,
             FactKind::Forwarded { .. } => Self::Forwarded,
+            FactKind::Matched { .. } => Self::Matched,
+            FactKind::Published => Self::Published,
+            FactKind::SendEnlisted { .. } => Self::SendEnlisted,
+            FactKind::SettlementEnlisted { .. } => Self::SettlementEnlisted,
+            FactKind::TransactionCommitted { .. } => Self::TransactionCommitted,
+            FactKind::TransactionRolledBack { .. } => Self::TransactionRolledBack,
             FactKind::Deleted => Self::Deleted,
+            FactKind::SessionAccepted { .. } => Self::SessionAccepted,
+            FactKind::SessionLockRenewed { .. } => Self::SessionLockRenewed,
+            FactKind::SessionLockExpired { .. } => Self::SessionLockExpired,
+            FactKind::SessionReleased { .. } => Self::SessionReleased,
+            FactKind::SessionStateSet { .. } => Self::SessionStateSet,
             FactKind::EntityDeleted => Self::EntityDeleted,
             FactKind::ClockAdvanced { .. } => Self::ClockAdvanced,
+            FactKind::Fault { .. } => Self::Fault,
             FactKind::Refused { .. } => Self::Refused,
         }
     }
@@ -166,7 +226,8 @@ impl Timeline {
     /// Takes everything from `batch`, counts it, and drops the oldest facts that no longer fit.
     pub fn absorb(&mut self, batch: &mut Facts) {
         for fact in batch.iter() {
-            let tally = self.tallies.entry((fact.entity, fact.store)).or_default();
+            let place = (fact.entity, fact.store);
+            let tally = self.tallies.entry(place).or_insert([0; Counter::ALL.len()]);
             tally[Counter::from(&fact.kind) as usize] += 1;
         }
         // Before there is too much, so that the ring never grows to twice its size.

@@ -102,6 +102,12 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(&number.to_be_bytes());
     }
 
+    /// `double`.
+    pub fn double(&mut self, number: f64) {
+        self.out.push(code::DOUBLE);
+        self.out.extend_from_slice(&number.to_be_bytes());
+    }
+
     /// `timestamp`, milliseconds since the Unix epoch.
     pub fn timestamp(&mut self, milliseconds: i64) {
         self.out.push(code::TIMESTAMP);
@@ -159,6 +165,19 @@ impl<'a> Writer<'a> {
     /// An array of `uuid`.
     pub fn uuid_array(&mut self, uuids: impl ExactSizeIterator<Item = Uuid>) {
         self.array(code::UUID, uuids.map(Uuid::into_bytes));
+    }
+
+    /// An array of `string`.
+    pub fn string_array<'t>(&mut self, texts: impl ExactSizeIterator<Item = &'t str>) {
+        let count = texts.len() as u32;
+        let mark = self.begin(code::ARRAY32);
+        self.out.push(code::STRING32);
+        for text in texts {
+            self.out
+                .extend_from_slice(&(text.len() as u32).to_be_bytes());
+            self.out.extend_from_slice(text.as_bytes());
+        }
+        self.end(mark, count);
     }
 
     /// An array of `symbol`.

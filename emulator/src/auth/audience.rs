@@ -2,7 +2,8 @@
 //!
 //! The same entity is claimed as `sb://host/orders`, `amqps://host:5671/orders/` or
 //! `HTTP://HOST/Orders/$management` (wire.md §2.2). Scheme, host, port and case say nothing in an
-//! emulator, so only the lower-case path is kept (decision D14).
+//! emulator, so only the lower-case path is kept (decision D14). JavaScript signs the whole URL of an HTTP request: its
+//! query says nothing either, and its path may be encoded once more.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -24,7 +25,8 @@ pub fn audience_path(audience: &str) -> String {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
         None => without_authority(&text),
     };
-    path.trim_matches('/').to_lowercase()
+    let path = path.split('?').next().unwrap_or_default();
+    decode(path).trim_matches('/').to_lowercase()
 }
 
 /// Whether a token for `audience_path` (as [`audience_path`] gives it) holds at the address `entity_path`:
@@ -77,6 +79,15 @@ mod tests {
             ("sb%253a%252f%252flocalhost%252forders", "orders"),
             ("ns.servicebus.windows.net/orders", "orders"),
             ("localhost:5672/orders", "orders"),
+            (
+                "https%3a%2f%2flocalhost%3a5300%2fq1%3fapi-version%3d2021-05",
+                "q1",
+            ),
+            (
+                "https://localhost:5300/$resources/queues?%24skip=0",
+                "$resources/queues",
+            ),
+            ("https%3A%2F%2Flocalhost%2Fa%252Fq1", "a/q1"),
             ("queue.1", "queue.1"),
             ("/orders", "orders"),
             ("a/b", "a/b"),

@@ -17,18 +17,23 @@ pub struct Grants {
     by_audience: BTreeMap<String, Grant>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Grant {
-    claims: Claims,
-    expires_at: i64,
+/// What one token gives at its audience.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The rights.
+    pub claims: Claims,
+    /// Their end, in seconds since the Unix epoch.
+    pub expires_at: i64,
+    /// Whether they hold at one entity, its sub-queues and subscriptions, and not at entities whose names go on where
+    /// its name ends: what a key of the entity gives.
+    pub of_entity: bool,
 }
 
 impl Grants {
-    /// Grants `claims` at `audience_path` (as [`super::audience_path`] gives it) until `expires_at`, in
-    /// seconds since the Unix epoch. Beyond the bound of audiences the one that expires first gives way.
-    pub fn put(&mut self, audience_path: String, claims: Claims, expires_at: i64) {
-        self.by_audience
-            .insert(audience_path, Grant { claims, expires_at });
+    /// Grants rights at `audience_path` (as [`super::audience_path`] gives it). Beyond the bound of audiences the one
+    /// that expires first gives way.
+    pub fn put(&mut self, audience_path: String, grant: Grant) {
+        self.by_audience.insert(audience_path, grant);
         if self.by_audience.len() > MAX_AUDIENCES {
             let soonest = self
                 .by_audience
@@ -48,17 +53,32 @@ impl Grants {
     /// Until when the right is held at the address, in seconds since the Unix epoch; none when it never was.
     pub fn allowed_until(&self, entity_path: &str, claim: Claim) -> Option<i64> {
         let holds = |audience: &str, grant: &Grant| {
-            grant.claims.contains(claim) && covers(audience, entity_path)
+            grant.claims.contains(claim)
+                && covers(audience, entity_path)
+                && (!grant.of_entity || is_within(audience, entity_path))
         };
         let grants = self.by_audience.iter();
         let holding = grants.filter(|(audience, grant)| holds(audience, grant));
         holding.map(|(_, grant)| grant.expires_at).max()
     }
 
+    /// When the next right ends after `now`, in seconds since the Unix epoch.
+    pub fn next_end(&self, now: i64) -> Option<i64> {
+        let ends = self.by_audience.values().map(|grant| grant.expires_at);
+        ends.filter(|&end| end > now).min()
+    }
+
     /// Whether nothing was ever granted.
     pub fn is_empty(&self) -> bool {
         self.by_audience.is_empty()
     }
+}
+
+/// Whether an address that the audience covers is of the same entity, not of one with a longer name.
+fn is_within(audience: &str, entity_path: &str) -> bool {
+    let entity = entity_path.trim_matches('/').to_lowercase();
+    let below = entity.get(audience.len()..).unwrap_or_default();
+    below.is_empty() || below.starts_with("/$") || below.starts_with("/subscriptions/")
 }
 
 #[cfg(test)]
@@ -69,12 +89,55 @@ mod tests {
         [claim].into_iter().collect()
     }
 
+    fn until(expires_at: i64, claims: Claims) -> Grant {
+        Grant {
+            claims,
+            expires_at,
+            of_entity: false,
+        }
+    }
+
+    #[test]
+    fn what_a_key_of_an_entity_gives_stays_there() {
+        let mut grants = Grants::default();
+        let grant = Grant {
+            of_entity: true,
+            ..until(100, Claims::ALL)
+        };
+        grants.put("a".into(), grant);
+        for (path, is_allowed) in [
+            ("A", true),
+            ("a/$management", true),
+            ("a/$DeadLetterQueue", true),
+            ("a/Subscriptions/s", true),
+            ("a/b", false),
+            ("a/subscription", false),
+            ("ab", false),
+        ] {
+            assert_eq!(grants.allows(path, Claim::Listen, 0), is_allowed, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_next_end_is_that_of_the_earliest_right_that_still_holds() {
+        let mut grants = Grants::default();
+        assert_eq!(grants.next_end(0), None);
+        grants.put("a".into(), until(100, Claims::ALL));
+        grants.put("b".into(), until(200, Claims::ALL));
+        assert_eq!(grants.next_end(0), Some(100));
+        assert_eq!(grants.next_end(100), Some(200));
+        assert_eq!(grants.next_end(200), None);
+    }
+
     #[test]
     fn rights_are_the_union_of_tokens_until_they_expire() {
         let mut grants = Grants::default();
         assert!(grants.is_empty());
-        grants.put("orders".into(), only(Claim::Send), 100);
-        grants.put("orders/$deadletterqueue".into(), only(Claim::Listen), 200);
+        grants.put("orders".into(), until(100, only(Claim::Send)));
+        grants.put(
+            "orders/$deadletterqueue".into(),
+            until(200, only(Claim::Listen)),
+        );
         assert!(grants.allows("Orders", Claim::Send, 99));
         assert!(!grants.allows("orders", Claim::Send, 100));
         assert!(!grants.allows("orders", Claim::Listen, 0));
@@ -86,8 +149,8 @@ mod tests {
     #[test]
     fn a_refresh_replaces_what_its_audience_had() {
         let mut grants = Grants::default();
-        grants.put("orders".into(), Claims::ALL, 100);
-        grants.put("orders".into(), only(Claim::Listen), 300);
+        grants.put("orders".into(), until(100, Claims::ALL));
+        grants.put("orders".into(), until(300, only(Claim::Listen)));
         assert!(grants.allows("orders", Claim::Listen, 299));
         assert!(!grants.allows("orders", Claim::Send, 50));
         assert_eq!(grants.allowed_until("orders", Claim::Listen), Some(300));
@@ -98,7 +161,10 @@ mod tests {
     fn audiences_are_bounded_and_the_first_to_expire_gives_way() {
         let mut grants = Grants::default();
         for number in 0..=MAX_AUDIENCES {
-            grants.put(format!("q{number}"), Claims::ALL, 1_000_000 - number as i64);
+            grants.put(
+                format!("q{number}"),
+                until(1_000_000 - number as i64, Claims::ALL),
+            );
         }
         assert_eq!(grants.by_audience.len(), MAX_AUDIENCES);
         assert!(grants.allows("q0", Claim::Send, 0));

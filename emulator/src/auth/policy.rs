@@ -1,6 +1,10 @@
 //! The rules of one namespace for who may enter.
 
-use super::{Claims, Key, TokenError, audience_path, covers, jwt, plain, sas, verify_plain};
+use std::sync::Arc;
+
+use super::{
+    Claims, Key, KeySet, TokenError, audience_path, covers, jwt, plain, sas, verify_plain,
+};
 
 /// Longest token that is read, in bytes.
 const MAX_TOKEN_LENGTH: usize = 64 * 1024;
@@ -15,34 +19,40 @@ pub enum TokenCheck {
     None,
 }
 
-/// Whether JSON web tokens are accepted, by their shape and expiry only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Whether JSON web tokens are accepted, each with every right.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Jwt {
-    /// With every right.
+    /// By their shape and expiry only.
     #[default]
     Accept,
     /// Never.
     Refuse,
+    /// When a key of the set has signed them.
+    Check(Arc<KeySet>),
 }
 
 /// The rules of a namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy<'a> {
-    /// The keys that can sign.
+    /// The keys that can sign for the whole namespace.
     pub keys: &'a [Key],
+    /// The keys of the entity that a token is shown for: what they sign holds there and below, and nowhere else.
+    pub entity_keys: &'a [Key],
     /// Whether signatures are checked.
     pub token_check: TokenCheck,
     /// Whether JSON web tokens are accepted.
-    pub jwt: Jwt,
+    pub jwt: &'a Jwt,
 }
 
-/// What an accepted token gives: the arguments of [`super::Grants::put`].
+/// What an accepted token gives: what [`super::Grants::put`] wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acceptance {
     /// The key that signed; none for a JSON web token, or where nothing is checked.
     pub key_name: Option<String>,
     /// The path that was asked for.
     pub audience_path: String,
+    /// Whether it was signed with a key of the entity that is asked for.
+    pub of_entity: bool,
     /// The rights at that path and below.
     pub claims: Claims,
     /// Their end, in seconds since the Unix epoch.
@@ -63,6 +73,7 @@ impl Policy<'_> {
             return Ok(Acceptance {
                 key_name: None,
                 audience_path,
+                of_entity: false,
                 claims: Claims::ALL,
                 expires_at: i64::MAX,
             });
@@ -94,7 +105,15 @@ impl Policy<'_> {
         audience_path: String,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        let verified = sas::verify(token, self.keys, now)?;
+        let (verified, of_entity) = match sas::verify(token, self.keys, now) {
+            Ok(verified) => (verified, false),
+            // Names are the namespace's or the entity's; what is wrong is said of the one that is known.
+            Err(error) => match (sas::verify(token, self.entity_keys, now), &error) {
+                (Ok(verified), _) => (verified, true),
+                (Err(own), TokenError::UnknownKey(_)) => return Err(own),
+                (Err(_), _) => return Err(error),
+            },
+        };
         if !covers(&verified.audience_path, &audience_path) {
             return Err(TokenError::Audience {
                 signed: super::error::quote(&verified.audience_path),
@@ -104,6 +123,7 @@ impl Policy<'_> {
         Ok(Acceptance {
             key_name: Some(verified.key_name),
             audience_path,
+            of_entity,
             claims: verified.claims,
             expires_at: verified.expires_at,
         })
@@ -115,13 +135,15 @@ impl Policy<'_> {
         audience_path: String,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        if self.jwt == Jwt::Refuse {
-            return Err(TokenError::JwtRefused);
-        }
-        let expires_at = jwt::check(token, now)?;
+        let expires_at = match self.jwt {
+            Jwt::Accept => jwt::check(token, now)?,
+            Jwt::Refuse => return Err(TokenError::JwtRefused),
+            Jwt::Check(keys) => jwt::verify(token, keys, now)?,
+        };
         Ok(Acceptance {
             key_name: None,
             audience_path,
+            of_entity: false,
             claims: Claims::ALL,
             expires_at,
         })
@@ -138,8 +160,9 @@ mod tests {
     fn policy(keys: &[Key]) -> Policy<'_> {
         Policy {
             keys,
+            entity_keys: &[],
             token_check: TokenCheck::Signature,
-            jwt: Jwt::Accept,
+            jwt: &Jwt::Accept,
         }
     }
 
@@ -151,6 +174,7 @@ mod tests {
         let expected = Acceptance {
             key_name: Some("RootManageSharedAccessKey".into()),
             audience_path: "orders/$management".into(),
+            of_entity: false,
             claims: Claims::ALL,
             expires_at: NOW + 60,
         };
@@ -163,6 +187,37 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_an_entity_counts_after_those_of_the_namespace() {
+        let namespace = [Key::well_known()];
+        let own = |key: &str| Key {
+            key: key.into(),
+            claims: Claims::NONE,
+            ..Key::well_known()
+        };
+        let entity = [own("primary"), own("secondary")];
+        let policy = Policy {
+            entity_keys: &entity,
+            ..policy(&namespace)
+        };
+        let judge = |key: &Key| {
+            let token = sas::sign("sb://localhost/orders", key, NOW + 60);
+            policy.accept_token(&token, "sb://localhost/orders", NOW)
+        };
+        let of_entity = |key: &Key| judge(key).map(|accepted| accepted.of_entity);
+        assert_eq!(of_entity(&namespace[0]), Ok(false));
+        assert_eq!(of_entity(&entity[0]), Ok(true));
+        assert_eq!(of_entity(&entity[1]), Ok(true));
+        let bad = TokenError::BadSignature("RootManageSharedAccessKey".into());
+        assert_eq!(judge(&own("wrong")), Err(bad));
+        // Not for the whole namespace: that is no path of an entity.
+        assert!(
+            policy
+                .accept_plain(b"\0RootManageSharedAccessKey\0primary")
+                .is_err()
+        );
+    }
+
+    #[test]
     fn json_web_tokens_follow_the_setting() {
         let accepted = policy(&[])
             .accept_token(JWT, "sb://localhost/orders", NOW)
@@ -170,7 +225,7 @@ mod tests {
         assert_eq!((accepted.key_name, accepted.claims), (None, Claims::ALL));
         assert_eq!(accepted.expires_at, 1_900_000_000);
         let strict = Policy {
-            jwt: Jwt::Refuse,
+            jwt: &Jwt::Refuse,
             ..policy(&[])
         };
         assert_eq!(

@@ -4,12 +4,16 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use serde_json::Value;
-use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, QueueDescription, Tier};
+use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
 use crate::auth::{Jwt, TokenCheck};
-use crate::config::{Config, ConfigError, NamespaceConfig, duration, properties_json};
+use crate::config::{
+    Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration,
+    properties_json, rule_json, subscription_json, topic_json,
+};
 
-/// Width of the names of settings: the longest is that of a queue.
+/// Width of the names of a namespace's settings: as those of its queues, the longest of which this is.
 const WIDTH: usize = "DuplicateDetectionHistoryTimeWindow".len();
 
 /// What a valid file declares; every problem of another.
@@ -33,13 +37,14 @@ pub fn describe(config: &Config) -> String {
 fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Result {
     let settings = &namespace.settings;
     writeln!(text, "namespace {}", namespace.name)?;
+    let jwt = jwt(&namespace.jwt);
     let lines = [
         ("Tier", tier(settings.tier)),
         ("Expiry", expiry(settings.expiry)),
         ("LocksOnDetach", locks_on_detach(settings.locks_on_detach)),
         ("FailedForwards", failed_forwards(settings.failed_forwards)),
         ("TokenCheck", token_check(namespace.token_check)),
-        ("Jwt", jwt(namespace.jwt)),
+        ("Jwt", jwt.as_str()),
     ];
     for (name, value) in lines {
         writeln!(text, "  {name:WIDTH$}    {value}")?;
@@ -52,18 +57,106 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     }
     for (path, queue) in &namespace.queues {
         writeln!(text, "  queue {path}")?;
-        write_queue(text, queue, settings.tier)?;
+        let properties = with_message_size(properties_json(queue), settings.tier);
+        write_properties(text, "    ", &properties)?;
+    }
+    for topic in &namespace.topics {
+        write_topic(text, topic, settings.tier)?;
     }
     Ok(())
 }
 
-fn write_queue(text: &mut String, queue: &QueueDescription, tier: Tier) -> fmt::Result {
-    let mut properties = properties_json(queue);
-    if queue.max_message_size_in_kilobytes.is_none() {
-        properties["MaxMessageSizeInKilobytes"] = (tier.max_message_size() / 1024).into();
+fn write_topic(text: &mut String, topic: &TopicConfig, tier: Tier) -> fmt::Result {
+    writeln!(text, "  topic {}", topic.path)?;
+    let properties = with_message_size(topic_json(&topic.description), tier);
+    write_properties(text, "    ", &properties)?;
+    for subscription in &topic.subscriptions {
+        write_subscription(text, subscription)?;
     }
-    for (name, value) in properties.as_object().into_iter().flatten() {
-        writeln!(text, "    {name:WIDTH$}  {}", readable(name, value))?;
+    Ok(())
+}
+
+fn write_subscription(text: &mut String, subscription: &SubscriptionConfig) -> fmt::Result {
+    writeln!(text, "    subscription {}", subscription.name)?;
+    let properties = subscription_json(&subscription.description);
+    write_properties(text, "      ", &properties)?;
+    for rule in &subscription.rules {
+        writeln!(text, "      rule {}: {}", rule.name, selection(rule))?;
+        if let Some(action) = &rule.action {
+            let parameters = &rule_json(rule)["Action"]["Parameters"];
+            let action = expression(action.text(), parameters);
+            writeln!(text, "        action {action}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Which messages a rule selects.
+fn selection(rule: &Rule) -> String {
+    let properties = rule_json(rule);
+    match &rule.filter {
+        Filter::True => "every message".to_owned(),
+        Filter::False => "no message".to_owned(),
+        Filter::Sql(filter) => expression(filter.text(), &properties["SqlFilter"]["Parameters"]),
+        Filter::Correlation(_) => correlation(&properties["CorrelationFilter"]),
+    }
+}
+
+fn correlation(filter: &Value) -> String {
+    let (user, system): (Vec<_>, Vec<_>) = filter
+        .as_object()
+        .into_iter()
+        .flatten()
+        .partition(|(name, _)| *name == "Properties");
+    let user = user.into_iter().filter_map(|(_, user)| user.as_object());
+    let system = system
+        .into_iter()
+        .map(|(name, value)| condition("sys.", name, value));
+    let user = user
+        .flatten()
+        .map(|(name, value)| condition("", name, value));
+    system.chain(user).collect::<Vec<_>>().join(" and ")
+}
+
+fn condition(scope: &str, name: &str, value: &Value) -> String {
+    format!("{scope}{} is {value}", one_line(name))
+}
+
+/// An expression on one line, with the values of its parameters.
+fn expression(text: &str, parameters: &Value) -> String {
+    let text = one_line(text);
+    if parameters.is_null() {
+        return text;
+    }
+    format!("{text} with {parameters}")
+}
+
+/// A text with its line ends and the like as escapes.
+fn one_line(text: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+/// The properties with the largest message of the tier, where they have none of their own.
+fn with_message_size(mut properties: Value, tier: Tier) -> Value {
+    let size = &mut properties["MaxMessageSizeInKilobytes"];
+    if size.is_null() {
+        *size = (tier.max_message_size() / 1024).into();
+    }
+    properties
+}
+
+fn write_properties(text: &mut String, indent: &str, properties: &Value) -> fmt::Result {
+    let properties = properties.as_object();
+    let names = properties
+        .into_iter()
+        .flat_map(|properties| properties.keys());
+    let width = names.map(String::len).max().unwrap_or_default();
+    for (name, value) in properties.into_iter().flatten() {
+        writeln!(text, "{indent}{name:width$}  {}", readable(name, value))?;
     }
     Ok(())
 }
@@ -119,9 +212,14 @@ fn token_check(check: TokenCheck) -> &'static str {
     }
 }
 
-fn jwt(jwt: Jwt) -> &'static str {
+fn jwt(jwt: &Jwt) -> String {
     match jwt {
-        Jwt::Accept => "accept",
-        Jwt::Refuse => "refuse",
+        Jwt::Accept => "accept".to_owned(),
+        Jwt::Refuse => "refuse".to_owned(),
+        Jwt::Check(keys) => {
+            let audience = keys.audience.as_ref();
+            let audience = audience.map_or_else(String::new, |audience| format!(" for {audience}"));
+            format!("signed by a key of {}{audience}", keys.file.display())
+        }
     }
 }

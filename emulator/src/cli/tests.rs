@@ -14,9 +14,10 @@ fn defaults() -> RunOptions {
         config: None,
         host: "localhost".into(),
         amqp_port: 5672,
-        amqps_port: None,
+        amqps_port: Some(5671),
         http_port: 5300,
         https_port: None,
+        tls: TlsOptions::default(),
         tier: None,
         seed: None,
         exit_with_stdin: false,
@@ -62,6 +63,7 @@ fn run_may_be_left_out() {
         config: Some("c.json".into()),
         host: "0.0.0.0".into(),
         amqp_port: 0,
+        amqps_port: None,
         http_port: 8080,
         tier: Some(Tier::Premium),
         seed: Some(7),
@@ -87,13 +89,58 @@ fn check_takes_a_file_and_nothing_else() {
     refused(&["--seed", "1", "check", "c.json"]);
 }
 
-#[test]
-fn doors_with_tls_are_refused_clearly() {
-    for option in ["--amqps-port", "--https-port"] {
-        assert!(refused(&[option, "5671"]).contains("TLS is not built yet"));
-        assert!(refused(&[option, "0"]).contains("TLS is not built yet"));
-        assert!(refused(&[option, "on"]).contains("neither a port nor `off`"));
+fn run(arguments: &[&str]) -> RunOptions {
+    match parse(arguments) {
+        Ok(Command::Run(options)) => options,
+        other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn doors_with_tls_are_asked_for_by_port() {
+    let ports = |arguments: &[&str]| {
+        let options = run(arguments);
+        (options.amqps_port, options.https_port)
+    };
+    assert_eq!(ports(&[]), (Some(5671), None));
+    // Whoever wants any free port for AMQP has no use for a fixed one beside it.
+    assert_eq!(ports(&["--amqp-port", "0"]), (Some(0), None));
+    assert_eq!(ports(&["--amqps-port", "off"]), (None, None));
+    let both = ["--amqps-port", "5673", "--https-port", "443"];
+    assert_eq!(ports(&both), (Some(5673), Some(443)));
+    for option in ["--amqps-port", "--https-port"] {
+        assert!(refused(&[option, "on"]).contains("neither a port (0 to 65535) nor `off`"));
+        assert!(refused(&[option, "65536"]).contains("neither a port"));
+    }
+}
+
+#[test]
+fn a_certificate_is_given_with_its_key() {
+    let given = ["--tls-certificate", "c.pem", "--tls-key", "k.pem"];
+    let expected = TlsOptions {
+        certificate: Some(GivenCertificate {
+            chain: "c.pem".into(),
+            key: "k.pem".into(),
+        }),
+        ..TlsOptions::default()
+    };
+    assert_eq!(run(&given).tls, expected);
+    assert!(refused(&given[..2]).contains("--tls-key"));
+    assert!(refused(&given[2..]).contains("--tls-certificate"));
+    let made = [
+        "--tls-directory",
+        "d",
+        "--tls-name",
+        "a,b",
+        "--tls-name",
+        "::1",
+    ];
+    let expected = TlsOptions {
+        directory: Some("d".into()),
+        certificate: None,
+        names: ["a", "b", "::1"].map(str::to_owned).to_vec(),
+    };
+    assert_eq!(run(&made).tls, expected);
 }
 
 #[test]
@@ -122,6 +169,10 @@ fn help_tells_what_a_newcomer_needs() {
         "SERVICEBUS_EMULATOR_AMQPS_PORT",
         "EMULATOR_HTTP_PORT",
         "SERVICEBUS_EMULATOR_HTTPS_PORT",
+        "SERVICEBUS_EMULATOR_TLS_DIRECTORY",
+        "SERVICEBUS_EMULATOR_TLS_NAME",
+        "SERVICEBUS_EMULATOR_TLS_CERTIFICATE",
+        "SERVICEBUS_EMULATOR_TLS_KEY",
         "SERVICEBUS_EMULATOR_LOG",
         "3 cannot listen",
     ] {
@@ -153,6 +204,7 @@ namespace sbemulatorns
     MaxMessageSizeInKilobytes            256
     MaxSizeInMegabytes                   1024
     RequiresDuplicateDetection           false
+    RequiresSession                      false
     Status                               Active
 ";
     assert_eq!(describe(&Config::default()), expected);
@@ -183,4 +235,49 @@ fn check_prints_what_a_file_changes() {
             "{expected}:\n{printed}"
         );
     }
+}
+
+#[test]
+fn check_prints_topics_with_their_subscriptions_and_rules() {
+    let text = r#"{"UserConfig":{"Namespaces":[{"Name":"a","Queues":[{"Name":"q"}],"Topics":[{"Name":"prices",
+        "Subscriptions":[{"Name":"all","Properties":{"ForwardTo":"q"}},{"Name":"eu","Rules":[
+            {"Name":"by-sql","Properties":{"FilterType":"Sql",
+                "SqlFilter":{"SqlExpression":"a = 1\n AND b < @b","Parameters":{"@b":2.5}},
+                "Action":{"SqlExpression":"SET c = 'x'"}}},
+            {"Name":"by-value","Properties":{"FilterType":"Correlation",
+                "CorrelationFilter":{"Label":"new","Properties":{"count":2,"kind":"2"}}}},
+            {"Name":"never","Properties":{"FilterType":"False"}}]}]}]}]}}"#;
+    let printed = describe(&Config::parse(text).unwrap());
+    let expected = r#"
+  topic prices
+    AutoDeleteOnIdle                     never
+    DefaultMessageTimeToLive             for ever
+    DuplicateDetectionHistoryTimeWindow  PT10M
+    EnablePartitioning                   false
+    MaxMessageSizeInKilobytes            256
+    MaxSizeInMegabytes                   1024
+    RequiresDuplicateDetection           false
+    Status                               Active
+    subscription all
+      AutoDeleteOnIdle                           never
+      DeadLetteringOnFilterEvaluationExceptions  true
+      DeadLetteringOnMessageExpiration           false
+      DefaultMessageTimeToLive                   for ever
+      ForwardDeadLetteredMessagesTo              none
+      ForwardTo                                  q
+      LockDuration                               PT1M
+      MaxDeliveryCount                           10
+      RequiresSession                            false
+      Status                                     Active
+      rule $Default: every message
+    subscription eu
+"#;
+    assert!(printed.contains(expected), "{printed}");
+    let rules = r#"
+      rule by-sql: a = 1\n AND b < @b with {"@b":2.5}
+        action SET c = 'x'
+      rule by-value: sys.Label is "new" and count is 2 and kind is "2"
+      rule never: no message
+"#;
+    assert!(printed.ends_with(rules), "{printed}");
 }

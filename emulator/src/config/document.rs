@@ -4,14 +4,20 @@
 //! official schema, and `Emulator` is ours.
 
 mod emulator;
-mod queue;
+mod entity;
+mod properties;
+mod rule;
+mod value;
 
 use jsonc_parser::ast::Value;
 
-use super::reader::{Located, Object, Place, Report};
+use super::reader::{Located, Object, Report};
 
-pub(super) use emulator::{EmulatorBlock, KeyBlock};
-pub(super) use queue::{QueueBlock, QueueProperties};
+pub(super) use emulator::{EmulatorBlock, JwtBlock, KeyBlock};
+pub(super) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
+pub(super) use properties::Properties;
+pub(super) use rule::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
+pub(super) use value::AMQP;
 
 /// A file.
 #[derive(Debug, Default)]
@@ -24,8 +30,7 @@ pub(super) struct Document {
 pub(super) struct NamespaceBlock {
     pub(super) name: Option<Located<String>>,
     pub(super) queues: Vec<QueueBlock>,
-    /// Where topics are declared, when there are any.
-    pub(super) topics: Option<Place>,
+    pub(super) topics: Vec<TopicBlock>,
     pub(super) emulator: EmulatorBlock,
 }
 
@@ -56,19 +61,15 @@ impl NamespaceBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
         let queues = object.objects("Queues").map(|queues| queues.value);
-        let topics = object.array("Topics");
+        let topics = object.objects("Topics").map(|topics| topics.value);
         let emulator = object.object("Emulator").map(EmulatorBlock::read);
         object.finish();
+        let queues = queues.unwrap_or_default().into_iter();
+        let topics = topics.unwrap_or_default().into_iter();
         Self {
             name,
-            queues: queues
-                .unwrap_or_default()
-                .into_iter()
-                .map(QueueBlock::read)
-                .collect(),
-            topics: topics
-                .filter(|topics| !topics.value.is_empty())
-                .map(|topics| topics.place),
+            queues: queues.map(QueueBlock::read).collect(),
+            topics: topics.map(TopicBlock::read).collect(),
             emulator: emulator.unwrap_or_default(),
         }
     }

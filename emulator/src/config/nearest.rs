@@ -4,6 +4,8 @@
 const MAX_GUESSED: usize = 64;
 /// Least likeness of a name that was probably meant, of 1.
 const LIKENESS: f64 = 0.5;
+/// Shortest beginning, in bytes, by which a longer name is recognised.
+const LEAST_BEGINNING: usize = 3;
 
 /// The known name that was probably meant, if one is like enough.
 pub(super) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -23,9 +25,17 @@ fn most_like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(f6
     }
     let name = name.to_lowercase();
     known
-        .map(|known| {
-            let likeness = strsim::normalized_damerau_levenshtein(&name, &known.to_lowercase());
-            (likeness, known)
-        })
+        .map(|known| (likeness(&name, &known.to_lowercase()), known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// One name that begins with the other is meant by it, however much longer it is.
+fn likeness(name: &str, known: &str) -> f64 {
+    let likeness = strsim::normalized_damerau_levenshtein(name, known);
+    let begins = name.starts_with(known) || known.starts_with(name);
+    if begins && name.len().min(known.len()) >= LEAST_BEGINNING {
+        likeness.max(LIKENESS)
+    } else {
+        likeness
+    }
 }

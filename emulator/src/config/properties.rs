@@ -1,4 +1,4 @@
-//! The properties of one queue as a JSON object of their own: read for a door that has one queue at a time,
+//! The properties of one entity as a JSON object of their own: read for a door that has one entity at a time,
 //! and written with every effective value.
 //!
 //! What the configuration file says under `Properties` is read here by the same code, so that the same
@@ -8,13 +8,39 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use servicebus_broker::{EntityPath, QueueDescription, Tier};
+use servicebus_broker::{
+    EntityPath, QueueDescription, SubscriptionDescription, Tier, TopicDescription,
+};
 
-use super::document::QueueProperties;
+use super::document::Properties;
 use super::duration::FOREVER;
 use super::reader::{Object, Report};
-use super::resolve::queue;
+use super::resolve::settings;
 use super::{ConfigError, duration, syntax};
+
+/// The settings of a queue that a topic has too.
+const TOPIC_KEYS: [&str; 8] = [
+    "AutoDeleteOnIdle",
+    "DefaultMessageTimeToLive",
+    "DuplicateDetectionHistoryTimeWindow",
+    "EnablePartitioning",
+    "MaxMessageSizeInKilobytes",
+    "MaxSizeInMegabytes",
+    "RequiresDuplicateDetection",
+    "Status",
+];
+/// The settings of a queue that a subscription has too.
+const SUBSCRIPTION_KEYS: [&str; 9] = [
+    "AutoDeleteOnIdle",
+    "DeadLetteringOnMessageExpiration",
+    "DefaultMessageTimeToLive",
+    "ForwardDeadLetteredMessagesTo",
+    "ForwardTo",
+    "LockDuration",
+    "MaxDeliveryCount",
+    "RequiresSession",
+    "Status",
+];
 
 /// The settings of `base` with those in `text` instead. For a queue that is to be created `base` is
 /// [`QueueDescription::of_tier`].
@@ -25,8 +51,8 @@ pub(crate) fn queue_properties(
     tier: Tier,
 ) -> Result<QueueDescription, ConfigError> {
     let report = Report::new(text);
-    let description = match read(&report) {
-        Some(properties) => queue::description(&report, &properties, base, Some(path), tier),
+    let description = match read(&report, Properties::of_queue) {
+        Some(properties) => settings::queue(&report, &properties, base, Some(path), tier),
         None => base,
     };
     report.finish().map(|()| description)
@@ -41,8 +67,74 @@ pub(crate) fn queue_changes(
 ) -> Result<QueueDescription, ConfigError> {
     let report = Report::new(text);
     let mut description = current.clone();
-    if let Some(properties) = read(&report) {
-        description = queue::description(&report, &properties, description, Some(path), tier);
+    if let Some(properties) = read(&report, Properties::of_queue) {
+        description = settings::queue(&report, &properties, description, Some(path), tier);
+        for problem in current.fixed_problems(&description) {
+            report.setting(&properties.places, problem);
+        }
+    }
+    report.finish().map(|()| description)
+}
+
+/// The settings of a topic: those of `base` with those in `text` instead.
+pub(crate) fn topic_properties(
+    text: &str,
+    base: TopicDescription,
+    path: &EntityPath,
+    tier: Tier,
+) -> Result<TopicDescription, ConfigError> {
+    let report = Report::new(text);
+    let description = match read(&report, Properties::of_topic) {
+        Some(properties) => settings::topic(&report, None, &properties, &base, Some(path), tier),
+        None => base,
+    };
+    report.finish().map(|()| description)
+}
+
+/// The settings of a topic that is there with those in `text` instead; what is fixed at creation must stay.
+pub(crate) fn topic_changes(
+    text: &str,
+    current: &TopicDescription,
+    path: &EntityPath,
+    tier: Tier,
+) -> Result<TopicDescription, ConfigError> {
+    let report = Report::new(text);
+    let mut description = current.clone();
+    if let Some(properties) = read(&report, Properties::of_topic) {
+        description = settings::topic(&report, None, &properties, current, Some(path), tier);
+        for problem in current.fixed_problems(&description) {
+            report.setting(&properties.places, problem);
+        }
+    }
+    report.finish().map(|()| description)
+}
+
+/// The settings of the subscription `path`: those of `base` with those in `text` instead.
+pub(crate) fn subscription_properties(
+    text: &str,
+    base: SubscriptionDescription,
+    path: &EntityPath,
+    tier: Tier,
+) -> Result<SubscriptionDescription, ConfigError> {
+    let report = Report::new(text);
+    let description = match read(&report, Properties::of_subscription) {
+        Some(properties) => settings::subscription(&report, &properties, &base, Some(path), tier),
+        None => base,
+    };
+    report.finish().map(|()| description)
+}
+
+/// The settings of a subscription that is there with those in `text` instead; what is fixed at creation must stay.
+pub(crate) fn subscription_changes(
+    text: &str,
+    current: &SubscriptionDescription,
+    path: &EntityPath,
+    tier: Tier,
+) -> Result<SubscriptionDescription, ConfigError> {
+    let report = Report::new(text);
+    let mut description = current.clone();
+    if let Some(properties) = read(&report, Properties::of_subscription) {
+        description = settings::subscription(&report, &properties, current, Some(path), tier);
         for problem in current.fixed_problems(&description) {
             report.setting(&properties.places, problem);
         }
@@ -69,6 +161,7 @@ pub(crate) fn properties_json(queue: &QueueDescription) -> Value {
         "MaxDeliveryCount": queue.max_delivery_count,
         "MaxSizeInMegabytes": queue.max_size_in_megabytes,
         "RequiresDuplicateDetection": queue.requires_duplicate_detection,
+        "RequiresSession": queue.requires_session,
         "Status": queue.status.name(),
     });
     if let Some(size) = queue.max_message_size_in_kilobytes {
@@ -77,8 +170,32 @@ pub(crate) fn properties_json(queue: &QueueDescription) -> Value {
     properties
 }
 
-fn read(report: &Report<'_>) -> Option<QueueProperties> {
+/// The same of a topic.
+pub(crate) fn topic_json(topic: &TopicDescription) -> Value {
+    only(properties_json(&topic.mailbox()), &TOPIC_KEYS)
+}
+
+/// The same of a subscription.
+pub(crate) fn subscription_json(subscription: &SubscriptionDescription) -> Value {
+    let mailbox = properties_json(&subscription.mailbox());
+    let mut properties = only(mailbox, &SUBSCRIPTION_KEYS);
+    properties["DeadLetteringOnFilterEvaluationExceptions"] =
+        json!(subscription.dead_lettering_on_filter_evaluation_exceptions);
+    properties
+}
+
+fn only(mut properties: Value, keys: &[&str]) -> Value {
+    if let Some(members) = properties.as_object_mut() {
+        members.retain(|key, _| keys.contains(&key.as_str()));
+    }
+    properties
+}
+
+fn read<'a>(
+    report: &Report<'a>,
+    properties: impl FnOnce(Object<'_, 'a>) -> Properties,
+) -> Option<Properties> {
     let tree = syntax::parse(report)?;
     let object = Object::of(report, &tree, String::new())?;
-    Some(QueueProperties::read(object))
+    Some(properties(object))
 }

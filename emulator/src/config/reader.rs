@@ -14,7 +14,7 @@ use servicebus_broker::Problem;
 
 use super::problem::{ConfigError, ConfigProblem, Position};
 
-pub(super) use object::Object;
+pub(super) use object::{Object, wrong_type};
 
 /// Longest excerpt of a value in a problem, in characters.
 const MAX_EXCERPT: usize = 60;
@@ -81,6 +81,33 @@ impl<'a> Report<'a> {
         self.problems
             .borrow_mut()
             .push((place.range.start, problem));
+    }
+
+    /// Notes that something within the string at `place` is wrong, `offset` bytes into its value. The position is
+    /// the beginning of the string when escapes stand before.
+    pub(super) fn problem_within(
+        &self,
+        place: &Place,
+        value: &str,
+        offset: usize,
+        message: String,
+    ) {
+        let quote = place.range.start;
+        let before = value.get(..offset).unwrap_or_default();
+        let written = self.text.get(quote + 1..quote + 1 + before.len());
+        let start = if written == Some(before) {
+            quote + 1 + before.len()
+        } else {
+            quote
+        };
+        let problem = ConfigProblem {
+            path: place.path.clone(),
+            position: Some(self.position(start)),
+            value: Some(self.excerpt(place)),
+            message,
+            allowed: None,
+        };
+        self.problems.borrow_mut().push((start, problem));
     }
 
     /// Notes that a setting of an object is wrong, be it written there or not.

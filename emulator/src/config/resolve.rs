@@ -3,14 +3,17 @@
 //! Everything that is not legal is reported at its place and resolving goes on, so that one run finds
 //! every problem. What comes out is only used when nothing was reported.
 
+mod entities;
+mod jwt;
 mod keys;
-pub(super) mod queue;
-mod queues;
+mod rule;
+pub(super) mod settings;
 pub(super) mod targets;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use servicebus_broker::{NamespaceSettings, Tier};
+use servicebus_broker::{NamespaceSettings, Tier, check_name};
 
 use super::NamespaceConfig;
 use super::document::{Document, EmulatorBlock, NamespaceBlock};
@@ -21,8 +24,13 @@ use keys::KeyNames;
 /// Longest name of a namespace: it may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
 
-/// The namespaces of a document; those that name no tier are in `tier`.
-pub(super) fn resolve(report: &Report<'_>, document: Document, tier: Tier) -> Vec<NamespaceConfig> {
+/// The namespaces of a document; those that name no tier are in `tier`, and files that it names in `directory`.
+pub(super) fn resolve(
+    report: &Report<'_>,
+    document: Document,
+    tier: Tier,
+    directory: &Path,
+) -> Vec<NamespaceConfig> {
     let Some(Located {
         place,
         value: blocks,
@@ -33,11 +41,12 @@ pub(super) fn resolve(report: &Report<'_>, document: Document, tier: Tier) -> Ve
     if blocks.is_empty() {
         report.problem(&place, "at least one namespace must be declared", None);
     }
-    report_repeated_names(report, &blocks);
+    let names = blocks.iter().filter_map(|block| block.name.as_ref());
+    report_repeated(report, "namespace", names);
     let mut names = KeyNames::declared(report, &blocks);
     let resolved = blocks
         .into_iter()
-        .map(|block| namespace(report, block, &mut names, tier));
+        .map(|block| namespace(report, block, &mut names, tier, directory));
     resolved.collect()
 }
 
@@ -46,24 +55,21 @@ fn namespace(
     block: NamespaceBlock,
     names: &mut KeyNames,
     default_tier: Tier,
+    directory: &Path,
 ) -> NamespaceConfig {
     let name = block.name.map(|name| {
         check_namespace_name(report, &name);
         name.value
     });
     let name = name.unwrap_or_default();
-    if let Some(place) = &block.topics {
-        unsupported(report, place, "topics");
-    }
-    if let Some(place) = &block.emulator.jwt_keys {
-        unsupported(report, place, "checking the signatures of JSON web tokens");
-    }
     let settings = settings(&block.emulator, default_tier);
+    let (queues, topics) = entities::entities(report, block.queues, block.topics, settings.tier);
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
-        jwt: block.emulator.jwt.unwrap_or_default(),
-        queues: queues::queues(report, block.queues, settings.tier),
+        jwt: jwt::jwt(report, block.emulator.jwt, directory),
+        queues,
+        topics,
         name,
         settings,
     }
@@ -96,28 +102,33 @@ fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
     }
 }
 
-fn report_repeated_names(report: &Report<'_>, blocks: &[NamespaceBlock]) {
+/// Reports the names that stand before already, without regard to case.
+fn report_repeated<'a>(
+    report: &Report<'_>,
+    thing: &str,
+    names: impl Iterator<Item = &'a Located<String>>,
+) {
     let mut seen: BTreeMap<String, &Place> = BTreeMap::new();
-    for name in blocks.iter().filter_map(|block| block.name.as_ref()) {
-        match seen.get(&name.value.to_lowercase()) {
-            Some(first) => report_taken(report, &name.place, "namespace", first),
-            None => {
-                seen.insert(name.value.to_lowercase(), &name.place);
-            }
+    for Located { place, value } in names {
+        let key = value.chars().flat_map(char::to_lowercase).collect();
+        if let Some(first) = seen.get(&key) {
+            let name = report.excerpt(place);
+            let message = format!(
+                "{name} names another {thing} already, at {}; case makes no difference",
+                first.path
+            );
+            report.problem(place, message, None);
+        } else {
+            seen.insert(key, place);
         }
     }
 }
 
-fn report_taken(report: &Report<'_>, place: &Place, thing: &str, first: &Place) {
-    let name = report.excerpt(place);
-    let message = format!(
-        "{name} names another {thing} already, at {}; case makes no difference",
-        first.path
-    );
-    report.problem(place, message, None);
-}
-
-fn unsupported(report: &Report<'_>, place: &Place, feature: &str) {
-    let message = format!("{feature}: not supported by this version yet");
-    report.problem(place, message, None);
+/// Reports a name that a subscription or rule cannot have.
+fn check_small_name(report: &Report<'_>, written: &Located<String>) {
+    let Located { place, value } = written;
+    if let Err(error) = check_name(value) {
+        let message = format!("{} is no legal name: {error}", report.excerpt(place));
+        report.problem(place, message, None);
+    }
 }

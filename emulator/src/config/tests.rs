@@ -1,6 +1,7 @@
 //! The committed fixtures, and texts that must not do harm.
 
 mod properties;
+mod topics;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,8 +103,8 @@ fn every_setting_arrives() {
     assert_eq!(first.settings.failed_forwards, FailedForwards::DeadLetter);
     assert_eq!(first.settings.tier, Tier::Premium);
     assert_eq!(
-        (first.token_check, first.jwt),
-        (TokenCheck::None, Jwt::Refuse)
+        (first.token_check, &first.jwt),
+        (TokenCheck::None, &Jwt::Refuse)
     );
     let claims: Vec<(&str, Claims)> = first
         .keys
@@ -114,6 +115,7 @@ fn every_setting_arrives() {
     assert_eq!(claims, [("sender", sender), ("everything", Claims::ALL)]);
     let (path, queue) = &first.queues[0];
     let expected = QueueDescription {
+        requires_session: true,
         lock_duration: Duration::from_millis(5500),
         max_delivery_count: 2_147_483_647,
         default_message_time_to_live: None,
@@ -178,7 +180,9 @@ fn a_queue_that_is_alone_has_no_nearest_name() {
     let found = problems(&text);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].ends_with(r#""orders" is not allowed; allowed: another queue of the namespace"#),
+        found[0].ends_with(
+            r#""orders" is not allowed; allowed: another queue or topic of the namespace"#
+        ),
         "{found:?}"
     );
 }

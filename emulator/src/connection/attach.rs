@@ -5,21 +5,30 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{EntityPath, ReceiveMode, StoreKind, Tier};
+use servicebus_broker::{EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
 
-use super::links::{Link, Node, Receiver, Replies};
+use super::links::{Link, Node, Receiver, Replies, Sender};
 use super::peer::Peer;
 use crate::auth::Claim;
 use crate::namespace::Entity;
-use crate::nodes::{Address, Condition, Destination, Refusal};
+use crate::nodes::{Address, Condition, Destination, Refusal, SessionRequest};
 
-const SESSION_FILTER: &str = "com.microsoft:session-filter";
 /// Link property: largest batch in bytes, where single messages may be larger (semantics §17.1).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
+/// Link property: where messages go on to from the entity they are sent to.
+const DESTINATION: &str = "com.microsoft:transfer-destination-address";
+/// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
+const ENVELOPE: u64 = 64 * 1024;
 
 impl Peer {
     pub(super) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         match self.resolve(attach) {
+            Ok(Link::Waiting(waiting)) => {
+                self.consumers.insert(waiting.receiver.consumer, link);
+                self.waiting.insert((waiting.until, link));
+                self.links.insert(link, Link::Waiting(waiting));
+                self.answer_waiting(link);
+            }
             Ok(resolved) => {
                 if let Link::Receiver(receiver) = &resolved {
                     self.consumers.insert(receiver.consumer, link);
@@ -38,8 +47,7 @@ impl Peer {
 
     fn resolve(&mut self, attach: &AttachRequest) -> Result<Link, (Refusal, Option<Arc<Entity>>)> {
         if attach.is_coordinator() {
-            let text = "Transactions are not supported by this version of the emulator.";
-            return Err((Refusal::new(Condition::NotImplemented, text), None));
+            return Ok(Link::Coordinator(attach.session()));
         }
         let written = attach.address().unwrap_or_default();
         let address = Address::parse(written);
@@ -72,27 +80,74 @@ impl Peer {
             LinkRole::Sender => {
                 self.check_claim(&store_path(entity, kind), Claim::Send)?;
                 if kind != StoreKind::Active {
-                    let text = format!(
-                        "Messages cannot be sent to '{}{}': a dead-letter queue is filled by the broker alone.",
-                        entity.path,
-                        kind.suffix()
-                    );
-                    return Err(Refusal::new(Condition::NotAllowed, text));
+                    let address = store_path(entity, kind);
+                    return Err(Refusal::is_filled_by_the_broker(&address));
                 }
+                self.check_direction(entity, kind, LinkRole::Sender)?;
                 self.check_sending(entity)?;
-                Ok(Link::Sender(Arc::clone(entity)))
+                Ok(Link::Sender(Sender {
+                    entity: Arc::clone(entity),
+                    destination: self.destination(attach)?,
+                    session: attach.session(),
+                }))
             }
             LinkRole::Receiver => {
                 self.check_claim(&store_path(entity, kind), Claim::Listen)?;
-                if attach.filter(SESSION_FILTER).is_some() {
-                    let text = "A sessionful message receiver cannot be created on an entity that does not \
-                                require sessions. Ensure RequiresSession is set to true when creating a Queue \
-                                or Subscription to enable sessionful behavior.";
-                    return Err(Refusal::new(Condition::NotAllowed, text));
-                }
+                self.check_direction(entity, kind, LinkRole::Receiver)?;
                 self.check_receiving(entity, kind)?;
-                Ok(Link::Receiver(self.open_receiver(entity, kind, attach)))
+                let filter = attach.filter(SessionRequest::FILTER);
+                match (self.requires_session(entity, kind), filter) {
+                    (true, Some(filter)) => self.open_session_receiver(entity, attach, filter),
+                    (false, None) => Ok(Link::Receiver(self.open_receiver(entity, kind, attach))),
+                    (true, None) => Err(Refusal::requires_session()),
+                    (false, Some(_)) => Err(Refusal::receives_no_sessions()),
+                }
             }
+        }
+    }
+
+    /// Where the messages of a link go on to (wire.md §8). It must be there when the link is attached (decision D3).
+    fn destination(&self, attach: &AttachRequest) -> Result<Option<EntityPath>, Refusal> {
+        let written = match attach.property(DESTINATION) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(written)) => written.as_str(),
+            Some(_) => {
+                let text =
+                    format!("{DESTINATION} must be a string: the address of a queue or topic.");
+                return Err(Refusal::new(Condition::ArgumentError, text));
+            }
+        };
+        let address = Address::parse(written);
+        if address.destination != Destination::Store(StoreKind::Active) {
+            let text =
+                format!("Messages cannot be sent on to '{written}': only to a queue or topic.");
+            return Err(Refusal::new(Condition::NotAllowed, text));
+        }
+        let entity = self.find(&address)?;
+        self.check_claim(entity.path.as_str(), Claim::Send)?;
+        self.check_direction(&entity, StoreKind::Active, LinkRole::Sender)?;
+        Ok(Some(entity.path.clone()))
+    }
+
+    /// Topics are sent to, subscriptions received from (semantics §1); what a topic could not forward can be read.
+    fn check_direction(
+        &self,
+        entity: &Entity,
+        kind: StoreKind,
+        role: LinkRole,
+    ) -> Result<(), Refusal> {
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        let is = namespace.look(entity, |queue| queue.mailbox.kind());
+        match (is, role) {
+            (EntityKind::Subscription, LinkRole::Sender) => {
+                Err(Refusal::takes_nothing(entity.path.as_str()))
+            }
+            (EntityKind::Topic, LinkRole::Receiver) if kind != StoreKind::TransferDeadLetters => {
+                Err(Refusal::gives_nothing(&store_path(entity, kind)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -102,6 +157,22 @@ impl Peer {
         kind: StoreKind,
         attach: &AttachRequest,
     ) -> Receiver {
+        let (receiver, mode) = self.new_receiver(entity, kind, attach);
+        if let Some(namespace) = &self.namespace {
+            namespace.operate(entity, &mut self.caller, |mailbox, _| {
+                mailbox.open_consumer(kind, receiver.consumer, mode);
+            });
+        }
+        receiver
+    }
+
+    /// A receiver that the broker does not know yet, and how it receives.
+    pub(super) fn new_receiver(
+        &mut self,
+        entity: &Arc<Entity>,
+        kind: StoreKind,
+        attach: &AttachRequest,
+    ) -> (Receiver, ReceiveMode) {
         self.consumers_made += 1;
         let consumer = self.id.consumer(self.consumers_made);
         let settled = attach.sender_settle_mode() == SenderSettleMode::Settled;
@@ -109,18 +180,15 @@ impl Peer {
             true => ReceiveMode::ReceiveAndDelete,
             false => ReceiveMode::PeekLock,
         };
-        if let Some(namespace) = &self.namespace {
-            namespace.operate(entity, &mut self.caller, |mailbox, _| {
-                mailbox.open_consumer(kind, consumer, mode);
-            });
-        }
-        Receiver {
+        let receiver = Receiver {
             entity: Arc::clone(entity),
             kind,
             consumer,
+            session: attach.session(),
             settled,
             drain: false,
-        }
+        };
+        (receiver, mode)
     }
 
     fn find(&self, address: &Address) -> Result<Arc<Entity>, Refusal> {
@@ -130,8 +198,8 @@ impl Peer {
         };
         // First of all: a stranger does not learn which names exist.
         self.check_any_claim(&address.path())?;
-        let path = address.entity.parse::<EntityPath>();
-        let entity = path.ok().and_then(|path| namespace.entity(&path));
+        let path = EntityPath::of_address(&address.entity);
+        let entity = path.and_then(|path| namespace.entity(&path));
         entity.ok_or_else(|| Refusal::not_found(&self.host, &address.entity))
     }
 
@@ -143,7 +211,7 @@ impl Peer {
         }
     }
 
-    fn check_any_claim(&self, path: &str) -> Result<(), Refusal> {
+    pub(super) fn check_any_claim(&self, path: &str) -> Result<(), Refusal> {
         let claims = [Claim::Listen, Claim::Send, Claim::Manage];
         match claims
             .iter()
@@ -154,21 +222,14 @@ impl Peer {
         }
     }
 
-    /// Whether the namespace asks for no tokens at all.
-    fn is_open(&self) -> bool {
-        let namespace = self.namespace.as_ref();
-        namespace
-            .is_some_and(|namespace| namespace.config.token_check == crate::auth::TokenCheck::None)
-    }
-
     /// What the client learns of a link: how large its messages may be (semantics §17.2).
     fn attach_reply(&self, link: &Link) -> AttachReply {
         let tier = self.tier().max_message_size();
-        let Link::Sender(entity) = link else {
+        let Link::Sender(Sender { entity, .. }) = link else {
             // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
             let requests = matches!(link, Link::Requests(..));
             return AttachReply {
-                max_message_size: if requests { tier } else { 0 },
+                max_message_size: if requests { tier + ENVELOPE } else { 0 },
                 ..AttachReply::default()
             };
         };
@@ -190,8 +251,14 @@ impl Peer {
 
     /// The link is gone.
     pub(super) fn forget(&mut self, link: LinkId) {
-        let Some(Link::Receiver(receiver)) = self.links.remove(&link) else {
-            return;
+        let receiver = match self.links.remove(&link) {
+            Some(Link::Receiver(receiver)) => receiver,
+            Some(Link::Waiting(waiting)) => {
+                self.waiting.remove(&(waiting.until, link));
+                waiting.receiver
+            }
+            Some(Link::Coordinator(_)) => return self.forget_coordinator(link),
+            _ => return,
         };
         self.consumers.remove(&receiver.consumer);
         if let Some(namespace) = &self.namespace {
@@ -203,7 +270,7 @@ impl Peer {
 }
 
 /// The path that a token must cover: Python signs for the sub-queue alone, JavaScript for `$management` too.
-fn store_path(entity: &Entity, kind: StoreKind) -> String {
+pub(super) fn store_path(entity: &Entity, kind: StoreKind) -> String {
     format!("{}{}", entity.path, kind.suffix())
 }
 

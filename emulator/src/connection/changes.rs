@@ -5,10 +5,10 @@ use std::sync::Arc;
 use servicebus_amqp::LinkId;
 use servicebus_broker::StoreKind;
 
-use super::links::Link;
+use super::links::{Link, Waiting};
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::Refusal;
 
 /// Detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
@@ -26,12 +26,10 @@ impl Peer {
             .filter_map(|(&id, link)| self.lost(id, link))
             .collect();
         for (link, entity, kind, refusal) in lost {
-            let error = self.refuse(&refusal, Some((&entity, kind)));
-            self.engine.detach(link, Some(error));
-            self.forget(link);
+            self.detach_refused(link, &refusal, (&entity, kind));
             // A settlement never hears that its entity is gone (wire.md §4.4).
             let late = match entity.is_deleted() {
-                true => Refusal::lock_lost(),
+                true => self.lock_gone(&entity, kind),
                 false => refusal,
             };
             self.links.insert(link, Link::Detached(late));
@@ -39,8 +37,40 @@ impl Peer {
         self.forget_detached();
     }
 
+    /// Detaches a link, answered or not, and gives back what it held.
+    pub(super) fn detach_refused(
+        &mut self,
+        link: LinkId,
+        refusal: &Refusal,
+        place: (&Entity, StoreKind),
+    ) {
+        let error = self.refuse(refusal, Some(place));
+        self.engine.detach(link, Some(error));
+        self.forget(link);
+    }
+
+    /// What becomes of locks with their entity.
+    pub(super) fn lock_gone(&self, entity: &Entity, kind: StoreKind) -> Refusal {
+        match self.requires_session(entity, kind) {
+            true => Refusal::session_lock_lost(),
+            false => Refusal::lock_lost(),
+        }
+    }
+
+    /// Whether a store is received from by session; dead letters are not (semantics §3.3).
+    pub(super) fn requires_session(&self, entity: &Entity, kind: StoreKind) -> bool {
+        let Some(namespace) = self
+            .namespace
+            .as_ref()
+            .filter(|_| kind == StoreKind::Active)
+        else {
+            return false;
+        };
+        namespace.look(entity, |queue| queue.mailbox.description().requires_session)
+    }
+
     /// Nobody says when a client has heard of everything: the oldest are forgotten first.
-    fn forget_detached(&mut self) {
+    pub(super) fn forget_detached(&mut self) {
         let detached = self
             .links
             .iter()
@@ -53,13 +83,19 @@ impl Peer {
 
     fn lost(&self, id: LinkId, link: &Link) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
         let (entity, kind, refusal) = match link {
-            Link::Sender(entity) => (entity, StoreKind::Active, self.check_there(entity).err()),
-            Link::Receiver(receiver) => (
+            Link::Sender(sender) => (
+                &sender.entity,
+                StoreKind::Active,
+                self.check_there(&sender.entity).err(),
+            ),
+            Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => (
                 &receiver.entity,
                 receiver.kind,
                 self.check_receiving(&receiver.entity, receiver.kind).err(),
             ),
-            Link::Requests(..) | Link::Replies(_) | Link::Detached(_) => return None,
+            Link::Coordinator(_) | Link::Requests(..) | Link::Replies(_) | Link::Detached(_) => {
+                return None;
+            }
         };
         Some((id, Arc::clone(entity), kind, refusal?))
     }
@@ -96,18 +132,11 @@ impl Peer {
                 return Err(Refusal::disabled(&self.host, entity.path.as_str()));
             }
             match &description.forward_to {
-                Some(target) if kind == StoreKind::Active => Err(forwards(entity, target.as_str())),
+                Some(target) if kind == StoreKind::Active => {
+                    Err(Refusal::forwards(entity.path.as_str(), target.as_str()))
+                }
                 _ => Ok(()),
             }
         })
     }
-}
-
-fn forwards(entity: &Entity, target: &str) -> Refusal {
-    let text = format!(
-        "Messages cannot be received from '{}': it forwards them to '{target}'. Receive from there, or from its \
-         dead-letter queues.",
-        entity.path
-    );
-    Refusal::new(Condition::NotAllowed, text)
 }

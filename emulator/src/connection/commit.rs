@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use servicebus_amqp::{DeliveryNumber, LinkId, Outcome as Wire, Settlement, Transfer};
 use servicebus_broker::{
-    LockToken, Message, MessageError, Outcome, SendError, SettleError, StoreKind,
+    Context, EntityPath, LockToken, Mailbox, Message, MessageError, Outcome, SendError,
+    SettleError, StoreKind,
 };
 
 use super::links::Link;
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal, message_refusal, send_refusal, settle_refusal};
+use crate::nodes::{Refusal, message_refusal, send_refusal, settle_refusal};
 
 /// Message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
@@ -27,6 +28,8 @@ pub(super) struct Work {
 enum Item {
     Send {
         answer: Option<Answer>,
+        /// Where they go on to, if they do.
+        destination: Option<EntityPath>,
         messages: Messages,
         failure: Option<SendError>,
     },
@@ -41,7 +44,7 @@ enum Item {
 
 /// What a transfer brings.
 #[derive(Debug)]
-enum Messages {
+pub(super) enum Messages {
     One(Message),
     Batch(Vec<Message>),
     /// They are with the broker.
@@ -83,10 +86,39 @@ impl Work {
     }
 }
 
+impl Messages {
+    pub(super) fn into_vec(self) -> Vec<Message> {
+        match self {
+            Self::One(message) => vec![message],
+            Self::Batch(messages) => messages,
+            Self::Gone => Vec::new(),
+        }
+    }
+
+    fn send(
+        self,
+        mailbox: &mut Mailbox,
+        cx: &mut Context<'_>,
+        destination: Option<&EntityPath>,
+    ) -> Result<(), SendError> {
+        match (destination, self) {
+            (Some(destination), messages) => mailbox.send_via(cx, destination, messages.into_vec()),
+            (None, Self::One(message)) => mailbox.send(cx, message).map(drop),
+            (None, Self::Batch(messages)) => mailbox.send_batch(cx, messages).map(drop),
+            (None, Self::Gone) => Ok(()),
+        }
+    }
+}
+
 impl Peer {
     pub(super) fn on_transfer(&mut self, transfer: Transfer, now: Duration, work: &mut Work) {
-        let entity = match self.links.get(&transfer.link) {
-            Some(Link::Sender(entity)) => Arc::clone(entity),
+        let sender = match self.links.get(&transfer.link) {
+            Some(Link::Sender(sender)) => sender,
+            Some(&Link::Coordinator(session)) => {
+                self.commit(work);
+                self.on_demand(session, &transfer, now);
+                return;
+            }
             Some(Link::Requests(node, session)) => {
                 let (node, session) = (node.clone(), *session);
                 self.commit(work);
@@ -94,8 +126,16 @@ impl Peer {
                 return;
             }
             // A link that was refused: its transfers were on their way.
-            Some(Link::Receiver(_) | Link::Replies(_) | Link::Detached(_)) | None => return,
+            Some(Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_))
+            | None => return,
         };
+        if let Some(transaction) = transfer.transaction.clone() {
+            let sender = sender.clone();
+            self.commit(work);
+            self.send_in(transaction, &sender, transfer, now);
+            return;
+        }
+        let (entity, destination) = (Arc::clone(&sender.entity), sender.destination.clone());
         if work.is_elsewhere(&entity) {
             self.commit(work);
         }
@@ -110,6 +150,7 @@ impl Peer {
                 work.entity = Some(entity);
                 work.items.push(Item::Send {
                     answer,
+                    destination,
                     messages,
                     failure: None,
                 });
@@ -122,10 +163,7 @@ impl Peer {
     }
 
     /// The messages of a transfer, in the namespace's time (decision D20).
-    fn read(&mut self, transfer: Transfer) -> Result<Messages, Refusal> {
-        if transfer.transaction.is_some() {
-            return Err(no_transactions());
-        }
+    pub(super) fn read(&mut self, transfer: Transfer) -> Result<Messages, Refusal> {
         let size = transfer.payload.len() as u64;
         let refused = |error: MessageError| message_refusal(&error);
         let ids = self.caller.ids();
@@ -163,7 +201,7 @@ impl Peer {
         refusal: &Refusal,
     ) {
         let entity = match self.links.get(&link) {
-            Some(Link::Sender(entity)) => Some(Arc::clone(entity)),
+            Some(Link::Sender(sender)) => Some(Arc::clone(&sender.entity)),
             _ => None,
         };
         let place = entity.as_deref().map(|entity| (entity, StoreKind::Active));
@@ -193,14 +231,14 @@ impl Peer {
                         *failure = mailbox.settle(cx, *kind, *token, outcome).err();
                     }
                     Item::Send {
-                        messages, failure, ..
+                        destination,
+                        messages,
+                        failure,
+                        ..
                     } => {
-                        let result = match std::mem::replace(messages, Messages::Gone) {
-                            Messages::One(message) => mailbox.send(cx, message).map(drop),
-                            Messages::Batch(messages) => mailbox.send_batch(cx, messages).map(drop),
-                            Messages::Gone => Ok(()),
-                        };
-                        *failure = result.err();
+                        let messages = std::mem::replace(messages, Messages::Gone);
+                        let sent = messages.send(mailbox, cx, destination.as_ref());
+                        *failure = sent.err();
                     }
                 }
             }
@@ -241,7 +279,7 @@ impl Peer {
                     Some(error) => {
                         // Never not-found: Python shuts its receiver down (wire.md §4.4).
                         let refusal = match entity.is_deleted() {
-                            true => Refusal::lock_lost(),
+                            true => self.lock_gone(entity, kind),
                             false => settle_refusal(&error, &self.host, &entity.path),
                         };
                         let error = self.refuse(&refusal, Some((entity, kind)));
@@ -259,7 +297,7 @@ impl Peer {
 
 /// The answer to a settlement that happened: the same outcome, without the client's own words in it. A
 /// `rejected` that repeats its error fails Python and JavaScript (wire.md §10a.7).
-fn confirmed(outcome: Wire) -> Wire {
+pub(super) fn confirmed(outcome: Wire) -> Wire {
     match outcome {
         Wire::Rejected { .. } => Wire::Rejected { error: None },
         Wire::Modified {
@@ -273,11 +311,4 @@ fn confirmed(outcome: Wire) -> Wire {
         },
         same @ (Wire::Accepted | Wire::Released) => same,
     }
-}
-
-fn no_transactions() -> Refusal {
-    Refusal::new(
-        Condition::NotImplemented,
-        "Transactions are not supported by this version of the emulator.",
-    )
 }

@@ -23,19 +23,23 @@ impl Peer {
         }
     }
 
-    /// Takes what is assigned to our consumers, as long as there is room to write it.
+    /// Takes what is assigned to our consumers, as long as there is room to write it, answers those who waited for a
+    /// session, and parts with those who have lost theirs.
     pub(super) fn take_assigned(&mut self) {
-        self.bell.answer(&mut self.caller.woken);
+        self.bell
+            .answer(&mut self.caller.woken, &mut self.caller.lost);
+        self.detach_lost();
         if self.engine.output().len() < OUTPUT_HIGH {
             self.resume_postponed();
         }
-        while !self.caller.woken.is_empty() {
+        while !self.caller.woken.is_empty() || !self.caller.lost.is_empty() {
             let mut woken = std::mem::take(&mut self.caller.woken);
             woken.sort_unstable();
             woken.dedup();
             for consumer in woken {
                 self.take(consumer);
             }
+            self.detach_lost();
         }
     }
 
@@ -84,6 +88,7 @@ impl Peer {
         let Some(&link) = self.consumers.get(&consumer) else {
             return;
         };
+        self.answer_waiting(link);
         loop {
             if self.engine.output().len() >= OUTPUT_HIGH {
                 self.postpone(consumer);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use servicebus_amqp::{DeliveryNumber, LinkId, Outcome};
+use servicebus_amqp::{DeliveryNumber, DeliveryState, LinkId};
 
 use super::peer::Peer;
 
@@ -22,7 +22,7 @@ pub(super) struct Held {
 }
 
 enum Item {
-    Outcome(LinkId, DeliveryNumber, Outcome),
+    Outcome(LinkId, DeliveryNumber, DeliveryState),
     Reply(LinkId, Vec<u8>),
 }
 
@@ -58,14 +58,14 @@ impl Peer {
         now: Duration,
         link: LinkId,
         delivery: DeliveryNumber,
-        outcome: Outcome,
+        state: impl Into<DeliveryState>,
     ) {
         match self.held.delay {
             Some(delay) => {
-                let item = Item::Outcome(link, delivery, outcome);
+                let item = Item::Outcome(link, delivery, state.into());
                 self.held.queue.push_back((now + delay, item));
             }
-            None => self.engine.outcome(link, delivery, outcome),
+            None => self.engine.outcome(link, delivery, state),
         }
     }
 
@@ -88,8 +88,8 @@ impl Peer {
     pub(super) fn release_held(&mut self, now: Duration) {
         while let Some((_, item)) = self.held.queue.pop_front_if(|(due, _)| *due <= now) {
             match item {
-                Item::Outcome(link, delivery, outcome) => {
-                    self.engine.outcome(link, delivery, outcome);
+                Item::Outcome(link, delivery, state) => {
+                    self.engine.outcome(link, delivery, state);
                 }
                 Item::Reply(link, message) => {
                     self.held.bytes -= message.len();

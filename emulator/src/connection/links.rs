@@ -2,20 +2,25 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use servicebus_amqp::SessionId;
-use servicebus_broker::{ConsumerId, StoreKind};
+use servicebus_broker::{ConsumerId, EntityPath, StoreKind};
 
 use crate::namespace::Entity;
-use crate::nodes::Refusal;
+use crate::nodes::{Refusal, SessionRequest};
 
 /// One link, by what its owner does with it.
 #[derive(Debug)]
 pub(super) enum Link {
-    /// The client sends messages to a queue.
-    Sender(Arc<Entity>),
+    /// The client sends messages to an entity.
+    Sender(Sender),
     /// The client receives from a store.
     Receiver(Receiver),
+    /// The client waits for a session; its attach is not answered.
+    Waiting(Waiting),
+    /// The client declares and discharges transactions.
+    Coordinator(SessionId),
     /// The client sends requests to a node.
     Requests(Node, SessionId),
     /// The client receives the replies of a node.
@@ -24,16 +29,36 @@ pub(super) enum Link {
     Detached(Refusal),
 }
 
+/// A link that messages come in on.
+#[derive(Debug, Clone)]
+pub(super) struct Sender {
+    pub(super) entity: Arc<Entity>,
+    /// Where they go on to from there, if they do (send-via, semantics §12).
+    pub(super) destination: Option<EntityPath>,
+    pub(super) session: SessionId,
+}
+
 /// A link that messages go out on.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) entity: Arc<Entity>,
     pub(super) kind: StoreKind,
     pub(super) consumer: ConsumerId,
+    pub(super) session: SessionId,
     /// Sent settled: receive-and-delete.
     pub(super) settled: bool,
     /// The client waits to hear that nothing more comes.
     pub(super) drain: bool,
+}
+
+/// A link that has no session yet.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// What it becomes.
+    pub(super) receiver: Receiver,
+    pub(super) request: SessionRequest,
+    /// When it has waited for long enough, in real time.
+    pub(super) until: Duration,
 }
 
 /// Where requests are answered.

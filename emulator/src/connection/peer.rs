@@ -1,6 +1,6 @@
 //! The state of one connection, and how a turn goes through it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +12,11 @@ use super::OUTPUT_FULL;
 use super::commit::Work;
 use super::held::Held;
 use super::links::Link;
-use crate::auth::{Grants, Policy};
+use super::tokens::Proof;
+use super::transactions::Transactions;
+use crate::auth::{Acceptance, Grants};
 use crate::namespace::{Caller, Entity, Namespace};
-use crate::nodes::{Condition, Refusal, broker_outcome};
+use crate::nodes::{Condition, Refusal, broker_outcome, system_tracker};
 use crate::router::{ConnectionId, Doorbell};
 use crate::server::Shared;
 
@@ -28,13 +30,19 @@ pub(super) struct Peer {
     pub(super) namespace: Option<Arc<Namespace>>,
     pub(super) caller: Caller,
     pub(super) grants: Grants,
+    pub(super) proof: Proof,
     pub(super) host: String,
     /// What the client calls itself; empty until it has said so.
     container_id: String,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
     pub(super) consumers_made: u32,
+    /// The links that wait for a session, by when they have waited for long enough.
+    pub(super) waiting: BTreeSet<(Duration, LinkId)>,
+    /// Whether a link was answered after its events were handled: it may have been given credit before.
+    pub(super) answered_late: bool,
     pub(super) held: Held,
+    pub(super) transactions: Transactions,
     work: Work,
     /// Whether events were left because the output had no room for what might follow from them.
     interrupted: bool,
@@ -46,26 +54,32 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    /// A connection of somebody who asked for `host`, as far as that is known before AMQP begins.
+    pub(super) fn new(shared: Arc<Shared>, host: Option<&str>) -> Self {
         let (id, bell) = shared.enter();
         let now = shared.real.elapsed();
         let mut caller = Caller::new(id, shared.options.seed);
         let config = shared.engine_config(caller.ids());
         let only = shared.only_namespace();
+        let proof = Proof::Owed(now + shared.options.patience);
         let mut peer = Self {
             engine: Engine::new(config, now),
             namespace: None,
             held: Held::new(),
+            transactions: Transactions::default(),
             id,
             bell,
             caller,
             shared,
             grants: Grants::default(),
+            proof,
             host: String::from("localhost"),
             container_id: String::new(),
             links: BTreeMap::new(),
             consumers: BTreeMap::new(),
             consumers_made: 0,
+            waiting: BTreeSet::new(),
+            answered_late: false,
             work: Work::default(),
             interrupted: false,
             postponed: Vec::new(),
@@ -75,6 +89,9 @@ impl Peer {
         };
         if let Some(only) = only {
             peer.belong_to(only);
+        }
+        if let Some(host) = host {
+            peer.choose_by_host(host);
         }
         peer
     }
@@ -94,27 +111,41 @@ impl Peer {
         let now = self.shared.real.elapsed();
         self.engine.handle_timeout(now);
         self.follow_changes();
+        self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);
         // Once more after each event that the engine waited for: behind a SASL init more may stand already.
         loop {
             self.engine.receive(now, input);
-            let mut handled = false;
-            while !self.is_full()
-                && let Some(event) = self.engine.poll_event()
-            {
-                handled = true;
-                self.handle(event, now, &mut work);
-            }
+            let handled = self.handle_events(now, &mut work);
             if !handled || input.is_empty() {
                 break;
             }
         }
         self.commit(&mut work);
-        self.work = work;
         self.release_held(now);
+        // Before the others take: what the impatient give back may be theirs.
+        self.refuse_impatient(now);
         self.take_assigned();
+        while std::mem::take(&mut self.answered_late) {
+            self.handle_events(now, &mut work);
+            self.commit(&mut work);
+            self.take_assigned();
+        }
+        self.work = work;
         self.engine.flush();
         self.engine.output().len()
+    }
+
+    /// Handles what happened, as far as the output has room; says whether anything did.
+    fn handle_events(&mut self, now: Duration, work: &mut Work) -> bool {
+        let mut handled = false;
+        while !self.is_full()
+            && let Some(event) = self.engine.poll_event()
+        {
+            handled = true;
+            self.handle(event, now, work);
+        }
+        handled
     }
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
@@ -180,6 +211,12 @@ impl Peer {
             return;
         };
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
+        if let Some(transaction) = settlement.transaction.clone() {
+            let session = receiver.session;
+            self.commit(work);
+            self.settle_in(transaction, (entity, kind), session, settlement);
+            return;
+        }
         match broker_outcome(&settlement.outcome) {
             Ok(outcome) => {
                 let token = LockToken::from_tag(settlement.tag);
@@ -233,13 +270,19 @@ impl Peer {
         let Some(namespace) = chosen.or_else(|| self.shared.namespace_of_plain(response)) else {
             return false;
         };
-        match policy(&namespace).accept_plain(response) {
+        match namespace.config.policy().accept_plain(response) {
             Ok((name, claims)) => {
                 if self.namespace.is_none() {
                     self.belong_to(namespace);
                 }
                 tracing::debug!(connection = self.id.0, key = name, "signed in");
-                self.grants.put(String::new(), claims, i64::MAX);
+                self.grant(Acceptance {
+                    key_name: Some(name),
+                    audience_path: String::new(),
+                    of_entity: false,
+                    claims,
+                    expires_at: i64::MAX,
+                });
                 true
             }
             Err(error) => {
@@ -295,14 +338,7 @@ impl Peer {
         refusal: &Refusal,
         place: Option<(&Entity, StoreKind)>,
     ) -> String {
-        let name = self
-            .namespace
-            .as_ref()
-            .map_or("none", |namespace| namespace.name());
-        let system = match place {
-            Some((entity, kind)) => format!("{name}:Queue:{}{}", entity.path, kind.suffix()),
-            None => name.to_owned(),
-        };
+        let system = system_tracker(self.namespace.as_deref(), place);
         let tracking = self.shared.tracking_id(self.caller.ids());
         let text = refusal.tracked(tracking, &system, self.shared.real.now());
         let condition = refusal.condition;
@@ -338,9 +374,10 @@ impl Peer {
         self.engine.output().len()
     }
 
-    pub(super) fn turn_ended(&mut self) {
-        let unwritten = !self.engine.output().is_empty() || !self.caller.woken.is_empty();
-        self.bell.turn_ended(unwritten);
+    /// A turn is over, and all output was `written` or not.
+    pub(super) fn turn_ended(&mut self, written: bool) {
+        let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
+        self.bell.turn_ended(!written || untaken);
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();
         }
@@ -348,7 +385,13 @@ impl Peer {
 
     /// When the engine or a held outcome wants another turn, counted from the start of the clock.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
-        let timeouts = [self.engine.next_timeout(), self.held.due()];
+        let impatient = self.waiting.first().map(|&(until, _)| until);
+        let timeouts = [
+            self.engine.next_timeout(),
+            self.held.due(),
+            self.proof.due(),
+            impatient,
+        ];
         timeouts.into_iter().flatten().min()
     }
 
@@ -391,14 +434,6 @@ impl Drop for Peer {
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();
         }
-    }
-}
-
-pub(super) fn policy(namespace: &Namespace) -> Policy<'_> {
-    Policy {
-        keys: &namespace.config.keys,
-        token_check: namespace.config.token_check,
-        jwt: namespace.config.jwt,
     }
 }
 

@@ -5,12 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
+use servicebus_broker::Mailbox;
 
 use super::attach::management_path;
 use super::links::{Link, Node};
-use super::peer::{Peer, policy};
+use super::peer::Peer;
+use super::transact::in_transaction;
 use crate::auth::Claim;
-use crate::nodes::{Condition, Management, Refusal, Reply, Request, put_token, spelling};
+use crate::namespace::Entity;
+use crate::nodes::{
+    Condition, Management, Refusal, Reply, Request, Rules, is_about_rules, no_namespace, spelling,
+};
 
 /// Replies that may wait for credit on one link, and their bytes.
 const WAITING: usize = 1024;
@@ -43,13 +48,17 @@ impl Peer {
             return;
         };
         let reply = self
-            .perform(node, &request)
+            .perform(node, session, &request, transfer.transaction.as_deref())
             .unwrap_or_else(|refusal| Reply::Refused {
                 condition: refusal.condition,
                 text: self.track(&refusal, place(node)),
             });
         if !transfer.settled {
-            self.answer(now, transfer.link, transfer.delivery, Outcome::Accepted);
+            let state = match transfer.transaction.clone() {
+                Some(transaction) => in_transaction(transaction, Outcome::Accepted),
+                None => Outcome::Accepted.into(),
+            };
+            self.answer(now, transfer.link, transfer.delivery, state);
         }
         let spelling = match node {
             Node::Cbs => spelling::CBS,
@@ -58,11 +67,17 @@ impl Peer {
         self.reply(now, reply_link, reply.encode(&request, spelling));
     }
 
-    fn perform(&mut self, node: &Node, request: &Request) -> Result<Reply, Refusal> {
+    fn perform(
+        &mut self,
+        node: &Node,
+        session: SessionId,
+        request: &Request,
+        transaction: Option<&[u8]>,
+    ) -> Result<Reply, Refusal> {
         match node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
-                self.check_claim(&management_path(entity, *kind), Claim::Listen)?;
+                self.check_claim(&management_path(entity, *kind), claim_for(request))?;
                 let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
                 let path = &entity.path;
                 let entity = match entity.is_deleted() {
@@ -72,7 +87,14 @@ impl Peer {
                 };
                 let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, path.as_str()))?;
                 let ahead = namespace.clock.read().ahead;
+                if is_about_rules(request) {
+                    return self.perform_on_rules(&entity, request, ahead);
+                }
                 let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
+                let mut open = match transaction {
+                    Some(id) => Some(self.transactions.find(id)?),
+                    None => None,
+                };
                 let reply = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
                     Management {
                         request,
@@ -82,9 +104,13 @@ impl Peer {
                         ahead,
                         host,
                         consumer,
+                        transaction: open.as_mut().map(|open| &mut open.transaction),
                     }
                     .perform()
                 });
+                if let Some(open) = open {
+                    open.join(&entity, session);
+                }
                 // It may have gone meanwhile, or by this very request.
                 reply.map_err(|refusal| match entity.is_deleted() {
                     true => Refusal::not_found(host, path.as_str()),
@@ -94,6 +120,38 @@ impl Peer {
         }
     }
 
+    /// The rules of a subscription stand with its topic.
+    fn perform_on_rules(
+        &mut self,
+        entity: &Entity,
+        request: &Request,
+        ahead: i64,
+    ) -> Result<Reply, Refusal> {
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let topic = entity
+            .path
+            .topic()
+            .and_then(|(topic, _)| namespace.entity(&topic));
+        let topic = topic.ok_or_else(|| {
+            let text = format!("'{}' is no subscription: it has no rules.", entity.path);
+            Refusal::new(Condition::NotAllowed, text)
+        })?;
+        // A new rule is a use of the subscription (semantics §5).
+        namespace.operate(entity, &mut self.caller, Mailbox::touch);
+        let host = self.host.as_str();
+        namespace.operate(&topic, &mut self.caller, |topic, cx| {
+            Rules {
+                request,
+                topic,
+                cx,
+                subscription: &entity.path,
+                host,
+                ahead,
+            }
+            .perform()
+        })
+    }
+
     fn put_token(&mut self, request: &Request) -> Result<Reply, Refusal> {
         let namespace = match (&self.namespace, &request.body) {
             (Some(chosen), _) => Some(Arc::clone(chosen)),
@@ -101,16 +159,7 @@ impl Peer {
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
-        let unix_seconds = self.shared.real.unix_seconds();
-        let (acceptance, reply) = put_token(request, &policy(&namespace), unix_seconds)?;
-        if self.namespace.is_none() {
-            // Not before: whoever shows a bad token has not chosen.
-            self.belong_to(namespace);
-        }
-        let audience = acceptance.audience_path;
-        self.grants
-            .put(audience, acceptance.claims, acceptance.expires_at);
-        Ok(reply)
+        self.take_token(namespace, request)
     }
 
     /// Where a reply goes, first match: the link whose target is the reply-to address, the link of that name, the
@@ -125,7 +174,9 @@ impl Peer {
             self.links.iter().filter_map(|(&id, link)| match link {
                 Link::Replies(replies) if replies.node.is(node) => Some((id, replies)),
                 Link::Sender(_)
+                | Link::Coordinator(_)
                 | Link::Receiver(_)
+                | Link::Waiting(_)
                 | Link::Requests(..)
                 | Link::Replies(_)
                 | Link::Detached(_) => None,
@@ -181,16 +232,19 @@ impl Peer {
     }
 }
 
-fn place(node: &Node) -> Option<(&crate::namespace::Entity, servicebus_broker::StoreKind)> {
+fn place(node: &Node) -> Option<(&Entity, servicebus_broker::StoreKind)> {
     match node {
         Node::Cbs => None,
         Node::Management(entity, kind) => Some((entity, *kind)),
     }
 }
 
-fn no_namespace() -> Refusal {
-    Refusal::new(
-        Condition::NotFound,
-        "The namespace cannot be told from host name or key name; it could not be found.",
-    )
+/// What a request needs. A rule manager does with `Listen` (documentation of `ServiceBusRuleManager`).
+fn claim_for(request: &Request) -> Claim {
+    match request.property("operation") {
+        Some("com.microsoft:schedule-message" | "com.microsoft:cancel-scheduled-message") => {
+            Claim::Send
+        }
+        _ => Claim::Listen,
+    }
 }

@@ -44,7 +44,7 @@ pub(super) fn find(
     address: &str,
 ) -> Result<(Arc<Entity>, StoreKind), ApiError> {
     let parsed = Address::parse(address);
-    let path = parsed.entity.parse::<EntityPath>().ok();
+    let path = EntityPath::of_address(&parsed.entity);
     let entity = path.and_then(|path| namespace.entity(&path));
     match (entity, parsed.destination) {
         (Some(entity), Destination::Store(kind)) => Ok((entity, kind)),

@@ -43,6 +43,8 @@ struct Event {
     locked_until: Option<String>,
     reason: Option<String>,
     detail: Option<String>,
+    /// The session that it happened to.
+    session: Option<String>,
 }
 
 pub(super) async fn show(
@@ -90,19 +92,24 @@ impl Reader<'_> {
     ) -> Vec<Event> {
         let mut ids = BTreeMap::<Place, Text>::new();
         let mut events = Vec::new();
-        for fact in self.timeline.facts().iter() {
-            let place = (fact.entity, fact.store, fact.number);
-            let own = own_id(&fact.kind);
+        let mut facts = self.timeline.facts().iter().peekable();
+        while let Some(fact) = facts.next() {
+            let here = place(fact);
+            // A match stands before the arrival that it is about.
+            let arrival = facts
+                .peek()
+                .filter(|next| is_match(fact) && place(next) == here);
+            let own = own_id(arrival.map_or(&fact.kind, |arrival| &arrival.kind));
             // What was never held has no number of its own, and shares none with others that have none.
             if let Some(message_id) = own.filter(|_| fact.number.0 > 0) {
-                ids.insert(place, message_id);
+                ids.insert(here, message_id);
             }
-            let id = own.or_else(|| ids.get(&place).copied());
+            let id = own.or_else(|| ids.get(&here).copied());
             if let (Some((store, moved_to)), Some(id)) = (moved(&fact.kind), id) {
                 ids.insert((fact.entity, store, moved_to), id);
             }
-            let here = entity.is_none_or(|(entity, _)| entity == fact.entity);
-            if !here && fact.entity != EntityId::NAMESPACE {
+            let wanted = entity.is_none_or(|(entity, _)| entity == fact.entity);
+            if !wanted && fact.entity != EntityId::NAMESPACE {
                 continue;
             }
             let id = id.map(|id| self.timeline.facts().read(id));
@@ -133,8 +140,6 @@ impl Reader<'_> {
     }
 
     fn event(&self, fact: &Fact, message_id: Option<String>) -> Event {
-        let read = |text: Text| self.timeline.facts().read(text);
-        let texts = |reason: Text, detail: Text| (Some(read(reason)), Some(read(detail)));
         let mut event = Event {
             at: rfc3339(fact.at),
             offset: (fact.at.as_millis() - self.namespace.started_at.as_millis()) as f64 / 1000.0,
@@ -147,7 +152,16 @@ impl Reader<'_> {
             locked_until: None,
             reason: None,
             detail: None,
+            session: None,
         };
+        self.describe(fact, &mut event);
+        event
+    }
+
+    /// What there is to say of a fact besides.
+    fn describe(&self, fact: &Fact, event: &mut Event) {
+        let read = |text: Text| self.timeline.facts().read(text);
+        let texts = |reason: Text, detail: Text| (Some(read(reason)), Some(read(detail)));
         match fact.kind {
             FactKind::Enqueued {
                 bytes, expires_at, ..
@@ -159,6 +173,11 @@ impl Reader<'_> {
                 event.delivery_count = Some(delivery);
                 event.locked_until = Some(rfc3339(locked_until));
             }
+            FactKind::SessionAccepted { .. }
+            | FactKind::SessionLockRenewed { .. }
+            | FactKind::SessionLockExpired { .. }
+            | FactKind::SessionReleased { .. }
+            | FactKind::SessionStateSet { .. } => self.describe_session(fact, event),
             FactKind::LockRenewed { locked_until } => {
                 event.locked_until = Some(rfc3339(locked_until));
             }
@@ -174,6 +193,8 @@ impl Reader<'_> {
                 event.detail = Some(format!("as number {moved_to}"));
             }
             FactKind::Forwarded { to } => event.detail = Some(read(to)),
+            FactKind::Matched { rule } => event.detail = Some(read(rule)),
+            FactKind::Fault { fault } => event.detail = Some(read(fault)),
             FactKind::DeadLettered {
                 reason,
                 description,
@@ -188,6 +209,12 @@ impl Reader<'_> {
                 condition,
                 description,
             } => (event.reason, event.detail) = texts(condition, description),
+            FactKind::SendEnlisted { transaction, .. }
+            | FactKind::SettlementEnlisted { transaction }
+            | FactKind::TransactionCommitted { transaction }
+            | FactKind::TransactionRolledBack { transaction } => {
+                event.detail = Some(format!("transaction {transaction}"));
+            }
             FactKind::ClockAdvanced { milliseconds } => {
                 event.detail = Some(format!("{} s", milliseconds as f64 / 1000.0));
             }
@@ -199,10 +226,38 @@ impl Reader<'_> {
             | FactKind::Deferred
             | FactKind::Deleted
             | FactKind::EntityDeleted
+            | FactKind::Published
             | FactKind::Expired
             | FactKind::Removed => {}
         }
-        event
+    }
+
+    /// The same of what happened to a session.
+    fn describe_session(&self, fact: &Fact, event: &mut Event) {
+        match fact.kind {
+            FactKind::SessionAccepted {
+                session,
+                locked_until,
+            }
+            | FactKind::SessionLockRenewed {
+                session,
+                locked_until,
+            } => {
+                event.session = Some(self.timeline.facts().read(session));
+                event.locked_until = Some(rfc3339(locked_until));
+            }
+            FactKind::SessionLockExpired { session } | FactKind::SessionReleased { session } => {
+                event.session = Some(self.timeline.facts().read(session));
+            }
+            FactKind::SessionStateSet { session, size } => {
+                event.session = Some(self.timeline.facts().read(session));
+                event.detail = Some(match size {
+                    Some(size) => format!("{size} bytes"),
+                    None => "cleared".into(),
+                });
+            }
+            _ => {}
+        }
     }
 
     fn address(&self, fact: &Fact) -> String {
@@ -222,11 +277,20 @@ impl Reader<'_> {
     }
 }
 
+fn place(fact: &Fact) -> Place {
+    (fact.entity, fact.store, fact.number)
+}
+
+fn is_match(fact: &Fact) -> bool {
+    matches!(fact.kind, FactKind::Matched { .. })
+}
+
 /// The id that a fact tells of its message.
 fn own_id(kind: &FactKind) -> Option<Text> {
     match kind {
         FactKind::Enqueued { message_id, .. }
         | FactKind::Scheduled { message_id, .. }
+        | FactKind::SendEnlisted { message_id, .. }
         | FactKind::DuplicateDropped { message_id } => Some(*message_id),
         _ => None,
     }

@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    EntityId, EntityPath, Mailbox, NamespaceSettings, Queue, QueueDescription, StoreKind, Timestamp,
+    Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription,
+    SubscriptionDescription, Timestamp, TopicDescription,
 };
 
 use super::Namespace;
+use super::particulars::Particulars;
+
+/// Most queues and topics of a namespace (semantics §1).
+const MAX_ENTITIES: usize = 10_000;
 
 /// Names of deleted entities that are remembered, for timelines.
 const NAMES: usize = 65_536;
@@ -18,20 +24,36 @@ const NAMES: usize = 65_536;
 pub(crate) struct Entity {
     pub(crate) id: EntityId,
     pub(crate) path: EntityPath,
+    pub(crate) kind: EntityKind,
     queue: Mutex<Queue>,
+    particulars: Mutex<Particulars>,
     deleted: AtomicBool,
 }
 
 /// Which entities there are.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
-    entities: RwLock<BTreeMap<EntityPath, Arc<Entity>>>,
+    live: RwLock<Live>,
     names: Mutex<BTreeMap<EntityId, EntityPath>>,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    by_path: BTreeMap<EntityPath, Arc<Entity>>,
+    /// How many of them are no subscriptions.
+    queues_and_topics: usize,
 }
 
 impl Entity {
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is kept about it beside its messages.
+    pub(crate) fn particulars(&self) -> MutexGuard<'_, Particulars> {
+        self.particulars
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it is no longer there: whoever still knows it must let go of it.
@@ -46,14 +68,12 @@ impl Entity {
 
 impl Registry {
     pub(super) fn find(&self, path: &EntityPath) -> Option<Arc<Entity>> {
-        let entities = self.entities.read().unwrap_or_else(PoisonError::into_inner);
-        entities.get(path).cloned()
+        self.live().by_path.get(path).cloned()
     }
 
     /// All of them, in the order of their paths.
     pub(super) fn all(&self) -> Vec<Arc<Entity>> {
-        let entities = self.entities.read().unwrap_or_else(PoisonError::into_inner);
-        entities.values().cloned().collect()
+        self.live().by_path.values().cloned().collect()
     }
 
     /// All that are there and all deleted ones whose names are remembered.
@@ -66,55 +86,65 @@ impl Registry {
         self.names().get(&id).cloned()
     }
 
-    /// Adds an empty queue; the one that is there already if there is one.
+    /// Adds an entity as `make` makes it; the one that is there already if there is one.
     pub(super) fn insert(
         &self,
         path: &EntityPath,
-        description: QueueDescription,
-        settings: &NamespaceSettings,
-        now: Timestamp,
+        make: impl FnOnce(EntityId) -> Mailbox,
     ) -> Result<Arc<Entity>, Arc<Entity>> {
-        let mut entities = self
-            .entities
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = entities.get(path) {
+        let mut live = self.live_mut();
+        if let Some(taken) = live.by_path.get(path) {
             return Err(Arc::clone(taken));
         }
+        let id = self.next_name(path, &live.by_path);
+        let mailbox = make(id);
+        let entity = Arc::new(Entity {
+            id,
+            path: path.clone(),
+            kind: mailbox.kind(),
+            particulars: Mutex::new(Particulars::new(mailbox.last_used())),
+            queue: Mutex::new(Queue::of(id, mailbox)),
+            deleted: AtomicBool::new(false),
+        });
+        live.queues_and_topics += usize::from(entity.kind != EntityKind::Subscription);
+        live.by_path.insert(path.clone(), Arc::clone(&entity));
+        Ok(entity)
+    }
+
+    /// Takes an entity away, unless it is another one of the same name that is there by now.
+    pub(super) fn remove(&self, path: &EntityPath, id: Option<EntityId>) -> Option<Arc<Entity>> {
+        let mut live = self.live_mut();
+        live.by_path
+            .get(path)
+            .filter(|there| id.is_none_or(|id| there.id == id))?;
+        let entity = live.by_path.remove(path)?;
+        live.queues_and_topics -= usize::from(entity.kind != EntityKind::Subscription);
+        entity.deleted.store(true, Ordering::Release);
+        Some(entity)
+    }
+
+    /// The number of a new entity. Where too many names are remembered, the oldest of those that are gone is not.
+    fn next_name(&self, path: &EntityPath, live: &BTreeMap<EntityPath, Arc<Entity>>) -> EntityId {
         let mut names = self.names();
         let id = EntityId(names.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         if names.len() >= NAMES {
             let is_gone = |&(id, path): &(&EntityId, &EntityPath)| {
-                entities.get(path).is_none_or(|live| live.id != *id)
+                live.get(path).is_none_or(|live| live.id != *id)
             };
             if let Some(oldest) = names.iter().find(is_gone).map(|(&id, _)| id) {
                 names.remove(&oldest);
             }
         }
         names.insert(id, path.clone());
-        let queue = Queue::new(id, path.clone(), description, settings, now);
-        let entity = Arc::new(Entity {
-            id,
-            path: path.clone(),
-            queue: Mutex::new(queue),
-            deleted: AtomicBool::new(false),
-        });
-        entities.insert(path.clone(), Arc::clone(&entity));
-        Ok(entity)
+        id
     }
 
-    /// Takes an entity away, unless it is another one of the same name that is there by now.
-    pub(super) fn remove(&self, path: &EntityPath, id: Option<EntityId>) -> Option<Arc<Entity>> {
-        let mut entities = self
-            .entities
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        entities
-            .get(path)
-            .filter(|there| id.is_none_or(|id| there.id == id))?;
-        let entity = entities.remove(path)?;
-        entity.deleted.store(true, Ordering::Release);
-        Some(entity)
+    fn live(&self) -> RwLockReadGuard<'_, Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live_mut(&self) -> RwLockWriteGuard<'_, Live> {
+        self.live.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn names(&self) -> MutexGuard<'_, BTreeMap<EntityId, EntityPath>> {
@@ -130,52 +160,138 @@ impl Namespace {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a queue. Dead letters that waited for one of this name go on.
+    /// Adds a queue.
     pub(crate) fn create(
         &self,
         path: &EntityPath,
         description: QueueDescription,
     ) -> Result<Arc<Entity>, Arc<Entity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
-        let created = self.registry.insert(path, description, settings, now)?;
-        for entity in self.entities() {
-            let waits = self.look(&entity, |queue| {
-                let description = queue.mailbox.description();
-                description.forward_dead_lettered_messages_to.as_ref() == Some(path)
-            });
-            if waits {
-                self.operate_as_broker(&entity, |mailbox, cx| {
-                    mailbox.retry_forwards(cx, StoreKind::DeadLetters);
-                });
-            }
-        }
-        if let Some(deadline) = created.next_deadline() {
-            self.alarm.arm(deadline);
-        }
+        let make = |id| Mailbox::new(id, path.clone(), description, settings, now);
+        let created = self.registry.insert(path, make)?;
+        self.welcome(&created);
         Ok(created)
+    }
+
+    /// Adds a topic without subscriptions.
+    pub(crate) fn create_topic(
+        &self,
+        path: &EntityPath,
+        description: &TopicDescription,
+    ) -> Result<Arc<Entity>, Arc<Entity>> {
+        let (settings, now) = (&self.config.settings, self.clock.now());
+        let make = |id| Mailbox::topic(id, path.clone(), description, settings, now);
+        let created = self.registry.insert(path, make)?;
+        self.welcome(&created);
+        Ok(created)
+    }
+
+    /// Adds a subscription to a topic, which has it published to from now on by these rules.
+    pub(crate) fn create_subscription(
+        &self,
+        topic: &Entity,
+        path: &EntityPath,
+        description: &SubscriptionDescription,
+        rules: Vec<Rule>,
+    ) -> Result<Arc<Entity>, Arc<Entity>> {
+        let (settings, now) = (&self.config.settings, self.clock.now());
+        let make = |id| Mailbox::subscription(id, path.clone(), description, settings, now);
+        let created = self.registry.insert(path, make)?;
+        if let Some(held) = self.look(topic, |queue| queue.mailbox.held()) {
+            self.operate_as_broker(&created, |mailbox, _| mailbox.join(held));
+        }
+        self.operate_as_broker(topic, |mailbox, cx| mailbox.subscribe(cx, path, rules));
+        self.welcome(&created);
+        Ok(created)
+    }
+
+    /// How many queues and topics there may be, if there are as many.
+    pub(crate) fn limit_reached(&self) -> Option<usize> {
+        (self.registry.live().queues_and_topics >= MAX_ENTITIES).then_some(MAX_ENTITIES)
     }
 
     /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
     pub(crate) fn update(&self, entity: &Entity, description: QueueDescription) -> bool {
+        self.change(entity, |mailbox, cx| mailbox.update(cx, description))
+    }
+
+    /// The same of a subscription.
+    pub(crate) fn update_subscription(
+        &self,
+        entity: &Entity,
+        description: &SubscriptionDescription,
+    ) -> bool {
+        self.change(entity, |mailbox, cx| {
+            mailbox.update_subscription(cx, description)
+        })
+    }
+
+    fn change(&self, entity: &Entity, change: impl FnOnce(&mut Mailbox, &mut Context<'_>)) -> bool {
         let changed = self.operate_as_broker(entity, |mailbox, cx| {
             // Under its lock: one that is deleted must not come to life again.
-            let is_there = !entity.is_deleted();
-            if is_there {
-                mailbox.update(cx, description);
+            if entity.is_deleted() {
+                return None;
             }
-            is_there
+            let before = mailbox.description().clone();
+            let used = mailbox.last_used();
+            change(mailbox, cx);
+            entity.particulars().changed(used, cx.now);
+            let target = |d: &QueueDescription| d.forward_dead_lettered_messages_to.clone();
+            let (old, new) = (target(&before), target(mailbox.description()));
+            self.awaited.turn(&entity.path, old.as_ref(), new.as_ref());
+            let only_status = QueueDescription {
+                status: mailbox.description().status,
+                ..before
+            };
+            Some(*mailbox.description() != only_status)
         });
+        if changed == Some(true) {
+            self.lose_locks_below(entity);
+        }
         self.entities_changed();
         // It may have been idle, and gone by this very change.
-        changed && !entity.is_deleted()
+        changed.is_some() && !entity.is_deleted()
+    }
+
+    /// An update of a topic drops the locks of all its subscriptions (decision D17), unless nothing but the status
+    /// changes, as everywhere (decision D27).
+    fn lose_locks_below(&self, topic: &Entity) {
+        for subscription in self.subscriptions(topic) {
+            if let Some(subscription) = self.entity(&subscription) {
+                self.operate_as_broker(&subscription, Mailbox::lose_locks);
+            }
+        }
     }
 
     /// Removes an entity with everything in it; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<Entity>> {
-        let entity = self.registry.remove(path, None)?;
+        let entity = self.entity(path)?;
+        // Before its name is free: a new subscription of this name must not lose its rules.
+        if let Some((topic, _)) = path.topic()
+            && let Some(topic) = self.entity(&topic)
+        {
+            self.operate_as_broker(&topic, |mailbox, cx| mailbox.unsubscribe(cx, path));
+        }
+        let entity = self.registry.remove(path, Some(entity.id))?;
+        let subscriptions = self.subscriptions(&entity);
+        self.take_leave(&entity);
         self.operate_as_broker(&entity, Mailbox::delete);
+        for subscription in subscriptions {
+            if let Some(gone) = self.registry.remove(&subscription, None) {
+                self.take_leave(&gone);
+                self.operate_as_broker(&gone, Mailbox::delete);
+            }
+        }
         self.entities_changed();
         Some(entity)
+    }
+
+    /// The subscriptions of a topic; none of anything else.
+    pub(crate) fn subscriptions(&self, topic: &Entity) -> Vec<EntityPath> {
+        self.look(topic, |queue| {
+            let rules = queue.mailbox.rules();
+            rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
+        })
     }
 
     /// Tells links, and whoever waits for rest: locks may have ended whose holders are long gone.

@@ -3,8 +3,10 @@
 //!
 //! Sources: semantics §20.1 and §20.2, wire.md §6.3.
 
+use std::time::Duration;
+
 use servicebus_amqp::Error;
-use servicebus_broker::Timestamp;
+use servicebus_broker::{EntityPath, StoreKind, Timestamp};
 use uuid::Uuid;
 
 /// Why something is refused, as a client's code tells it.
@@ -19,11 +21,19 @@ pub(crate) enum Condition {
     ConnectionForced,
     ArgumentError,
     ArgumentOutOfRange,
+    EntityAlreadyExists,
     EntityDisabled,
     MessageLockLost,
     MessageNotFound,
     MessageSizeExceeded,
+    ServerBusy,
+    SessionCannotBeLocked,
+    SessionLockLost,
+    Timeout,
     ResourceLimitExceeded,
+    TransactionRollback,
+    TransactionTimeout,
+    TransactionUnknown,
 }
 
 /// What there is to know about a condition.
@@ -48,11 +58,19 @@ impl Condition {
             Self::ConnectionForced => ("amqp:connection:forced", 500, true),
             Self::ArgumentError => ("com.microsoft:argument-error", 400, false),
             Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400, false),
+            Self::EntityAlreadyExists => ("com.microsoft:entity-already-exists", 409, false),
             Self::EntityDisabled => ("com.microsoft:entity-disabled", 400, false),
             Self::MessageNotFound => ("com.microsoft:message-not-found", 404, false),
             Self::MessageLockLost => ("com.microsoft:message-lock-lost", 410, false),
             Self::MessageSizeExceeded => ("amqp:link:message-size-exceeded", 403, false),
+            Self::ServerBusy => ("com.microsoft:server-busy", 503, true),
+            Self::SessionCannotBeLocked => ("com.microsoft:session-cannot-be-locked", 410, false),
+            Self::SessionLockLost => ("com.microsoft:session-lock-lost", 410, false),
+            Self::Timeout => ("com.microsoft:timeout", 408, true),
             Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
+            Self::TransactionRollback => ("amqp:transaction:rollback", 400, false),
+            Self::TransactionTimeout => ("amqp:transaction:timeout", 408, false),
+            Self::TransactionUnknown => ("amqp:transaction:unknown-id", 404, false),
         };
         Row {
             symbol,
@@ -120,6 +138,63 @@ impl Refusal {
         Self::new(Condition::MessageLockLost, text)
     }
 
+    /// Seen at the service; the semantics have no text for it.
+    pub(crate) fn session_lock_lost() -> Self {
+        let text = "The session lock has expired on the MessageSession. Accept a new MessageSession. For more \
+                    information please see https://aka.ms/ServiceBusExceptions .";
+        Self::new(Condition::SessionLockLost, text)
+    }
+
+    pub(crate) fn session_cannot_be_locked(session: &str) -> Self {
+        let text = format!(
+            "The requested session '{session}' cannot be accepted. It may be locked by another receiver."
+        );
+        Self::new(Condition::SessionCannotBeLocked, text)
+    }
+
+    /// To somebody who renews the lock of a message that has none of its own under that of its session (semantics §6).
+    pub(crate) fn locked_by_session(path: &str) -> Self {
+        let text = format!(
+            "The messages of '{path}' are locked by their sessions: renew the session's lock instead."
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a receiver without a session filter.
+    pub(crate) fn requires_session() -> Self {
+        let text = "It is not possible for an entity that requires sessions to create a non-sessionful message \
+                    receiver.";
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a receiver with one, where there are no sessions.
+    pub(crate) fn receives_no_sessions() -> Self {
+        let text = "A sessionful message receiver cannot be created on an entity that does not require sessions. \
+                    Ensure RequiresSession is set to true when creating a Queue or Subscription to enable \
+                    sessionful behavior.";
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a request about sessions, where there are none.
+    pub(crate) fn without_sessions(path: &EntityPath, kind: StoreKind) -> Self {
+        let text = format!(
+            "'{path}{}' has no sessions: only the messages of a queue or subscription that was created with \
+             RequiresSession have them.",
+            kind.suffix()
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    pub(crate) fn timed_out(allotted: Duration) -> Self {
+        let text = format!(
+            "The operation did not complete within the allotted timeout of {}. The time allotted to this operation \
+             may have been a portion of a longer timeout. For more information on exception types and proper \
+             exception handling, please refer to https://aka.ms/ServiceBusExceptions .",
+            time_span(allotted)
+        );
+        Self::new(Condition::Timeout, text)
+    }
+
     pub(crate) fn disabled(host: &str, path: &str) -> Self {
         let (host, path) = (quote(host), quote(path));
         let text = format!(
@@ -127,6 +202,39 @@ impl Refusal {
              https://aka.ms/ServiceBusExceptions ."
         );
         Self::new(Condition::EntityDisabled, text)
+    }
+
+    /// To a sender at a subscription (semantics §1).
+    pub(crate) fn takes_nothing(subscription: &str) -> Self {
+        let text = format!(
+            "Messages cannot be sent to '{subscription}': it is a subscription; send to its topic."
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a sender at a dead-letter queue, whose address this is (semantics §3.3).
+    pub(crate) fn is_filled_by_the_broker(address: &str) -> Self {
+        let text = format!(
+            "Messages cannot be sent to '{address}': a dead-letter queue is filled by the broker alone."
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a receiver at the address of a topic (semantics §1).
+    pub(crate) fn gives_nothing(address: &str) -> Self {
+        let text = format!(
+            "Messages cannot be received from '{address}': it is a topic; receive from its subscriptions."
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a receiver at an entity that forwards (semantics §11).
+    pub(crate) fn forwards(path: &str, target: &str) -> Self {
+        let text = format!(
+            "Messages cannot be received from '{path}': it forwards them to '{target}'. Receive from there, or from \
+             its dead-letter queues."
+        );
+        Self::new(Condition::NotAllowed, text)
     }
 
     pub(crate) fn message_too_large(delivery: u32, size: u64, limit: u64) -> Self {
@@ -150,8 +258,30 @@ impl Refusal {
     }
 }
 
+/// A duration as .NET writes it: `hh:mm:ss`, days before it and a fraction behind it where there are any.
+fn time_span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    let mut text = format!("{hours:02}:{minutes:02}:{:02}", seconds % 60);
+    let days = seconds / 86_400;
+    if days > 0 {
+        text = format!("{days}.{text}");
+    }
+    match duration.subsec_nanos() / 100 {
+        0 => text,
+        ticks => format!("{text}.{ticks:07}"),
+    }
+}
+
+pub(crate) fn no_namespace() -> Refusal {
+    Refusal::new(
+        Condition::NotFound,
+        "The namespace cannot be told from host name or key name; it could not be found.",
+    )
+}
+
 /// The beginning of a client's text, short enough to be repeated.
-pub(super) fn quote(text: &str) -> &str {
+pub(crate) fn quote(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
     &text[..end.unwrap_or(text.len())]
 }
@@ -160,51 +290,81 @@ pub(super) fn quote(text: &str) -> &str {
 mod tests {
     use super::*;
 
+    use Condition::*;
+
+    const TABLE: [(Condition, &str, i32, bool); 22] = [
+        (NotFound, "amqp:not-found", 404, false),
+        (Unauthorized, "amqp:unauthorized-access", 401, false),
+        (NotAllowed, "amqp:not-allowed", 400, false),
+        (NotImplemented, "amqp:not-implemented", 501, false),
+        (DecodeError, "amqp:decode-error", 400, false),
+        (InternalError, "amqp:internal-error", 500, true),
+        (ConnectionForced, "amqp:connection:forced", 500, true),
+        (ArgumentError, "com.microsoft:argument-error", 400, false),
+        (
+            ArgumentOutOfRange,
+            "com.microsoft:argument-out-of-range",
+            400,
+            false,
+        ),
+        (
+            EntityAlreadyExists,
+            "com.microsoft:entity-already-exists",
+            409,
+            false,
+        ),
+        (EntityDisabled, "com.microsoft:entity-disabled", 400, false),
+        (
+            MessageLockLost,
+            "com.microsoft:message-lock-lost",
+            410,
+            false,
+        ),
+        (
+            MessageNotFound,
+            "com.microsoft:message-not-found",
+            404,
+            false,
+        ),
+        (
+            MessageSizeExceeded,
+            "amqp:link:message-size-exceeded",
+            403,
+            false,
+        ),
+        (ServerBusy, "com.microsoft:server-busy", 503, true),
+        (
+            SessionCannotBeLocked,
+            "com.microsoft:session-cannot-be-locked",
+            410,
+            false,
+        ),
+        (
+            SessionLockLost,
+            "com.microsoft:session-lock-lost",
+            410,
+            false,
+        ),
+        (Timeout, "com.microsoft:timeout", 408, true),
+        (
+            ResourceLimitExceeded,
+            "amqp:resource-limit-exceeded",
+            403,
+            false,
+        ),
+        (TransactionRollback, "amqp:transaction:rollback", 400, false),
+        (TransactionTimeout, "amqp:transaction:timeout", 408, false),
+        (
+            TransactionUnknown,
+            "amqp:transaction:unknown-id",
+            404,
+            false,
+        ),
+    ];
+
     #[test]
     fn each_condition_has_its_symbol_its_status_and_whether_to_retry() {
-        use Condition::*;
-        let table = [
-            (NotFound, "amqp:not-found", 404, false),
-            (Unauthorized, "amqp:unauthorized-access", 401, false),
-            (NotAllowed, "amqp:not-allowed", 400, false),
-            (NotImplemented, "amqp:not-implemented", 501, false),
-            (DecodeError, "amqp:decode-error", 400, false),
-            (InternalError, "amqp:internal-error", 500, true),
-            (ConnectionForced, "amqp:connection:forced", 500, true),
-            (ArgumentError, "com.microsoft:argument-error", 400, false),
-            (
-                ArgumentOutOfRange,
-                "com.microsoft:argument-out-of-range",
-                400,
-                false,
-            ),
-            (EntityDisabled, "com.microsoft:entity-disabled", 400, false),
-            (
-                MessageLockLost,
-                "com.microsoft:message-lock-lost",
-                410,
-                false,
-            ),
-            (
-                MessageNotFound,
-                "com.microsoft:message-not-found",
-                404,
-                false,
-            ),
-            (
-                MessageSizeExceeded,
-                "amqp:link:message-size-exceeded",
-                403,
-                false,
-            ),
-            (
-                ResourceLimitExceeded,
-                "amqp:resource-limit-exceeded",
-                403,
-                false,
-            ),
-        ];
-        for (condition, symbol, status, may_retry) in table {
+        for (condition, symbol, status, may_retry) in TABLE {
             let row = Row {
                 symbol,
                 status,
@@ -213,6 +373,18 @@ mod tests {
             assert_eq!(condition.row(), row);
         }
         // One for each: the last that was declared is the last that is numbered.
-        assert_eq!(table.len(), ResourceLimitExceeded as usize + 1);
+        assert_eq!(TABLE.len(), TransactionUnknown as usize + 1);
+    }
+
+    #[test]
+    fn a_time_span_is_written_as_dotnet_does() {
+        for (milliseconds, written) in [
+            (0, "00:00:00"),
+            (65_000, "00:01:05"),
+            (59_980, "00:00:59.9800000"),
+            (100_000_000, "1.03:46:40"),
+        ] {
+            assert_eq!(time_span(Duration::from_millis(milliseconds)), written);
+        }
     }
 }

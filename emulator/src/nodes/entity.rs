@@ -2,7 +2,8 @@
 
 use servicebus_amqp::Outcome as Wire;
 use servicebus_broker::{
-    EntityPath, MessageError, Outcome, PropertyChanges, SendError, SettleError,
+    CommitError, EntityPath, MessageError, Outcome, PropertyChanges, SendError, SettleError,
+    TransactError,
 };
 
 use super::{Condition, Refusal};
@@ -70,7 +71,7 @@ pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
         SendError::QuotaExceeded { .. } => {
             Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
         }
-        SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..) => {
+        SendError::NoSession | SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..) => {
             Refusal::new(Condition::NotAllowed, error.to_string())
         }
     }
@@ -80,6 +81,7 @@ pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
 pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath) -> Refusal {
     match error {
         SettleError::LockLost => Refusal::lock_lost(),
+        SettleError::SessionLockLost => Refusal::session_lock_lost(),
         SettleError::Disabled => Refusal::disabled(host, path.as_str()),
         SettleError::AlreadyDeadLettered => Refusal::new(
             Condition::NotAllowed,
@@ -87,6 +89,31 @@ pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath)
         ),
         SettleError::Properties(error) => malformed_properties(error),
     }
+}
+
+/// What a client is told whose work was not enlisted in a transaction (semantics §20.2).
+pub(crate) fn transact_refusal(error: &TransactError, host: &str, path: &EntityPath) -> Refusal {
+    let condition = match error {
+        TransactError::Send(error) => return send_refusal(error, host),
+        TransactError::Settle(error) => return settle_refusal(error, host, path),
+        TransactError::TimedOut(_) => Condition::TransactionTimeout,
+        TransactError::TooManyMessages { .. } => Condition::ResourceLimitExceeded,
+        TransactError::SecondEntity { .. }
+        | TransactError::SecondPartition { .. }
+        | TransactError::Release => Condition::NotAllowed,
+    };
+    Refusal::new(condition, error.to_string())
+}
+
+/// What a client is told whose transaction was not committed.
+pub(crate) fn commit_refusal(error: &CommitError) -> Refusal {
+    let condition = match error {
+        CommitError::TimedOut(_) => Condition::TransactionTimeout,
+        CommitError::LockLost { .. } | CommitError::Disabled { .. } | CommitError::Send { .. } => {
+            Condition::TransactionRollback
+        }
+    };
+    Refusal::new(condition, error.to_string())
 }
 
 fn changes(encoded: Option<&[u8]>) -> Result<PropertyChanges, Refusal> {

@@ -7,9 +7,14 @@
 
 mod locks;
 mod messages;
+mod rules;
 mod scheduling;
+mod sessions;
 
-use servicebus_broker::{ConsumerId, Context, LockToken, Mailbox, SequenceNumber, StoreKind};
+pub(crate) use rules::{Rules, is_about_rules};
+use servicebus_broker::{
+    ConsumerId, Context, LockToken, Mailbox, SequenceNumber, StoreKind, Transaction,
+};
 
 use super::{Condition, Refusal, Reply, Request};
 
@@ -25,6 +30,8 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) host: &'a str,
     /// Who holds the locks of what is handed out here.
     pub(crate) consumer: ConsumerId,
+    /// The transaction that the request is part of.
+    pub(crate) transaction: Option<&'a mut Transaction>,
 }
 
 impl Management<'_, '_> {
@@ -38,6 +45,10 @@ impl Management<'_, '_> {
             Some("com.microsoft:cancel-scheduled-message") => self.cancel_scheduled_message(),
             Some("com.microsoft:receive-by-sequence-number") => self.receive_by_sequence_number(),
             Some("com.microsoft:batch-delete-messages") => self.batch_delete_messages(),
+            Some("com.microsoft:renew-session-lock") => self.renew_session_lock(),
+            Some("com.microsoft:get-session-state") => self.get_session_state(),
+            Some("com.microsoft:set-session-state") => self.set_session_state(),
+            Some("com.microsoft:get-message-sessions") => self.get_message_sessions(),
             Some(other) => Err(Refusal::new(
                 Condition::NotImplemented,
                 format!(

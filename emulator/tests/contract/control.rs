@@ -2,9 +2,12 @@
 
 mod clock;
 mod counts;
-mod doors;
 mod errors;
+mod explain;
+mod faults;
 mod namespaces;
 mod queues;
+mod sessions;
 mod settled;
 mod timeline;
+mod topics;

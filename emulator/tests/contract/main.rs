@@ -11,7 +11,10 @@
 
 mod support;
 
+mod admin;
 mod control;
+mod doors;
 mod process;
+mod rest;
 mod simulation;
 mod wire;

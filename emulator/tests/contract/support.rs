@@ -3,6 +3,7 @@
 //! Nothing here knows what is right. Clients block, with a deadline on every wait, and what they waited for
 //! in vain is in the panic together with what came instead.
 
+mod admin;
 mod bus;
 mod frame;
 mod http;
@@ -13,9 +14,17 @@ mod peer;
 mod process;
 mod receiving;
 mod requests;
+mod rest;
 mod sending;
+mod sessions;
+mod stream;
+mod topic;
+mod transactions;
 mod value;
 
+pub(crate) use admin::{
+    Admin, HOST, Reply as AtomReply, entry, queue, rule, sql_filter, subscription, topic_entry,
+};
 pub(crate) use bus::{Bus, client_now, in_an_hour, now, parse, queues};
 pub(crate) use frame::{
     ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, Refusal, TRANSFER,
@@ -34,7 +43,14 @@ pub(crate) use requests::{
     assert_lock_lost, disposition, ids, numbers, peek_from, peeked, receive_by, received,
     refused_with, schedule, scheduled, tokens,
 };
+pub(crate) use rest::{Response, Rest, http_date, root_token};
 pub(crate) use sending::{BATCH, batch};
+pub(crate) use sessions::{
+    described, filling_sessions, granted, in_session, locked_until, send_all, sessions,
+};
+pub(crate) use stream::Stream;
+pub(crate) use topic::{properties, rules, sql, topic};
+pub(crate) use transactions::discharge;
 pub(crate) use value::{
     binary, composite, described_list, list, long, map, nested, symbol, text, timestamp, uint,
     ulong, uuid,

@@ -82,6 +82,37 @@ impl Consumer {
         Ok(None)
     }
 
+    /// Waits for one message of the session that the link holds, and keeps the link. Credit is taken back and not
+    /// drained: after a drain the client library counts deliveries twice.
+    pub(crate) async fn receive_of_session(
+        &mut self,
+        amqp: &Amqp,
+        address: &str,
+        deadline: Duration,
+        given_up: &mut GivenUp,
+    ) -> Result<Option<Arrived>, AmqpError> {
+        self.receiver.set_credit(1).await?;
+        let arrived = tokio::select! {
+            arrived = self.next(deadline) => Some(arrived?),
+            () = given_up.wait() => None,
+        };
+        if let Some(Some(arrived)) = arrived {
+            return Ok(Some(arrived));
+        }
+        self.receiver.set_credit(0).await?;
+        self.pass_barrier(amqp, &format!("{address}/$management"))
+            .await?;
+        let straggler = self.next(Duration::ZERO).await?;
+        match (straggler, arrived) {
+            (Some(straggler), None) => {
+                // Nobody waits for it: it goes back as it came.
+                self.dispose(straggler.delivery, Outcome::Release).await?;
+                Ok(None)
+            }
+            (straggler, _) => Ok(straggler),
+        }
+    }
+
     /// Takes what is ready now, up to `credit` messages, and closes the link: after a drain the client
     /// library counts deliveries twice, so that more credit would be too much.
     pub(crate) async fn take_ready(
@@ -106,6 +137,16 @@ impl Consumer {
         delivery: DeliveryInfo,
         outcome: Outcome,
     ) -> Result<(), AmqpError> {
+        self.dispose(delivery, outcome).await?;
+        self.close().await
+    }
+
+    /// Settles a message, and leaves the link as it is.
+    pub(crate) async fn dispose(
+        &self,
+        delivery: DeliveryInfo,
+        outcome: Outcome,
+    ) -> Result<(), AmqpError> {
         within(async {
             let receiver = &self.receiver;
             match outcome {
@@ -124,8 +165,18 @@ impl Consumer {
             }
             Ok(())
         })
-        .await?;
-        self.close().await
+        .await
+    }
+
+    /// Waits until the emulator has dealt with everything that was said on the session before.
+    pub(crate) async fn pass_barrier(
+        &mut self,
+        amqp: &Amqp,
+        address: &str,
+    ) -> Result<(), AmqpError> {
+        let attach = amqp.receiver(&mut self.session, address, ReceiveMode::PeekLock);
+        let barrier = within(attach).await?;
+        within(async { Ok(barrier.close().await?) }).await
     }
 
     pub(crate) async fn close(self) -> Result<(), AmqpError> {
@@ -134,9 +185,7 @@ impl Consumer {
 
     async fn drain(&mut self, amqp: &Amqp, address: &str) -> Result<(), AmqpError> {
         self.receiver.drain().await?;
-        let attach = amqp.receiver(&mut self.session, address, ReceiveMode::PeekLock);
-        let barrier = within(attach).await?;
-        within(async { Ok(barrier.close().await?) }).await
+        self.pass_barrier(amqp, address).await
     }
 
     async fn next(&mut self, deadline: Duration) -> Result<Option<Arrived>, AmqpError> {

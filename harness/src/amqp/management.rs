@@ -16,9 +16,11 @@ use fe2o3_amqp::{
 
 use super::{Amqp, AmqpError, Condition, accepted, within};
 
+pub(crate) use encoded::write as encode;
 pub(crate) use requests::LockToken;
+pub(super) use requests::{field, instant, map};
 
-type Map = OrderedMap<Value, Value>;
+pub(super) type Map = OrderedMap<Value, Value>;
 
 struct Node {
     // Dropped in this order: the links are closed before their session.
@@ -121,6 +123,6 @@ fn word(value: Option<&SimpleValue>) -> String {
     }
 }
 
-fn unexpected(what: &str, found: Option<&Value>) -> AmqpError {
+pub(super) fn unexpected(what: &str, found: Option<&Value>) -> AmqpError {
     AmqpError::Protocol(format!("a management answer's {what} is {found:?}"))
 }

@@ -7,8 +7,8 @@ use std::{error::Error, fmt, time::SystemTime};
 
 use super::{ProbeError, dead_lettered::Wanted, hint};
 use crate::{
-    catalog::DeclaredQueue,
-    mailbox::Mailbox,
+    catalog::Declared,
+    mailbox::{Mailbox, SessionInfo},
     peeked::{MessageState, PeekedMessage},
     text,
     timeline::{EventKind, Timeline},
@@ -57,10 +57,10 @@ impl Error for AssertionFailed {}
 pub(super) struct Report {
     /// The address the assertion is about.
     pub(super) subject: String,
-    /// The queue that address belongs to.
-    pub(super) queue: String,
-    pub(super) declared: Option<DeclaredQueue>,
-    /// The messages of the queue itself.
+    /// The queue, topic or subscription that address belongs to.
+    pub(super) owner: String,
+    pub(super) declared: Option<Declared>,
+    /// The messages of the queue or subscription itself.
     pub(super) live: Vec<PeekedMessage>,
     /// The dead letters that belong to the matter.
     pub(super) dead: Vec<PeekedMessage>,
@@ -69,6 +69,8 @@ pub(super) struct Report {
     pub(super) timeline: Timeline,
     /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
     pub(super) shows_dead: bool,
+    /// The sessions, and what happened to the one the assertion is about.
+    pub(super) sessions: Vec<String>,
 }
 
 impl Report {
@@ -79,27 +81,40 @@ impl Report {
 
     /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
     pub(super) async fn with_transfers(mailbox: &Mailbox) -> Self {
-        if !mailbox.is_queue() {
+        if !mailbox.is_owner() {
             return Self::of(mailbox).await;
         }
-        let report = Self::around(mailbox, &mailbox.queue().transfer_dead_letters()).await;
+        let report = Self::around(mailbox, &mailbox.transfer_graves()).await;
         Self {
             shows_dead: !report.dead.is_empty(),
             ..report
         }
     }
 
+    /// The same with the sessions, and what happened to one of them.
+    pub(super) async fn with_session(mailbox: &Mailbox, id: &str) -> Self {
+        let report = Self::of(mailbox).await;
+        let listed = mailbox.try_sessions().await.unwrap_or_default();
+        let told = report.timeline.of_session(id);
+        let mut sessions = vec![listing(mailbox.path(), &listed)];
+        if !told.events().is_empty() {
+            sessions.push(told.titled(&format!("session {id}")).to_string());
+        }
+        Self { sessions, ..report }
+    }
+
     async fn around(mailbox: &Mailbox, graves: &Mailbox) -> Self {
-        let queue = mailbox.queue();
+        let owner = mailbox.owner();
         Self {
             subject: mailbox.path().to_owned(),
-            queue: queue.name().to_owned(),
-            declared: mailbox.catalog().await.queue(queue.name()).cloned(),
-            live: queue.try_peek().await.unwrap_or_default(),
+            owner: owner.path().to_owned(),
+            declared: mailbox.declared().await,
+            live: owner.try_peek().await.unwrap_or_default(),
             dead: graves.try_peek().await.unwrap_or_default(),
             graves: graves.path().to_owned(),
-            timeline: queue.try_timeline().await.unwrap_or_default(),
-            shows_dead: !mailbox.is_queue(),
+            timeline: owner.try_timeline().await.unwrap_or_default(),
+            shows_dead: !mailbox.is_owner(),
+            sessions: Vec::new(),
         }
     }
 
@@ -131,8 +146,9 @@ impl Report {
         }
         if !self.live.is_empty() || !self.shows_dead {
             let remark = |message: &PeekedMessage| remark(message, false);
-            parts.push(contents(&self.queue, &self.live, &remark));
+            parts.push(contents(&self.owner, &self.live, &remark));
         }
+        parts.extend(self.sessions.iter().cloned());
         parts.extend(self.timelines());
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
         AssertionFailed {
@@ -201,6 +217,22 @@ pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
 pub(super) fn due_in(message: &PeekedMessage) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
+}
+
+fn listing(path: &str, sessions: &[SessionInfo]) -> String {
+    if sessions.is_empty() {
+        return format!("{path} has no sessions");
+    }
+    let mut lines = vec![format!(
+        "{path} has {}",
+        text::count(sessions.len(), "session")
+    )];
+    let shown = sessions.iter().take(LISTED);
+    lines.extend(shown.map(|session| format!("  {session}")));
+    if sessions.len() > LISTED {
+        lines.push(format!("  … and {} more", sessions.len() - LISTED));
+    }
+    lines.join("\n")
 }
 
 fn contents(

@@ -11,6 +11,7 @@ use super::{
     failure::{Report, due_in},
 };
 use crate::{
+    kind::topic_and_name,
     peeked::{MessageState, PeekedMessage},
     text,
     timeline::{EventKind, Timeline},
@@ -65,11 +66,11 @@ pub(super) fn expiry(report: &Report) -> Option<String> {
 
 /// Explains messages that did not go on.
 pub(super) fn forwarding(report: &Report) -> Option<String> {
-    let queue = &report.queue;
+    let owner = &report.owner;
     let target = report.declared.as_ref()?.forwards_to.as_ref();
     nothing_sent(report).or_else(|| match target {
-        None => Some(format!("{queue} forwards nowhere")),
-        Some(target) => Some(format!("{queue} forwards to {target}")),
+        None => Some(format!("{owner} forwards nowhere")),
+        Some(target) => Some(format!("{owner} forwards to {target}")),
     })
 }
 
@@ -77,7 +78,13 @@ fn nothing_sent(report: &Report) -> Option<String> {
     let timeline = &report.timeline;
     let arrived = timeline.count(&EventKind::Sent) + timeline.count(&EventKind::Scheduled);
     let nothing = timeline.dropped() == 0 && arrived == 0;
-    nothing.then(|| format!("nothing was ever sent to {}", report.queue))
+    let owner = &report.owner;
+    nothing.then(|| match topic_and_name(owner) {
+        Some((topic, _)) => format!(
+            "no message of {topic} ever came to {owner}; `explain` tells which of its rules match a message"
+        ),
+        None => format!("nothing was ever sent to {owner}"),
+    })
 }
 
 fn expired(report: &Report, message: &PeekedMessage) -> String {
@@ -151,7 +158,7 @@ fn dropped(report: &Report) -> Option<String> {
     (expired > 0 && !keeps).then(|| {
         format!(
             "a message expired and was dropped: {} does not dead-letter on expiration",
-            report.queue
+            report.owner
         )
     })
 }
@@ -160,7 +167,7 @@ fn dropped(report: &Report) -> Option<String> {
 fn gone_on(report: &Report) -> Option<String> {
     let target = report.declared.as_ref()?.forwards_to.as_ref()?;
     let forwarded = report.timeline.count(&EventKind::Forwarded);
-    (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.queue))
+    (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.owner))
 }
 
 fn of(timeline: &Timeline, message: &PeekedMessage, kind: &EventKind) -> usize {

@@ -1,6 +1,6 @@
 //! The assertions as sentences.
 //!
-//! Each macro takes a queue and named expectations, which are the methods of the assertion of its name. It
+//! Each macro takes a queue, subscription or topic and named expectations, which are the methods of the assertion of its name. It
 //! evaluates them at once and yields a future; the panic is at the line of the test.
 
 /// Asserts that messages are in the dead-letter queue, or in that of `queue.transfer_dead_letters()`.
@@ -159,12 +159,48 @@ macro_rules! assert_forwarded {
     };
 }
 
+/// Asserts that a session holds exactly these messages, in this order; those that were put aside or wait for their time
+/// are not among them.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_in_order!(servicebus.queue("carts"), session = "cart-7", bodies = ["add", "pay"]).await;
+/// # }
+/// ```
+///
+/// Takes `bodies` and `within`.
+#[macro_export]
+macro_rules! assert_in_order {
+    ($queue:expr, session = $session:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(InOrder, $queue; $session $(, $field = $value)*)
+    };
+}
+
+/// Asserts that something is kept with a session, by whoever held it.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_session_state!(servicebus.queue("carts"), session = "cart-7", text = "paid").await;
+/// # }
+/// ```
+///
+/// Takes one of `bytes`, `text`, `json` and `set`, and `within`; without any, whatever is kept will do.
+#[macro_export]
+macro_rules! assert_session_state {
+    ($queue:expr, session = $session:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(SessionState, $queue; $session $(, $field = $value)*)
+    };
+}
+
 /// What the sentences have in common.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __assert {
-    ($expectation:ident, $queue:expr $(, $field:ident = $value:expr)*) => {{
-        let expectation = $crate::assertion::$expectation::of(&$queue)$(.$field($value))*;
+    ($expectation:ident, $queue:expr $(; $session:expr)? $(, $field:ident = $value:expr)*) => {{
+        let expectation =
+            $crate::assertion::$expectation::of(&$queue $(, $session)?)$(.$field($value))*;
         async move {
             if let ::std::result::Result::Err(failure) = expectation.await {
                 ::std::panic!("{failure}");

@@ -116,7 +116,7 @@ impl Expectation for MessageCount {
                 let report = match (names("dead_letter"), names("transfer_dead_letter")) {
                     (false, true) => Report::with_transfers(&self.mailbox).await,
                     (dead, _) => Report {
-                        shows_dead: dead || !self.mailbox.is_queue(),
+                        shows_dead: dead || !self.mailbox.is_owner(),
                         ..Report::of(&self.mailbox).await
                     },
                 };

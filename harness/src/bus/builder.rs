@@ -12,6 +12,7 @@ use crate::{
     in_process,
     mode::{Mode, ModeError},
     process::{self, ProcessOptions},
+    running::WebPorts,
     topology::Topology,
 };
 
@@ -27,6 +28,8 @@ pub struct Builder {
     binary: Option<PathBuf>,
     ready_within: Option<Duration>,
     seed: Option<u64>,
+    ports: WebPorts,
+    use_tls: bool,
 }
 
 impl Builder {
@@ -60,6 +63,23 @@ impl Builder {
         self
     }
 
+    /// Makes the connection strings those of the service, without `UseDevelopmentEmulator`: clients come over TLS and
+    /// must trust [`ServiceBus::ca_certificate_pem`].
+    pub fn use_tls(mut self, use_tls: bool) -> Self {
+        self.use_tls = use_tls;
+        self
+    }
+
+    /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
+    /// WebSockets at 80 and 443, which the system may keep for privileged users.
+    pub fn web_ports(mut self, http: u16, https: u16) -> Self {
+        self.ports = WebPorts {
+            http,
+            https: Some(https),
+        };
+        self
+    }
+
     /// Starts the bus.
     pub async fn start(self) -> Result<ServiceBus, StartError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
@@ -75,7 +95,7 @@ impl Builder {
         let started = match mode {
             Mode::InProcess => {
                 let config = resolved.map(|resolved| resolved.config);
-                in_process::start(&background, config, self.seed).await?
+                in_process::start(&background, config, self.seed, self.ports).await?
             }
             Mode::Process => {
                 let options = ProcessOptions {
@@ -83,12 +103,13 @@ impl Builder {
                     topology: resolved.map(|resolved| resolved.text),
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(READY_WITHIN),
+                    ports: self.ports,
                 };
                 process::start(&background, options).await?
             }
             Mode::Container | Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
         };
-        ServiceBus::new(mode, background, started, declared)
+        ServiceBus::new(mode, background, started, declared, self.use_tls)
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {

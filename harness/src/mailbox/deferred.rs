@@ -69,7 +69,7 @@ impl Mailbox {
         .await
     }
 
-    async fn not_received(&self, number: i64, source: AmqpError) -> ReceiveError {
+    pub(super) async fn not_received(&self, number: i64, source: AmqpError) -> ReceiveError {
         if source.condition().is_none_or(|c| c.condition != NOT_FOUND) {
             return self.receive_error(source).await;
         }

@@ -1,40 +1,56 @@
-//! Why an operation on a queue failed, one enum per operation.
+//! Why an operation on a mailbox or topic failed, one enum per operation.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::{Counts, Mailbox};
 use crate::{
     amqp::{AmqpError, Condition},
     control::ControlError,
+    kind::{EntityKind, topic_and_name},
     text,
 };
 
 /// The condition by which the emulator says that an entity does not exist.
 const NOT_FOUND: &str = "amqp:not-found";
 
-/// A queue that the bus does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no queue \"{name}\"; {}", known_text(known))]
-pub struct UnknownQueue {
-    /// The name that was asked for.
+/// A queue, topic or subscription that the bus does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEntity {
+    /// What was asked for.
+    pub kind: EntityKind,
+    /// The name that was asked for; that of a subscription has its topic in it.
     pub name: String,
-    /// The queues there are, the most similar name first.
+    /// What the bus has instead under this name.
+    pub instead: Option<EntityKind>,
+    /// Those of this kind that there are, the most similar name first; of a topic's subscriptions, its own.
     pub known: Vec<String>,
 }
 
-fn known_text(known: &[String]) -> String {
-    match known {
-        [] => "the bus has no queues".to_owned(),
-        known => format!("the bus has {}", known.join(", ")),
+impl fmt::Display for UnknownEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, .. } = self;
+        let topic = topic_and_name(name).filter(|_| *kind == EntityKind::Subscription);
+        match topic {
+            Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
+            None => write!(f, "there is no {kind} \"{name}\"")?,
+        }
+        let who = if topic.is_some() { "it" } else { "the bus" };
+        match (self.instead, self.known.as_slice()) {
+            (Some(instead), _) => write!(f, "; it is a {instead}"),
+            (None, []) => write!(f, "; {who} has no {kind}s"),
+            (None, known) => write!(f, "; {who} has {}", known.join(", ")),
+        }
     }
 }
+
+impl std::error::Error for UnknownEntity {}
 
 /// Why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused the link or rejected the message, or did not answer.
     #[error("cannot send to {path}: {source}")]
     Amqp {
@@ -48,9 +64,9 @@ pub enum SendError {
 /// Why messages were not scheduled; none of them was.
 #[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused.
     #[error("cannot schedule to {path}: {source}")]
     Amqp {
@@ -74,9 +90,9 @@ pub enum ScheduleError {
 /// Why a scheduled message was not taken back.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// It never was, is active by now, or was taken back before.
     #[error(
         "{path} holds no scheduled message {number}; {}",
@@ -114,9 +130,9 @@ fn numbers_text(state: &str, numbers: &[i64]) -> String {
 /// Why a queue was not looked into.
 #[derive(Debug, thiserror::Error)]
 pub enum PeekError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused, or did not answer.
     #[error("cannot peek {path}: {source}")]
     Amqp {
@@ -130,9 +146,9 @@ pub enum PeekError {
 /// Why messages were not counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CountsError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused, or did not answer.
     #[error("cannot count the messages of {path}: {source}")]
     Control {
@@ -146,9 +162,9 @@ pub enum CountsError {
 /// Why there is no timeline.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused, or did not answer.
     #[error("cannot get the timeline of {path}: {source}")]
     Control {
@@ -162,9 +178,9 @@ pub enum TimelineError {
 /// Why no message was received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// None was ready in time.
     #[error("{path}: no message came within {}; it holds {counts}", text::seconds(*within))]
     Nothing {
@@ -248,12 +264,105 @@ pub enum RenewError {
     },
 }
 
+/// Why a session was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptSessionError {
+    /// The queue, topic or subscription does not exist.
+    #[error(transparent)]
+    UnknownEntity(#[from] UnknownEntity),
+    /// Somebody holds it.
+    #[error("{path}: the session {session:?} is held by {}", holder.as_deref().unwrap_or("somebody"))]
+    Taken {
+        /// Where it is.
+        path: String,
+        /// The id that was asked for.
+        session: String,
+        /// The client that holds it, by the name its connection has in the timeline.
+        holder: Option<String>,
+    },
+    /// No session was available in time.
+    #[error("{path}: no session was available within {}; it holds {counts}", text::seconds(*within))]
+    NoneAvailable {
+        /// Where was waited.
+        path: String,
+        /// How long was waited.
+        within: Duration,
+        /// What is there instead.
+        counts: Counts,
+    },
+    /// The emulator refused, or did not answer.
+    #[error("cannot accept a session of {path}: {source}")]
+    Amqp {
+        /// Where it was to be.
+        path: String,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+}
+
+/// Why something about a session that was accepted did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Its lock had run out, or was taken away.
+    #[error("the session {session:?} of {path} is not held any longer")]
+    LockLost {
+        /// Where it is.
+        path: String,
+        /// Its id.
+        session: String,
+    },
+    /// The emulator refused, or did not answer.
+    #[error("the session {session:?} of {path}: {source}")]
+    Amqp {
+        /// Where it is.
+        path: String,
+        /// Its id.
+        session: String,
+        /// What the emulator said.
+        source: AmqpError,
+    },
+}
+
+/// Why there is no list of sessions.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionsError {
+    /// The queue, topic or subscription does not exist.
+    #[error(transparent)]
+    UnknownEntity(#[from] UnknownEntity),
+    /// The emulator refused, or did not answer.
+    #[error("cannot list the sessions of {path}: {source}")]
+    Control {
+        /// Where they were to be.
+        path: String,
+        /// What the emulator said.
+        source: ControlError,
+    },
+}
+
+/// Why a session was not taken away from its holder.
+#[derive(Debug, thiserror::Error)]
+pub enum LoseSessionError {
+    /// The queue, topic or subscription does not exist.
+    #[error(transparent)]
+    UnknownEntity(#[from] UnknownEntity),
+    /// Nobody holds it, or the emulator did not answer.
+    #[error("cannot take the session {session:?} of {path} away: {source}")]
+    Control {
+        /// Where it is.
+        path: String,
+        /// Its id.
+        session: String,
+        /// What the emulator said.
+        source: ControlError,
+    },
+}
+
 /// Why messages were not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteMessagesError {
-    /// The queue does not exist.
+    /// The queue, topic or subscription does not exist.
     #[error(transparent)]
-    UnknownQueue(#[from] UnknownQueue),
+    UnknownEntity(#[from] UnknownEntity),
     /// The emulator refused, or did not answer.
     #[error("cannot delete {count} messages of {path}: {source}")]
     Amqp {
@@ -281,18 +390,18 @@ pub enum PurgeError {
 }
 
 impl Mailbox {
-    /// Finds out whether a refusal means that the queue does not exist.
-    pub(super) async fn unknown_by(&self, condition: Option<&Condition>) -> Option<UnknownQueue> {
+    /// Finds out whether a refusal means that the entity does not exist.
+    pub(super) async fn unknown_by(&self, condition: Option<&Condition>) -> Option<UnknownEntity> {
         let not_found = condition.is_some_and(|condition| condition.condition == NOT_FOUND);
         self.unknown_if(not_found).await
     }
 
-    /// Names the queues there are, when this one is not among them.
-    pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownQueue> {
+    /// Names the entities there are, when this one is not among them.
+    pub(crate) async fn unknown_if(&self, not_found: bool) -> Option<UnknownEntity> {
         if !not_found {
             return None;
         }
-        self.catalog().await.missing(&self.queue)
+        self.catalog().await.missing(self.kind, &self.owner)
     }
 
     pub(super) async fn receive_error(&self, source: AmqpError) -> ReceiveError {

@@ -3,11 +3,14 @@
 //! The link it came over stays open until the message is settled, as a real consumer's would. A message that
 //! is dropped unsettled keeps its lock until that runs out, or loses it at once where the topology says so.
 
-use std::{ops::Deref, panic::Location, time::SystemTime};
+use std::{ops::Deref, panic::Location, sync::Arc, time::SystemTime};
 
 use fe2o3_amqp::link::delivery::DeliveryInfo;
 
-use super::{Mailbox, RenewError, SettleError};
+use super::{
+    Mailbox, RenewError, SettleError,
+    session::{LOCK_LOST as SESSION_LOST, SessionLink, is},
+};
 use crate::{
     amqp::{AmqpError, Arrived, CONTAINER, Consumer, LockToken, SettleAs},
     bus::or_panic,
@@ -32,6 +35,8 @@ pub struct Received {
 enum Hold {
     /// It came over a link, and is settled there.
     Link(Box<Consumer>, DeliveryInfo),
+    /// It came over the link of a session that the test holds, and is settled there.
+    Session(Arc<SessionLink>, DeliveryInfo),
     /// It was asked for by its number, and is settled by its lock.
     Number(LockToken),
 }
@@ -41,6 +46,14 @@ impl Received {
         Self {
             mailbox,
             hold: Hold::Link(Box::new(consumer), arrived.delivery),
+            message: arrived.message,
+        }
+    }
+
+    pub(super) fn of_session(mailbox: Mailbox, link: Arc<SessionLink>, arrived: Arrived) -> Self {
+        Self {
+            mailbox,
+            hold: Hold::Session(link, arrived.delivery),
             message: arrived.message,
         }
     }
@@ -125,11 +138,12 @@ impl Received {
         Ok(number)
     }
 
-    /// Prolongs the lock by the lock duration of the queue and returns its new end, by the client's clock.
+    /// Prolongs the lock by the lock duration of the queue and returns its new end, by the client's clock. A message of
+    /// a session has no lock of its own: renew that of the [`HeldSession`](crate::HeldSession).
     ///
     /// # Panics
     ///
-    /// When the lock was lost.
+    /// When the lock was lost, or is that of a session.
     #[track_caller]
     pub fn renew_lock(&mut self) -> impl Future<Output = SystemTime> + Send {
         or_panic(Location::caller(), self.try_renew_lock())
@@ -138,7 +152,9 @@ impl Received {
     /// Prolongs the lock and returns its new end, or says why not.
     pub async fn try_renew_lock(&mut self) -> Result<SystemTime, RenewError> {
         let token = match &self.hold {
-            Hold::Link(_, delivery) => LockToken::of_tag(delivery.delivery_tag()),
+            Hold::Link(_, delivery) | Hold::Session(_, delivery) => {
+                LockToken::of_tag(delivery.delivery_tag())
+            }
             Hold::Number(token) => Some(*token),
         };
         let renew = |mailbox: Mailbox| async move {
@@ -202,6 +218,10 @@ impl Received {
         let settle = |mailbox: Mailbox| async move {
             match hold {
                 Hold::Link(consumer, delivery) => consumer.settle(delivery, outcome).await,
+                Hold::Session(link, delivery) => {
+                    let settled = link.settle(&mailbox.doors, &mailbox.path, delivery, outcome);
+                    settled.await
+                }
                 Hold::Number(token) => {
                     let amqp = &mailbox.doors.amqp;
                     amqp.settle(&mailbox.path, token, outcome).await
@@ -226,8 +246,7 @@ impl Received {
 }
 
 fn is_lock_lost(error: &AmqpError) -> bool {
-    let condition = error.condition();
-    condition.is_some_and(|condition| condition.condition == LOCK_LOST)
+    is(error, LOCK_LOST) || is(error, SESSION_LOST)
 }
 
 /// Finds out from the record whether the settlement came too late.

@@ -3,14 +3,10 @@
 //! A scheduled message has a number that is good for one thing, to take it back; when it becomes active it gets
 //! another. Times are those of a client's clock: `now` is the test's own, however far the bus was advanced.
 
-use std::{
-    panic::Location,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
-use super::{CancelError, QueueHandle, ScheduleError};
+use super::{CancelError, Mailbox, ScheduleError};
 use crate::{
-    bus::or_panic,
     message::{Message, to_amqp},
     peeked::MessageState,
 };
@@ -48,58 +44,85 @@ impl From<Duration> for Due {
     }
 }
 
-impl QueueHandle {
-    /// Schedules a message, at a time or in a while, and returns the number by which it can be taken back.
-    ///
-    /// # Panics
-    ///
-    /// When the queue is unknown, or the emulator does not take the message; the text has its words.
-    #[track_caller]
-    pub fn schedule(
-        &self,
-        message: impl Into<Message>,
-        due: impl Into<Due>,
-    ) -> impl Future<Output = i64> + Send {
-        or_panic(Location::caller(), self.try_schedule(message, due))
-    }
+/// Lets a handle schedule what a test says; see [`sends`](super::send).
+macro_rules! schedules {
+    ($handle:ty) => {
+        impl $handle {
+            /// Schedules a message, at a time or in a while, and returns the number by which it can be taken back.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take the message; the text has its words.
+            #[track_caller]
+            pub fn schedule(
+                &self,
+                message: impl Into<Message>,
+                due: impl Into<Due>,
+            ) -> impl Future<Output = i64> + Send {
+                or_panic(Location::caller(), self.try_schedule(message, due))
+            }
 
-    /// Schedules a message and returns its number, or says why not.
-    pub fn try_schedule(
-        &self,
-        message: impl Into<Message>,
-        due: impl Into<Due>,
-    ) -> impl Future<Output = Result<i64, ScheduleError>> + Send {
-        let scheduled = self.try_schedule_all([message], due);
-        async move { Ok(scheduled.await?.remove(0)) }
-    }
+            /// Schedules a message and returns its number, or says why not.
+            pub fn try_schedule(
+                &self,
+                message: impl Into<Message>,
+                due: impl Into<Due>,
+            ) -> impl Future<Output = Result<i64, ScheduleError>> + Send {
+                let scheduled = self.try_schedule_all([message], due);
+                async move { Ok(scheduled.await?.remove(0)) }
+            }
 
-    /// Schedules messages for the same time, all or none, and returns their numbers in order.
-    ///
-    /// # Panics
-    ///
-    /// When the queue is unknown, or the emulator does not take them; the text has its words.
-    #[track_caller]
-    pub fn schedule_all<M: Into<Message>>(
-        &self,
-        messages: impl IntoIterator<Item = M>,
-        due: impl Into<Due>,
-    ) -> impl Future<Output = Vec<i64>> + Send {
-        or_panic(Location::caller(), self.try_schedule_all(messages, due))
-    }
+            /// Schedules messages for the same time, all or none, and returns their numbers in order.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take them; the text has its words.
+            #[track_caller]
+            pub fn schedule_all<M: Into<Message>>(
+                &self,
+                messages: impl IntoIterator<Item = M>,
+                due: impl Into<Due>,
+            ) -> impl Future<Output = Vec<i64>> + Send {
+                or_panic(Location::caller(), self.try_schedule_all(messages, due))
+            }
 
-    /// Schedules messages and returns their numbers in order, or says why not.
-    pub fn try_schedule_all<M: Into<Message>>(
-        &self,
-        messages: impl IntoIterator<Item = M>,
-        due: impl Into<Due>,
-    ) -> impl Future<Output = Result<Vec<i64>, ScheduleError>> + Send {
-        let due = due.into().instant();
-        let messages = messages.into_iter().map(Into::into);
-        let messages = messages.map(|message: Message| message.scheduled_at(due));
-        self.schedule_now(messages.collect())
-    }
+            /// Schedules messages and returns their numbers in order, or says why not.
+            pub fn try_schedule_all<M: Into<Message>>(
+                &self,
+                messages: impl IntoIterator<Item = M>,
+                due: impl Into<Due>,
+            ) -> impl Future<Output = Result<Vec<i64>, ScheduleError>> + Send {
+                let due = due.into().instant();
+                let messages = messages.into_iter().map(Into::into);
+                let messages = messages.map(|message: Message| message.scheduled_at(due));
+                self.mailbox.schedule_now(messages.collect())
+            }
 
-    async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, ScheduleError> {
+            /// Takes a scheduled message back.
+            ///
+            /// # Panics
+            ///
+            /// When no scheduled message has this number; the text says which there are.
+            #[track_caller]
+            pub fn cancel_scheduled(&self, number: i64) -> impl Future<Output = ()> + Send {
+                or_panic(Location::caller(), self.try_cancel_scheduled(number))
+            }
+
+            /// Takes a scheduled message back, or says why not.
+            pub async fn try_cancel_scheduled(&self, number: i64) -> Result<(), CancelError> {
+                self.mailbox.cancel_now(number).await
+            }
+        }
+    };
+}
+
+pub(super) use schedules;
+
+impl Mailbox {
+    pub(super) async fn schedule_now(
+        &self,
+        messages: Vec<Message>,
+    ) -> Result<Vec<i64>, ScheduleError> {
         let expected = messages.len();
         let scheduled = self
             .run(|mailbox| async move {
@@ -125,18 +148,7 @@ impl QueueHandle {
         }
     }
 
-    /// Takes a scheduled message back.
-    ///
-    /// # Panics
-    ///
-    /// When no scheduled message has this number; the text says which there are.
-    #[track_caller]
-    pub fn cancel_scheduled(&self, number: i64) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_cancel_scheduled(number))
-    }
-
-    /// Takes a scheduled message back, or says why not.
-    pub async fn try_cancel_scheduled(&self, number: i64) -> Result<(), CancelError> {
+    pub(super) async fn cancel_now(&self, number: i64) -> Result<(), CancelError> {
         let cancelled = self
             .run(move |mailbox| async move {
                 let amqp = &mailbox.doors.amqp;

@@ -22,7 +22,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) struct Ready {
     pub(super) version: String,
     amqp: String,
+    amqps: Option<String>,
     http: String,
+    https: Option<String>,
     pub(super) namespaces: Vec<Namespace>,
 }
 
@@ -30,7 +32,10 @@ impl Ready {
     pub(super) fn endpoints(&self) -> Result<Endpoints, ReadyError> {
         Ok(Endpoints {
             amqp: address(&self.amqp)?,
+            // It was asked for; a program of another version may not know that.
+            amqps: address(self.amqps.as_ref().unwrap_or(&self.amqp))?,
             http: address(&self.http)?,
+            https: self.https.as_deref().map(address).transpose()?,
         })
     }
 }
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn the_ready_line_of_the_contract_is_understood() {
         let line = r#"{"event":"ready","version":"0.1.0","pid":4711,"amqp":"127.0.0.1:5672",
-            "amqps":null,"http":"127.0.0.1:5300","ca_certificate":null,"namespaces":[{"name":"sbemulatorns",
+            "amqps":"127.0.0.1:5671","http":"127.0.0.1:5300","https":null,"ca_certificate":null,"namespaces":[{"name":"sbemulatorns",
             "connection_string":"Endpoint=sb://localhost;","admin_connection_string":"Endpoint=sb://localhost:5300;"}]}"#;
         let ready = parse(line).unwrap();
         assert_eq!(ready.endpoints().unwrap().http.port(), 5300);

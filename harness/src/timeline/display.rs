@@ -87,7 +87,7 @@ impl Timeline {
     /// Writes what an event says beyond its kind; `named` when several messages are in the table.
     fn words(&self, event: &Event, named: bool) -> String {
         let mut words = String::new();
-        if named && let Some(id) = &event.message_id {
+        if named && let Some(id) = event.message_id.as_ref().or(event.session.as_ref()) {
             words = id.clone();
         }
         for part in self.parts(event) {
@@ -111,7 +111,10 @@ impl Timeline {
             parts.push("by the test".to_owned());
         }
         match event.kind {
-            EventKind::Delivered | EventKind::LockRenewed => parts.extend(self.delivery(event)),
+            EventKind::Delivered
+            | EventKind::LockRenewed
+            | EventKind::SessionAccepted
+            | EventKind::SessionLockRenewed => parts.extend(self.delivery(event)),
             EventKind::LockExpired => parts.extend(
                 event
                     .delivery_count
@@ -151,6 +154,7 @@ fn particulars(event: &Event) -> Option<String> {
     }
     match (&event.reason, &event.detail) {
         (None, Some(target)) if event.kind == EventKind::Forwarded => Some(format!("to {target}")),
+        (None, Some(rule)) if event.kind == EventKind::Matched => Some(format!("by rule {rule}")),
         (Some(reason), Some(detail)) => Some(format!("{reason}: {detail}")),
         (Some(only), None) | (None, Some(only)) => Some(only.clone()),
         (None, None) => None,

@@ -109,3 +109,23 @@ timeline of o-1 in orders
     assert_eq!(wait, Duration::from_millis(600_004));
     assert_eq!(timeline.events[1].scheduled_for(), None);
 }
+
+#[test]
+fn a_match_has_the_id_of_the_message_that_came_in_by_it() {
+    let event = |kind: &str, number: u64, id: &str| {
+        format!(
+            r#"{{"at":"2026-01-01T00:00:00Z","kind":"{kind}","entity":"prices/Subscriptions/eu","sequence_number":{number},"message_id":{id}}}"#
+        )
+    };
+    let events = [
+        event("matched", 1, "null"),
+        event("sent", 1, r#""p-1""#),
+        event("matched", 2, "null"),
+    ];
+    let answer = format!(r#"{{"events":[{}]}}"#, events.join(","));
+    let answer = serde_json::from_str(&answer).unwrap();
+    let timeline = Timeline::new("prices/Subscriptions/eu", answer, None);
+    let ids = timeline.events().iter();
+    let ids = Vec::from_iter(ids.map(|event| event.message_id.as_deref()));
+    assert_eq!(ids, [Some("p-1"), Some("p-1"), None]);
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Queue, Topology};
+use super::{Queue, Topic, Topology};
 
 /// The namespace of the official emulator, which some clients take for granted.
 const NAMESPACE: &str = "sbemulatorns";
@@ -10,7 +10,8 @@ const NAMESPACE: &str = "sbemulatorns";
 /// Writes the topology as a configuration file.
 pub(super) fn text(topology: &Topology) -> String {
     let queues: Vec<Value> = topology.queues.iter().map(Queue::document).collect();
-    let mut namespace = json!({ "Name": NAMESPACE, "Queues": queues, "Topics": [] });
+    let topics: Vec<Value> = topology.topics.iter().map(Topic::document).collect();
+    let mut namespace = json!({ "Name": NAMESPACE, "Queues": queues, "Topics": topics });
     let settings = topology.settings.document();
     if !settings.is_empty() {
         namespace["Emulator"] = Value::Object(settings);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::text;
 
-/// What can be done with a queue.
+/// What can be done with a queue, topic or subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EntityStatus {
     /// Everything.
@@ -21,6 +21,17 @@ pub enum EntityStatus {
     SendDisabled,
     /// Only send.
     ReceiveDisabled,
+}
+
+impl EntityStatus {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Active => "Active",
+            Self::Disabled => "Disabled",
+            Self::SendDisabled => "SendDisabled",
+            Self::ReceiveDisabled => "ReceiveDisabled",
+        }
+    }
 }
 
 /// A queue to start with.
@@ -66,6 +77,12 @@ impl Queue {
         self.with("RequiresDuplicateDetection", json!(enabled))
     }
 
+    /// Says whether every message belongs to a session, and only one receiver at a time has those of a session; it is
+    /// not so unless set. Fixed when the queue is made. Not in the basic tier, nor with forwarding.
+    pub fn requires_session(self, required: bool) -> Self {
+        self.with("RequiresSession", json!(required))
+    }
+
     /// Sets for how long message ids are remembered: 5 seconds to 7 days, 10 minutes unless set.
     pub fn duplicate_detection_window(self, window: Duration) -> Self {
         self.with(
@@ -74,14 +91,14 @@ impl Queue {
         )
     }
 
-    /// Names another queue of the topology to which all messages go on. A message goes on four times at
+    /// Names another queue or a topic of the topology to which all messages go on. A message goes on four times at
     /// most; where it goes then is told by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
     /// Not in the basic tier. In an update an empty name ends it.
     pub fn forward_to(self, name: impl Into<String>) -> Self {
         self.with("ForwardTo", json!(name.into()))
     }
 
-    /// Names another queue of the topology to which dead letters go on. Not in the basic tier.
+    /// Names another queue or a topic of the topology to which dead letters go on. Not in the basic tier.
     pub fn forward_dead_lettered_messages_to(self, name: impl Into<String>) -> Self {
         self.with("ForwardDeadLetteredMessagesTo", json!(name.into()))
     }
@@ -94,13 +111,7 @@ impl Queue {
 
     /// Sets what can be done with the queue; everything unless set.
     pub fn status(self, status: EntityStatus) -> Self {
-        let word = match status {
-            EntityStatus::Active => "Active",
-            EntityStatus::Disabled => "Disabled",
-            EntityStatus::SendDisabled => "SendDisabled",
-            EntityStatus::ReceiveDisabled => "ReceiveDisabled",
-        };
-        self.with("Status", json!(word))
+        self.with("Status", json!(status.word()))
     }
 
     /// Sets how much the queue may hold, dead letters included: 1 to 81920 MiB, 1024 unless set.
@@ -125,6 +136,11 @@ impl Queue {
     /// Returns what was set, as the control API takes it.
     pub(crate) fn properties(&self) -> Value {
         Value::Object(self.properties.clone())
+    }
+
+    /// Returns what was set that is no property.
+    pub(crate) fn part(&self) -> Option<&'static str> {
+        None
     }
 
     pub(super) fn document(&self) -> Value {

@@ -36,15 +36,16 @@ pub enum FailedForwards {
     DeadLetter,
 }
 
-/// What the namespace was bought as; decides limits and what queues can do.
+/// What the namespace was bought as; decides limits and what entities can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
-    /// Messages of 256 KiB that live up to 14 days; no duplicate detection, no forwarding.
+    /// Messages of 256 KiB that live up to 14 days; no topics, no duplicate
+    /// detection, no forwarding.
     Basic,
     /// Messages of 256 KiB.
     #[default]
     Standard,
-    /// Messages of 1 MiB, or more where a queue allows it.
+    /// Messages of 1 MiB, or more where a queue or topic allows it.
     Premium,
 }
 

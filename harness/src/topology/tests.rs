@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use servicebus_emulator::config::Config;
 
 use super::*;
+use crate::PropertyValue;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -22,6 +23,48 @@ fn problems(topology: &Topology) -> Vec<String> {
         }
         other => panic!("this topology is not legal: {other:?}"),
     }
+}
+
+/// A topic in which everything is set, of its rules too.
+fn prices() -> Topic {
+    let correlation = Correlation::new()
+        .content_type("application/json")
+        .correlation_id("c-1")
+        .subject("changed")
+        .message_id("m-1")
+        .reply_to("answers")
+        .reply_to_session_id("s-2")
+        .session_id("s-1")
+        .to("shop")
+        .property("region", "eu")
+        .property("level", 2)
+        .property("rate", 0.5)
+        .property("final", true);
+    let eu = Subscription::new("eu")
+        .lock_duration(MINUTE / 2)
+        .max_delivery_count(1)
+        .default_time_to_live(60 * MINUTE)
+        .dead_lettering_on_message_expiration(true)
+        .dead_lettering_on_filter_evaluation_exceptions(false)
+        .forward_to("orders")
+        .forward_dead_lettered_messages_to("dead")
+        .auto_delete_on_idle(10 * MINUTE)
+        .status(EntityStatus::ReceiveDisabled)
+        .rule(Rule::sql("cheap", "price < 10").action("SET tag = 'cheap'"))
+        .rule(Rule::correlation("exact", correlation))
+        .rule(Rule::all("every"))
+        .rule(Rule::none("never"));
+    Topic::new("prices")
+        .default_time_to_live(60 * MINUTE)
+        .requires_duplicate_detection(true)
+        .duplicate_detection_window(5 * MINUTE)
+        .auto_delete_on_idle(10 * MINUTE)
+        .status(EntityStatus::SendDisabled)
+        .max_size_in_megabytes(1)
+        .max_message_size_in_kilobytes(2048)
+        .enable_partitioning(true)
+        .subscription(eu)
+        .subscription(Subscription::new("all"))
 }
 
 /// A topology in which everything is set.
@@ -43,6 +86,7 @@ fn full() -> Topology {
         .queue(orders)
         .queue(Queue::new("inbox").forward_to("orders"))
         .queue(Queue::new("dead"))
+        .topic(prices())
         .expiry(Expiry::OnReceive)
         .locks_on_detach(LocksOnDetach::Release)
         .failed_forwards(FailedForwards::DeadLetter)
@@ -86,9 +130,106 @@ fn the_builder_writes_the_official_format() {
 }
 
 #[test]
+fn the_builder_writes_topics_in_the_official_format() {
+    let namespace = namespace(&full());
+    assert_eq!(
+        namespace["Topics"],
+        json!([{ "Name": "prices",
+            "Properties": {
+                "DefaultMessageTimeToLive": "PT1H",
+                "RequiresDuplicateDetection": true,
+                "DuplicateDetectionHistoryTimeWindow": "PT5M",
+                "AutoDeleteOnIdle": "PT10M",
+                "Status": "SendDisabled",
+                "MaxSizeInMegabytes": 1,
+                "MaxMessageSizeInKilobytes": 2048,
+                "EnablePartitioning": true,
+            },
+            "Subscriptions": [
+                { "Name": "eu",
+                    "Properties": {
+                        "LockDuration": "PT30S",
+                        "MaxDeliveryCount": 1,
+                        "DefaultMessageTimeToLive": "PT1H",
+                        "DeadLetteringOnMessageExpiration": true,
+                        "DeadLetteringOnFilterEvaluationExceptions": false,
+                        "ForwardTo": "orders",
+                        "ForwardDeadLetteredMessagesTo": "dead",
+                        "AutoDeleteOnIdle": "PT10M",
+                        "Status": "ReceiveDisabled",
+                    },
+                    "Rules": rules(),
+                },
+                { "Name": "all", "Properties": {}, "Rules": [] },
+            ],
+        }])
+    );
+}
+
+/// The rules of [`prices`].
+fn rules() -> Value {
+    json!([
+        { "Name": "cheap", "Properties": {
+            "FilterType": "Sql",
+            "SqlFilter": { "SqlExpression": "price < 10" },
+            "Action": { "SqlExpression": "SET tag = 'cheap'" },
+        }},
+        { "Name": "exact", "Properties": {
+            "FilterType": "Correlation",
+            "CorrelationFilter": {
+                "ContentType": "application/json",
+                "CorrelationId": "c-1",
+                "Label": "changed",
+                "MessageId": "m-1",
+                "ReplyTo": "answers",
+                "ReplyToSessionId": "s-2",
+                "SessionId": "s-1",
+                "To": "shop",
+                "Properties": { "region": "eu", "level": 2, "rate": 0.5, "final": true },
+            },
+        }},
+        { "Name": "every", "Properties": { "FilterType": "True" } },
+        { "Name": "never", "Properties": { "FilterType": "False" } },
+    ])
+}
+
+#[test]
 fn what_is_written_is_accepted() {
     let resolved = full().resolve().expect("everything is legal");
-    assert_eq!(resolved.config.namespaces[0].queues.len(), 3);
+    let namespace = &resolved.config.namespaces[0];
+    assert_eq!(namespace.queues.len(), 3);
+    let [eu, all] = &namespace.topics[0].subscriptions[..] else {
+        panic!("two subscriptions are declared: {namespace:?}");
+    };
+    assert_eq!((eu.rules.len(), all.rules.len()), (4, 1));
+}
+
+#[test]
+fn a_rule_that_is_wrong_is_told_with_its_place() {
+    let wrong = [
+        Rule::sql("a", "a ="),
+        Rule::all("b").action("SET a"),
+        Rule::correlation("c", Correlation::new()),
+        Rule::correlation("d", Correlation::new().property("x", PropertyValue::Null)),
+        Rule::correlation("e", Correlation::new().property("x", f64::NAN)),
+    ];
+    let subscription = wrong
+        .into_iter()
+        .fold(Subscription::new("s"), Subscription::rule);
+    let topology = Topology::new().topic(Topic::new("t").subscription(subscription));
+    let found = problems(&topology);
+    let at = "configuration: UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules";
+    let expected = [
+        r#"[0].Properties.SqlFilter.SqlExpression: "a =" is no SQL filter: column 4: "#,
+        r#"[1].Properties.Action.SqlExpression: "SET a" is no action: column 6: "#,
+        "[2].Properties.CorrelationFilter: names no property",
+        "[3].Properties.CorrelationFilter.Properties.x: this is null",
+        "[4].Properties.CorrelationFilter.Properties.x: this is null",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(&format!("{at}{expected}")), "{found}");
+    }
 }
 
 #[test]
@@ -103,6 +244,13 @@ fn every_word_is_accepted() {
     for (number, status) in statuses.into_iter().enumerate() {
         topology = topology.queue(Queue::new(format!("queue-{number}")).status(status));
     }
+    let basic = topology.clone();
+    let statuses = [EntityStatus::Active, EntityStatus::Disabled];
+    for status in statuses {
+        let subscription = Subscription::new("s").status(status);
+        let topic = Topic::new(format!("topic-{status:?}")).status(status);
+        topology = topology.topic(topic.subscription(subscription));
+    }
     for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
         for failed in [
             FailedForwards::TransferDeadLetter,
@@ -110,6 +258,11 @@ fn every_word_is_accepted() {
         ] {
             for locks in [LocksOnDetach::Keep, LocksOnDetach::Release] {
                 for expiry in [Expiry::Eager, Expiry::OnReceive] {
+                    let topology = if tier == Tier::Basic {
+                        &basic
+                    } else {
+                        &topology
+                    };
                     let topology = topology.clone().tier(tier).failed_forwards(failed);
                     let resolved = topology.locks_on_detach(locks).expiry(expiry).resolve();
                     assert!(resolved.is_ok(), "{resolved:?}");
@@ -152,7 +305,7 @@ fn mistakes_have_the_words_of_a_file() {
         found,
         [
             format!(
-                r#"{at}[0].Properties.ForwardTo: "biling" is not allowed; allowed: another queue of the namespace; the nearest name is "billing""#
+                r#"{at}[0].Properties.ForwardTo: "biling" is not allowed; allowed: another queue or topic of the namespace; the nearest name is "billing""#
             ),
             format!(
                 "{at}[0].Properties.MaxMessageSizeInKilobytes: 2048 is not allowed; allowed: none: only the premium tier has large messages"
@@ -168,6 +321,7 @@ fn mistakes_have_the_words_of_a_file() {
 fn a_file_cannot_be_extended() {
     let extended = [
         Topology::file("a.json").queue(Queue::new("q")),
+        Topology::file("a.json").topic(Topic::new("t")),
         Topology::file("a.json").tier(Tier::Basic),
         Topology::file("a.json").failed_forwards(FailedForwards::DeadLetter),
     ];

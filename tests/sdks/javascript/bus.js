@@ -4,7 +4,7 @@
 const { deepStrictEqual } = require("node:assert");
 const { setTimeout: pause } = require("node:timers/promises");
 
-const { ServiceBusClient } = require("@azure/service-bus");
+const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const Long = require("long");
 
 // Long enough for a slow machine, short enough to be told from a hang.
@@ -23,13 +23,23 @@ class Bus {
   constructor(connectionString = process.env.SERVICEBUS_CONNECTION_STRING, options = {}) {
     this.expiry = process.env.SERVICEBUS_EXPIRY ?? "eager";
     this.locksOnDetach = process.env.SERVICEBUS_LOCKS_ON_DETACH ?? "keep";
-    this.client = new ServiceBusClient(connectionString, options);
+    this.client = new ServiceBusClient(connectionString, { ...door(), ...options });
     this.control = process.env.SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
   }
 
   /** The same namespace through a client that reports an error instead of trying again. */
   tryingOnce(connectionString) {
     return new Bus(connectionString, { retryOptions: { maxRetries: 0 } });
+  }
+
+  /** The same namespace through a client that waits so long for an answer, and asks once. */
+  waiting(timeoutInMs) {
+    return new Bus(undefined, { retryOptions: { maxRetries: 0, timeoutInMs } });
+  }
+
+  /** A client that administers the namespace; over TLS, as it knows nothing else. */
+  administration(connectionString = process.env.SERVICEBUS_ADMIN_CONNECTION_STRING) {
+    return new ServiceBusAdministrationClient(connectionString);
   }
 
   sender(queue) {
@@ -49,7 +59,31 @@ class Bus {
     return this.receiver(queue, { ...options, subQueueType: "transferDeadLetter" });
   }
 
-  /** Sends the messages, or lists of messages, one by one and closes the sender. */
+  /** A receiver of a subscription. */
+  subscriber(topic, subscription, options) {
+    return this.client.createReceiver(topic, subscription, options);
+  }
+
+  /** A receiver of one session, which has it when it resolves. */
+  session(queue, sessionId, options) {
+    return this.client.acceptSession(queue, sessionId, options);
+  }
+
+  /** A receiver of the next available session, for which the client waits as long as for any answer. */
+  nextSession(queue, options) {
+    return this.client.acceptNextSession(queue, options);
+  }
+
+  /** A receiver of one session of a subscription. */
+  subscriberSession(topic, subscription, sessionId, options) {
+    return this.client.acceptSession(topic, subscription, sessionId, options);
+  }
+
+  ruleManager(topic, subscription) {
+    return this.client.createRuleManager(topic, subscription);
+  }
+
+  /** Sends the messages, or lists of messages, to a queue or topic one by one and closes the sender. */
   async send(queue, ...messages) {
     const sender = this.sender(queue);
     for (const message of messages) {
@@ -95,6 +129,21 @@ class Bus {
   }
 }
 
+/** How a client takes the door that the script was led to; whom it trusts says `NODE_EXTRA_CA_CERTS`. */
+function door() {
+  const overWebSocket = process.env.SERVICEBUS_DOOR === "websocket-tls";
+  return overWebSocket ? { webSocketOptions: { webSocket: require("ws") } } : {};
+}
+
+/** All items of a listing, page by page. */
+async function everything(listing) {
+  const items = [];
+  for await (const item of listing) {
+    items.push(item);
+  }
+  return items;
+}
+
 /** Receives exactly `count` messages, or says how many came. */
 async function receive(receiver, count = 1) {
   const messages = [];
@@ -111,6 +160,33 @@ async function receive(receiver, count = 1) {
 async function receiveNothing(receiver) {
   const messages = await receiver.receiveMessages(1, { maxWaitTimeInMs: NOTHING_MILLISECONDS });
   expect("messages received", messages.map(text), []);
+}
+
+/** Completes the messages, in their order. */
+async function completeAll(receiver, messages) {
+  for (const message of messages) {
+    await receiver.completeMessage(message);
+  }
+}
+
+/** What the promise gives before it is too late. */
+async function within(what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not come in time`)), WAIT_MILLISECONDS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** Waits until something holds, which happens elsewhere. */
+async function until(what, holds) {
+  const deadline = Date.now() + WAIT_MILLISECONDS;
+  while (!holds()) {
+    if (Date.now() >= deadline) {
+      throw new Error(`${what} did not come in time`);
+    }
+    await pause(20);
+  }
 }
 
 /** Waits until the emulator's counts of an entity are the expected ones. */
@@ -193,6 +269,9 @@ function text(message) {
 
 module.exports = {
   Bus,
+  NOTHING_MILLISECONDS,
+  completeAll,
+  everything,
   expect,
   expectCounts,
   expectError,
@@ -203,4 +282,6 @@ module.exports = {
   receive,
   receiveNothing,
   text,
+  until,
+  within,
 };

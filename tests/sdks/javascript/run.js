@@ -4,7 +4,8 @@
  *     node run.js <case>        for example: node run.js locks.renews
  *
  * Reads `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
- * control API), `SERVICEBUS_EXPIRY` and `SERVICEBUS_LOCKS_ON_DETACH`; finds the SDK by `NODE_PATH`.
+ * control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH` and `SERVICEBUS_DOOR`; finds the SDK by `NODE_PATH`.
+ * Administration clients also read `SERVICEBUS_ADMIN_CONNECTION_STRING`, and trust `NODE_EXTRA_CA_CERTS`.
  * Exits 0 when the case holds, else prints what differed. A case that hangs ends itself.
  */
 "use strict";

@@ -7,6 +7,7 @@ both: `Awaitable` makes a call of the blocking one look awaitable without changi
 import asyncio
 import contextlib
 import datetime
+import inspect
 import json
 import os
 import time
@@ -15,7 +16,9 @@ import urllib.request
 
 import azure.servicebus
 import azure.servicebus.aio
-from azure.servicebus import ServiceBusSubQueue
+import azure.servicebus.aio.management
+import azure.servicebus.management
+from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusSubQueue, TransportType
 
 # Long enough for a slow machine, short enough to be told from a hang.
 WAIT_SECONDS = 10
@@ -35,7 +38,15 @@ RETRYABLE = {
 }
 # What this SDK tries again all the same: it gives up at once only on the conditions of a list that
 # it has, and these are not on it. The last is its own word for a token that is refused.
-RETRIED_IN_VAIN = {"com.microsoft:entity-disabled", "com.microsoft:message-not-found", "amqp:client-error"}
+RETRIED_IN_VAIN = {
+    "com.microsoft:entity-disabled",
+    "com.microsoft:message-not-found",
+    "com.microsoft:session-cannot-be-locked",
+    "amqp:client-error",
+}
+
+
+MODULES = {"sync": azure.servicebus, "async": azure.servicebus.aio}
 
 
 class Awaitable:
@@ -74,15 +85,15 @@ class Bus:
         self.expiry = os.environ.get("SERVICEBUS_EXPIRY", "eager")
         self.locks_on_detach = os.environ.get("SERVICEBUS_LOCKS_ON_DETACH", "keep")
         self._client = client
+        self._module = MODULES[flavour]
         self._control = os.environ["SERVICEBUS_CONTROL_URL"].rstrip("/")
 
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(cls, flavour, connection_string=None, **options):
         """A bus whose client is closed at the end, as an application would."""
-        module = {"sync": azure.servicebus, "async": azure.servicebus.aio}[flavour]
         connection_string = connection_string or os.environ["SERVICEBUS_CONNECTION_STRING"]
-        client = module.ServiceBusClient.from_connection_string(connection_string, **options)
+        client = MODULES[flavour].ServiceBusClient.from_connection_string(connection_string, **door(), **options)
         try:
             yield cls(flavour, client)
         finally:
@@ -93,6 +104,15 @@ class Bus:
     def trying_once(self, connection_string=None):
         """The same namespace through a client that reports an error instead of trying again."""
         return Bus.connect(self.flavour, connection_string, retry_total=0)
+
+    def administration(self, connection_string=None):
+        """A client that administers the namespace; over TLS, as it knows nothing else."""
+        module = {"sync": azure.servicebus.management, "async": azure.servicebus.aio.management}[self.flavour]
+        connection_string = connection_string or os.environ["SERVICEBUS_ADMIN_CONNECTION_STRING"]
+        client = module.ServiceBusAdministrationClient.from_connection_string(
+            connection_string, connection_verify=os.environ["SERVICEBUS_CA_FILE"]
+        )
+        return self._awaitable(client)
 
     def sender(self, queue):
         """A sender that opens its link when entered or first used."""
@@ -110,11 +130,54 @@ class Bus:
         """A receiver of what the queue could not forward."""
         return self.receiver(queue, sub_queue=ServiceBusSubQueue.TRANSFER_DEAD_LETTER, **options)
 
+    def publisher(self, topic):
+        """A sender to a topic."""
+        return self._awaitable(self._client.get_topic_sender(topic))
+
+    def subscriber(self, topic, subscription, **options):
+        """A receiver of a subscription."""
+        return self._awaitable(self._client.get_subscription_receiver(topic, subscription, **options))
+
+    def next_session(self, queue, wait=WAIT_SECONDS, **options):
+        """A receiver of the next available session, for which it waits that long when it opens."""
+        return self.receiver(queue, session_id=NEXT_AVAILABLE_SESSION, max_wait_time=wait, **options)
+
+    def session(self, receiver):
+        """The session that an open receiver holds."""
+        return self._awaitable(receiver.session)
+
+    def opening(self, receiver):
+        """Opens a receiver while the case goes on: a task."""
+        if self.flavour == "sync":
+            return asyncio.create_task(asyncio.to_thread(receiver._inner.__enter__))
+        return asyncio.create_task(receiver.__aenter__())
+
+    @contextlib.asynccontextmanager
+    async def renewer(self, **options):
+        """The SDK's own renewer of locks, as its receivers take it."""
+        renewer = self._module.AutoLockRenewer(**options)
+        try:
+            yield renewer
+        finally:
+            closing = renewer.close()
+            if closing is not None:
+                await closing
+
+    async def sessions(self, queue, **options):
+        """The ids of a queue's sessions."""
+        return await listed(self._client.list_queue_sessions(queue, **options))
+
+    async def sessions_of_subscription(self, topic, subscription, **options):
+        """The ids of a subscription's sessions."""
+        return await listed(self._client.list_subscription_sessions(topic, subscription, **options))
+
     async def send(self, queue, *messages):
         """Sends the messages one by one and closes the sender."""
-        async with self.sender(queue) as sender:
-            for message in messages:
-                await sender.send_messages(message)
+        await send_all(self.sender(queue), messages)
+
+    async def publish(self, topic, *messages):
+        """Sends the messages to a topic one by one and closes the sender."""
+        await send_all(self.publisher(topic), messages)
 
     async def advance(self, seconds):
         """Moves the namespace's clock; everything due on the way has happened when it returns."""
@@ -146,6 +209,40 @@ class Bus:
             return json.loads(answer.read() or "null")
 
 
+def door():
+    """How a client takes the door that the script was led to."""
+    name = os.environ.get("SERVICEBUS_DOOR", "plain")
+    options = {}
+    if name in ("tls", "websocket-tls"):
+        options["connection_verify"] = os.environ["SERVICEBUS_CA_FILE"]
+    if name.startswith("websocket"):
+        options["transport_type"] = TransportType.AmqpOverWebsocket
+        # The only way to a port of one's own.
+        options["custom_endpoint_address"] = f"sb://{os.environ['SERVICEBUS_WEB_ADDRESS']}"
+    return options
+
+
+async def send_all(sender, messages):
+    """Sends the messages one by one and closes the sender."""
+    async with sender:
+        for message in messages:
+            await sender.send_messages(message)
+
+
+async def listed(pages):
+    """All items of the pages of either flavour."""
+    if hasattr(pages, "__aiter__"):
+        return [item async for item in pages]
+    return list(pages)
+
+
+async def everything(listing):
+    """All items of a listing of either flavour, page by page."""
+    if inspect.isawaitable(listing):
+        return list(await listing)
+    return [item async for item in listing]
+
+
 async def receive(receiver, count=1):
     """Receives exactly `count` messages, or says how many came."""
     messages = []
@@ -160,6 +257,12 @@ async def receive_nothing(receiver):
     """Asserts that the receiver gets nothing although it asks."""
     messages = await receiver.receive_messages(1, max_wait_time=NOTHING_SECONDS)
     expect("messages received", [body(message) for message in messages], [])
+
+
+async def complete_all(receiver, messages):
+    """Completes the messages, in their order."""
+    for message in messages:
+        await receiver.complete_message(message)
 
 
 async def expect_counts(bus, entity, **expected):
@@ -181,18 +284,27 @@ def expect(what, actual, expected):
         raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
 
 
+def expect_fresh_lock(until):
+    """Asserts that a lock of one minute ends within a minute from now, and not at its very beginning."""
+    remaining = until - later(0)
+    if not datetime.timedelta(seconds=30) < remaining <= datetime.timedelta(seconds=61):
+        raise AssertionError(f"a fresh lock of one minute has {remaining} left by the client's clock")
+
+
 @contextlib.contextmanager
-def expect_error(kind, condition=None):
+def expect_error(kind, condition=None, text=""):
     """Asserts that the block raises exactly this error of the SDK, which says rightly whether to try again."""
     try:
         yield
     except Exception as error:  # the type is what is judged
         if type(error) is not kind:
             raise AssertionError(f"expected {kind.__name__}, got {type(error).__name__}: {error}") from error
-        # What the SDK refuses by itself has none.
-        actual = getattr(error, "_condition", None)
+        # What the SDK refuses by itself has none; a time-out is wrapped once more when it is reported.
+        actual = getattr(error, "_condition", None) or getattr(error.__cause__, "_condition", None)
         if condition is not None:
             expect(f"condition of {error}", actual, condition)
+        if text not in str(error):
+            raise AssertionError(f"expected the words {text!r} in {error}")
         is_retried = actual in RETRYABLE | RETRIED_IN_VAIN
         expect(f"whether the SDK tries {error} again", error._retryable, is_retried)
     else:

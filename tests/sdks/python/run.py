@@ -3,7 +3,8 @@
     python run.py <sync|async> <case>        for example: python run.py async locks.renews
 
 Reads `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
-control API), `SERVICEBUS_EXPIRY` and `SERVICEBUS_LOCKS_ON_DETACH`. Exits 0 when the case holds,
+control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH` and `SERVICEBUS_DOOR` with its companions;
+administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING` and `SERVICEBUS_CA_FILE`. Exits 0 when the case holds,
 else prints what differed. A case that hangs ends itself, with the stack of every thread.
 """
 

@@ -14,7 +14,7 @@ use crate::serial;
 use crate::session::Session;
 use crate::wire::disposition::{self, Disposition};
 use crate::wire::state::{self, State};
-use crate::{Error, Event, Outcome, Settlement};
+use crate::{DeliveryState, Error, Event, Outcome, Settlement};
 
 /// Gaps in one range that are answered. An honest peer's ranges have none.
 const ANSWERED_GAPS: u32 = 8;
@@ -50,11 +50,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Answers a delivery from the peer: accepted, or rejected. The other outcomes hang or deceive
-    /// senders (spec/wire.md §10a.6) and must not be used.
-    pub fn outcome(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+    /// Answers a delivery from the peer: accepted, or rejected, in its transaction or without. The other
+    /// outcomes hang or deceive senders (spec/wire.md §10a.6) and must not be used.
+    pub fn outcome(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        let state = state.into();
         debug_assert!(
-            matches!(outcome, Outcome::Accepted | Outcome::Rejected { .. }),
+            is_for_senders(&state),
             "a sender is told accepted or rejected"
         );
         let session = self.sessions.of_mut(link);
@@ -64,12 +70,17 @@ impl Connection {
         if found.is_detaching() || found.incoming().is_none() {
             return;
         }
-        self.outbox.settled(link, true, delivery.0, outcome);
+        self.outbox.settled(link, true, delivery.0, state);
     }
 
     /// Answers a peer's settlement, or settles by our own decision, and forgets the delivery. Does
     /// nothing if the peer has settled it already.
-    pub fn settle(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+    pub fn settle(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
         let Some(session) = self.sessions.of_mut(link) else {
             return;
         };
@@ -77,8 +88,17 @@ impl Connection {
         let entry = session.unsettled.get_mut(id);
         if entry.is_some_and(|entry| entry.link == link) {
             session.unsettled.remove(id);
-            self.outbox.settled(link, false, delivery.0, outcome);
+            self.outbox.settled(link, false, delivery.0, state.into());
         }
+    }
+}
+
+fn is_for_senders(state: &DeliveryState) -> bool {
+    match state {
+        DeliveryState::Outcome(outcome) | DeliveryState::Transactional { outcome, .. } => {
+            matches!(outcome, Outcome::Accepted | Outcome::Rejected { .. })
+        }
+        DeliveryState::Declared(_) => true,
     }
 }
 
@@ -151,10 +171,13 @@ fn tell(
 /// Answers for deliveries that are unknown or have been forgotten.
 fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
     let outcome = Outcome::Rejected { error: Some(error) };
-    disposition::write(outbox.buffer(), channel, false, range, &outcome);
+    disposition::write(outbox.buffer(), channel, false, range, &outcome.into());
 }
 
+/// In the words of the service (semantics §20.2): to a client it is the same as a lock that has ended.
 fn unknown_delivery() -> Error {
-    let description = "the lock of the message is lost: the delivery is not known";
+    let description = "The lock supplied is invalid. Either the lock expired, or the message has already been \
+                       removed from the queue. For more information please see \
+                       https://aka.ms/ServiceBusExceptions .";
     Error::new(condition::MESSAGE_LOCK_LOST, description)
 }

@@ -4,7 +4,7 @@
 //! owner's calls, and Rust's management client depends on that (spec/wire.md §10.3).
 
 use crate::wire::disposition;
-use crate::{LinkId, Outcome, Output};
+use crate::{DeliveryState, LinkId, Output};
 
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
@@ -12,14 +12,14 @@ pub(super) struct Outbox {
     run: Option<Run>,
 }
 
-/// Consecutive deliveries of one link with one outcome.
+/// Consecutive deliveries of one link with one state.
 #[derive(Debug)]
 struct Run {
     link: LinkId,
     from_receiver: bool,
     first: u32,
     last: u32,
-    outcome: Outcome,
+    state: DeliveryState,
 }
 
 impl Outbox {
@@ -36,12 +36,18 @@ impl Outbox {
         &mut self.output
     }
 
-    /// Writes that a delivery is settled with this outcome, now or as part of a range.
-    pub(super) fn settled(&mut self, link: LinkId, from_receiver: bool, id: u32, outcome: Outcome) {
+    /// Writes that a delivery is settled in this state, now or as part of a range.
+    pub(super) fn settled(
+        &mut self,
+        link: LinkId,
+        from_receiver: bool,
+        id: u32,
+        state: DeliveryState,
+    ) {
         if let Some(run) = &mut self.run
             && run.link == link
             && run.last.wrapping_add(1) == id
-            && run.outcome == outcome
+            && run.state == state
         {
             run.last = id;
             return;
@@ -52,7 +58,7 @@ impl Outbox {
             from_receiver,
             first: id,
             last: id,
-            outcome,
+            state,
         });
     }
 
@@ -63,7 +69,7 @@ impl Outbox {
                 run.link.channel(),
                 run.from_receiver,
                 (run.first, run.last),
-                &run.outcome,
+                &run.state,
             );
         }
     }

@@ -3,7 +3,7 @@
 use servicebus_codec::{DecodeError, Reader};
 
 use super::{code, frame, state};
-use crate::Outcome;
+use crate::{DeliveryState, Outcome};
 
 /// An incoming disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +42,15 @@ pub(crate) fn write(
     channel: u16,
     from_receiver: bool,
     (first, last): (u32, u32),
-    outcome: &Outcome,
+    state: &DeliveryState,
 ) {
     let start = frame::begin(out, frame::AMQP, channel);
     out.extend_from_slice(&[0x00, 0x53, code::DISPOSITION]);
     let list = out.len();
-    let short = matches!(outcome, Outcome::Accepted | Outcome::Released);
+    let short = matches!(
+        state,
+        DeliveryState::Outcome(Outcome::Accepted | Outcome::Released)
+    );
     if short {
         out.extend_from_slice(&[0xc0, 18, 6]);
     } else {
@@ -57,7 +60,7 @@ pub(crate) fn write(
     let [e, f, g, h] = last.to_be_bytes();
     let role = if from_receiver { 0x41 } else { 0x42 };
     out.extend_from_slice(&[role, 0x70, a, b, c, d, 0x70, e, f, g, h, 0x41]);
-    state::write(out, outcome);
+    state::write_state(out, state);
     out.push(0x42);
     if !short {
         let size = (out.len() - list - 5) as u32;
@@ -84,7 +87,8 @@ mod tests {
         for outcome in outcomes {
             for from_receiver in [false, true] {
                 let mut out = Vec::new();
-                write(&mut out, 2, from_receiver, (u32::MAX, 1), &outcome);
+                let written = outcome.clone().into();
+                write(&mut out, 2, from_receiver, (u32::MAX, 1), &written);
                 assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
                 let mut reader = Reader::new(&out[8..]);
                 reader.validate().unwrap();

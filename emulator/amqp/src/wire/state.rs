@@ -4,7 +4,7 @@ use bytes::Bytes;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 
 use super::code;
-use crate::{Error, Outcome};
+use crate::{DeliveryState, Error, Outcome};
 
 /// What a peer's delivery state says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -112,6 +112,31 @@ fn map(encoded: &[u8]) -> Result<Bytes, DecodeError> {
     Ok(Bytes::copy_from_slice(encoded))
 }
 
+/// Appends a delivery state.
+pub(crate) fn write_state(out: &mut Vec<u8>, state: &DeliveryState) {
+    match state {
+        DeliveryState::Outcome(outcome) => write(out, outcome),
+        DeliveryState::Transactional {
+            transaction,
+            outcome,
+        } => {
+            let mut writer = Writer::new(out);
+            writer.descriptor(code::TRANSACTIONAL);
+            let list = writer.begin_list();
+            writer.binary(transaction);
+            write(out, outcome);
+            Writer::new(out).end(list, 2);
+        }
+        DeliveryState::Declared(transaction) => {
+            let mut writer = Writer::new(out);
+            writer.descriptor(code::DECLARED);
+            let list = writer.begin_list();
+            writer.binary(transaction);
+            writer.end(list, 1);
+        }
+    }
+}
+
 /// Appends an outcome. Accepted and released have no fields: a padding null breaks Go (spec/wire.md §10a.2).
 pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome) {
     let mut writer = Writer::new(out);
@@ -203,6 +228,36 @@ mod tests {
         let state = state.unwrap();
         assert_eq!(state.outcome, Some(Outcome::Accepted));
         assert_eq!(state.transaction.as_deref(), Some(&[7, 8][..]));
+    }
+
+    #[test]
+    fn states_of_transactions_read_back() {
+        let rejected = Outcome::Rejected {
+            error: Some(Error::new("a:b", "why")),
+        };
+        for outcome in [Outcome::Accepted, rejected] {
+            let transaction = Bytes::from_static(&[1, 2, 3]);
+            let mut out = Vec::new();
+            let state = DeliveryState::Transactional {
+                transaction: transaction.clone(),
+                outcome: outcome.clone(),
+            };
+            write_state(&mut out, &state);
+            let mut reader = Reader::new(&out);
+            reader.validate().unwrap();
+            assert!(reader.is_empty());
+            let expected = State {
+                outcome: Some(outcome),
+                transaction: Some(transaction),
+            };
+            assert_eq!(read(&out).unwrap(), expected);
+        }
+        let mut out = Vec::new();
+        write_state(&mut out, &DeliveryState::Declared(vec![7].into()));
+        let mut reader = Reader::new(&out);
+        assert_eq!(reader.descriptor().unwrap(), Descriptor::Code(0x33));
+        let id = reader.fields().unwrap().binary().unwrap();
+        assert_eq!(id, Some(&[7][..]));
     }
 
     #[test]

@@ -111,6 +111,9 @@ pub struct QueueDescription {
     pub max_message_size_in_kilobytes: Option<u64>,
     /// Whether sequence numbers carry a partition (decision D18); default no, fixed at creation.
     pub enable_partitioning: bool,
+    /// Whether every message belongs to a session and is received through it (semantics §6); default no, fixed at
+    /// creation.
+    pub requires_session: bool,
 }
 
 impl Default for QueueDescription {
@@ -129,6 +132,7 @@ impl Default for QueueDescription {
             max_size_in_megabytes: 1024,
             max_message_size_in_kilobytes: None,
             enable_partitioning: false,
+            requires_session: false,
         }
     }
 }
@@ -164,6 +168,11 @@ impl QueueDescription {
                 "EnablePartitioning",
                 self.enable_partitioning,
                 changed.enable_partitioning,
+            ),
+            (
+                "RequiresSession",
+                self.requires_session,
+                changed.requires_session,
             ),
         ];
         flags
@@ -234,6 +243,10 @@ impl QueueDescription {
                 problems.push(Problem::new(property, path.to_string(), allowed));
             }
         }
+        if let (Some(target), true) = (&self.forward_to, self.requires_session) {
+            let allowed = "none: an entity that requires sessions does not forward";
+            problems.push(Problem::new("ForwardTo", target.to_string(), allowed));
+        }
     }
 
     fn check_tier(&self, tier: Tier, problems: &mut Vec<Problem>) {
@@ -263,6 +276,10 @@ impl QueueDescription {
         if self.requires_duplicate_detection {
             let allowed = "false: the basic tier has no duplicate detection";
             problems.push(Problem::new("RequiresDuplicateDetection", "true", allowed));
+        }
+        if self.requires_session {
+            let allowed = "false: the basic tier has no sessions";
+            problems.push(Problem::new("RequiresSession", "true", allowed));
         }
         let targets = [
             ("ForwardTo", &self.forward_to),

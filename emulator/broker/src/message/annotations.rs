@@ -21,7 +21,8 @@ const OWNED: [&str; 8] = [
 
 pub(super) const DEAD_LETTER_SOURCE: &str = "x-opt-deadletter-source";
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
-const PARTITION_KEY: &str = "x-opt-partition-key";
+pub(super) const PARTITION_KEY: &str = "x-opt-partition-key";
+pub(super) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 
 /// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
@@ -61,6 +62,35 @@ pub(super) fn write(
     Ok(())
 }
 
+/// The section with this annotation as `set` writes it, or without it if that says so.
+pub(super) fn edit(
+    section: &[u8],
+    name: &str,
+    set: impl FnOnce(&mut Writer<'_>) -> bool,
+) -> Result<Vec<u8>, DecodeError> {
+    let mut edited = Vec::with_capacity(section.len() + 64);
+    let mut out = Writer::new(&mut edited);
+    out.descriptor(sections::MESSAGE_ANNOTATIONS as u8);
+    let mark = out.begin_map();
+    let mut entries = 0;
+    for entry in map(section)?.raw_entries() {
+        let (key, value) = entry?;
+        if Reader::new(key).value()?.as_text() != Some(name) {
+            out.raw(key);
+            out.raw(value);
+            entries += 1;
+        }
+    }
+    let mut value = Vec::new();
+    if set(&mut Writer::new(&mut value)) {
+        out.symbol(name);
+        out.raw(&value);
+        entries += 1;
+    }
+    out.end(mark, entries * 2);
+    Ok(edited)
+}
+
 /// The instant that the message is scheduled for, in milliseconds, and how many bytes before the end of
 /// the section its eight bytes stand.
 pub(super) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
@@ -75,9 +105,10 @@ pub(super) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-pub(super) fn partition_key(section: &[u8]) -> Option<Cow<'_, str>> {
+/// The annotation of this name if it is a text.
+pub(super) fn text<'a>(section: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     let mut entries = map(section).ok()?.entries().flatten();
-    let (_, key) = entries.find(|(name, _)| name.as_text() == Some(PARTITION_KEY))?;
+    let (_, key) = entries.find(|(key, _)| key.as_text() == Some(name))?;
     key.as_text().map(Cow::Borrowed)
 }
 
@@ -90,6 +121,7 @@ pub(super) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> 
             known.then_some(()).ok_or(MessageError::ScheduledTime)
         }
         Some(PARTITION_KEY) => limits::check_id("partition key", value),
+        Some(VIA_PARTITION_KEY) => limits::check_id("via partition key", value),
         _ => Ok(()),
     }
 }

@@ -97,3 +97,36 @@ pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>
     out.end(mark, entries * 2);
     Ok(merged)
 }
+
+/// The section with these properties set, or removed where there is no value; others stay byte for byte.
+pub(super) fn edit(
+    section: &[u8],
+    edits: &[(&str, Option<&[u8]>)],
+) -> Result<Vec<u8>, DecodeError> {
+    let mut edited = Vec::with_capacity(section.len() + 256);
+    let mut out = Writer::new(&mut edited);
+    out.descriptor(sections::APPLICATION_PROPERTIES as u8);
+    let mark = out.begin_map();
+    let mut entries = 0;
+    if !section.is_empty() {
+        for entry in sections::content(section)?.map()?.raw_entries() {
+            let (key, value) = entry?;
+            let name = Reader::new(key).value()?.as_text();
+            let is_edited = |name: &str| edits.iter().any(|(edited, _)| *edited == name);
+            if !name.is_some_and(is_edited) {
+                out.raw(key);
+                out.raw(value);
+                entries += 1;
+            }
+        }
+    }
+    for (name, value) in edits {
+        if let Some(value) = value {
+            out.string(name);
+            out.raw(value);
+            entries += 1;
+        }
+    }
+    out.end(mark, entries * 2);
+    Ok(edited)
+}

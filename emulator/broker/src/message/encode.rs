@@ -66,7 +66,7 @@ impl Message {
                 },
             )?;
         }
-        let sent = self.sections.message_annotations(payload);
+        let sent = self.annotations();
         annotations::write(
             sections::MESSAGE_ANNOTATIONS,
             sent,

@@ -84,6 +84,15 @@ pub(super) fn with_expiry(section: &[u8], milliseconds: i64) -> Result<Vec<u8>, 
     })
 }
 
+/// The section with another value in this field.
+pub(super) fn with_field(
+    section: &[u8],
+    index: u32,
+    write: impl FnOnce(&mut Writer<'_>),
+) -> Result<Vec<u8>, DecodeError> {
+    splice(section, index, write)
+}
+
 /// Rewrites the field at `index`, padding with nulls up to it.
 fn splice(
     section: &[u8],

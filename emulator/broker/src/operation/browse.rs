@@ -4,7 +4,9 @@ use super::receive::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::message::Stamp;
 use crate::store::entry::Entry;
-use crate::{Context, Mailbox, Message, SequenceNumber, StoreKind};
+use crate::{
+    Context, Mailbox, Message, MessageStore, SequenceNumber, SessionName, StoreKind, StorePolicy,
+};
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
@@ -21,7 +23,8 @@ pub struct Browsed {
 }
 
 impl Mailbox {
-    /// Up to `max` messages from the first whose number is at least `from`, in order, whoever has them.
+    /// Up to `max` messages from the first whose number is at least `from`, in order, whoever has them; of `session`
+    /// only if it is given.
     /// Under [`crate::Expiry::OnReceive`] expired ones that have not left are among them.
     pub fn browse(
         &mut self,
@@ -29,14 +32,19 @@ impl Mailbox {
         kind: StoreKind,
         from: SequenceNumber,
         max: usize,
+        session: Option<&SessionName>,
     ) -> Vec<Browsed> {
         self.begin(cx);
-        let seen = self.look(kind, from).take(max);
-        seen.map(|(stamp, message)| Browsed {
-            stamp,
-            message: message.clone(),
-        })
-        .collect()
+        let store = self.store(kind);
+        let entries: Box<dyn Iterator<Item = (SequenceNumber, &Entry)>> = match session {
+            Some(name) => store.of_session(name, from.place()),
+            None => Box::new(store.from(from.place())),
+        };
+        let seen = entries.take(max).map(|(number, entry)| Browsed {
+            stamp: seen(&store.policy, number, entry),
+            message: entry.message.clone(),
+        });
+        seen.collect()
     }
 
     /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the mailbox is
@@ -47,24 +55,46 @@ impl Mailbox {
         from: SequenceNumber,
     ) -> impl Iterator<Item = (Stamp, &Message)> {
         let store = self.store(kind);
-        let entries = store.entries.range_from(from.place().0);
-        entries.map(|(number, entry)| {
-            let message = &entry.message;
-            // A peeked message shows a time to live only if it brought one (decision D7).
-            let own = message.time_to_live();
-            let lifetime = own.and_then(|_| effective_time_to_live(&store.policy, message));
-            let stamp = Stamp {
-                delivery_count: entry.delivery_count,
-                time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
-                expires_at: lifetime.map(|_| entry.expires_at),
-                sequence_number: entry.number(SequenceNumber(number)),
-                enqueued_sequence_number: entry.enqueued_number,
-                enqueued_at: entry.enqueued_at,
-                lock: None,
-                state: Some(state(entry)),
-            };
-            (stamp, message)
-        })
+        let entries = store.from(from.place());
+        entries.map(|(number, entry)| (seen(&store.policy, number, entry), &entry.message))
+    }
+}
+
+impl MessageStore {
+    fn from(&self, number: SequenceNumber) -> impl Iterator<Item = (SequenceNumber, &Entry)> {
+        let entries = self.entries.range_from(number.0);
+        entries.map(|(number, entry)| (SequenceNumber(number), entry))
+    }
+
+    /// The messages of a session; where there are sessions, without reading the others.
+    fn of_session<'a>(
+        &'a self,
+        name: &'a SessionName,
+        from: SequenceNumber,
+    ) -> Box<dyn Iterator<Item = (SequenceNumber, &'a Entry)> + 'a> {
+        let Some(sessions) = &self.sessions else {
+            let entries = self.from(from);
+            return Box::new(entries.filter(|(number, entry)| self.belongs(*number, entry, name)));
+        };
+        let found = sessions.find(name).into_iter();
+        let numbers = found.flat_map(move |(slot, _)| sessions.numbers(slot, from));
+        Box::new(numbers.filter_map(|number| Some((number, self.entries.get(number.0)?))))
+    }
+}
+
+fn seen(policy: &StorePolicy, number: SequenceNumber, entry: &Entry) -> Stamp {
+    // A peeked message shows a time to live only if it brought one (decision D7).
+    let own = entry.message.time_to_live();
+    let lifetime = own.and_then(|_| effective_time_to_live(policy, &entry.message));
+    Stamp {
+        delivery_count: entry.delivery_count,
+        time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
+        expires_at: lifetime.map(|_| entry.expires_at),
+        sequence_number: entry.number(number),
+        enqueued_sequence_number: entry.enqueued_number,
+        enqueued_at: entry.enqueued_at,
+        lock: None,
+        state: Some(state(entry)),
     }
 }
 

@@ -18,6 +18,13 @@ impl Mailbox {
     ) {
         self.begin(cx);
         let store = self.store_mut(kind);
+        if let Some(sessions) = &mut store.sessions {
+            sessions.credit_changed(id);
+            if !sessions.knows(id) {
+                // Its session is lost: nothing will come.
+                return;
+            }
+        }
         for number in store.consumers.set_credit(id, credit) {
             store.put_back(number);
         }
@@ -31,7 +38,7 @@ impl Mailbox {
     }
 
     /// Forgets a consumer. What was assigned to it is ready again as if nothing had been; what it has locked
-    /// follows decision D2.
+    /// follows decision D2; a session that it holds is free at once.
     pub fn close_consumer(&mut self, cx: &mut Context<'_>, kind: StoreKind, id: ConsumerId) {
         self.begin(cx);
         let store = self.store_mut(kind);
@@ -42,6 +49,20 @@ impl Mailbox {
         for number in estate.held {
             self.store(kind).note(cx, number, FactKind::Released);
             self.lock_ended(cx, kind, number);
+        }
+        if kind == StoreKind::Active {
+            self.leave_session(cx, id);
+        }
+        self.assign(cx);
+    }
+
+    /// Forgets a consumer that is no link, such as a request over HTTP: what was assigned to it is ready again, what it
+    /// has locked stays locked until it is settled or its time is over.
+    pub fn dismiss_consumer(&mut self, cx: &mut Context<'_>, kind: StoreKind, id: ConsumerId) {
+        self.begin(cx);
+        let store = self.store_mut(kind);
+        for number in store.consumers.remove(id).assigned {
+            store.put_back(number);
         }
         self.assign(cx);
     }

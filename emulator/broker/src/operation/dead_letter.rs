@@ -2,6 +2,7 @@
 
 use servicebus_codec::DecodeError;
 
+use crate::filter::RuleError;
 use crate::store::entry::{Entry, State};
 use crate::{
     Context, FactKind, FailedForwards, Mailbox, PropertyChanges, SequenceNumber, StoreKind, Text,
@@ -20,8 +21,12 @@ pub(crate) enum DeadLetterCause {
     Expired,
     /// Its headers have become too large.
     HeaderSize,
+    /// It belongs to no session, and came to where there are sessions.
+    NoSession,
     /// It could not be forwarded.
     Transfer(TransferFailure),
+    /// A filter or action of its subscription failed.
+    Filter(Box<RuleError>),
     /// A client said so, with a reason and a description of its own.
     Client(Option<String>, Option<String>),
 }
@@ -42,7 +47,13 @@ impl DeadLetterCause {
                 "HeaderSizeExceeded",
                 "The size quota for this stream has been exceeded.".into(),
             ),
+            Self::NoSession => (
+                "Session ID is null.",
+                "Session enabled entity doesn't allow a message whose session identifier is null."
+                    .into(),
+            ),
             Self::Transfer(failure) => (failure.reason(), failure.to_string()),
+            Self::Filter(failure) => (failure.reason(), failure.to_string()),
             Self::Client(reason, description) => return (reason, description),
         };
         (Some(reason.to_owned()), Some(description))
@@ -85,12 +96,15 @@ impl Mailbox {
         let Some(entry) = self.active.remove(number) else {
             return Ok(());
         };
-        let moved_to = self.store_mut(place).append(Entry {
-            expires_at: Timestamp::NEVER,
-            state: State::Ready,
-            stays,
-            ..entry
-        });
+        let moved_to = self.store_mut(place).append(
+            Entry {
+                expires_at: Timestamp::NEVER,
+                state: State::Ready,
+                stays,
+                ..entry
+            },
+            None,
+        );
         let mut text =
             |text: Option<String>| text.map_or_else(Text::default, |t| cx.facts.text(&t));
         let (reason, description) = (text(reason), text(description));

@@ -25,11 +25,12 @@ impl Mailbox {
             let instant = due.at().max(earliest);
             // Those who wait are served between two instants, so that a timer that comes late changes nothing.
             if last.replace(instant).is_some_and(|last| last < instant) {
-                self.assign(cx);
+                self.serve(cx);
             }
             let cx = &mut cx.at(instant);
             match due {
                 Due::LockEnd(_, number) => self.lock_expired(cx, kind, number),
+                Due::SessionLockEnd(_, slot) => self.session_lock_expired(cx, slot),
                 Due::Expiry(_, number) => self.expire(cx, number),
                 Due::Activation(_, number) => self.activate(cx, number),
             }

@@ -4,12 +4,19 @@
 //! batches from store to store with at most one entity in hand at a time, so that no order of locks matters. A
 //! message is removed from its source only after its target has answered.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
+use super::publish::publish;
 use super::send::SendError;
+use crate::entity::role::Role;
 use crate::store::entry::Entry;
-use crate::{Context, EntityPath, FactKind, Mailbox, Message, SequenceNumber, StoreKind};
+use crate::store::sessions::Slot;
+use crate::{
+    Context, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber, StoreKind, Timestamp,
+};
 
 /// How often a message is forwarded at most (decision D3).
 const MAX_HOPS: u8 = 4;
@@ -51,9 +58,11 @@ impl TransferFailure {
             Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
             Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
             Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
-            Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => {
-                "InvalidOperationException"
-            }
+            Self::Refused(
+                SendError::NoSession
+                | SendError::KeysDiffer { .. }
+                | SendError::BatchKeysDiffer(..),
+            ) => "InvalidOperationException",
         }
     }
 
@@ -64,7 +73,11 @@ impl TransferFailure {
                 SendError::NotFound(_) | SendError::Disabled(_) | SendError::QuotaExceeded { .. },
             ) => true,
             Self::Hops
-            | Self::Refused(SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..)) => false,
+            | Self::Refused(
+                SendError::NoSession
+                | SendError::KeysDiffer { .. }
+                | SendError::BatchKeysDiffer(..),
+            ) => false,
         }
     }
 }
@@ -73,17 +86,29 @@ impl TransferFailure {
 #[derive(Debug)]
 struct Batch {
     source: (EntityPath, StoreKind),
-    target: EntityPath,
+    target: Target,
     messages: Vec<Transfer>,
+}
+
+/// Where messages of a store go.
+#[derive(Debug, Clone)]
+enum Target {
+    /// To another entity.
+    Entity(EntityPath),
+    /// From a topic to those of its subscriptions that want them.
+    Subscriptions(Arc<RuleSet>),
 }
 
 /// One message on its way.
 #[derive(Debug)]
-struct Transfer {
-    place: SequenceNumber,
-    message: Message,
-    enqueued_number: SequenceNumber,
-    hops: u8,
+pub(crate) struct Transfer {
+    pub(crate) place: SequenceNumber,
+    /// Its number as clients see it where it leaves.
+    pub(crate) number: SequenceNumber,
+    pub(crate) message: Message,
+    pub(crate) enqueued_number: SequenceNumber,
+    pub(crate) enqueued_at: Timestamp,
+    pub(crate) hops: u8,
 }
 
 /// Carries everything that waits to be forwarded, until nothing does. A message may pass several entities.
@@ -95,20 +120,21 @@ pub fn forward(entities: &mut impl Entities) {
         while let Some(Some(batch)) =
             entities.with_entity(&path, |mailbox, cx| mailbox.carry(cx, kind))
         {
-            pass_on(entities, batch);
+            match batch.target.clone() {
+                Target::Entity(target) => pass_on(entities, &target, batch),
+                Target::Subscriptions(rules) => publish(entities, &path, &rules, batch.messages),
+            }
         }
     }
 }
 
 /// Carries one batch.
-fn pass_on(entities: &mut impl Entities, batch: Batch) {
+fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
     let Batch {
-        source,
-        target,
-        messages,
+        source, messages, ..
     } = batch;
     let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
-    let answers = entities.with_entity(&target, |mailbox, cx| {
+    let answers = entities.with_entity(target, |mailbox, cx| {
         mailbox.accept_transfers(cx, &source, messages)
     });
     let was_missing = answers.is_none();
@@ -118,10 +144,10 @@ fn pass_on(entities: &mut impl Entities, batch: Batch) {
     });
     let (path, kind) = source;
     entities.with_entity(&path, |mailbox, cx| {
-        mailbox.carried(cx, kind, &target, places, answers);
+        mailbox.carried(cx, kind, target, places, answers);
     });
     // Whoever made it meanwhile found nothing that waited for it yet.
-    if was_missing && entities.with_entity(&target, |_, _| ()).is_some() {
+    if was_missing && entities.with_entity(target, |_, _| ()).is_some() {
         entities.with_entity(&path, |mailbox, cx| mailbox.retry_forwards(cx, kind));
     }
 }
@@ -149,30 +175,42 @@ impl Mailbox {
     /// The next messages to carry; none when there are none. What has no hop left fails here.
     fn carry(&mut self, cx: &mut Context<'_>, kind: StoreKind) -> Option<Batch> {
         self.handle_timeout(cx);
-        let target = self.target(kind)?.clone();
-        let mut messages = Vec::new();
-        loop {
+        let mut batch = None;
+        while batch.is_none() {
             let places = self.store_mut(kind).carry(BATCH);
-            if places.is_empty() {
+            let Some(target) = places.first().and_then(|&n| self.target_of(kind, n)) else {
                 break;
-            }
+            };
+            let mut messages = Vec::new();
             for place in places {
                 match self.transfer(kind, place) {
                     Some(transfer) => messages.push(transfer),
                     None => self.forward_failed(cx, kind, place, TransferFailure::Hops),
                 }
             }
-            if !messages.is_empty() {
-                break;
-            }
+            batch = (!messages.is_empty()).then(|| Batch {
+                source: (self.path.clone(), kind),
+                target,
+                messages,
+            });
         }
         self.assign(cx);
-        let source = (self.path.clone(), kind);
-        (!messages.is_empty()).then_some(Batch {
-            source,
-            target,
-            messages,
-        })
+        batch
+    }
+
+    /// Where a message that is carried goes.
+    fn target_of(&self, kind: StoreKind, place: SequenceNumber) -> Option<Target> {
+        if let Some(destination) = self.store(kind).forwards.destination(place) {
+            return Some(Target::Entity(destination.clone()));
+        }
+        match &self.role {
+            Role::Topic(rules) if kind == StoreKind::Active => {
+                Some(Target::Subscriptions(Arc::clone(rules)))
+            }
+            Role::Queue | Role::Topic(_) | Role::Subscription(_) => {
+                self.target(kind).cloned().map(Target::Entity)
+            }
+        }
     }
 
     fn transfer(&self, kind: StoreKind, place: SequenceNumber) -> Option<Transfer> {
@@ -181,11 +219,20 @@ impl Mailbox {
         if kind == StoreKind::DeadLetters {
             message.set_dead_letter_source(self.path.as_str());
         }
-        (entry.hops < MAX_HOPS).then(|| Transfer {
+        let is_addressed = self.store(kind).forwards.destination(place).is_some();
+        // A topic is no forwarder, its subscriptions are (decision D3); nor is who sends by way of another entity.
+        let counts = !self.role.is_topic() && !is_addressed;
+        if self.role.is_topic() && !is_addressed {
+            let ceiling = self.active.policy.default_time_to_live;
+            message.limit_time_to_live(ceiling);
+        }
+        (!counts || entry.hops < MAX_HOPS).then(|| Transfer {
             place,
+            number: entry.number(place),
             message,
             enqueued_number: entry.enqueued_number,
-            hops: entry.hops + 1,
+            enqueued_at: entry.enqueued_at,
+            hops: entry.hops + u8::from(counts),
         })
     }
 
@@ -227,10 +274,13 @@ impl Mailbox {
         self.check_room(transfer.message.size())?;
         let key = self.partition_key(&transfer.message)?;
         let now = cx.now;
-        if self.is_duplicate(cx, &transfer.message, now) {
+        // A rule's action may have set it; here it counts (semantics §13.2).
+        let activates_at = transfer.message.scheduled_at().filter(|&at| at > now);
+        if self.is_duplicate(cx, &transfer.message, activates_at.unwrap_or(now)) {
             return Ok(());
         }
-        let outgrown = transfer.message.outgrown();
+        let session = self.active.session_of(&transfer.message);
+        let cause = self.cause_of_arrival(session, transfer.message.outgrown());
         let number = self.active.next_number();
         let entry = Entry {
             enqueued_number: transfer.enqueued_number,
@@ -238,11 +288,25 @@ impl Mailbox {
             partition: self.partition(key.as_deref()),
             ..Entry::new(transfer.message, cx.now, number)
         };
-        self.enqueue(cx, entry);
-        if outgrown {
-            self.dead_letter_by_rule(cx, number, DeadLetterCause::HeaderSize);
+        match activates_at {
+            Some(at) => self.schedule(cx, entry, at, session),
+            None => self.enqueue(cx, entry, session),
+        }
+        if let Some(cause) = cause {
+            self.dead_letter_by_rule(cx, number, cause);
         }
         Ok(())
+    }
+
+    /// Why a message that was not sent here, but comes from another entity, is a dead letter from the beginning.
+    pub(crate) fn cause_of_arrival(
+        &self,
+        session: Option<Slot>,
+        outgrown: bool,
+    ) -> Option<DeadLetterCause> {
+        let lacks_session = self.active.policy.has_sessions && session.is_none();
+        let no_session = lacks_session.then_some(DeadLetterCause::NoSession);
+        no_session.or_else(|| outgrown.then_some(DeadLetterCause::HeaderSize))
     }
 
     /// What became of messages that were carried. Those without an answer stay, and so do those that were refused by
@@ -271,13 +335,18 @@ impl Mailbox {
                     let to = cx.facts.text(target.as_str());
                     self.store(kind).note(cx, place, FactKind::Forwarded { to });
                 }
-                Some(Err(failure)) if self.target(kind) == Some(target) => {
+                Some(Err(failure)) if self.leads_to(kind, place, target) => {
                     self.forward_failed(cx, kind, place, failure);
                 }
                 Some(Err(_)) | None => self.store_mut(kind).bring_back(place),
             }
         }
         self.assign(cx);
+    }
+
+    fn leads_to(&self, kind: StoreKind, place: SequenceNumber, target: &EntityPath) -> bool {
+        let destination = self.store(kind).forwards.destination(place);
+        destination.or_else(|| self.target(kind)) == Some(target)
     }
 
     /// A message that cannot go on is dead-lettered; a dead letter stays what it is, and waits if that helps

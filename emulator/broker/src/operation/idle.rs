@@ -1,26 +1,75 @@
 //! An entity that nobody uses goes away by itself (semantics §5).
 
-use crate::{Context, Effect, Mailbox, Timestamp};
+use std::sync::Arc;
+
+use crate::{Context, Effect, Mailbox, RuleSet, Timestamp};
+
+/// Whether an entity has asked to be deleted because nobody uses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idleness {
+    /// No.
+    Used,
+    /// Yes, but it may stay if its subscriptions were used, which it does not know, or if it is used meanwhile.
+    Asks,
+    /// Whoever sends from now on comes too late: what was accepted would be lost.
+    Goes,
+}
 
 impl Mailbox {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
     /// credit, a scheduled message, or that it forwards.
     pub(crate) fn idle_at(&self) -> Option<Timestamp> {
         let idle = self.description.auto_delete_on_idle?;
-        let is_kept = self.is_idle
+        let is_kept = self.idleness != Idleness::Used
             || self.description.forward_to.is_some()
             || self.active.scheduled() > 0
-            || self
-                .stores()
-                .iter()
-                .any(|store| store.consumers.is_active());
+            || self.is_awaited();
         (!is_kept).then(|| self.used_at + idle)
     }
 
-    /// Asks, once, to be deleted with everything in it. Whoever sends from now on comes too late: what was accepted
-    /// would be lost.
+    /// When somebody last did something here; [`Timestamp::NEVER`] while a receiver waits, which uses it all the time.
+    pub fn last_used(&self) -> Timestamp {
+        match self.is_awaited() {
+            true => Timestamp::NEVER,
+            false => self.used_at,
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let mut stores = self.stores().into_iter();
+        stores.any(|store| store.is_awaited())
+    }
+
+    /// Notes that somebody did something that concerns the entity elsewhere.
+    pub fn touch(&mut self, cx: &mut Context<'_>) {
+        self.begin(cx);
+        self.assign(cx);
+    }
+
+    /// Takes back that it asked to be deleted, if it was used at `used` by way of its subscriptions and that is not
+    /// long enough ago; says whether it stays, as it does if it was used since it asked.
+    pub fn stay(&mut self, cx: &mut Context<'_>, used: Timestamp) -> bool {
+        if self.idleness == Idleness::Used {
+            return true;
+        }
+        let idle = self.description.auto_delete_on_idle;
+        let stays = idle.is_none_or(|idle| used + idle > cx.now);
+        if stays {
+            self.idleness = Idleness::Used;
+            self.used_at = self.used_at.max(used.min(cx.now));
+        } else {
+            self.idleness = Idleness::Goes;
+        }
+        stays
+    }
+
+    /// Asks, once, to be deleted with everything in it.
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
-        self.is_idle = true;
+        let has_subscriptions = |rules: &Arc<RuleSet>| rules.subscriptions().next().is_some();
+        self.idleness = match self.rules().is_some_and(has_subscriptions) {
+            true => Idleness::Asks,
+            false => Idleness::Goes,
+        };
         cx.effects.push(Effect::Delete(self.path.clone()));
     }
 }

@@ -6,7 +6,7 @@ use crate::message::Stamp;
 use crate::store::entry::{Entry, Lock};
 use crate::{
     ConsumerId, Context, FactKind, LockToken, Mailbox, Message, MessageStore, SequenceNumber,
-    StoreKind, StorePolicy,
+    StoreKind, StorePolicy, Timestamp,
 };
 
 /// `x-opt-message-state` of a message that was deferred.
@@ -91,7 +91,8 @@ impl MessageStore {
         nonce: LockNonce,
         consumer: ConsumerId,
     ) -> Option<Delivery> {
-        let until = cx.now + self.policy.lock_duration;
+        let governing = self.session_lock_over(number);
+        let until = governing.map_or(cx.now + self.policy.lock_duration, |lock| lock.until);
         let token = LockToken::new(nonce, number);
         let entry = self.entries.get(number.0)?;
         let deferred = entry.is_deferred();
@@ -107,8 +108,9 @@ impl MessageStore {
             number,
             Lock {
                 nonce,
-                until,
-                consumer,
+                // Under a session the lock ends with that of the session.
+                until: governing.map_or(until, |_| Timestamp::NEVER),
+                consumer: governing.map_or(consumer, |lock| lock.consumer),
                 deferred,
             },
         );

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::receive::{Delivery, ReceiveMode};
 use crate::store::entry::{Entry, State};
-use crate::{ConsumerId, Context, Mailbox, MessageStore, SequenceNumber, StoreKind};
+use crate::{ConsumerId, Context, Mailbox, MessageStore, SequenceNumber, SessionName, StoreKind};
 
 /// Why deferred messages were not handed out; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -16,13 +16,18 @@ pub enum ReceiveDeferredError {
         "Failed to lock one or more specified messages. Either the message is already locked or does not exist."
     )]
     NotFound,
+    /// The client that asks does not hold the session of the messages, or names none (semantics §7).
+    #[error("the lock of the session is not held")]
+    SessionLockLost,
     /// Nothing can be received from the entity now (semantics §14).
     #[error("the entity is disabled")]
     Disabled,
 }
 
 impl Mailbox {
-    /// Hands out deferred messages, all or none, in the order asked for. `id` is who holds the locks. What has
+    /// Hands out deferred messages, all or none, in the order asked for; of `session` only if it is given. `id` is who
+    /// holds the locks; where there are sessions, whoever holds the session, which must be a consumer of the same
+    /// client. What has
     /// expired is not there any more, and leaves now that somebody has asked for it (decision D9).
     pub fn receive_deferred(
         &mut self,
@@ -31,20 +36,26 @@ impl Mailbox {
         numbers: &[SequenceNumber],
         mode: ReceiveMode,
         id: ConsumerId,
+        session: Option<&SessionName>,
     ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
         self.begin(cx);
         if !self.description.status.can_receive() {
             return Err(ReceiveDeferredError::Disabled);
         }
+        if self.store(kind).policy.has_sessions {
+            let held = session.map(|name| self.session_of_client(cx.client, name));
+            held.and_then(Result::ok)
+                .ok_or(ReceiveDeferredError::SessionLockLost)?;
+        }
         for &number in numbers {
-            let entry = self.store(kind).deferred_entry(number);
+            let entry = self.store(kind).deferred_entry(number, session);
             if entry.is_some_and(|entry| entry.is_expired(cx.now)) {
                 self.expire(cx, number.place());
             }
         }
         self.assign(cx);
         let store = self.store_mut(kind);
-        if !store.are_deferred(numbers) {
+        if !store.are_deferred(numbers, session) {
             return Err(ReceiveDeferredError::NotFound);
         }
         let each = numbers
@@ -58,16 +69,24 @@ impl Mailbox {
 
 impl MessageStore {
     /// A message at rest among the deferred.
-    fn deferred_entry(&self, number: SequenceNumber) -> Option<&Entry> {
-        let entry = self.entries.get(number.place().0)?;
-        let found = entry.state == State::Deferred && entry.number(number.place()) == number;
+    fn deferred_entry(
+        &self,
+        number: SequenceNumber,
+        session: Option<&SessionName>,
+    ) -> Option<&Entry> {
+        let place = number.place();
+        let entry = self.entries.get(place.0)?;
+        let found = entry.state == State::Deferred
+            && entry.number(place) == number
+            && session.is_none_or(|name| self.belongs(place, entry, name));
         found.then_some(entry)
     }
 
     /// Whether each number is that of a message at rest among the deferred, and none is named twice.
-    fn are_deferred(&self, numbers: &[SequenceNumber]) -> bool {
+    fn are_deferred(&self, numbers: &[SequenceNumber], session: Option<&SessionName>) -> bool {
         let distinct: BTreeSet<_> = numbers.iter().collect();
         let mut all = numbers.iter();
-        distinct.len() == numbers.len() && all.all(|&number| self.deferred_entry(number).is_some())
+        distinct.len() == numbers.len()
+            && all.all(|&number| self.deferred_entry(number, session).is_some())
     }
 }

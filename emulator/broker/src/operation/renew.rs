@@ -11,6 +11,9 @@ pub enum RenewError {
     /// One of the locks has ended, was settled, or never was.
     #[error("the lock {0} is not held")]
     LockLost(LockToken),
+    /// One of the messages belongs to a session: its lock lasts as long as that of the session, which can be renewed.
+    #[error("the lock {0} is that of its session")]
+    UnderSession(LockToken),
     /// Nothing can be received from the entity now; the locks run on (decision D27).
     #[error("the entity is disabled")]
     Disabled,
@@ -34,6 +37,11 @@ impl Mailbox {
             .iter()
             .map(|&token| store.locked_by(token).ok_or(RenewError::LockLost(token)))
             .collect::<Result<_, _>>()?;
+        if store.policy.has_sessions
+            && let Some(&token) = tokens.first()
+        {
+            return Err(RenewError::UnderSession(token));
+        }
         let until = cx.now + store.policy.lock_duration;
         for &number in &numbers {
             let Some(entry) = store.entries.get_mut(number.0) else {

@@ -4,9 +4,10 @@ use crate::{Context, FactKind, Mailbox, SequenceNumber, StoreKind};
 
 impl Mailbox {
     /// Removes every message, locked ones and dead letters included, and forgets the ids that duplicate detection
-    /// knows. Consumers and their credit stay.
+    /// knows, and all sessions with their states. Consumers and their credit stay, but who held a session has lost it.
     pub fn reset(&mut self, cx: &mut Context<'_>) {
         self.begin(cx);
+        self.forget_sessions(cx);
         for kind in StoreKind::ALL {
             let store = self.store_mut(kind);
             let numbers: Vec<u64> = store.entries.iter().map(|(number, _)| number).collect();

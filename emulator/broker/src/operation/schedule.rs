@@ -69,7 +69,8 @@ impl Mailbox {
             state: State::Ready,
             ..entry
         };
-        self.enqueue(cx, entry);
+        let session = self.active.session_of(&entry.message);
+        self.enqueue(cx, entry, session);
     }
 }
 

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::idle::Idleness;
 use crate::partition;
 use crate::store::entry::{Entry, State};
+use crate::store::sessions::Slot;
 use crate::{
-    Context, EntityPath, FactKind, Mailbox, Message, SequenceNumber, StorePolicy, Timestamp,
+    Context, EntityKind, EntityPath, FactKind, Mailbox, Message, SequenceNumber, SessionName,
+    StorePolicy, Timestamp,
 };
 
 /// Why messages were not accepted; none of them was.
@@ -27,10 +30,12 @@ pub enum SendError {
     Disabled(EntityPath),
     /// The entity is full, dead letters included (semantics §20.2).
     #[error(
-        "The maximum entity size has been reached or exceeded for Queue: '{path}'. Size of entity in \
+        "The maximum entity size has been reached or exceeded for {kind}: '{path}'. Size of entity in \
          bytes:{size}, Max entity size in bytes:{max}."
     )]
     QuotaExceeded {
+        /// A queue or a topic.
+        kind: EntityKind,
         /// Which.
         path: EntityPath,
         /// Bytes held.
@@ -38,6 +43,12 @@ pub enum SendError {
         /// Bytes that may be held.
         max: u64,
     },
+    /// A message without session id, at a queue that requires sessions (semantics §20.2).
+    #[error(
+        "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session \
+         support enabled can only receive messages that have the SessionId set to a valid value."
+    )]
+    NoSession,
     /// A session id and a partition key that differ, at a partitioned entity (semantics §15).
     #[error(
         "The partition key '{partition_key}' and the session id '{session_id}' of a message must be equal \
@@ -68,6 +79,7 @@ impl Mailbox {
     ) -> Result<SequenceNumber, SendError> {
         self.begin(cx);
         self.check_room(message.size())?;
+        self.check_session(&message)?;
         let key = self.partition_key(&message)?;
         let partition = self.partition(key.as_deref());
         let number = self.accept(cx, message, partition);
@@ -83,6 +95,7 @@ impl Mailbox {
     ) -> Result<Vec<SequenceNumber>, SendError> {
         self.begin(cx);
         self.check_room(messages.iter().map(Message::size).sum())?;
+        messages.iter().try_for_each(|m| self.check_session(m))?;
         let keys = messages.iter().map(|message| self.partition_key(message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let key = partition::key_of_batch(&keys)?;
@@ -97,19 +110,40 @@ impl Mailbox {
 
     /// Whether so many bytes more are welcome.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
-        if self.is_idle {
+        if self.idleness == Idleness::Goes {
             // It has asked to be deleted: what it took now would go with it.
             return Err(SendError::NotFound(self.path.clone()));
         }
         if !self.description.status.can_send() {
             return Err(SendError::Disabled(self.path.clone()));
         }
-        let (size, max) = (self.size(), self.max_size());
+        let (size, max) = (self.whole_size(), self.max_size());
         if size + bytes > max {
-            let path = self.path.clone();
-            return Err(SendError::QuotaExceeded { path, size, max });
+            return Err(SendError::QuotaExceeded {
+                kind: self.kind(),
+                path: self.path.clone(),
+                size,
+                max,
+            });
         }
         Ok(())
+    }
+
+    pub(crate) fn check_session(&self, message: &Message) -> Result<(), SendError> {
+        match self.lacks_session(message) {
+            true => Err(SendError::NoSession),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a message belongs to no session although the entity requires one.
+    pub(crate) fn lacks_session(&self, message: &Message) -> bool {
+        let belongs = || {
+            message
+                .session_id()
+                .is_some_and(|id| SessionName::fits(&id))
+        };
+        self.active.policy.has_sessions && !belongs()
     }
 
     /// What decides about its partition, where there are partitions.
@@ -120,7 +154,13 @@ impl Mailbox {
         }
     }
 
-    fn accept(&mut self, cx: &mut Context<'_>, message: Message, partition: u8) -> SequenceNumber {
+    /// Takes a message in that was checked, and returns its number; 0 if it is a duplicate.
+    pub(crate) fn accept(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Message,
+        partition: u8,
+    ) -> SequenceNumber {
         let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
         let since = activates_at.unwrap_or(cx.now);
         if self.is_duplicate(cx, &message, since) {
@@ -131,9 +171,10 @@ impl Mailbox {
         entry.partition = partition;
         let number = entry.number(number);
         entry.enqueued_number = number;
+        let session = self.active.session_of(&entry.message);
         match activates_at {
-            Some(at) => self.schedule(cx, entry, at),
-            None => self.enqueue(cx, entry),
+            Some(at) => self.schedule(cx, entry, at, session),
+            None => self.enqueue(cx, entry, session),
         }
         number
     }
@@ -167,7 +208,26 @@ impl Mailbox {
         true
     }
 
-    fn schedule(&mut self, cx: &mut Context<'_>, mut entry: Entry, at: Timestamp) {
+    pub(crate) fn schedule(
+        &mut self,
+        cx: &mut Context<'_>,
+        entry: Entry,
+        at: Timestamp,
+        session: Option<Slot>,
+    ) {
+        let number = self.active.reserve();
+        self.schedule_as(cx, number, entry, at, session);
+    }
+
+    /// Holds an entry under a number that was reserved for it, until it becomes active.
+    pub(crate) fn schedule_as(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        mut entry: Entry,
+        at: Timestamp,
+        session: Option<Slot>,
+    ) {
         let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| at + lifetime);
         entry.state = State::Scheduled(at);
@@ -176,12 +236,17 @@ impl Mailbox {
             bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
             activates_at: at,
         };
-        self.active.note(cx, self.active.next_number(), kind);
-        self.active.append(entry);
+        self.active.note(cx, number, kind);
+        self.active.append_at(number, entry, session);
     }
 
-    /// Holds an entry from now on.
-    pub(crate) fn enqueue(&mut self, cx: &mut Context<'_>, mut entry: Entry) {
+    /// Holds an entry from now on, in its session where there are sessions.
+    pub(crate) fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut entry: Entry,
+        session: Option<Slot>,
+    ) {
         let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
         let kind = FactKind::Enqueued {
@@ -190,7 +255,7 @@ impl Mailbox {
             expires_at: entry.expires_at,
         };
         self.active.note(cx, self.active.next_number(), kind);
-        self.active.append(entry);
+        self.active.append(entry, session);
     }
 }
 

@@ -9,7 +9,8 @@ use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use crate::{
-    Context, FactKind, LockToken, Mailbox, MessageStore, PropertyChanges, SequenceNumber, StoreKind,
+    Context, FactKind, LockToken, Mailbox, Message, MessageStore, PropertyChanges, SequenceNumber,
+    StoreKind, Timestamp,
 };
 
 /// What became of a message (semantics §2.3).
@@ -46,6 +47,9 @@ pub enum SettleError {
     /// The lock has ended, was settled before, or never was.
     #[error("the lock is not held")]
     LockLost,
+    /// The same at an entity that requires sessions, where the lock of the session was that of the message.
+    #[error("the lock of the session is not held")]
+    SessionLockLost,
     /// Nothing can be received from the entity now; the lock runs on (decision D27).
     #[error("the entity is disabled")]
     Disabled,
@@ -68,8 +72,22 @@ impl Mailbox {
     ) -> Result<(), SettleError> {
         self.begin(cx);
         self.check_settling()?;
+        let number = self.store(kind).settleable(token, cx.now);
+        let number = number.ok_or_else(|| self.store(kind).lock_lost())?;
+        self.conclude(cx, kind, number, outcome)?;
+        self.assign(cx);
+        Ok(())
+    }
+
+    /// Does to a locked message what the holder of its lock said.
+    pub(crate) fn conclude(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        number: SequenceNumber,
+        outcome: Outcome,
+    ) -> Result<(), SettleError> {
         let store = self.store_mut(kind);
-        let number = store.locked_by(token).ok_or(SettleError::LockLost)?;
         match outcome {
             Outcome::Complete => {
                 store.remove(number);
@@ -104,7 +122,6 @@ impl Mailbox {
                 self.dead_letter(cx, number, cause, &changes)?;
             }
         }
-        self.assign(cx);
         Ok(())
     }
 }
@@ -120,11 +137,7 @@ impl Mailbox {
     ) -> Result<(), SettleError> {
         self.begin(cx);
         self.check_settling()?;
-        let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
-        let held = |token: &LockToken| self.store(kind).locked_by(*token).is_some();
-        if distinct.len() < tokens.len() || !tokens.iter().all(held) {
-            return Err(SettleError::LockLost);
-        }
+        self.settleable(cx.now, kind, tokens)?;
         // What else can fail fails for the first one: it lies in the outcome, which they share.
         tokens
             .iter()
@@ -133,7 +146,38 @@ impl Mailbox {
 }
 
 impl Mailbox {
-    fn check_settling(&self) -> Result<(), SettleError> {
+    /// The message that a token locks and its number, as its receiver was shown it; none when the lock is over.
+    pub fn locked_message(
+        &self,
+        kind: StoreKind,
+        token: LockToken,
+    ) -> Option<(SequenceNumber, &Message)> {
+        let store = self.store(kind);
+        let number = store.locked_by(token)?;
+        let entry = store.entries.get(number.0)?;
+        Some((entry.number(number), &entry.message))
+    }
+}
+
+impl Mailbox {
+    /// The messages under these locks, if all of them are held and none is named twice.
+    pub(crate) fn settleable(
+        &self,
+        now: Timestamp,
+        kind: StoreKind,
+        tokens: &[LockToken],
+    ) -> Result<Vec<SequenceNumber>, SettleError> {
+        let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
+        let lost = || self.store(kind).lock_lost();
+        if distinct.len() < tokens.len() {
+            return Err(lost());
+        }
+        let locked = |&token: &LockToken| self.store(kind).settleable(token, now);
+        let numbers = tokens.iter().map(locked).collect::<Option<Vec<_>>>();
+        numbers.ok_or_else(lost)
+    }
+
+    pub(crate) fn check_settling(&self) -> Result<(), SettleError> {
         match self.description.status.can_receive() {
             true => Ok(()),
             false => Err(SettleError::Disabled),
@@ -165,6 +209,13 @@ impl MessageStore {
         let (nonce, number) = token.parts();
         let lock = self.entries.get(number.0)?.lock()?;
         (lock.nonce == nonce && LockToken::new(nonce, number) == token).then_some(number)
+    }
+
+    fn lock_lost(&self) -> SettleError {
+        match self.policy.has_sessions {
+            true => SettleError::SessionLockLost,
+            false => SettleError::LockLost,
+        }
     }
 
     fn abandon(

@@ -2,9 +2,12 @@
 
 use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
+use crate::entity::role::Role;
+use crate::mailbox::policy;
 use crate::store::entry::{Entry, State};
 use crate::{
-    Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, StorePolicy, Timestamp,
+    Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, SubscriptionDescription,
+    Timestamp,
 };
 
 impl Mailbox {
@@ -18,7 +21,7 @@ impl Mailbox {
         }
         let before = std::mem::replace(&mut self.description, description);
         for kind in StoreKind::ALL {
-            let policy = StorePolicy::new(kind, &self.description, &self.settings);
+            let policy = policy(&self.role, kind, &self.description, &self.settings);
             let store = self.store_mut(kind);
             store.policy = policy;
             for number in store.consumers.unassign_all() {
@@ -49,7 +52,20 @@ impl Mailbox {
         self.assign(cx);
     }
 
-    /// Ends every lock as if its time had run out.
+    /// The same of a subscription.
+    pub fn update_subscription(
+        &mut self,
+        cx: &mut Context<'_>,
+        description: &SubscriptionDescription,
+    ) {
+        if let Role::Subscription(own) = &mut self.role {
+            own.dead_letters_filter_errors =
+                description.dead_lettering_on_filter_evaluation_exceptions;
+        }
+        self.update(cx, description.mailbox());
+    }
+
+    /// Ends every lock, of messages and of sessions, as if its time had run out.
     pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
         self.end_locks(cx);
@@ -58,6 +74,7 @@ impl Mailbox {
 
     fn end_locks(&mut self, cx: &mut Context<'_>) {
         let cx = &mut cx.at(cx.now);
+        self.session_locks_expired(cx);
         for kind in StoreKind::ALL {
             let locks: Vec<SequenceNumber> = self.store(kind).locks.iter().map(|l| l.1).collect();
             for number in locks {

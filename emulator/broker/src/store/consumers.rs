@@ -132,19 +132,42 @@ impl Consumers {
 
     /// Assigns `number` to whoever is next; says whom, and whether it must be told.
     pub(crate) fn assign_next(&mut self, number: SequenceNumber) -> Option<(ConsumerId, bool)> {
-        let mut first = self.grants.first_entry()?;
-        let ticket = *first.key();
-        let id = first.get().consumer;
-        let consumer = self.table.get_mut(&id)?;
-        first.get_mut().credit -= 1;
-        if first.get().credit == 0 {
-            first.remove();
-            consumer.tickets.remove(&ticket);
+        let (&ticket, grant) = self.grants.first_key_value()?;
+        let id = grant.consumer;
+        Some((id, self.assign_under(ticket, id, number)?))
+    }
+
+    /// Assigns `number` to one consumer if it has credit; says whether it must be told.
+    pub(crate) fn assign_to(&mut self, id: ConsumerId, number: SequenceNumber) -> Option<bool> {
+        let ticket = *self.table.get(&id)?.tickets.first()?;
+        self.assign_under(ticket, id, number)
+    }
+
+    /// Whether this consumer waits with credit.
+    pub(crate) fn has_credit_of(&self, id: ConsumerId) -> bool {
+        self.table.get(&id).is_some_and(|c| c.granted > 0)
+    }
+
+    /// The last entry that is assigned to this consumer.
+    pub(crate) fn last_assigned(&self, id: ConsumerId) -> Option<SequenceNumber> {
+        let consumer = self.table.get(&id)?;
+        consumer
+            .assigned
+            .last_key_value()
+            .map(|(&number, _)| number)
+    }
+
+    /// Notes that a consumer is told that there is something for it; says whether it must be.
+    pub(crate) fn wake(&mut self, id: ConsumerId) -> bool {
+        let consumer = self.table.get_mut(&id);
+        consumer.is_some_and(|consumer| !std::mem::replace(&mut consumer.woken, true))
+    }
+
+    /// Lets a consumer be told of what comes from now on.
+    pub(crate) fn listen(&mut self, id: ConsumerId) {
+        if let Some(consumer) = self.table.get_mut(&id) {
+            consumer.woken = false;
         }
-        consumer.granted -= 1;
-        consumer.assigned.insert(number, ticket);
-        self.assigned += 1;
-        Some((id, !std::mem::replace(&mut consumer.woken, true)))
     }
 
     /// Takes an assigned entry away again; its credit waits where it waited before.
@@ -193,6 +216,26 @@ impl Consumers {
         if let Some(consumer) = self.table.get_mut(&id) {
             consumer.held.remove(&number);
         }
+    }
+
+    /// Uses a credit of this ticket, which is the consumer's.
+    fn assign_under(
+        &mut self,
+        ticket: Ticket,
+        id: ConsumerId,
+        number: SequenceNumber,
+    ) -> Option<bool> {
+        let consumer = self.table.get_mut(&id)?;
+        let grant = self.grants.get_mut(&ticket)?;
+        grant.credit -= 1;
+        if grant.credit == 0 {
+            self.grants.remove(&ticket);
+            consumer.tickets.remove(&ticket);
+        }
+        consumer.granted -= 1;
+        consumer.assigned.insert(number, ticket);
+        self.assigned += 1;
+        Some(!std::mem::replace(&mut consumer.woken, true))
     }
 
     /// Adds credit that has just arrived.

@@ -45,6 +45,7 @@ pub(crate) enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lock {
     pub(crate) nonce: LockNonce,
+    /// [`Timestamp::NEVER`] under a session, whose lock ends it.
     pub(crate) until: Timestamp,
     /// Who took it; may be gone by now.
     pub(crate) consumer: ConsumerId,

@@ -2,11 +2,11 @@
 //!
 //! One batch is on its way at a time, so that order is kept whoever carries it (decision D3, semantics §11).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::SequenceNumber;
+use crate::{EntityPath, SequenceNumber};
 
 /// Numbers of entries whose state is [`State::Forwarding`].
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub(crate) struct Forwards {
     waiting: BTreeSet<SequenceNumber>,
     /// Those that somebody carries right now.
     carried: BTreeSet<SequenceNumber>,
+    /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
+    destinations: BTreeMap<SequenceNumber, EntityPath>,
     /// Whether somebody was told that there is something to carry.
     announced: bool,
     /// Whether the other entity refused: nothing goes on until it may take messages again (decision D22).
@@ -36,7 +38,19 @@ impl Forwards {
         idle && !std::mem::replace(&mut self.announced, true)
     }
 
+    /// Where an entry goes by itself.
+    pub(crate) fn destination(&self, number: SequenceNumber) -> Option<&EntityPath> {
+        self.destinations.get(&number)
+    }
+
+    /// Forgets an entry that leaves the store.
     pub(super) fn remove(&mut self, number: SequenceNumber) {
+        self.halt(number);
+        self.destinations.remove(&number);
+    }
+
+    /// Takes an entry off its way.
+    fn halt(&mut self, number: SequenceNumber) {
         self.waiting.remove(&number);
         self.carried.remove(&number);
     }
@@ -45,9 +59,11 @@ impl Forwards {
         self.waiting.union(&self.carried).copied().collect()
     }
 
+    /// What waits without a destination of its own, and what has one.
     #[cfg(any(test, feature = "check"))]
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    pub(super) fn by_target(&self) -> (BTreeSet<SequenceNumber>, BTreeSet<SequenceNumber>) {
+        let own: BTreeSet<_> = self.destinations.keys().copied().collect();
+        (&self.waiting - &own, own)
     }
 }
 
@@ -60,13 +76,28 @@ impl MessageStore {
         }
     }
 
-    /// The next entries to carry, at most `max`; none while others are carried.
+    /// Lets the entry that comes next under this number go to a destination of its own.
+    pub(crate) fn address(&mut self, number: SequenceNumber, destination: EntityPath) {
+        self.forwards.destinations.insert(number, destination);
+    }
+
+    /// Whether an entry that nobody has is on its way from here.
+    pub(super) fn goes_on(&self, number: SequenceNumber, stays: bool) -> bool {
+        let by_store = self.policy.forwards && !stays && !self.forwards.stalled;
+        by_store || self.forwards.destination(number).is_some()
+    }
+
+    /// The next entries to carry to the same place, at most `max`; none while others are carried.
     pub(crate) fn carry(&mut self, max: usize) -> Vec<SequenceNumber> {
         self.forwards.announced = false;
         if !self.forwards.carried.is_empty() {
             return Vec::new();
         }
-        let numbers: Vec<_> = self.forwards.waiting.iter().copied().take(max).collect();
+        let waiting = self.forwards.waiting.iter().copied();
+        let destination = |number: &SequenceNumber| self.forwards.destination(*number);
+        let first = waiting.clone().next().and_then(|n| destination(&n));
+        let together = waiting.take_while(|number| destination(number) == first);
+        let numbers: Vec<_> = together.take(max).collect();
         for &number in &numbers {
             self.forwards.waiting.remove(&number);
             self.forwards.carried.insert(number);
@@ -88,7 +119,7 @@ impl MessageStore {
 
     /// Takes an entry off its way: where it goes from here is as the store now is.
     pub(crate) fn bring_back(&mut self, number: SequenceNumber) {
-        self.forwards.remove(number);
+        self.forwards.halt(number);
         self.put_back(number);
     }
 

@@ -36,7 +36,6 @@ struct Expected {
 impl MessageStore {
     fn check_invariants(&self) {
         let expected = self.expected();
-        assert_eq!(self.ready, expected.ready, "ready and entries differ");
         assert_eq!(self.locks, expected.locks, "locks and entries differ");
         assert_eq!(
             self.expiries, expected.expiries,
@@ -56,13 +55,36 @@ impl MessageStore {
             "deferred and entries differ"
         );
         assert_eq!(self.size, expected.size, "size and entries differ");
+        match &self.sessions {
+            Some(sessions) => {
+                assert!(self.ready.is_empty(), "each session has its own");
+                self.check_sessions(sessions);
+            }
+            None => {
+                assert_eq!(self.ready, expected.ready, "ready and entries differ");
+                assert!(
+                    self.ready.is_empty() || !self.policy.serves || !self.consumers.has_credit(),
+                    "somebody waits while a message is ready"
+                );
+            }
+        }
+        let (by_store, by_itself) = self.forwards.by_target();
         assert!(
-            self.ready.is_empty() || !self.policy.serves || !self.consumers.has_credit(),
-            "somebody waits while a message is ready"
+            self.policy.forwards || by_store.is_empty(),
+            "in a store that does not forward something waits to be"
         );
         assert!(
-            self.policy.forwards || !self.forwards.is_waiting(),
-            "in a store that does not forward something waits to be"
+            by_itself.is_subset(&expected.forwarding),
+            "something with a destination of its own is not on its way"
+        );
+        let is_locked = |number: SequenceNumber| {
+            self.entries
+                .get(number.0)
+                .is_some_and(|e| e.lock().is_some())
+        };
+        assert!(
+            self.enlistments.numbers().all(is_locked),
+            "a transaction settles what is not locked"
         );
         self.consumers.check_invariants(&expected.assigned);
         self.check_held();
@@ -110,7 +132,8 @@ impl MessageStore {
     fn check_held(&self) {
         let locks = self.entries.iter().filter_map(|(number, entry)| {
             let holder = entry.lock()?.consumer;
-            let noted = self.policy.locks_on_detach == LocksOnDetach::Release;
+            let noted =
+                self.policy.locks_on_detach == LocksOnDetach::Release && self.sessions.is_none();
             (noted && self.consumers.knows(holder)).then_some((holder, SequenceNumber(number)))
         });
         let mut locks: Vec<_> = locks.collect();

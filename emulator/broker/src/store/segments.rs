@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// With what an entry takes, just below a size that allocators give out whole.
 const SLOTS: usize = 60;
 
-/// Values by number; numbers are inserted in ascending order.
+/// Values by number; numbers are inserted in ascending order, but for some that come later than those behind them.
 #[derive(Debug)]
 pub(crate) struct Segments<T> {
     /// Index of the first block: its lowest number divided by [`SLOTS`].
@@ -22,6 +22,15 @@ pub(crate) struct Segments<T> {
 struct Block<T> {
     used: usize,
     slots: [Option<T>; SLOTS],
+}
+
+impl<T> Block<T> {
+    fn new() -> Self {
+        Self {
+            used: 0,
+            slots: [const { None }; SLOTS],
+        }
+    }
 }
 
 impl<T> Segments<T> {
@@ -37,7 +46,7 @@ impl<T> Segments<T> {
         self.len
     }
 
-    /// Inserts at a number above every number inserted before.
+    /// Inserts at a number that was never inserted before.
     pub(crate) fn insert(&mut self, number: u64, value: T) {
         let (index, slot) = split(number);
         if self.blocks.is_empty() {
@@ -45,15 +54,16 @@ impl<T> Segments<T> {
         }
         while self.first + (self.blocks.len() as u64) <= index {
             self.release_back();
-            self.blocks.push_back(Some(Box::new(Block {
-                used: 0,
-                slots: [const { None }; SLOTS],
-            })));
+            self.blocks.push_back(Some(Box::new(Block::new())));
             self.release_front();
         }
-        let block = self
-            .block_mut(index)
-            .expect("numbers are inserted in ascending order");
+        // One that comes late: its block may have been freed.
+        while index < self.first {
+            self.blocks.push_front(None);
+            self.first -= 1;
+        }
+        let block = &mut self.blocks[(index - self.first) as usize];
+        let block = block.get_or_insert_with(|| Box::new(Block::new()));
         block.used += 1;
         block.slots[slot] = Some(value);
         self.len += 1;
@@ -148,12 +158,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_map(steps in prop::collection::vec((any::<bool>(), 1u64..400), 1..600)) {
+        fn behaves_like_a_map(steps in prop::collection::vec((0..6, 1u64..400), 1..600)) {
             let mut segments = Segments::new();
             let mut model = BTreeMap::new();
+            let mut late = Vec::new();
             let mut last = 0;
-            for (insert, pick) in steps {
-                if insert {
+            for (step, pick) in steps {
+                if step == 0 {
+                    last += 1 + pick / 8;
+                    late.push(last);
+                } else if step == 1 && !late.is_empty() {
+                    let number = late.swap_remove(pick as usize % late.len());
+                    segments.insert(number, number);
+                    model.insert(number, number);
+                } else if step < 4 {
                     last += 1;
                     segments.insert(last, last);
                     model.insert(last, last);

@@ -8,7 +8,7 @@ use crate::START;
 use crate::history::{NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
 use crate::ledger::Ledger;
 use crate::names::Names;
-use crate::reference::{Queue, Reference};
+use crate::reference::{Queue, Reference, Told};
 use crate::word::id_of;
 use crate::world::World;
 use crate::world::wire::properties;
@@ -57,6 +57,7 @@ impl Pair {
         let expected = self.reference.apply(step);
         self.compare_words(step);
         assert_eq!(answer, expected, "answers to {step:?}");
+        assert_eq!(self.world.lost, self.reference.lost, "lost by {step:?}");
         self.names.learn(step, &answer);
         for q in 0..QUEUES {
             if self.world.touched[q] || self.reference.touched[q] {
@@ -70,6 +71,8 @@ impl Pair {
         self.world.facts = Facts::new();
         self.world.wire.clear();
         self.world.woken.clear();
+        self.world.lost.clear();
+        self.reference.lost.clear();
         self.reference.log.clear();
         self.world.touched = [false; QUEUES];
         self.reference.touched = [false; QUEUES];
@@ -104,6 +107,13 @@ impl Pair {
             self.world.deadline(q),
             self.reference.deadline(q),
             "deadline of {} after {step:?}",
+            NAMES[q]
+        );
+        let sessions = mailbox.look_sessions().map(|session| Told::of(&session));
+        assert_eq!(
+            sessions.collect::<Vec<_>>(),
+            expected.told_sessions(),
+            "sessions of {} after {step:?}",
             NAMES[q]
         );
         for &((at, kind), id) in &self.names.open {
@@ -149,7 +159,12 @@ impl Pair {
             }
         }
         for q in 0..QUEUES {
+            self.receive_sessions_that_are_left(q);
             for (at, kind) in StoreKind::ALL.into_iter().enumerate() {
+                let queue = self.reference.queue(q);
+                if queue.is_some_and(|queue| queue.has_sessions(kind)) {
+                    continue;
+                }
                 if self.world.mailbox(q).is_some() {
                     let place = (q, kind);
                     let id = u64::MAX - (q * 3 + at) as u64;
@@ -162,6 +177,45 @@ impl Pair {
                     self.take(&Step::Take((q, kind), id, usize::MAX));
                 }
             }
+        }
+    }
+}
+
+impl Pair {
+    /// As long as somebody completes what there is, no session starves: the oldest message is next.
+    fn receive_sessions_that_are_left(&mut self, q: usize) {
+        let has_sessions = |queue: &Queue| queue.has_sessions(StoreKind::Active);
+        if !self.reference.queue(q).is_some_and(has_sessions) {
+            return;
+        }
+        let place = (q, StoreKind::Active);
+        for round in 0.. {
+            let id = u64::MAX - 100 - (q * 100 + round) as u64;
+            self.names.open.push((place, id));
+            self.take(&Step::Accept(q, id, ReceiveMode::ReceiveAndDelete, None));
+            let Some(mailbox) = self.world.mailbox(q) else {
+                return;
+            };
+            let accepted = mailbox.accepted_session(ConsumerId(id));
+            if accepted.is_some() {
+                self.take(&Step::Credit(place, id, 10_000));
+                self.take(&Step::Take(place, id, usize::MAX));
+            }
+            self.names.open.retain(|&(_, open)| open != id);
+            self.take(&Step::Close(place, id));
+            if accepted.is_none() {
+                break;
+            }
+        }
+        let mailbox = self.world.mailbox(q).expect("it was there just now");
+        if mailbox.description().status.can_receive() {
+            let active = mailbox.look_sessions().map(|session| session.active);
+            assert_eq!(
+                active.sum::<usize>(),
+                0,
+                "a session of {} starves",
+                NAMES[q]
+            );
         }
     }
 }

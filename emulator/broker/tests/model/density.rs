@@ -12,7 +12,7 @@ use crate::word::What;
 const HISTORIES: u64 = 1000;
 
 /// Facts, with their reasons, and refusals.
-const EXPECTED: [&str; 37] = [
+const EXPECTED: [&str; 49] = [
     "Abandoned",
     "Activated",
     "Cancelled",
@@ -24,6 +24,7 @@ const EXPECTED: [&str; 37] = [
     "DeadLettered MessagingEntityDisabledException",
     "DeadLettered MessagingEntityNotFoundException",
     "DeadLettered QuotaExceededException",
+    "DeadLettered Session ID is null.",
     "DeadLettered TTLExpiredException",
     "Deferred",
     "Deleted",
@@ -38,6 +39,11 @@ const EXPECTED: [&str; 37] = [
     "Removed",
     "Renewed",
     "Scheduled",
+    "SessionAccepted",
+    "SessionExpired",
+    "SessionReleased",
+    "SessionRenewed",
+    "StateSet",
     "TransferFailed InvalidOperationException",
     "TransferFailed MaxTransferHopCountExceeded",
     "TransferFailed MessagingEntityDisabledException",
@@ -45,11 +51,17 @@ const EXPECTED: [&str; 37] = [
     "TransferFailed QuotaExceededException",
     "not deferred",
     "not deferred: disabled",
+    "not deferred: session lock lost",
+    "not held: the entity is disabled",
+    "not held: the lock of session",
+    "not held: the state of a session",
     "not renewed",
     "not scheduled",
+    "not sent: The SessionId was not set",
     "not sent: The maximum entity",
     "not settled: dead already",
     "not settled: disabled",
+    "not settled: session lock lost",
 ];
 
 #[test]
@@ -98,6 +110,7 @@ fn refusal(answer: &Answer) -> Option<String> {
         Answer::Renewed(Err(_)) => Some("not renewed".into()),
         Answer::Deferred(Err(why)) => Some(format!("not deferred: {why}")),
         Answer::Cancelled(missing) if !missing.is_empty() => Some("not scheduled".into()),
+        Answer::Accepted(Err(why)) | Answer::Session(Err(why)) => Some(format!("not held: {why}")),
         Answer::Done
         | Answer::Sent(Ok(_))
         | Answer::Messages(_)
@@ -105,6 +118,9 @@ fn refusal(answer: &Answer) -> Option<String> {
         | Answer::Renewed(Ok(_))
         | Answer::Deferred(Ok(_))
         | Answer::Cancelled(_)
-        | Answer::Deleted(_) => None,
+        | Answer::Deleted(_)
+        | Answer::Accepted(Ok(_))
+        | Answer::Session(Ok(_))
+        | Answer::Sessions(_) => None,
     }
 }

@@ -9,8 +9,8 @@ use servicebus_broker::{
 };
 
 use crate::history::{
-    By, Change, Consume, Draft, NAMES, Number, Outcome, Pick, Properties, QUEUES, Rules, Size,
-    Token, Transition,
+    By, Change, Consume, Draft, NAMES, Number, OfSession, Outcome, Pick, Properties, QUEUES, Rules,
+    Size, Token, Transition,
 };
 
 /// SplitMix64: the smallest generator that will do.
@@ -81,6 +81,7 @@ fn rules(dice: &mut Dice) -> Rules {
 
 fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
     let forward_to = dice.maybe(30, |dice| target(dice, at, count)).flatten();
+    let requires_session = dice.chance(30) && forward_to.is_none();
     let idle = dice.chance(20) && forward_to.is_none();
     let path = |at: usize| NAMES[at].parse().expect("a name is a path");
     QueueDescription {
@@ -100,6 +101,7 @@ fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
         auto_delete_on_idle: idle.then_some(Duration::from_secs(300)),
         max_size_in_megabytes: 1,
         enable_partitioning: dice.chance(20),
+        requires_session,
         ..QueueDescription::default()
     }
 }
@@ -117,11 +119,12 @@ fn transition(dice: &mut Dice) -> Transition {
     // A queue, or somebody who receives.
     let queue = dice.pick();
     match dice.below(1000) {
-        0..210 => {
+        0..200 => {
             let drafts = dice.some(3, draft);
             Transition::Send(queue, drafts, dice.chance(40))
         }
-        210..250 => Transition::Open(queue, store(dice), mode(dice)),
+        200..235 => Transition::Open(queue, store(dice), mode(dice), dice.maybe(60, session)),
+        235..250 => Transition::Session(queue, session(dice), of_session(dice)),
         250..265 => Transition::Consume(queue, Consume::Close),
         265..385 => Transition::Consume(queue, Consume::Credit(dice.below(6) as u32)),
         385..535 => Transition::Consume(queue, Consume::Take(dice.below(5) as usize)),
@@ -166,9 +169,29 @@ fn draft(dice: &mut Dice) -> Draft {
             dice.one_of(&[-1, 0, 1, 1_000, 5_000, 30_000, 400_000])
         }))
         .filter(|_| !is_large),
-        session: dice.maybe(15, |dice| dice.below(3) as u8),
+        session: dice.maybe(15, session),
         key: (dice.maybe(15, |dice| dice.below(3) as u8)).filter(|_| !is_large),
         size,
+    }
+}
+
+/// Few, so that they are held.
+fn session(dice: &mut Dice) -> u8 {
+    dice.below(3) as u8
+}
+
+fn of_session(dice: &mut Dice) -> OfSession {
+    match dice.below(12) {
+        0..3 => OfSession::Renew,
+        3 => OfSession::Lose,
+        4 => OfSession::State,
+        5..8 => OfSession::SetState(dice.maybe(75, |dice| dice.one_of(&[0, 10, 260_000, 262_145]))),
+        8..10 => {
+            let since = dice.maybe(50, |dice| dice.one_of(&[0, 1, 5_000, 60_000]));
+            OfSession::List(since, dice.below(2) as usize, dice.below(3) as usize)
+        }
+        10 => OfSession::Browse(dice.below(20), dice.below(4) as usize),
+        _ => OfSession::Delete(dice.below(3) as usize),
     }
 }
 
@@ -223,9 +246,9 @@ fn properties(dice: &mut Dice) -> Properties {
     let most = if dice.chance(2) { 3 } else { 2 };
     for _ in 0..=dice.below(most) {
         let name = dice.one_of(&["a", "b", "c", "DeadLetterReason"]);
-        let text: Rc<str> = match dice.below(300) {
+        let text: Rc<str> = match dice.below(100) {
             0 => "l".repeat(33_000).into(),
-            1..4 => "l".repeat(30_000).into(),
+            1..3 => "l".repeat(30_000).into(),
             _ => dice.one_of(&["", "v", "w"]).into(),
         };
         properties.set(name, text);

@@ -32,7 +32,10 @@ pub(crate) struct Pick(pub(crate) u32);
 pub(crate) enum Transition {
     /// All at once as a batch, or one by one.
     Send(Pick, Vec<Draft>, bool),
-    Open(Pick, StoreKind, ReceiveMode),
+    /// At the messages of a queue with sessions a session is wanted: a certain one, or the next.
+    Open(Pick, StoreKind, ReceiveMode, Option<u8>),
+    /// Where there are sessions.
+    Session(Pick, u8, OfSession),
     Consume(Pick, Consume),
     /// With the token's own store, or with another one.
     Settle(Token, bool, Outcome),
@@ -50,6 +53,20 @@ pub(crate) enum Transition {
     Reset(Pick),
     Create(Pick),
     Drop(Pick),
+}
+
+/// What somebody wants of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OfSession {
+    Renew,
+    Lose,
+    State,
+    /// To so many bytes, or to none.
+    SetState(Option<usize>),
+    /// Those with messages, or those whose state was set at most so many milliseconds ago.
+    List(Option<i64>, usize, usize),
+    Browse(u64, usize),
+    Delete(usize),
 }
 
 /// What somebody does who receives.
@@ -144,13 +161,17 @@ pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
 pub(crate) enum Step {
     Send(usize, Vec<Parcel>, bool),
     Open(Place, u64, ReceiveMode),
+    /// Somebody wants a session, or the next.
+    Accept(usize, u64, ReceiveMode, Option<u8>),
+    Session(usize, u8, OfSession),
     Close(Place, u64),
     Credit(Place, u64, u32),
     Take(Place, u64, usize),
     Settle(Place, Key, Outcome),
     SettleAll(Place, Vec<Key>, Outcome),
     Renew(Place, Vec<Key>),
-    ReceiveDeferred(Place, Vec<u64>, ReceiveMode, u64),
+    /// Of a session, where there are any.
+    ReceiveDeferred(Place, Vec<u64>, ReceiveMode, u64, Option<u8>),
     Cancel(usize, Vec<u64>),
     /// What was enqueued before this instant.
     DeleteMessages(Place, usize, i64),
@@ -198,6 +219,11 @@ pub(crate) enum Answer {
     /// What was not scheduled.
     Cancelled(Vec<u64>),
     Deleted(usize),
+    /// The session and the end of its lock, if it is there already.
+    Accepted(Result<Option<(u8, i64)>, String>),
+    /// The new end of a lock, the length of a state, or whether somebody held it.
+    Session(Result<Option<i64>, String>),
+    Sessions(Vec<u8>),
 }
 
 /// A message as somebody sees it.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use servicebus_broker::{ConsumerId, Expiry, StoreKind};
+use servicebus_broker::{ConsumerId, Expiry, SequenceNumber, StoreKind};
 
-use crate::history::{Place, QUEUES, Rules, Step};
+use crate::history::{OfSession, Place, QUEUES, Rules, Step};
 use crate::word::{What, Word};
 use crate::world::World;
 
@@ -14,6 +14,8 @@ pub(crate) struct Ledger {
     eager: bool,
     /// Messages that came in and have not gone for a recorded reason.
     held: [Vec<Held>; QUEUES],
+    /// Sessions that somebody holds.
+    sessions: [BTreeSet<u8>; QUEUES],
     /// Consumers that were told to take and have not.
     told: BTreeSet<u64>,
     /// Consumers that know that there is more, because they took less than there was.
@@ -44,6 +46,7 @@ impl Ledger {
         Self {
             eager: rules.settings.expiry == Expiry::Eager,
             held: [(); QUEUES].map(|()| Vec::new()),
+            sessions: [(); QUEUES].map(|()| BTreeSet::new()),
             told: BTreeSet::new(),
             knowing: BTreeSet::new(),
         }
@@ -59,7 +62,14 @@ impl Ledger {
     ) {
         self.forget_expiries(step);
         for word in words {
-            self.read(word, matches!(step, Step::Update(..) | Step::LoseLocks(_)));
+            let loses = matches!(
+                step,
+                Step::Update(..) | Step::LoseLocks(_) | Step::Session(_, _, OfSession::Lose)
+            );
+            self.read(word, loses);
+            if let What::SessionRenewed(session, until) = word.what {
+                self.renew_locks_of(word.queue, session, until, world);
+            }
             self.forget_expiries(step);
         }
         self.read_effects(step, world);
@@ -71,7 +81,10 @@ impl Ledger {
         }
         for (q, held) in self.held.iter_mut().enumerate() {
             match world.mailbox(q) {
-                None => held.clear(),
+                None => {
+                    held.clear();
+                    self.sessions[q].clear();
+                }
                 Some(mailbox) if world.touched[q] => {
                     let active = mailbox.counts(StoreKind::Active);
                     let count = |kind| held.iter().filter(|held| held.store == kind).count();
@@ -92,6 +105,25 @@ impl Ledger {
         if let &Step::Update(q, _) = step {
             let held = self.held[q].iter_mut();
             held.for_each(|held| held.expires_at = None);
+        }
+    }
+
+    /// Locks of messages last as long as that of their session.
+    fn renew_locks_of(&mut self, q: usize, session: u8, until: i64, world: &World) {
+        let mailbox = world.mailbox(q).expect("it was renewed there");
+        let session = session.to_string();
+        for (stamp, message) in mailbox.look(StoreKind::Active, SequenceNumber(0)) {
+            let own = message.session_id().is_some_and(|own| own == session);
+            let place = stamp.sequence_number.0 & 0xffff_ffff_ffff;
+            let mut held = self.held[q].iter_mut();
+            let held = held.find(|h| own && h.store == StoreKind::Active && h.number == place);
+            if let Some(Held {
+                state: State::Locked(end, _),
+                ..
+            }) = held
+            {
+                *end = until;
+            }
         }
     }
 
@@ -172,16 +204,7 @@ impl Ledger {
                 let eager = self.eager;
                 self.leave(word).assert_expires_on_time(word, eager);
             }
-            What::DeadLettered(there, ref reason, _) => {
-                let held = self.leave(word);
-                if word.by_client {
-                    held.assert_locked(word);
-                }
-                if reason == "TTLExpiredException" && !word.by_client {
-                    held.assert_expires_on_time(word, self.eager);
-                }
-                self.enter(word, StoreKind::DeadLetters, there);
-            }
+            What::DeadLettered(there, ref reason, _) => self.read_burial(word, there, reason),
             What::TransferFailed(there, ..) => {
                 assert_eq!(self.leave(word).state, State::Free, "{word:?} was not free");
                 self.enter(word, StoreKind::TransferDeadLetters, there);
@@ -192,7 +215,36 @@ impl Ledger {
             What::Removed => {
                 self.leave(word);
             }
+            What::SessionAccepted(..)
+            | What::SessionRenewed(..)
+            | What::StateSet(..)
+            | What::SessionExpired(_)
+            | What::SessionReleased(_) => self.read_session(word),
             What::Duplicate(_) => assert_eq!(word.number, 0, "{word:?} was kept"),
+        }
+    }
+
+    fn read_burial(&mut self, word: &Word, there: u64, reason: &str) {
+        let held = self.leave(word);
+        if word.by_client {
+            held.assert_locked(word);
+        }
+        if reason == "TTLExpiredException" && !word.by_client {
+            held.assert_expires_on_time(word, self.eager);
+        }
+        self.enter(word, StoreKind::DeadLetters, there);
+    }
+
+    /// A session is held by one at a time.
+    fn read_session(&mut self, word: &Word) {
+        let held = &mut self.sessions[word.queue];
+        if let What::SessionAccepted(session, until) = word.what {
+            assert!(word.at < until, "{word:?} locks nothing");
+            assert!(held.insert(session), "{word:?}: somebody holds it");
+        } else if let What::SessionRenewed(session, _) | What::StateSet(session, _) = word.what {
+            assert!(held.contains(&session), "{word:?}: nobody holds it");
+        } else if let What::SessionExpired(session) | What::SessionReleased(session) = word.what {
+            assert!(held.remove(&session), "{word:?}: nobody holds it");
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{QueueDescription, StoreKind};
+use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
 
 use crate::history::{
     Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
     Step, Token, Transition,
 };
-use crate::reference::{Letter, Reference};
+use crate::reference::{Letter, Queue, Reference};
 use crate::world::wire::encoded;
 
 /// A queue that holds so many messages is sent no more: everything happens among a few.
@@ -52,20 +52,16 @@ impl Names {
         Some(match transition {
             Transition::Send(pick, drafts, batch) => {
                 let q = queue(pick)?;
-                if reference.queue(q)?.len() >= ENOUGH {
-                    return None;
-                }
-                Step::Send(
-                    q,
-                    parcels(drafts, reference.now, reference.queue(q)?.room()),
-                    *batch,
-                )
+                Step::Send(q, sent(drafts, reference, q)?, *batch)
             }
-            Transition::Open(pick, kind, mode) => {
-                let place = (queue(pick)?, *kind);
-                self.consumers += 1;
-                self.open.push((place, self.consumers));
-                Step::Open(place, self.consumers, *mode)
+            Transition::Open(pick, kind, mode, wanted) => {
+                let has_sessions = reference.queue(queue(pick)?)?.has_sessions(*kind);
+                self.open((queue(pick)?, *kind), *mode, *wanted, has_sessions)
+            }
+            Transition::Session(pick, session, what) => {
+                let q = queue(pick)?;
+                let has_sessions = reference.queue(q)?.has_sessions(StoreKind::Active);
+                has_sessions.then_some(Step::Session(q, *session, *what))?
             }
             Transition::Consume(who, what) => self.consume(*who, *what)?,
             Transition::Settle(token, own, outcome) => {
@@ -83,7 +79,8 @@ impl Names {
             }
             Transition::ReceiveDeferred(numbers, mode, who) => {
                 let (place, numbers) = known(numbers, reference, Letter::is_deferred)?;
-                Step::ReceiveDeferred(place, numbers, *mode, self.holder(place, *who)?)
+                let session = reference.queue(place.0)?.session_of_any(place.1, &numbers);
+                Step::ReceiveDeferred(place, numbers, *mode, self.holder(place, *who)?, session)
             }
             Transition::Cancel(numbers) => {
                 let ((q, _), numbers) = known(numbers, reference, Letter::is_scheduled)?;
@@ -116,6 +113,21 @@ impl Names {
         })
     }
 
+    fn open(
+        &mut self,
+        place: Place,
+        mode: ReceiveMode,
+        wanted: Option<u8>,
+        has_sessions: bool,
+    ) -> Step {
+        self.consumers += 1;
+        self.open.push((place, self.consumers));
+        match has_sessions {
+            true => Step::Accept(place.0, self.consumers, mode, wanted),
+            false => Step::Open(place, self.consumers, mode),
+        }
+    }
+
     fn consume(&mut self, who: Pick, what: Consume) -> Option<Step> {
         let &(place, id) = who.of(&self.open)?;
         Some(match what {
@@ -134,6 +146,9 @@ impl Names {
             (&Step::Take(place, ..), Answer::Messages(taken))
             | (&Step::ReceiveDeferred(place, ..), Answer::Deferred(Ok(taken))) => {
                 self.tokens.extend(taken.iter().map(|_| place));
+            }
+            (&Step::Accept(_, id, ..), Answer::Accepted(Err(_))) => {
+                self.open.retain(|&(_, open)| open != id);
             }
             _ => {}
         }
@@ -189,6 +204,27 @@ impl Names {
         let place = tokens.first()?.1;
         let tokens = tokens.into_iter().filter(|token| token.1 == place);
         Some((place, tokens.map(|(key, _)| key).collect()))
+    }
+}
+
+/// What is sent to a queue that does not hold enough yet.
+fn sent(drafts: &[Draft], reference: &Reference, q: usize) -> Option<Vec<Parcel>> {
+    let queue = reference.queue(q).filter(|queue| queue.len() < ENOUGH)?;
+    let drafts = drafts.iter().map(|&draft| fitting(draft, queue));
+    let drafts: Vec<Draft> = drafts.collect();
+    Some(parcels(&drafts, reference.now, queue.room()))
+}
+
+/// Nearly everything that is sent to a queue with sessions has one.
+fn fitting(draft: Draft, queue: &Queue) -> Draft {
+    let has_sessions = queue.has_sessions(StoreKind::Active);
+    match draft.session {
+        None if has_sessions && draft.id > 0 => Draft {
+            session: Some(draft.id % 3),
+            key: None,
+            ..draft
+        },
+        None | Some(_) => draft,
     }
 }
 
@@ -254,6 +290,8 @@ impl Change {
             Self::WindowSeconds(seconds) => {
                 after.duplicate_detection_history_time_window = Duration::from_secs(seconds);
             }
+            // It would not be legal beside.
+            Self::ForwardTo(_) if after.requires_session => {}
             Self::ForwardTo(target) => {
                 after.forward_to = path(target);
                 // It would not be legal beside.

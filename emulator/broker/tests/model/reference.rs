@@ -5,6 +5,7 @@ mod look;
 mod numbers;
 mod queue;
 mod sending;
+mod sessions;
 mod settling;
 mod time;
 
@@ -14,6 +15,7 @@ use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, Stor
 
 pub(crate) use queue::{Letter, Queue, State};
 use queue::{Store, Unit};
+pub(crate) use sessions::Told;
 
 use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step};
 use crate::word::{What, Word};
@@ -30,6 +32,8 @@ pub(crate) struct Reference {
     /// Stores that have something to forward, in the order in which they said so, and whether they try again.
     agenda: VecDeque<(Place, bool)>,
     leaving: Vec<usize>,
+    /// Who lost its session, since this was last cleared.
+    pub(crate) lost: Vec<u64>,
     /// Which queues something was done to, since this was last cleared.
     pub(crate) touched: [bool; QUEUES],
 }
@@ -45,6 +49,7 @@ impl Reference {
             log: Vec::new(),
             agenda: VecDeque::new(),
             leaving: Vec::new(),
+            lost: Vec::new(),
             touched: [false; QUEUES],
         };
         for (at, description) in rules.queues.iter().enumerate() {
@@ -103,16 +108,19 @@ impl Reference {
                 return self.settle_all(*place, keys, outcome);
             }
             Step::Renew(place, keys) => return Answer::Renewed(self.renew(*place, keys)),
-            Step::ReceiveDeferred(place, numbers, mode, id) => {
-                return Answer::Deferred(self.receive_deferred(*place, numbers, *mode, *id));
+            Step::ReceiveDeferred(place, numbers, mode, id, session) => {
+                let received = self.receive_deferred(*place, numbers, *mode, *id, *session);
+                return Answer::Deferred(received);
             }
+            &Step::Accept(q, id, mode, wanted) => return self.accept_session(q, id, mode, wanted),
+            &Step::Session(q, session, what) => return self.of_session(q, session, what),
             Step::Cancel(q, numbers) => return Answer::Cancelled(self.cancel(*q, numbers)),
             &Step::DeleteMessages(place, max, before) => {
-                return Answer::Deleted(self.delete(place, max, before));
+                return Answer::Deleted(self.delete(place, max, before, None));
             }
             Step::Update(q, description) => self.update(*q, QueueDescription::clone(description)),
             &Step::Browse(place, from, max) => {
-                return Answer::Messages(self.browse(place, from, max));
+                return Answer::Messages(self.browse(place, from, max, None));
             }
             &Step::Reset(q) => self.reset(q),
         }
@@ -148,9 +156,14 @@ impl Reference {
             .filter(held)
             .map(|l| l.number)
             .collect();
-        for number in held.into_iter().filter(|_| release) {
+        let has_sessions = self.at(q).has_sessions(kind);
+        let released = release && !has_sessions;
+        for number in held.into_iter().filter(|_| released) {
             self.note((q, kind), number, What::Released);
             self.unlock((q, kind), number, self.now);
+        }
+        if has_sessions {
+            self.leave_session(q, id);
         }
         self.serve(q);
     }
@@ -159,6 +172,9 @@ impl Reference {
         self.begin(q);
         self.arrivals += 1;
         let arrival = self.arrivals;
+        if self.at(q).has_sessions(kind) && !self.at(q).sessions.knows(id) {
+            return;
+        }
         let store = self.store(q, kind);
         let mut assigned = store.assigned_to(id);
         for number in assigned.split_off(assigned.len().min(credit)) {
@@ -184,6 +200,7 @@ impl Reference {
 
     fn reset(&mut self, q: usize) {
         self.begin(q);
+        self.forget_sessions(q);
         for kind in StoreKind::ALL {
             let letters = &self.store(q, kind).letters;
             let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
@@ -196,12 +213,19 @@ impl Reference {
         self.serve(q);
     }
 
-    fn browse(&mut self, (q, kind): Place, from: u64, max: usize) -> Vec<Seen> {
+    fn browse(
+        &mut self,
+        (q, kind): Place,
+        from: u64,
+        max: usize,
+        session: Option<u8>,
+    ) -> Vec<Seen> {
         self.begin(q);
         let queue = self.at(q);
         let letters = queue.store(kind).letters.iter();
         let from = from & 0xffff_ffff_ffff;
         let letters = letters.filter(|letter| letter.number >= from);
+        let letters = letters.filter(|l| session.is_none() || l.draft.session == session);
         let seen = letters.take(max).map(|l| queue.browsed(kind, l));
         seen.collect()
     }
@@ -214,8 +238,18 @@ impl Reference {
 
     /// The first that is ready to the first who waits, or to where it goes on.
     fn serve(&mut self, q: usize) {
+        self.grant_sessions(q);
+        self.serve_granted(q);
+    }
+
+    /// The same without granting sessions.
+    fn serve_granted(&mut self, q: usize) {
+        self.serve_sessions(q);
         for kind in StoreKind::ALL {
             let queue = self.queues[q].as_mut().expect("the queue is there");
+            if queue.has_sessions(kind) {
+                continue;
+            }
             let (serves, sends_on) = (queue.serves(kind), queue.sends_on(kind));
             let Store {
                 letters,
@@ -237,7 +271,7 @@ impl Reference {
         let queue = self.at(q);
         let (invited, waiting): (Vec<_>, Vec<_>) = refused
             .into_iter()
-            .partition(|&(_, bytes)| queue.takes(bytes));
+            .partition(|&(_, bytes)| !queue.is_idle && queue.takes(bytes));
         queue.refused = waiting;
         let invited = invited.into_iter().map(|(place, _)| (place, true));
         self.agenda.extend(invited);

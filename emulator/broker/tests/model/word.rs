@@ -38,6 +38,11 @@ pub(crate) enum What {
     Expired,
     Deleted,
     Removed,
+    SessionAccepted(u8, i64),
+    SessionRenewed(u8, i64),
+    SessionExpired(u8),
+    SessionReleased(u8),
+    StateSet(u8, Option<u64>),
 }
 
 impl Word {
@@ -57,6 +62,7 @@ impl Word {
 impl What {
     fn of(kind: &FactKind, facts: &Facts) -> Self {
         let read = |text| facts.read(text);
+        let name = |text| session_of(&read(text));
         match *kind {
             FactKind::Enqueued {
                 message_id,
@@ -102,9 +108,27 @@ impl What {
             FactKind::Expired => Self::Expired,
             FactKind::Deleted => Self::Deleted,
             FactKind::Removed => Self::Removed,
-            FactKind::EntityDeleted | FactKind::ClockAdvanced { .. } | FactKind::Refused { .. } => {
-                panic!("only the shell brings about {kind:?}")
-            }
+            FactKind::SessionAccepted {
+                session,
+                locked_until,
+            } => Self::SessionAccepted(name(session), locked_until.as_millis()),
+            FactKind::SessionLockRenewed {
+                session,
+                locked_until,
+            } => Self::SessionRenewed(name(session), locked_until.as_millis()),
+            FactKind::SessionLockExpired { session } => Self::SessionExpired(name(session)),
+            FactKind::SessionReleased { session } => Self::SessionReleased(name(session)),
+            FactKind::SessionStateSet { session, size } => Self::StateSet(name(session), size),
+            FactKind::Matched { .. }
+            | FactKind::Published
+            | FactKind::SendEnlisted { .. }
+            | FactKind::SettlementEnlisted { .. }
+            | FactKind::TransactionCommitted { .. }
+            | FactKind::TransactionRolledBack { .. }
+            | FactKind::EntityDeleted
+            | FactKind::ClockAdvanced { .. }
+            | FactKind::Fault { .. }
+            | FactKind::Refused { .. } => panic!("no topics, transactions or shell here: {kind:?}"),
         }
     }
 }
@@ -112,6 +136,11 @@ impl What {
 /// Messages are called `m0` to `m9`.
 pub(crate) fn id_of(text: &str) -> u8 {
     text.as_bytes()[1] - b'0'
+}
+
+/// Sessions are called `0` to `9`.
+pub(crate) fn session_of(text: &str) -> u8 {
+    text.as_bytes()[0] - b'0'
 }
 
 pub(crate) fn queue_of(name: &str) -> Option<usize> {

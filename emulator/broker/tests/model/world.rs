@@ -1,6 +1,7 @@
 //! The real queues, driven by the same steps as the reference and told what time it is; and a shell of the
 //! smallest kind, which does what they ask for.
 
+mod sessions;
 pub(crate) mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use crate::draw::Dice;
 use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, Seen, Step};
 use crate::word::{Word, queue_of};
+pub(crate) use sessions::session_name;
 use wire::{changes, see};
 
 /// Who asks in these histories.
@@ -36,6 +38,8 @@ pub(crate) struct World {
     leaving: Vec<EntityPath>,
     /// Whom somebody told to take, since this was last cleared.
     pub(crate) woken: Vec<ConsumerId>,
+    /// Who lost its session, since this was last cleared.
+    pub(crate) lost: Vec<u64>,
     /// Which queues something was done to, since this was last cleared.
     pub(crate) touched: [bool; QUEUES],
     /// What went out, byte for byte.
@@ -58,6 +62,7 @@ impl World {
             sources: VecDeque::new(),
             leaving: Vec::new(),
             woken: Vec::new(),
+            lost: Vec::new(),
             touched: [false; QUEUES],
             wire: Vec::new(),
         };
@@ -122,14 +127,16 @@ impl World {
             Step::Settle(place, key, outcome) => self.settle(*place, &[*key], outcome, false),
             Step::SettleAll(place, keys, outcome) => self.settle(*place, keys, outcome, true),
             Step::Renew(place, keys) => self.renew(*place, keys),
-            Step::ReceiveDeferred(place, numbers, mode, id) => {
-                self.receive_deferred(*place, numbers, *mode, ConsumerId(*id))
+            Step::ReceiveDeferred(place, numbers, mode, id, session) => {
+                self.receive_deferred(*place, numbers, *mode, ConsumerId(*id), *session)
             }
+            &Step::Accept(queue, id, mode, wanted) => self.accept(queue, id, mode, wanted),
+            &Step::Session(queue, session, what) => self.of_session(queue, session, what),
             Step::Cancel(queue, numbers) => self.cancel(*queue, numbers),
             &Step::DeleteMessages((queue, kind), max, before) => {
                 let before = Timestamp::from_millis(before);
                 Answer::Deleted(self.with(queue, |mailbox, cx| {
-                    mailbox.delete_messages(cx, kind, max, before)
+                    mailbox.delete_messages(cx, kind, max, before, None)
                 }))
             }
             Step::Update(queue, description) => {
@@ -223,14 +230,17 @@ impl World {
         numbers: &[u64],
         mode: ReceiveMode,
         id: ConsumerId,
+        session: Option<u8>,
     ) -> Answer {
+        let session = session.map(session_name);
         let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
         let taken = self.with(queue, |mailbox, cx| {
-            mailbox.receive_deferred(cx, kind, &numbers, mode, id)
+            mailbox.receive_deferred(cx, kind, &numbers, mode, id, session.as_ref())
         });
         let taken = taken.map(|taken| self.receive(&taken));
         Answer::Deferred(taken.map_err(|error| match error {
             ReceiveDeferredError::NotFound => "not found",
+            ReceiveDeferredError::SessionLockLost => "session lock lost",
             ReceiveDeferredError::Disabled => "disabled",
         }))
     }
@@ -286,6 +296,7 @@ impl World {
         });
         Answer::Settled(result.err().map(|error| match error {
             SettleError::LockLost => "lock lost",
+            SettleError::SessionLockLost => "session lock lost",
             SettleError::Disabled => "disabled",
             SettleError::AlreadyDeadLettered => "dead already",
             SettleError::Properties(_) => "properties",
@@ -298,7 +309,7 @@ impl World {
         let result = result.map(|ends| ends.into_iter().map(Timestamp::as_millis).collect());
         Answer::Renewed(result.map_err(|error| match error {
             RenewError::LockLost(lost) => tokens.iter().position(|&token| token == lost),
-            RenewError::Disabled => None,
+            RenewError::UnderSession(_) | RenewError::Disabled => None,
         }))
     }
 
@@ -312,7 +323,9 @@ impl World {
 
     fn browse(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {
         let from = SequenceNumber(from);
-        let browsed = self.with(queue, |mailbox, cx| mailbox.browse(cx, kind, from, max));
+        let browsed = self.with(queue, |mailbox, cx| {
+            mailbox.browse(cx, kind, from, max, None)
+        });
         let seen = browsed
             .iter()
             .map(|browsed| see(&browsed.stamp, &browsed.message));
@@ -349,6 +362,7 @@ impl Entities for World {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Wake(consumer) => self.woken.push(consumer),
+                Effect::SessionLost(consumer) => self.lost.push(consumer.0),
                 Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
                 Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
                 Effect::Delete(path) => self.leaving.push(path),

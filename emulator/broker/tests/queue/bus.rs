@@ -2,6 +2,7 @@
 
 mod letter;
 mod rules;
+mod sessions;
 mod verbs;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use servicebus_broker::{
 
 pub(crate) use letter::{Letter, annotation, letter, text};
 pub(crate) use rules::Rules;
+pub(crate) use sessions::{name, sessions};
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
@@ -25,6 +27,8 @@ pub(crate) struct Bus {
     pub(crate) effects: Effects,
     pub(crate) facts: Facts,
     receivers: u64,
+    /// Who asks.
+    pub(crate) client: ClientId,
     /// Whether the invariants are left alone, for histories that are too long to check at every step.
     pub(crate) unchecked: bool,
 }
@@ -76,6 +80,7 @@ impl Bus {
             effects: Effects::new(),
             facts: Facts::new(),
             receivers: 0,
+            client: ClientId(7),
             unchecked: false,
         }
     }
@@ -123,6 +128,10 @@ impl Bus {
 
     pub(crate) fn close(&mut self, Receiver { store, id }: Receiver) {
         self.operate(|mailbox, cx| mailbox.close_consumer(cx, store, id));
+    }
+
+    pub(crate) fn dismiss(&mut self, Receiver { store, id }: Receiver) {
+        self.operate(|mailbox, cx| mailbox.dismiss_consumer(cx, store, id));
     }
 
     pub(crate) fn credit(&mut self, Receiver { store, id }: Receiver, credit: u32) {
@@ -181,6 +190,10 @@ impl Bus {
         self.queue.mailbox.next_deadline()
     }
 
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.queue.mailbox
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.queue.mailbox.counts(StoreKind::Active)
     }
@@ -196,7 +209,7 @@ impl Bus {
         max: usize,
     ) -> Vec<(Stamp, Message)> {
         let from = SequenceNumber(from);
-        let browsed = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max));
+        let browsed = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max, None));
         browsed
             .into_iter()
             .map(|seen| (seen.stamp, seen.message))
@@ -238,7 +251,10 @@ impl Bus {
     pub(crate) fn woken(&mut self) -> Vec<ConsumerId> {
         let woken = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::Wake(consumer) => Some(consumer),
-            Effect::Forward(..) | Effect::Retry(..) | Effect::Delete(_) => None,
+            Effect::SessionLost(_)
+            | Effect::Forward(..)
+            | Effect::Retry(..)
+            | Effect::Delete(_) => None,
         });
         woken.collect()
     }
@@ -249,7 +265,7 @@ impl Bus {
     ) -> T {
         let mut cx = Context {
             now: self.now,
-            client: ClientId(7),
+            client: self.client,
             ids: &mut self.ids,
             effects: &mut self.effects,
             facts: &mut self.facts,

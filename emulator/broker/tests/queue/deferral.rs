@@ -257,7 +257,7 @@ fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
     let (store, mode) = (StoreKind::Active, ReceiveMode::PeekLock);
     let link = bus.receiver();
     let numbers = [number];
-    bus.operate(|mailbox, cx| mailbox.receive_deferred(cx, store, &numbers, mode, link.id))
+    bus.operate(|mailbox, cx| mailbox.receive_deferred(cx, store, &numbers, mode, link.id, None))
         .unwrap();
     bus.close(link);
     let counts = bus.counts();

@@ -2,7 +2,7 @@
 
 use servicebus_broker::{FactKind, SettleError, StoreKind};
 
-use crate::bus::{bus, ids, rules, secs};
+use crate::bus::{Bus, bus, ids, rules, secs};
 
 #[test]
 fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
@@ -133,4 +133,34 @@ fn a_reset_removes_everything_and_keeps_the_receivers() {
     bus.send_all(&["a", "b", "c"]);
     assert_eq!(ids(&bus.take(first)), ["a"], "credit has kept its order");
     assert_eq!(ids(&bus.take(second)), ["b", "c"]);
+}
+
+#[test]
+fn a_consumer_that_is_dismissed_gives_back_what_it_did_not_take_and_leaves_its_locks() {
+    for mut bus in [bus(), rules().release_on_detach().bus()] {
+        bus.send_all(&["a", "b"]);
+        let gone = bus.receiver_with_credit(1);
+        let taken = bus.take(gone);
+        bus.credit(gone, 1);
+        bus.dismiss(gone);
+        let receiver = bus.receiver();
+        assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
+        assert_eq!(bus.complete(&taken[0]), Ok(()), "its token still settles");
+    }
+}
+
+#[test]
+fn a_token_leads_to_its_message_while_it_locks() {
+    let mut bus = bus();
+    bus.send_all(&["a", "b"]);
+    let receiver = bus.receiver();
+    let taken = bus.receive(receiver, 2);
+    let token = taken[1].token;
+    let found = |bus: &Bus| {
+        let locked = bus.mailbox().locked_message(StoreKind::Active, token);
+        locked.map(|(number, message)| (number.0, message.id().into_owned()))
+    };
+    assert_eq!(found(&bus), Some((2, "b".to_owned())));
+    assert_eq!(bus.complete(&taken[1]), Ok(()));
+    assert_eq!(found(&bus), None);
 }

@@ -1,17 +1,22 @@
-//! Several queues that forward to each other: the smallest shell there is.
+//! Several entities that forward to each other: the smallest shell there is.
+
+mod topics;
+mod transactions;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId, EntityPath,
-    Facts, Mailbox, Message, Outcome, PropertyChanges, Queue, QueueDescription, ReceiveMode,
-    SendError, SequenceNumber, Stamp, StoreKind, Timestamp, forward,
+    ClientId, ConsumerId, Context, Delivery, Effects, Entities, EntityPath, Facts, Mailbox,
+    Message, Outcome, PropertyChanges, Queue, QueueDescription, ReceiveMode, SendError,
+    SequenceNumber, Stamp, StoreKind, Timestamp, forward,
 };
 
 use crate::bus::{Counting, Letter, Rules, START, letter, text};
+pub(crate) use topics::{acting, correlation, rule, sql};
+pub(crate) use transactions::{abandon, bury, defer};
 
-/// Queues by name, at one time, that do what their effects say after every operation.
+/// Queues, topics and subscriptions by name, at one time, that do what their effects say after every operation.
 pub(crate) struct World {
     queues: BTreeMap<EntityPath, Queue>,
     pub(crate) now: Timestamp,
@@ -19,6 +24,8 @@ pub(crate) struct World {
     effects: Effects,
     pub(crate) facts: Facts,
     sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    /// Who asked to be deleted.
+    idle: Vec<EntityPath>,
     /// What somebody else does just before this entity is reached the next time.
     interruption: Option<(EntityPath, Interruption)>,
     entities: u32,
@@ -36,6 +43,7 @@ impl World {
             effects: Effects::new(),
             facts: Facts::new(),
             sources: VecDeque::new(),
+            idle: Vec::new(),
             interruption: None,
             entities: 0,
             receivers: 0,
@@ -54,10 +62,14 @@ impl World {
 
     /// Declares a queue, and lets go on what waited for it.
     pub(crate) fn declare(&mut self, name: &str, rules: Rules) {
-        self.entities += 1;
-        let id = EntityId(self.entities);
-        let path = path(name);
-        let queue = Queue::new(id, path.clone(), rules.queue, &rules.settings, self.now);
+        let id = self.next_id();
+        let queue = Queue::new(id, path(name), rules.queue, &rules.settings, self.now);
+        self.insert(queue);
+    }
+
+    /// Adds an entity, and lets go on what waited for it.
+    fn insert(&mut self, queue: Queue) {
+        let path = queue.path.clone();
         self.queues.insert(path.clone(), queue);
         let waits = |queue: &&Queue| {
             let description = queue.mailbox.description();
@@ -71,6 +83,7 @@ impl World {
 
     pub(crate) fn delete(&mut self, name: &str) {
         self.queues.remove(&path(name)).expect("it is declared");
+        self.leave_topic(&path(name));
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
@@ -119,6 +132,48 @@ impl World {
         store: StoreKind,
         mode: ReceiveMode,
     ) -> Option<Delivery> {
+        let (taken, id) = self.open_and_take(name, store, mode);
+        self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
+        taken
+    }
+
+    /// The same by somebody who stays, and asks for no more.
+    pub(crate) fn take_and_stay(
+        &mut self,
+        name: &str,
+        store: StoreKind,
+        mode: ReceiveMode,
+    ) -> Option<(Delivery, ConsumerId)> {
+        let (taken, id) = self.open_and_take(name, store, mode);
+        self.operate(name, |mailbox, cx| mailbox.set_credit(cx, store, id, 0));
+        Some((taken?, id))
+    }
+
+    /// A message of the next session that is available, by somebody who holds the session on.
+    pub(crate) fn take_from_next_session(&mut self, name: &str) -> Option<(Delivery, ConsumerId)> {
+        self.receivers += 1;
+        let id = ConsumerId(self.receivers);
+        let store = StoreKind::Active;
+        let mut taken = Vec::new();
+        let accepted = self.operate(name, |mailbox, cx| {
+            let mode = ReceiveMode::PeekLock;
+            let accepted = mailbox.open_session_consumer(cx, id, mode, None);
+            mailbox.set_credit(cx, store, id, 1);
+            mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+            accepted
+        });
+        if accepted.is_ok_and(|accepted| accepted.is_none()) {
+            self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
+        }
+        Some((taken.pop()?, id))
+    }
+
+    fn open_and_take(
+        &mut self,
+        name: &str,
+        store: StoreKind,
+        mode: ReceiveMode,
+    ) -> (Option<Delivery>, ConsumerId) {
         self.receivers += 1;
         let id = ConsumerId(self.receivers);
         let mut taken = Vec::new();
@@ -127,8 +182,7 @@ impl World {
             mailbox.set_credit(cx, store, id, 1);
             mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
         });
-        self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
-        taken.pop()
+        (taken.pop(), id)
     }
 
     /// Receives and deletes the next message.
@@ -261,16 +315,7 @@ impl Entities for World {
         };
         let result = work(&mut queue.mailbox, &mut cx);
         queue.mailbox.check_invariants();
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Wake(_) => {}
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
-                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
-                Effect::Delete(path) => {
-                    self.queues.remove(&path);
-                }
-            }
-        }
+        self.follow_effects();
         Some(result)
     }
 
@@ -280,5 +325,5 @@ impl Entities for World {
 }
 
 fn path(name: &str) -> EntityPath {
-    name.parse().unwrap()
+    EntityPath::of_address(name).expect("the path of an entity")
 }

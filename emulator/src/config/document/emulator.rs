@@ -3,8 +3,8 @@
 use jsonc_parser::ast::Value;
 use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
-use crate::auth::{Claim, Jwt, TokenCheck};
-use crate::config::reader::{Located, Object, Place};
+use crate::auth::{Claim, TokenCheck};
+use crate::config::reader::{Located, Object};
 
 /// The `Emulator` block of a namespace.
 #[derive(Debug, Default)]
@@ -15,9 +15,19 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
     pub(in crate::config) token_check: Option<TokenCheck>,
-    pub(in crate::config) jwt: Option<Jwt>,
-    /// Where a key set for JSON web tokens is declared, when there is one.
-    pub(in crate::config) jwt_keys: Option<Place>,
+    pub(in crate::config) jwt: Option<JwtBlock>,
+}
+
+/// `Emulator.Jwt`: a word, or an object that names a key set.
+#[derive(Debug)]
+pub(in crate::config) enum JwtBlock {
+    Accept,
+    Refuse,
+    Check {
+        /// The file; none when it was reported as missing.
+        keys: Option<Located<String>>,
+        audience: Option<String>,
+    },
 }
 
 /// One element of `Emulator.Keys`.
@@ -48,7 +58,7 @@ impl EmulatorBlock {
             ("signature", TokenCheck::Signature),
             ("none", TokenCheck::None),
         ];
-        let (jwt, jwt_keys) = read_jwt(&mut object);
+        let jwt = read_jwt(&mut object);
         let block = Self {
             expiry: object.choice("Expiry", &expiry).map(|word| word.value),
             locks_on_detach: object
@@ -64,7 +74,6 @@ impl EmulatorBlock {
             }),
             token_check: object.choice("TokenCheck", &checks).map(|word| word.value),
             jwt,
-            jwt_keys,
         };
         object.finish();
         block
@@ -88,17 +97,18 @@ impl KeyBlock {
     }
 }
 
-/// A word, or an object that names a key set.
-fn read_jwt(object: &mut Object<'_, '_>) -> (Option<Jwt>, Option<Place>) {
-    match object.any("Jwt") {
-        Some(Located {
-            place,
-            value: Value::Object(_),
-        }) => (None, Some(place)),
-        Some(_) => {
-            let words = [("accept", Jwt::Accept), ("refuse", Jwt::Refuse)];
-            (object.choice("Jwt", &words).map(|word| word.value), None)
-        }
-        None => (None, None),
+fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
+    if let Value::Object(_) = object.any("Jwt")?.value {
+        let mut check = object.object("Jwt")?;
+        let keys = check.required_string("Keys");
+        let audience = check.string("Audience").map(|audience| audience.value);
+        check.finish();
+        return Some(JwtBlock::Check { keys, audience });
     }
+    let words = [("accept", true), ("refuse", false)];
+    let word = object.choice("Jwt", &words)?;
+    Some(match word.value {
+        true => JwtBlock::Accept,
+        false => JwtBlock::Refuse,
+    })
 }

@@ -105,6 +105,15 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
+    pub(in super::super) fn required_choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<Located<T>> {
+        self.require(key);
+        self.choice(key, choices)
+    }
+
     pub(in super::super) fn object(&mut self, key: &'static str) -> Option<Self> {
         let value = self.value(key)?;
         Self::of(self.report, value, self.place.key(key))
@@ -134,6 +143,15 @@ impl<'r, 'a> Object<'r, 'a> {
             value: objects.collect(),
             place: array.place,
         })
+    }
+
+    /// The same where `null` is as good as no key.
+    pub(in super::super) fn nullable_objects(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<Vec<Self>>> {
+        let is_null = matches!(self.value(key)?, Value::NullKeyword(_));
+        if is_null { None } else { self.objects(key) }
     }
 
     pub(in super::super) fn required_objects(
@@ -174,6 +192,29 @@ impl<'r, 'a> Object<'r, 'a> {
             place: Place::of(value, self.place.key(key)),
             value,
         })
+    }
+
+    /// Every key with its value, in the order of the text: for an object whose keys are free.
+    pub(in super::super) fn entries(self) -> Vec<(&'r str, Located<&'r Value<'a>>)> {
+        let mut members = self.members;
+        members.sort_by_key(|member| member.range.start);
+        let entries = members.into_iter().map(|member| {
+            let key = member.name.as_str();
+            let place = Place::of(&member.value, self.place.key(key));
+            let value = &member.value;
+            (key, Located { place, value })
+        });
+        entries.collect()
+    }
+
+    /// How many keys are written.
+    pub(in super::super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Where its problems go.
+    pub(in super::super) fn report(&self) -> &'r Report<'a> {
+        self.report
     }
 
     /// Where the object and its values stand.
@@ -270,17 +311,23 @@ fn choose<T: Copy>(
 ) -> Option<T> {
     let found = choices.iter().find(|(name, _)| *name == word.value);
     if found.is_none() {
-        let names: Vec<String> = choices
-            .iter()
-            .map(|(name, _)| format!("{name:?}"))
-            .collect();
+        let names = choices.iter().map(|(name, _)| format!("{name:?}"));
+        let mut allowed = names.collect::<Vec<_>>().join(", ");
+        if let Some(near) = nearest::probable(&word.value, choices.iter().map(|(name, _)| *name)) {
+            allowed.push_str(&format!("; the nearest is {near:?}"));
+        }
         let message = format!("{} is not allowed", report.excerpt(&word.place));
-        report.problem(&word.place, message, Some(names.join(", ")));
+        report.problem(&word.place, message, Some(allowed));
     }
     found.map(|&(_, value)| value)
 }
 
-fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, expected: &str) {
+pub(in super::super) fn wrong_type(
+    report: &Report<'_>,
+    place: &Place,
+    value: &Value<'_>,
+    expected: &str,
+) {
     let excerpt = report.excerpt(place);
     let message = match value {
         Value::StringLit(_) => format!("{excerpt} is a string"),

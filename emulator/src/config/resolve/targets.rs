@@ -1,7 +1,7 @@
-//! Where queues forward to: names that somebody must have declared.
+//! Where queues and subscriptions forward to: names that somebody must have declared.
 //!
 //! Chains and cycles are legal, the hop limit ends them (decision D3). That a queue forwards to itself is for
-//! the broker to find.
+//! the broker to find; a subscription cannot be a target.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::config::nearest;
 /// minutes.
 const MAX_COMPARED: usize = 1000;
 
-/// The targets of a queue that are not among the `declared` names of its namespace. A queue without a legal
-/// name has no `path`.
+/// The targets of a queue or subscription that are not among the `declared` queues and topics of its namespace. A
+/// subscription, and a queue without a legal name, has no `path`.
 pub(crate) fn missing_targets(
     path: Option<&EntityPath>,
     description: &QueueDescription,
@@ -52,7 +52,9 @@ fn allowed(
         _ => None,
     };
     match nearest {
-        Some(name) => format!("another queue of the namespace; the nearest name is {name:?}"),
-        None => "another queue of the namespace".to_owned(),
+        Some(name) => {
+            format!("another queue or topic of the namespace; the nearest name is {name:?}")
+        }
+        None => "another queue or topic of the namespace".to_owned(),
     }
 }

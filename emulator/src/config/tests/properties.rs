@@ -59,14 +59,13 @@ fn what_is_written_changes_the_base() {
 
 #[test]
 fn every_problem_has_the_words_of_a_file() {
-    let text = r#"{"LockDurration":"PT1M","LockDuration":"PT6M","RequiresSession":true,"Status":1,
+    let text = r#"{"LockDurration":"PT1M","LockDuration":"PT6M","Status":1,
         "ForwardTo":"Orders","MaxDeliveryCount":0,"MaxMessageSizeInKilobytes":2048}"#;
     assert_eq!(
         problems(created(text, Tier::Standard)),
         [
             r#"LockDurration: unknown key; did you mean "LockDuration"?"#,
             r#"LockDuration: "PT6M" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"#,
-            "RequiresSession: sessions: not supported by this version yet",
             "Status: 1 is a number; allowed: a string",
             r#"ForwardTo: "Orders" is not allowed; allowed: another entity of the namespace"#,
             "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
@@ -82,12 +81,13 @@ fn every_problem_has_the_words_of_a_file() {
 
 #[test]
 fn what_is_fixed_at_creation_cannot_be_changed() {
-    let text =
-        r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"MaxDeliveryCount":0}"#;
+    let text = r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"RequiresSession":true,
+        "MaxDeliveryCount":0}"#;
     assert_eq!(
         problems(changed(text, &QueueDescription::default())),
         [
             "RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created",
+            "RequiresSession: true is not allowed; allowed: false, as it was created",
             "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
         ]
     );
@@ -128,7 +128,7 @@ fn a_missing_target_is_told_with_the_nearest_name() {
     assert_eq!(
         found,
         [
-            r#"ForwardTo: biling is not allowed; allowed: another queue of the namespace; the nearest name is "billing""#
+            r#"ForwardTo: biling is not allowed; allowed: another queue or topic of the namespace; the nearest name is "billing""#
         ]
     );
 }
@@ -147,10 +147,11 @@ fn legal() -> impl Strategy<Value = QueueDescription> {
         1..=81_920_u64,
         option::of(1024..=102_400_u64),
     );
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let status = proptest::sample::select(&EntityStatus::ALL[..]);
     (durations, numbers, flags, status, target(), target()).prop_map(
         |(durations, numbers, flags, status, forward_to, dead)| QueueDescription {
+            requires_session: flags.3 && forward_to.is_none(),
             lock_duration: durations.0,
             default_message_time_to_live: durations.1,
             duplicate_detection_history_time_window: durations.2,
@@ -184,7 +185,8 @@ proptest! {
     fn no_object_panics(
         key in proptest::sample::select(&[
             "AutoDeleteOnIdle", "ForwardTo", "LockDuration", "MaxDeliveryCount",
-            "MaxMessageSizeInKilobytes", "MaxSizeInMegabytes", "RequiresDuplicateDetection", "Status",
+            "MaxMessageSizeInKilobytes", "MaxSizeInMegabytes", "RequiresDuplicateDetection", "RequiresSession",
+            "Status",
         ][..]),
         value in prop_oneof!["-?(0|[1-9][0-9]{0,24})", "\"[PTDM0-9.]{0,8}\"", "\"[a-c]{0,2}\"", "true|null|\\{\\}"],
     ) {

@@ -12,6 +12,7 @@ impl Management<'_, '_> {
         let renewed = self.mailbox.renew_locks(self.cx, self.kind, &tokens);
         let ends = renewed.map_err(|error| match error {
             RenewError::LockLost(_) => Refusal::lock_lost(),
+            RenewError::UnderSession(_) => Refusal::locked_by_session(self.mailbox.path().as_str()),
             RenewError::Disabled => Refusal::disabled(self.host, self.mailbox.path().as_str()),
         })?;
         let ends = ends

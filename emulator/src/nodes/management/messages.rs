@@ -7,7 +7,7 @@ use servicebus_broker::{
 };
 
 use super::{Management, argument};
-use crate::nodes::{Condition, Refusal, Reply, settle_refusal};
+use crate::nodes::{Condition, Refusal, Reply, settle_refusal, transact_refusal};
 
 /// Most messages and bytes in one reply: "may return fewer than asked" (semantics §10). At least one message
 /// is always returned.
@@ -15,7 +15,7 @@ const PEEK_MESSAGES: i64 = 1000;
 const PEEK_BYTES: usize = 1024 * 1024;
 
 impl Management<'_, '_> {
-    /// `{from-sequence-number: long, message-count: int}` → `{messages: [{message: binary}]}`, or 204.
+    /// `{from-sequence-number: long, message-count: int[, session-id]}` → `{messages: [{message: binary}]}`, or 204.
     pub(super) fn peek_message(&mut self) -> Result<Reply, Refusal> {
         let request = self.request;
         let from = request.integer("from-sequence-number");
@@ -24,7 +24,10 @@ impl Management<'_, '_> {
         let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
         let from = SequenceNumber(u64::try_from(from).unwrap_or(0));
         let count = count.min(PEEK_MESSAGES) as usize;
-        let seen = self.mailbox.browse(self.cx, self.kind, from, count);
+        let session = self.optional_session()?;
+        let seen = self
+            .mailbox
+            .browse(self.cx, self.kind, from, count, session.as_ref());
         let messages = self.encode(&seen)?;
         if messages.is_empty() {
             return Ok(Reply::no_content());
@@ -67,7 +70,7 @@ impl Management<'_, '_> {
         Ok(encoded)
     }
 
-    /// `{sequence-numbers: long[], receiver-settle-mode: uint}` → `{messages: [{lock-token: uuid, message:
+    /// `{sequence-numbers: long[], receiver-settle-mode: uint[, session-id]}` → `{messages: [{lock-token: uuid, message:
     /// binary}]}`; all or none (wire.md §6.2).
     pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, Refusal> {
         let numbers = self.sequence_numbers()?;
@@ -79,13 +82,20 @@ impl Management<'_, '_> {
                 return Err(argument("receiver-settle-mode", allowed));
             }
         };
-        let received =
-            self.mailbox
-                .receive_deferred(self.cx, self.kind, &numbers, mode, self.consumer);
+        let session = self.optional_session()?;
+        let received = self.mailbox.receive_deferred(
+            self.cx,
+            self.kind,
+            &numbers,
+            mode,
+            self.consumer,
+            session.as_ref(),
+        );
         let received = received.map_err(|error| match error {
             ReceiveDeferredError::Disabled => {
                 Refusal::disabled(self.host, self.mailbox.path().as_str())
             }
+            ReceiveDeferredError::SessionLockLost => Refusal::session_lock_lost(),
             ReceiveDeferredError::NotFound => {
                 Refusal::new(Condition::MessageNotFound, error.to_string())
             }
@@ -109,7 +119,7 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// `{message-count: int, enqueued-time-utc: timestamp}` → `{message-count: int}`, or 204 when there was none
+    /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, or 204 when there was none
     /// (semantics §17.3).
     pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, Refusal> {
         let limit = i64::from(self.mailbox.tier().max_batch_delete());
@@ -128,9 +138,14 @@ impl Management<'_, '_> {
             return Err(Refusal::new(Condition::NotAllowed, text));
         }
         let before = Timestamp::from_millis(before);
-        let deleted = self
-            .mailbox
-            .delete_messages(self.cx, self.kind, count as usize, before);
+        let session = self.optional_session()?;
+        let deleted = self.mailbox.delete_messages(
+            self.cx,
+            self.kind,
+            count as usize,
+            before,
+            session.as_ref(),
+        );
         if deleted == 0 {
             return Ok(Reply::no_content());
         }
@@ -141,13 +156,23 @@ impl Management<'_, '_> {
     }
 
     /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}`
-    /// → 200. A second settlement of the same token answers lock lost (semantics §2.4).
+    /// → 200. A second settlement of the same token answers lock lost (semantics §2.4). A `session-id` says nothing that
+    /// the tokens do not.
     pub(super) fn update_disposition(&mut self) -> Result<Reply, Refusal> {
+        self.optional_session()?;
         let tokens = self.lock_tokens()?;
         let outcome = self.outcome()?;
+        let path = self.mailbox.path().clone();
+        if let Some(transaction) = &mut self.transaction {
+            let enlisted =
+                self.mailbox
+                    .enlist_settlement(self.cx, transaction, self.kind, &tokens, &outcome);
+            enlisted.map_err(|error| transact_refusal(&error, self.host, &path))?;
+            return Ok(Reply::done());
+        }
         self.mailbox
             .settle_all(self.cx, self.kind, &tokens, &outcome)
-            .map_err(|error| settle_refusal(&error, self.host, self.mailbox.path()))?;
+            .map_err(|error| settle_refusal(&error, self.host, &path))?;
         Ok(Reply::done())
     }
 

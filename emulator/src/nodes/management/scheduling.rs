@@ -4,7 +4,7 @@ use serde_amqp::Value;
 use servicebus_broker::{Message, MessageError};
 
 use super::{Management, argument};
-use crate::nodes::{Condition, Refusal, Reply, message_refusal, send_refusal};
+use crate::nodes::{Condition, Refusal, Reply, message_refusal, send_refusal, transact_refusal};
 
 const MESSAGES: &str = "a list of maps, each with an encoded 'message' as binary";
 
@@ -18,10 +18,13 @@ impl Management<'_, '_> {
         let messages = messages.ok_or_else(|| argument("messages", MESSAGES))?;
         let limit = self.mailbox.tier().max_message_size();
         let mut parsed = Vec::with_capacity(messages.len());
+        // All of them together, as in a batch that is sent.
+        let mut size = 0;
         for message in messages {
             let encoded = encoded(message).ok_or_else(|| argument("messages", MESSAGES))?;
-            if encoded.len() as u64 > limit {
-                return Err(Refusal::message_too_large(0, encoded.len() as u64, limit));
+            size += encoded.len() as u64;
+            if size > limit {
+                return Err(Refusal::message_too_large(0, size, limit));
             }
             let refused = |error: MessageError| message_refusal(&error);
             let mut message =
@@ -33,8 +36,17 @@ impl Management<'_, '_> {
             message.enter(self.ahead);
             parsed.push(message);
         }
-        let numbers = self.mailbox.send_batch(self.cx, parsed);
-        let numbers = numbers.map_err(|error| send_refusal(&error, self.host))?;
+        let numbers = match &mut self.transaction {
+            Some(transaction) => {
+                let numbers = self.mailbox.enlist_schedule(self.cx, transaction, parsed);
+                let path = self.mailbox.path();
+                numbers.map_err(|error| transact_refusal(&error, self.host, path))?
+            }
+            None => {
+                let numbers = self.mailbox.send_batch(self.cx, parsed);
+                numbers.map_err(|error| send_refusal(&error, self.host))?
+            }
+        };
         Ok(Reply::map(1, |out| {
             out.string("sequence-numbers");
             out.long_array(numbers.iter().map(|number| number.0 as i64));
@@ -44,6 +56,10 @@ impl Management<'_, '_> {
     /// `{sequence-numbers: long[]}` → 200; all or none.
     pub(super) fn cancel_scheduled_message(&mut self) -> Result<Reply, Refusal> {
         self.check_is_queue()?;
+        if self.transaction.is_some() {
+            let text = "Scheduled messages cannot be cancelled in a transaction.";
+            return Err(Refusal::new(Condition::NotAllowed, text));
+        }
         let numbers = self.sequence_numbers()?;
         let cancelled = self.mailbox.cancel_scheduled(self.cx, &numbers);
         cancelled.map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;

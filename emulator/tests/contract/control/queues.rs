@@ -160,7 +160,7 @@ fn targets_must_be_there_and_be_others() {
     let bus = Bus::with_queues(&["orders", "q"]);
     for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         let answer = put(&bus, "q", &json!({ property: "order" }));
-        let allowed = "another queue of the namespace; the nearest name is \"orders\"";
+        let allowed = "another queue or topic of the namespace; the nearest name is \"orders\"";
         assert_eq!(
             problems(&answer),
             [(property.to_owned(), allowed.to_owned())]

@@ -72,7 +72,8 @@ fn an_event_has_every_field_whether_it_means_something_or_not() {
             .keys()
             .map(String::as_str)
             .collect();
-        let known = "at client delivery_count detail entity kind locked_until message_id offset reason sequence_number";
+        let known = "at client delivery_count detail entity kind locked_until message_id offset reason sequence_number \
+                     session";
         assert_eq!(fields.join(" "), known);
     }
 }

@@ -20,6 +20,7 @@ fn it_is_the_only_line_and_has_every_field() {
         "ca_certificate",
         "event",
         "http",
+        "https",
         "namespaces",
         "pid",
         "version",
@@ -28,10 +29,10 @@ fn it_is_the_only_line_and_has_every_field() {
     assert_eq!(ready["event"], "ready");
     assert_eq!(ready["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(ready["pid"], process.pid());
-    assert_eq!(
-        (&ready["amqps"], &ready["ca_certificate"]),
-        (&Value::Null, &Value::Null)
-    );
+    assert_eq!(ready["https"], Value::Null);
+    let file = ready["ca_certificate"].as_str().expect("there is a file");
+    let certificate = std::fs::read_to_string(file).expect("it can be read");
+    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
     let (amqp, http) = (process.amqp(), process.http().0);
     assert!(amqp.ip().is_loopback() && amqp.port() != 0 && amqp.port() != http.port());
     let tail = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;";

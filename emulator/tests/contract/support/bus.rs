@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use servicebus_emulator::{Config, Emulator, Options};
+use servicebus_emulator::{Config, Emulator, Options, TlsOptions};
 use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
@@ -26,6 +26,11 @@ impl Bus {
         Self::configured(&queues("", &plain))
     }
 
+    /// Serves the queue `q`, which requires sessions.
+    pub(crate) fn with_sessions() -> Self {
+        Self::configured(&queues("", &[("q", r#""RequiresSession":true"#)]))
+    }
+
     /// Serves a configuration in the format of files.
     pub(crate) fn configured(config: &str) -> Self {
         Self::started(Options {
@@ -44,7 +49,13 @@ impl Bus {
         let options = Options {
             host: "127.0.0.1".into(),
             amqp_port: 0,
+            amqps_port: None,
             http_port: 0,
+            tls: TlsOptions {
+                // Not the user's.
+                directory: Some(env!("CARGO_TARGET_TMPDIR").into()),
+                ..options.tls
+            },
             ..options
         };
         let emulator = runtime
@@ -68,6 +79,13 @@ impl Bus {
         let mut peer = Peer::open(self.amqp, open);
         peer.let_in();
         peer
+    }
+
+    /// The certificate that clients of TLS trust.
+    pub(crate) fn ca(&self) -> String {
+        let emulator = self.emulator.as_ref().expect("it serves");
+        let pem = emulator.ca_certificate_pem().expect("there is TLS");
+        pem.expect("the certificate was made here").to_owned()
     }
 
     /// A client that has shown nothing yet.

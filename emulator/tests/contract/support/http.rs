@@ -47,6 +47,15 @@ impl Http {
 
     /// Sends these bytes and reads the response.
     pub(crate) fn raw(&self, request: &[u8]) -> Answer {
+        Answer::parse(&self.exchange(request))
+    }
+
+    /// The same for a response whose body is not JSON: all of it as text.
+    pub(crate) fn text(&self, request: &[u8]) -> String {
+        String::from_utf8_lossy(&self.exchange(request)).into_owned()
+    }
+
+    fn exchange(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
         stream
             // A whole timeline takes an unoptimised build on a busy machine a while to write.
@@ -66,7 +75,7 @@ impl Http {
             }
             whole = whole.or_else(|| length_of(&response));
         }
-        Answer::parse(&response)
+        response
     }
 
     /// Moves the first namespace's clock.

@@ -16,6 +16,8 @@ pub(crate) struct Attach {
     pub(crate) rcv_settle_mode: u8,
     pub(crate) source: Value,
     pub(crate) target: Value,
+    /// Of the link; null when there are none.
+    pub(crate) properties: Value,
 }
 
 /// A link that was accepted.
@@ -38,6 +40,7 @@ impl Attach {
             rcv_settle_mode: 1,
             source: composite(0x28, [text("from")]),
             target: composite(0x29, [text(address)]),
+            properties: Value::Null,
         }
     }
 
@@ -85,6 +88,10 @@ impl Attach {
             Value::Null,
             Value::Null,
             count,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            self.properties.clone(),
         ]
     }
 }
@@ -92,10 +99,21 @@ impl Attach {
 impl Peer {
     /// Attaches a link and returns it, or what was said against it.
     pub(crate) fn attach(&mut self, attach: &Attach) -> Result<Link, Refusal> {
+        let handle = self.ask_to_attach(attach);
+        self.answer_to(attach, handle)
+    }
+
+    /// Asks for a link, and waits for nothing; returns its handle.
+    pub(crate) fn ask_to_attach(&mut self, attach: &Attach) -> u32 {
         let handle = self.next_handle;
         self.next_handle += 1;
+        self.frame(attach.channel, ATTACH, &attach.fields(handle));
+        handle
+    }
+
+    /// The answer to what was asked for.
+    pub(crate) fn answer_to(&mut self, attach: &Attach, handle: u32) -> Result<Link, Refusal> {
         let channel = attach.channel;
-        self.frame(channel, ATTACH, &attach.fields(handle));
         let ours = |code| {
             move |frame: &Frame| {
                 let index = if code == ATTACH { 1 } else { 0 };

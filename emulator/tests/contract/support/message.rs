@@ -74,6 +74,11 @@ impl Message {
         self
     }
 
+    /// The session that it belongs to.
+    pub(crate) fn session(self, id: &str) -> Self {
+        self.property(10, text(id))
+    }
+
     pub(crate) fn application(mut self, name: &str, value: Value) -> Self {
         self.application.push((name.to_owned(), value));
         self

@@ -125,7 +125,7 @@ impl Peer {
     }
 
     /// Shows a token of the key that everybody knows, for the whole namespace.
-    pub(super) fn let_in(&mut self) {
+    pub(crate) fn let_in(&mut self) {
         let token = sas::sign("sb://localhost/", &Key::well_known(), in_an_hour());
         let reply = self.put_token("sb://localhost/", &token);
         assert_eq!(reply.cbs_status(), 202, "{reply:?}");

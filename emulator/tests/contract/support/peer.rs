@@ -4,13 +4,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use serde_amqp::Value;
 
 use super::PATIENCE;
 use super::frame::{BEGIN, CLOSE, END, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative};
+use super::stream::Stream;
 use super::value::{binary, symbol, text, uint};
 
 pub(crate) const AMQP_HEADER: &[u8; 8] = b"AMQP\x00\x01\x00\x00";
@@ -24,7 +25,7 @@ const WINDOW: u32 = i32::MAX as u32;
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    stream: TcpStream,
+    stream: Stream,
     input: Vec<u8>,
     inbox: VecDeque<Frame>,
     ended: bool,
@@ -89,8 +90,11 @@ impl Open {
 impl Peer {
     /// A connection over which nothing has been sent.
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("AMQP accepts");
-        stream.set_nodelay(true).expect("Nagle can be switched off");
+        Self::over(Stream::plain(address))
+    }
+
+    /// The same over a stream of any kind.
+    pub(crate) fn over(stream: Stream) -> Self {
         Self {
             stream,
             input: Vec::new(),
@@ -105,7 +109,12 @@ impl Peer {
 
     /// A connection that is open and has a session on channel 0, and nothing that would let it in.
     pub(crate) fn open(address: SocketAddr, open: &Open) -> Self {
-        let mut peer = Self::connect(address);
+        Self::open_over(Stream::plain(address), open)
+    }
+
+    /// The same over a stream of any kind.
+    pub(crate) fn open_over(stream: Stream, open: &Open) -> Self {
+        let mut peer = Self::over(stream);
         assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
         peer.introduce(open);
         peer
@@ -268,9 +277,7 @@ impl Peer {
         if self.ended || left.is_zero() {
             return false;
         }
-        self.stream
-            .set_read_timeout(Some(left))
-            .expect("a time-out can be set");
+        self.stream.set_read_timeout(left);
         let mut block = [0; 16 * 1024];
         match self.stream.read(&mut block) {
             Ok(read) => {

@@ -123,7 +123,7 @@ impl Process {
         Http(self.address("http"))
     }
 
-    fn address(&self, door: &str) -> SocketAddr {
+    pub(crate) fn address(&self, door: &str) -> SocketAddr {
         let address = self.ready[door]
             .as_str()
             .and_then(|address| address.parse().ok());
@@ -209,6 +209,8 @@ fn command(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
     }
+    // Tests leave nothing behind in the user's cache directory, and do not depend on what is there.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.args(arguments).envs(variables.iter().copied());
     command
         .stdin(Stdio::null())

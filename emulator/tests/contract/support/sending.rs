@@ -104,7 +104,7 @@ impl Peer {
 
 impl Frame {
     /// Whether a disposition is about this delivery.
-    pub(super) fn is_about(&self, id: u32) -> bool {
+    pub(crate) fn is_about(&self, id: u32) -> bool {
         if self.code != DISPOSITION {
             return false;
         }

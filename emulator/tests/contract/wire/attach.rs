@@ -151,19 +151,6 @@ fn a_session_receiver_is_refused_on_a_queue_without_sessions() {
 }
 
 #[test]
-fn what_is_not_built_yet_says_so() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut peer = bus.client();
-    let coordinator = Attach {
-        target: composite(0x30, []),
-        ..Attach::sender("q")
-    };
-    let refusal = peer.refused(&coordinator);
-    assert_eq!(refusal.condition, "amqp:not-implemented");
-    assert!(refusal.words().contains("Transactions"), "{}", refusal.text);
-}
-
-#[test]
 fn long_names_are_understood_or_refused_within_the_frame_size() {
     let bus = Bus::with_queues(&["q"]);
     let mut peer = bus.client();

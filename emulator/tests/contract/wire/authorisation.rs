@@ -2,8 +2,11 @@
 
 use serde_amqp::Value;
 use servicebus_emulator::auth::{Claims, Key, sas};
+use servicebus_emulator::{Config, Options};
 
 use crate::support::*;
+
+mod expiry;
 
 const UNAUTHORIZED: &str = "amqp:unauthorized-access";
 
@@ -25,10 +28,6 @@ fn key(name: &str, key: &str) -> Key {
 }
 
 /// A token of the key that everybody knows.
-fn root_token(resource: &str) -> String {
-    sas::sign(resource, &Key::well_known(), in_an_hour())
-}
-
 fn token(resource: &str, name: &str, secret: &str) -> String {
     sas::sign(resource, &key(name, secret), in_an_hour())
 }
@@ -254,28 +253,6 @@ fn rights_are_the_union_of_tokens_and_a_refresh_replaces_its_own() {
 }
 
 #[test]
-fn rights_end_with_their_token() {
-    let bus = keys();
-    let mut peer = bus.stranger();
-    let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + 2);
-    show(&mut peer, "sb://localhost/a", &token);
-    let mut names = 0..;
-    // Tokens speak of real time, which nobody can move (decision D19).
-    let refusal = eventually("the end of the token", || {
-        let name = format!("link {}", names.next()?);
-        peer.attach(&Attach::sender("a").named(&name)).err()
-    });
-    assert_eq!(refusal.condition, UNAUTHORIZED);
-    bus.http.advance(3600.0);
-    show(
-        &mut peer,
-        "sb://localhost/a",
-        &root_token("sb://localhost/a"),
-    );
-    peer.sender("a");
-}
-
-#[test]
 fn sasl_plain_is_a_key_for_the_whole_namespace() {
     let bus = keys();
     let mut peer = Peer::connect(bus.amqp);
@@ -331,6 +308,59 @@ fn json_web_tokens_follow_the_setting() {
             401
         );
     }
+}
+
+#[test]
+fn with_a_key_set_only_tokens_that_it_signed_are_accepted() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/");
+    let config = Config::from_file(format!("{path}config/token-keys.json").as_ref());
+    let bus = Bus::started(Options {
+        config: config.unwrap_or_else(|error| panic!("{error}")),
+        ..Options::default()
+    });
+    let token = std::fs::read_to_string(format!("{path}tokens/rs256.jwt")).expect("a token");
+    let token = token.trim();
+    let (signed, _) = token.rsplit_once('.').expect("three parts");
+    let mut peer = bus.stranger();
+    for bad in [
+        format!("{signed}."),
+        format!("{signed}.c2ln"),
+        format!("e30.{token}"),
+    ] {
+        assert_eq!(peer.put_token("sb://localhost/q", &bad).cbs_status(), 401);
+        assert_eq!(peer.refused(&Attach::sender("q")).condition, UNAUTHORIZED);
+    }
+    show(&mut peer, "sb://localhost/q", token);
+    peer.sender("q");
+}
+
+#[test]
+fn a_key_that_may_send_may_schedule_and_nothing_else() {
+    let bus = keys();
+    let resource = "sb://localhost/";
+    let later = || schedule(&[Message::new("later").scheduled_at(client_now() + 60_000)]);
+    let mut sender = bus.stranger();
+    show(&mut sender, resource, &token(resource, "sender", "s"));
+    let management = sender.node("a/$management");
+    let reply = sender.call(&management, "schedule-message", later());
+    let wanted = scheduled(&reply);
+
+    let mut listener = bus.stranger();
+    show(&mut listener, resource, &token(resource, "listener", "l"));
+    let other = listener.node("a/$management");
+    for (operation, body) in [
+        ("schedule-message", later()),
+        ("cancel-scheduled-message", map([numbers(&wanted)])),
+    ] {
+        let reply = listener.call(&other, operation, body);
+        let refused = (reply.status(), reply.condition());
+        assert_eq!(refused, (401, UNAUTHORIZED.to_owned()), "{operation}");
+    }
+    assert_eq!(bus.http.counts("a")["scheduled"], 1);
+    let body = map([numbers(&wanted)]);
+    let reply = sender.call(&management, "cancel-scheduled-message", body);
+    assert_eq!(reply.status(), 200);
+    assert_eq!(bus.http.counts("a")["scheduled"], 0);
 }
 
 #[test]

@@ -203,8 +203,14 @@ fn requests_that_say_too_little_or_too_much_are_refused_and_nothing_is_scheduled
         let reply = peer.call(&node, "cancel-scheduled-message", body);
         refused_with(&reply, 400, argument);
     }
-    let large = schedule(&[later("large").body(vec![0; 300_000])]);
-    let request = Message::request(text("id"), text(&node.reply_to), large)
+    let large = later("large").body(vec![0; 262_144]);
+    let half = || later("half").body(vec![0; 140_000]);
+    for large in [vec![large], vec![half(), half()]] {
+        let reply = peer.call(&node, "schedule-message", schedule(&large));
+        refused_with(&reply, 403, "amqp:link:message-size-exceeded");
+    }
+    let request = schedule(&[later("larger").body(vec![0; 400_000])]);
+    let request = Message::request(text("id"), text(&node.reply_to), request)
         .application("operation", text("com.microsoft:schedule-message"));
     let refusal = peer.send_in_vain(&node.requests, &request.encode());
     assert_eq!(refusal.condition, "amqp:link:message-size-exceeded");

@@ -188,26 +188,6 @@ fn a_message_in_many_frames_is_one_message() {
 }
 
 #[test]
-fn a_transactional_send_says_that_it_is_not_built() {
-    let (bus, mut peer, sender) = sending();
-    let id = peer.next_delivery_id();
-    let state = composite(0x34, [binary(b"txn"), Value::Null]);
-    let mut fields = vec![uint(sender.handle), uint(id), binary(b"t"), uint(0)];
-    fields.extend([Value::Bool(false), Value::Bool(false), Value::Null, state]);
-    peer.write(&performative(
-        0,
-        TRANSFER,
-        &fields,
-        &Message::new("m").encode(),
-    ));
-    let refusal = peer
-        .outcome(&sender, id)
-        .expect_err("transactions are not built");
-    assert_eq!(refusal.condition, "amqp:not-implemented");
-    assert_eq!(bus.http.held("q"), (0, 0));
-}
-
-#[test]
 fn a_thousand_sends_without_waiting_are_all_accepted() {
     let (bus, mut peer, sender) = sending();
     let ids: Vec<u32> = (0..3000)

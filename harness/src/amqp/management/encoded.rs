@@ -24,7 +24,7 @@ use crate::{
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
 
 /// Writes a message.
-pub(super) fn write(message: Message<Data>) -> Result<Vec<u8>, AmqpError> {
+pub(crate) fn write(message: Message<Data>) -> Result<Vec<u8>, AmqpError> {
     serde_amqp::to_vec(&Serializable(message))
         .map_err(|error| AmqpError::Protocol(format!("the message cannot be encoded: {error}")))
 }

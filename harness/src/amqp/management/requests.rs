@@ -93,14 +93,28 @@ impl Amqp {
         number: i64,
         mode: ReceiveMode,
     ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+        self.by_number(address, number, mode, None).await
+    }
+
+    /// The same, of a session that is held if there is one.
+    pub(in crate::amqp) async fn by_number(
+        &self,
+        address: &str,
+        number: i64,
+        mode: ReceiveMode,
+        session: Option<&str>,
+    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
         let mode = match mode {
             ReceiveMode::ReceiveAndDelete => 0,
             ReceiveMode::PeekLock => 1,
         };
-        let body = map([
+        let mut body = map([
             ("sequence-numbers", numbers(number)),
             ("receiver-settle-mode", Value::Uint(mode)),
         ]);
+        if let Some(session) = session {
+            body.insert("session-id".into(), session.into());
+        }
         let answer = self
             .ask(address, "receive-by-sequence-number", body)
             .await?;
@@ -179,15 +193,12 @@ impl Amqp {
         let body = map([("lock-tokens", token.array())]);
         let answer = self.ask(address, "renew-lock", body).await?;
         match elements(field(answer, "expirations")?)?.pop() {
-            Some(Value::Timestamp(end)) => {
-                let millis = u64::try_from(end.milliseconds()).unwrap_or(0);
-                Ok(UNIX_EPOCH + Duration::from_millis(millis))
-            }
+            Some(Value::Timestamp(end)) => Ok(instant(end.milliseconds())),
             other => Err(unexpected("expirations", other.as_ref())),
         }
     }
 
-    async fn ask(
+    pub(in crate::amqp) async fn ask(
         &self,
         address: &str,
         operation: &str,
@@ -215,7 +226,7 @@ impl Node {
     }
 }
 
-fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
+pub(in crate::amqp) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
     let mut map = Map::new();
     for (key, value) in entries {
         map.insert(key.into(), value);
@@ -234,10 +245,15 @@ fn timestamp(instant: SystemTime) -> Value {
     ))
 }
 
-fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
+pub(in crate::amqp) fn field(answer: Option<Map>, name: &str) -> Result<Value, AmqpError> {
     let mut answer = answer.unwrap_or_default();
     let value = answer.swap_remove(&Value::from(name));
     value.ok_or_else(|| unexpected(name, None))
+}
+
+/// An instant by the client's clock.
+pub(in crate::amqp) fn instant(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
 fn elements(value: Value) -> Result<Vec<Value>, AmqpError> {
@@ -278,7 +294,7 @@ mod tests {
     use super::*;
     use crate::{
         amqp::Login, background::Background, connection_string::ConnectionString, in_process,
-        process::Liveness,
+        process::Liveness, running::WebPorts,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
@@ -308,7 +324,9 @@ mod tests {
     async fn a_message_of_dotnet_can_be_looked_at_and_received() {
         // A runtime of its own: another test watches how the shared one ends.
         let background = Arc::new(Background::start().unwrap());
-        let started = in_process::start(&background, None, None).await.unwrap();
+        let started = in_process::start(&background, None, None, WebPorts::default())
+            .await
+            .unwrap();
         let entry = ConnectionString::parse(&started.namespaces[0].connection_string);
         let amqp = Amqp::new(Login {
             address: started.endpoints.amqp,

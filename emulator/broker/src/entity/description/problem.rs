@@ -15,7 +15,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(
+    pub(crate) fn new(
         property: &'static str,
         value: impl Into<String>,
         allowed: impl Into<String>,

@@ -107,6 +107,7 @@ impl Reference {
             return Ok(());
         }
         let outgrown = letter.is_outgrown();
+        let lacks_session = self.at(to).has_sessions(Active) && letter.draft.session.is_none();
         let partition = self.partition(to, key);
         let letter = Letter {
             partition,
@@ -116,7 +117,9 @@ impl Reference {
             ..letter
         };
         let number = self.enqueue(to, self.now, letter, false);
-        if outgrown {
+        if lacks_session {
+            self.bury(to, number, self.now, Cause::NoSession);
+        } else if outgrown {
             self.bury(to, number, self.now, Cause::HeaderSize);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use servicebus_broker::ReceiveMode;
 use servicebus_broker::StoreKind::Active;
 
-use super::queue::State;
+use super::queue::{Letter, State};
 use super::sending::seen_as;
 use super::{Reference, What};
 use crate::history::{Place, Seen};
@@ -16,17 +16,23 @@ impl Reference {
         numbers: &[u64],
         mode: ReceiveMode,
         id: u64,
+        session: Option<u8>,
     ) -> Result<Vec<Seen>, &'static str> {
         self.begin(q);
         let now = self.now;
         if !self.at(q).description.status.can_receive() {
             return Err("disabled");
         }
+        let queue = self.at(q);
+        if queue.has_sessions(kind) && session.is_none_or(|s| queue.sessions.hold(s).is_none()) {
+            return Err("session lock lost");
+        }
+        let is_meant = |l: &Letter| session.is_none() || l.draft.session == session;
         for &asked in numbers {
             let letters = &self.store(q, kind).letters;
             let expired = letters.iter().find(|l| {
                 let is_over = l.expires_at.is_some_and(|at| at <= now);
-                l.shown() == asked && l.state == State::Deferred && is_over
+                l.shown() == asked && l.state == State::Deferred && is_over && is_meant(l)
             });
             if let Some(number) = expired.map(|letter| letter.number) {
                 self.expire(q, number, now);
@@ -37,7 +43,7 @@ impl Reference {
         for &asked in numbers {
             let letters = &self.store(q, kind).letters;
             let deferred = letters.iter().find(|l| l.shown() == asked);
-            match deferred.filter(|l| l.state == State::Deferred) {
+            match deferred.filter(|l| l.state == State::Deferred && is_meant(l)) {
                 Some(letter) if !places.contains(&letter.number) => places.push(letter.number),
                 _ => return Err("not found"),
             }
@@ -83,12 +89,19 @@ impl Reference {
     }
 
     /// The first that are old enough, unless somebody has them.
-    pub(super) fn delete(&mut self, (q, kind): Place, max: usize, before: i64) -> usize {
+    pub(super) fn delete(
+        &mut self,
+        (q, kind): Place,
+        max: usize,
+        before: i64,
+        session: Option<u8>,
+    ) -> usize {
         self.begin(q);
         let sends_on = self.at(q).sends_on(kind);
         let letters = self.store(q, kind).letters.iter();
         let free = letters.filter(|l| l.state == State::Ready && (l.stays || !sends_on));
         let old = free.filter(|letter| letter.enqueued_at < before);
+        let old = old.filter(|letter| session.is_none() || letter.draft.session == session);
         let numbers: Vec<u64> = old.take(max).map(|letter| letter.number).collect();
         for &number in &numbers {
             self.remove((q, kind), number);

@@ -2,6 +2,7 @@
 
 use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
 
+use super::sessions::Sessions;
 use crate::history::{Draft, Place, Properties};
 use crate::word::queue_of;
 use crate::world::wire::section_size;
@@ -14,6 +15,7 @@ pub(crate) struct Queue {
     pub(super) seen: Vec<(String, i64)>,
     /// Whose dead letters were refused here, in the order of their names, and the size of the first of each.
     pub(super) refused: Vec<(Place, u64)>,
+    pub(super) sessions: Sessions,
     pub(super) used_at: i64,
     pub(super) is_idle: bool,
     /// Messages without a key so far.
@@ -85,6 +87,7 @@ impl Queue {
             stores: [(); 3].map(|()| Store::default()),
             seen: Vec::new(),
             refused: Vec::new(),
+            sessions: Sessions::default(),
             used_at: now,
             is_idle: false,
             spread: 0,
@@ -125,7 +128,14 @@ impl Queue {
 
     pub(super) fn size(&self) -> u64 {
         let letters = self.stores.iter().flat_map(|store| &store.letters);
-        letters.map(|letter| letter.size).sum()
+        let messages: u64 = letters.map(|letter| letter.size).sum();
+        messages + self.sessions.size()
+    }
+
+    /// Whether somebody receives from a store: with credit, or waiting for a session.
+    pub(super) fn is_awaited(&self, kind: StoreKind) -> bool {
+        let waits = self.has_sessions(kind) && !self.sessions.waiting.is_empty();
+        waits || self.store(kind).is_active()
     }
 
     /// How many bytes more it may hold.

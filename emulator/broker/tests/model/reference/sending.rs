@@ -29,6 +29,9 @@ impl Reference {
         self.begin(q);
         let size = parcels.iter().map(|parcel| parcel.payload.len() as u64);
         self.check_room(q, size.sum()).map_err(|r| r.text)?;
+        for parcel in parcels {
+            self.check_session(q, &parcel.draft)?;
+        }
         let mut keys = Vec::new();
         for parcel in parcels {
             keys.extend(self.key(q, &parcel.draft).map_err(|r| r.text)?);
@@ -51,6 +54,7 @@ impl Reference {
         self.begin(q);
         let size = parcel.payload.len() as u64;
         self.check_room(q, size).map_err(|r| r.text)?;
+        self.check_session(q, &parcel.draft)?;
         let key = self.key(q, &parcel.draft).map_err(|r| r.text)?;
         let partition = self.partition(q, key);
         let number = self.accept(q, parcel, partition);

@@ -35,7 +35,12 @@ impl Reference {
         let until = now + queue.description.lock_duration.as_millis() as i64;
         let locks = mode == ReceiveMode::PeekLock;
         let letter = queue.store_mut(kind).letter(number).clone();
-        let seen = queue.received(kind, &letter, locks.then_some(until));
+        let hold = (letter.draft.session.filter(|_| queue.has_sessions(kind)))
+            .and_then(|session| queue.sessions.hold(session));
+        // Under a session the lock ends with that of the session.
+        let shown = hold.map_or(until, |hold| hold.until);
+        let (until, consumer) = hold.map_or((until, consumer), |hold| (i64::MAX, hold.consumer));
+        let seen = queue.received(kind, &letter, locks.then_some(shown));
         if locks {
             queue.store_mut(kind).letter(number).state = State::Locked {
                 token,
@@ -43,7 +48,7 @@ impl Reference {
                 consumer,
                 was_deferred: letter.is_deferred(),
             };
-            let what = What::Delivered(letter.count + 1, until);
+            let what = What::Delivered(letter.count + 1, shown);
             self.note((q, kind), number, what);
         } else {
             // Its credit is used up.
@@ -68,6 +73,9 @@ impl Reference {
         for &key in keys {
             match self.locked_by(place, key) {
                 Some(number) if !numbers.contains(&number) => numbers.push(number),
+                _ if self.at(q).has_sessions(kind) => {
+                    return Answer::Settled(Some("session lock lost"));
+                }
                 _ => return Answer::Settled(Some("lock lost")),
             }
         }
@@ -135,6 +143,9 @@ impl Reference {
         let mut numbers = Vec::new();
         for (at, &key) in keys.iter().enumerate() {
             numbers.push(self.locked_by(place, key).ok_or(Some(at))?);
+        }
+        if self.at(q).has_sessions(kind) {
+            return Err(None);
         }
         for number in numbers {
             if let State::Locked { until, .. } = &mut self.store(q, kind).letter(number).state {

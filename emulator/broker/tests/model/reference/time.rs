@@ -17,6 +17,7 @@ pub(super) enum Cause {
     /// With reason and description.
     Transfer(&'static str, String),
     Hops,
+    NoSession,
     Client(Option<&'static str>, Option<&'static str>),
 }
 
@@ -27,6 +28,7 @@ struct Due(i64, StoreKind, Event, u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     LockEnds,
+    SessionLockEnds,
     Expires,
     Activates,
 }
@@ -49,10 +51,11 @@ impl Reference {
         {
             let at = at.max(earliest);
             if last.replace(at).is_some_and(|last| last < at) {
-                self.serve(q);
+                self.serve_granted(q);
             }
             match event {
                 Event::LockEnds => self.lock_expired((q, kind), number, at),
+                Event::SessionLockEnds => self.session_lock_expired(q, number, at),
                 Event::Expires => self.expire(q, number, at),
                 Event::Activates => {
                     let letter = self.remove((q, Active), number);
@@ -84,17 +87,22 @@ impl Reference {
         let eager = self.settings.expiry == Expiry::Eager;
         let in_store = |kind: StoreKind| {
             let store = queue.store(kind);
-            let expires = eager || queue.target(kind).is_some() || store.is_active();
+            let expires = eager || queue.target(kind).is_some() || queue.is_awaited(kind);
             store.letters.iter().filter_map(move |l| match l.state {
-                State::Locked { until, .. } => Some(Due(until, kind, Event::LockEnds, l.number)),
+                State::Locked { until, .. } if until < i64::MAX => {
+                    Some(Due(until, kind, Event::LockEnds, l.number))
+                }
                 State::Scheduled(at) => Some(Due(at, kind, Event::Activates, l.number)),
                 State::Ready | State::Assigned(_) if expires => {
                     Some(Due(l.expires_at?, kind, Event::Expires, l.number))
                 }
-                State::Ready | State::Assigned(_) | State::Deferred => None,
+                State::Locked { .. } | State::Ready | State::Assigned(_) | State::Deferred => None,
             })
         };
-        StoreKind::ALL.into_iter().flat_map(in_store).min()
+        let holds = queue.sessions.holds.iter();
+        let sessions = holds.map(|h| Due(h.until, Active, Event::SessionLockEnds, h.consumer));
+        let messages = StoreKind::ALL.into_iter().flat_map(in_store);
+        messages.chain(sessions).min()
     }
 
     /// When a queue is deleted because nobody uses it.
@@ -104,11 +112,13 @@ impl Reference {
         let is_kept = queue.is_idle
             || queue.target(Active).is_some()
             || queue.store(Active).letters.iter().any(Letter::is_scheduled)
-            || queue.stores.iter().any(|store| store.is_active());
+            || StoreKind::ALL
+                .into_iter()
+                .any(|kind| queue.is_awaited(kind));
         (!is_kept).then_some(queue.used_at + idle)
     }
 
-    fn lock_expired(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
+    pub(super) fn lock_expired(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
         let letter = self.store(q, kind).letter(number);
         letter.count += u32::from(kind == Active);
         let count = letter.count;
@@ -182,6 +192,7 @@ impl Reference {
     }
 
     pub(super) fn lose_locks(&mut self, q: usize) {
+        self.lose_sessions(q);
         for kind in StoreKind::ALL {
             let letters = self.store(q, kind).letters.iter();
             let locks = letters.filter_map(|l| Some((l.locked_until()?, l.number)));
@@ -271,6 +282,11 @@ impl Cause {
             Self::HeaderSize => (
                 "HeaderSizeExceeded",
                 "The size quota for this stream has been exceeded.".into(),
+            ),
+            Self::NoSession => (
+                "Session ID is null.",
+                "Session enabled entity doesn't allow a message whose session identifier is null."
+                    .into(),
             ),
             Self::Hops => (
                 "MaxTransferHopCountExceeded",

@@ -3,8 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use servicebus_broker::filter::{Encoded, Value};
 use servicebus_broker::{IdSource, Message, Stamp, Timestamp};
 use servicebus_codec::{Reader, Writer};
+
+const FIELDS: usize = 13;
+const TO: usize = 2;
+const LABEL: usize = 3;
+const CORRELATION_ID: usize = 5;
+const CONTENT_TYPE: usize = 6;
+const SESSION: usize = 10;
 
 /// A message that somebody is about to send.
 #[derive(Debug, Clone)]
@@ -13,8 +21,12 @@ pub(crate) struct Letter {
     time_to_live: Option<Duration>,
     scheduled_at: Option<Timestamp>,
     partition_key: Option<String>,
-    session: Option<String>,
-    texts: Vec<String>,
+    via_partition_key: Option<String>,
+    /// Fields of the properties section behind the message id, by their place.
+    fields: [Option<String>; FIELDS],
+    /// Application properties with their encoded values.
+    properties: Vec<(String, Encoded)>,
+    texts: usize,
     body: usize,
 }
 
@@ -25,8 +37,10 @@ pub(crate) fn letter(id: &str) -> Letter {
         time_to_live: None,
         scheduled_at: None,
         partition_key: None,
-        session: None,
-        texts: Vec::new(),
+        via_partition_key: None,
+        fields: Default::default(),
+        properties: Vec::new(),
+        texts: 0,
         body: 1,
     }
 }
@@ -47,14 +61,47 @@ impl Letter {
         self
     }
 
-    pub(crate) fn session(mut self, id: &str) -> Self {
-        self.session = Some(id.to_owned());
+    pub(crate) fn via_partition_key(mut self, key: &str) -> Self {
+        self.via_partition_key = Some(key.to_owned());
+        self
+    }
+
+    pub(crate) fn session(self, id: &str) -> Self {
+        self.field(SESSION, id)
+    }
+
+    pub(crate) fn to(self, to: &str) -> Self {
+        self.field(TO, to)
+    }
+
+    pub(crate) fn label(self, label: &str) -> Self {
+        self.field(LABEL, label)
+    }
+
+    pub(crate) fn correlation_id(self, id: &str) -> Self {
+        self.field(CORRELATION_ID, id)
+    }
+
+    pub(crate) fn content_type(self, content_type: &str) -> Self {
+        self.field(CONTENT_TYPE, content_type)
+    }
+
+    fn field(mut self, place: usize, text: &str) -> Self {
+        self.fields[place] = Some(text.to_owned());
         self
     }
 
     /// With one more application property; the first is called `text 0`.
     pub(crate) fn text(mut self, text: &str) -> Self {
-        self.texts.push(text.to_owned());
+        let name = format!("text {}", self.texts);
+        self.texts += 1;
+        self.property(&name, &Value::text(text))
+    }
+
+    /// With this application property.
+    pub(crate) fn property(mut self, name: &str, value: &Value<'_>) -> Self {
+        self.properties
+            .push((name.to_owned(), Encoded::from(value)));
         self
     }
 
@@ -68,7 +115,7 @@ impl Letter {
         Message::parse(self.encoded(), ids).unwrap()
     }
 
-    fn encoded(&self) -> Bytes {
+    pub(crate) fn encoded(&self) -> Bytes {
         let mut bytes = Vec::new();
         let mut out = Writer::new(&mut bytes);
         if let Some(time_to_live) = self.time_to_live {
@@ -80,34 +127,42 @@ impl Letter {
             out.end(header, 3);
         }
         self.write_annotations(&mut out);
-        out.descriptor(0x73);
-        let properties = out.begin_list();
-        out.string(&self.id);
-        let mut fields = 1;
-        if let Some(session) = &self.session {
-            for _ in 1..10 {
-                out.null();
-            }
-            out.string(session);
-            fields = 11;
-        }
-        out.end(properties, fields);
-        if !self.texts.is_empty() {
+        self.write_properties(&mut out);
+        if !self.properties.is_empty() {
             out.descriptor(0x74);
             let map = out.begin_map();
-            for (at, text) in self.texts.iter().enumerate() {
-                out.string(&format!("text {at}"));
-                out.string(text);
+            for (name, value) in &self.properties {
+                out.string(name);
+                out.raw(value.as_amqp());
             }
-            out.end(map, 2 * self.texts.len() as u32);
+            out.end(map, 2 * self.properties.len() as u32);
         }
         out.descriptor(0x75);
         out.binary(&vec![b'x'; self.body]);
         bytes.into()
     }
 
+    fn write_properties(&self, out: &mut Writer<'_>) {
+        let last = self.fields.iter().rposition(Option::is_some).unwrap_or(0);
+        out.descriptor(0x73);
+        let properties = out.begin_list();
+        out.string(&self.id);
+        for (place, field) in self.fields.iter().enumerate().take(last + 1).skip(1) {
+            match field {
+                Some(text) if place == CONTENT_TYPE => out.symbol(text),
+                Some(text) => out.string(text),
+                None => out.null(),
+            }
+        }
+        out.end(properties, last as u32 + 1);
+    }
+
     fn write_annotations(&self, out: &mut Writer<'_>) {
-        if self.scheduled_at.is_none() && self.partition_key.is_none() {
+        let keys = [
+            ("x-opt-partition-key", &self.partition_key),
+            ("x-opt-via-partition-key", &self.via_partition_key),
+        ];
+        if self.scheduled_at.is_none() && keys.iter().all(|(_, key)| key.is_none()) {
             return;
         }
         out.descriptor(0x72);
@@ -118,10 +173,12 @@ impl Letter {
             out.timestamp(at.as_millis());
             entries += 1;
         }
-        if let Some(key) = &self.partition_key {
-            out.symbol("x-opt-partition-key");
-            out.string(key);
-            entries += 1;
+        for (name, key) in keys {
+            if let Some(key) = key {
+                out.symbol(name);
+                out.string(key);
+                entries += 1;
+            }
         }
         out.end(map, entries * 2);
     }

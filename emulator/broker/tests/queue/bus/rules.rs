@@ -67,6 +67,11 @@ impl Rules {
         self
     }
 
+    pub(crate) fn sessions(mut self) -> Self {
+        self.queue.requires_session = true;
+        self
+    }
+
     pub(crate) fn partitioned(mut self) -> Self {
         self.queue.enable_partitioning = true;
         self

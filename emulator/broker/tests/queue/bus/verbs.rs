@@ -101,7 +101,9 @@ impl Bus {
         numbers: &[SequenceNumber],
         mode: ReceiveMode,
     ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
-        self.operate(|mailbox, cx| mailbox.receive_deferred(cx, store, numbers, mode, MANAGEMENT))
+        self.operate(|mailbox, cx| {
+            mailbox.receive_deferred(cx, store, numbers, mode, MANAGEMENT, None)
+        })
     }
 
     pub(crate) fn delete_messages(&mut self, max: usize, before: Timestamp) -> usize {
@@ -114,7 +116,7 @@ impl Bus {
         max: usize,
         before: Timestamp,
     ) -> usize {
-        self.operate(|mailbox, cx| mailbox.delete_messages(cx, store, max, before))
+        self.operate(|mailbox, cx| mailbox.delete_messages(cx, store, max, before, None))
     }
 
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut QueueDescription)) {

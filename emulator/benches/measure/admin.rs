@@ -1,0 +1,105 @@
+//! Queues made one by one through the administration API, by one client on one connection: what each costs the server, the
+//! last as the first.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use servicebus_emulator::auth::{Key, sas};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::connection::connect;
+use crate::process::Emulator;
+use crate::report::{Limit, Report};
+use crate::statistics::Rounds;
+use crate::usage::{processor_time, resident};
+
+/// What is kept settles within this time.
+const REST: Duration = Duration::from_millis(200);
+/// Beyond any run: 2100.
+const EXPIRY: i64 = 4_102_444_800;
+const BODY: &str = "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\"><QueueDescription \
+    xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\"><LockDuration>PT1M</LockDuration>\
+    <MaxSizeInMegabytes>1024</MaxSizeInMegabytes><MaxDeliveryCount>10</MaxDeliveryCount></QueueDescription></content>\
+    </entry>";
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    // One beside them is declared.
+    let queues = effort.pick(200, 9_990);
+    let part = effort.pick(50, 1_000);
+    let (mut each, mut growth, mut memory) =
+        (Rounds::default(), Rounds::default(), Rounds::default());
+    for _ in 0..effort.rounds() {
+        let emulator = Emulator::start()?;
+        let mut client = Client::connect(&emulator)?;
+        client.make("warm-up")?;
+        thread::sleep(REST);
+        let before = resident(emulator.pid())?;
+        let first = client.make_all(&emulator, 0..part)?;
+        let middle = client.make_all(&emulator, part..queues - part)?;
+        let last = client.make_all(&emulator, queues - part..queues)?;
+        let grown = resident(emulator.pid())?.saturating_sub(before);
+        each.push((first + middle + last) / f64::from(queues));
+        growth.push(last / first);
+        memory.push(grown as f64 / f64::from(queues));
+    }
+    report.judge("make a queue", &each, " µs", Limit::AtMost(100.0));
+    let what = "the last thousand ÷ the first";
+    report.judge(what, &growth, "", Limit::AtMost(1.5));
+    report.judge(
+        "memory of a queue",
+        &memory,
+        " bytes",
+        Limit::AtMost(2048.0),
+    );
+    Ok(())
+}
+
+/// An administration client.
+struct Client {
+    stream: TcpStream,
+    token: String,
+}
+
+impl Client {
+    fn connect(emulator: &Emulator) -> io::Result<Self> {
+        Ok(Self {
+            stream: connect(emulator.http)?,
+            token: sas::sign("sb://localhost/", &Key::well_known(), EXPIRY),
+        })
+    }
+
+    /// Microseconds of the server's processor time for these queues.
+    fn make_all(&mut self, emulator: &Emulator, numbers: std::ops::Range<u32>) -> io::Result<f64> {
+        let before = processor_time(emulator.pid())?;
+        for number in numbers {
+            self.make(&format!("queue-{number:05}"))?;
+        }
+        thread::sleep(REST);
+        let used = processor_time(emulator.pid())?.saturating_sub(before);
+        Ok(used.as_secs_f64() * 1e6)
+    }
+
+    fn make(&mut self, name: &str) -> io::Result<()> {
+        let (token, length) = (&self.token, BODY.len());
+        let request = format!(
+            "PUT /{name}?api-version=2021-05 HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\
+             Content-Type: application/atom+xml\r\nContent-Length: {length}\r\n\r\n{BODY}"
+        );
+        self.stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        let mut block = [0; 8 * 1024];
+        while !answer.ends_with(b"</entry>") && !answer.ends_with(b"</Error>") {
+            match self.stream.read(&mut block)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => answer.extend_from_slice(&block[..read]),
+            }
+        }
+        match answer.starts_with(b"HTTP/1.1 201") {
+            true => Ok(()),
+            false => Err(io::Error::other(String::from_utf8_lossy(&answer))),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What TLS and WebSocket are compared with: the same bytes through a server that only sends them back, over the same
+//! rustls and the same WebSocket library as the emulator's.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use futures_util::{SinkExt as _, StreamExt as _};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::Outcome;
+use crate::connection::READ;
+use crate::frames::Transfers;
+use crate::stream::Stream;
+
+/// What the emulator reads in one go.
+const BLOCK: usize = 64 * 1024;
+
+/// What the echo is wrapped in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrapping {
+    Tls,
+    WebSocket,
+}
+
+/// Says where it listens and which certificate it shows, and sends back whatever comes, until it is ended.
+pub(crate) fn serve(wrapping: Wrapping) -> Outcome {
+    let key = rcgen::KeyPair::generate()?;
+    let own = rcgen::CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?;
+    let certificate = own.der().clone();
+    let shown = BASE64_STANDARD.encode(&certificate);
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key.into())?;
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        crate::report::say(&format!("{} {shown}", listener.local_addr()?))?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let accepting = acceptor.accept(stream);
+            tokio::spawn(async move {
+                let stream = Box::new(accepting.await?);
+                match wrapping {
+                    Wrapping::Tls => echo(stream).await,
+                    Wrapping::WebSocket => echo_messages(stream).await,
+                }
+            });
+        }
+    })
+}
+
+type Secured = Box<TlsStream<tokio::net::TcpStream>>;
+
+async fn echo(mut stream: Secured) -> io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let read = stream.read(&mut block).await?;
+        if read == 0 {
+            return Ok(());
+        }
+        stream.write_all(&block[..read]).await?;
+        stream.flush().await?;
+    }
+}
+
+async fn echo_messages(stream: Secured) -> io::Result<()> {
+    let accepting = tokio_tungstenite::accept_async(stream).await;
+    let mut socket = accepting.map_err(io::Error::other)?;
+    while let Some(message) = socket.next().await {
+        let message = message.map_err(io::Error::other)?;
+        if matches!(message, Message::Binary(_)) {
+            socket.send(message).await.map_err(io::Error::other)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where an echo listens, and what it shows.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) address: SocketAddr,
+    pub(crate) certificate: CertificateDer<'static>,
+}
+
+impl Door {
+    /// Reads the line that an echo says.
+    pub(crate) fn read(line: &str) -> io::Result<Self> {
+        let unread = || io::Error::other(format!("no echo says {line:?}"));
+        let (address, certificate) = line.trim().split_once(' ').ok_or_else(unread)?;
+        let certificate = BASE64_STANDARD
+            .decode(certificate)
+            .map_err(io::Error::other)?;
+        Ok(Self {
+            address: address.parse().map_err(io::Error::other)?,
+            certificate: certificate.into(),
+        })
+    }
+}
+
+/// Sends `count` frames with at most `in_flight` on their way, and returns the time until the last is back.
+pub(crate) fn pour(
+    stream: &mut Stream,
+    transfers: &mut Transfers,
+    count: u32,
+    in_flight: u32,
+) -> io::Result<Duration> {
+    let size = transfers.frame();
+    let mut block = vec![0; READ];
+    let (mut sent, mut back) = (0, 0);
+    let begin = Instant::now();
+    while back < size * count as usize {
+        let next = transfers.count().min((count - sent) as usize);
+        let room = in_flight as usize - (sent as usize - back / size);
+        if next > 0 && next <= room {
+            stream.write_all(transfers.numbered(sent, next))?;
+            stream.flush()?;
+            sent += next as u32;
+            continue;
+        }
+        match stream.read(&mut block)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => back += read,
+        }
+    }
+    Ok(begin.elapsed())
+}

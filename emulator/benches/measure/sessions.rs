@@ -1,0 +1,256 @@
+//! Sessions: whether the next available one costs more among many, and what a message in a session costs beside one
+//! in a plain queue that as many receive from.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use servicebus_broker::{LockToken, QueueDescription};
+use servicebus_codec::Writer;
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::frames::Transfers;
+use crate::pond::Pond;
+use crate::process::{Emulator, QUEUE, SESSIONS};
+use crate::readers::{Readers, Wanted};
+use crate::report::{Limit, Report};
+use crate::sender::Sender;
+use crate::statistics::{Rounds, number};
+use crate::throughput::at_rest;
+
+/// How much dearer the next session may be among 100,000 than among 1,000.
+const ACCEPT: f64 = 2.5;
+/// How much dearer a message may be in a session than in a plain queue.
+const MESSAGE: f64 = 1.5;
+
+const BODY: usize = 1024;
+/// Of the messages that only make their sessions exist.
+const SMALL: usize = 16;
+const IN_FLIGHT: u32 = 1000;
+/// Transfers written at once; so many divide every number of sessions here.
+const BLOCK: usize = 50;
+const CONNECTIONS: u32 = 4;
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let (few, many) = effort.pick((100, 200), (1_000, 100_000));
+    let receivers = effort.pick(40, 1_000);
+
+    let turns = effort.pick(20, 50_000);
+    let mut rounds = Vec::new();
+    for _ in 0..effort.rounds() {
+        rounds.push((
+            accept_in_core(few, receivers, turns),
+            accept_in_core(many, receivers, turns),
+        ));
+    }
+    compare(
+        report,
+        "accept next, in the core, ns",
+        "accept next, in the core, 100 K ÷ 1 K",
+        &rounds,
+        ACCEPT,
+    );
+
+    let (shallow, deep) = (Waiting::fill(few)?, Waiting::fill(many)?);
+    let mut rounds = Vec::new();
+    for _ in 0..effort.rounds() {
+        rounds.push((shallow.accept(receivers)?, deep.accept(receivers)?));
+    }
+    drop((shallow, deep));
+    compare(
+        report,
+        "accept next, processor µs",
+        "accept next, 100 K ÷ 1 K",
+        &rounds,
+        ACCEPT,
+    );
+
+    let count = effort.pick(2_000, 200_000);
+    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    let emulator = Emulator::start()?;
+    for _ in 0..effort.rounds() {
+        let plain = pass(&emulator, QUEUE, Wanted::Nothing, receivers, count)?;
+        let sessions = pass(&emulator, SESSIONS, Wanted::Next, receivers, count)?;
+        times.push((plain.time, sessions.time));
+        costs.push((plain.cost, sessions.cost));
+    }
+    compare(
+        report,
+        "a message to 1,000 receivers, plain and in sessions, µs",
+        "in sessions ÷ plain",
+        &times,
+        MESSAGE,
+    );
+    compare(
+        report,
+        "the same, processor µs",
+        "in sessions ÷ plain, processor",
+        &costs,
+        MESSAGE,
+    );
+    Ok(())
+}
+
+/// Notes both numbers of each round, and judges the second divided by the first.
+pub(crate) fn compare(
+    report: &mut Report,
+    what: &str,
+    ratio: &str,
+    rounds: &[(f64, f64)],
+    limit: f64,
+) {
+    let before: Rounds = rounds.iter().map(|(before, _)| *before).collect();
+    let after: Rounds = rounds.iter().map(|(_, after)| *after).collect();
+    let both = format!("{} / {}", number(before.median()), number(after.median()));
+    report.note(what, both);
+    let ratios: Rounds = rounds
+        .iter()
+        .map(|(before, after)| after / before)
+        .collect();
+    report.judge(ratio, &ratios, "", Limit::AtMost(limit));
+}
+
+/// An encoded message of a session, whose number has so many digits that all have the same size.
+fn letter(session: u32, body: usize) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    let mut out = Writer::new(&mut encoded);
+    out.descriptor(0x73);
+    let properties = out.begin_list();
+    out.string("message-0123456789");
+    (0..9).for_each(|_| out.null());
+    out.string(&format!("session-{session:07}"));
+    out.end(properties, 11);
+    out.descriptor(0x75);
+    out.binary(&vec![b'x'; body]);
+    encoded
+}
+
+/// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. Whoever accepts
+/// completes what is there, lets the session go, and another message comes to it.
+fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
+    let mut pond = Pond::new(&QueueDescription {
+        requires_session: true,
+        ..QueueDescription::default()
+    });
+    let letters: Vec<Bytes> = (0..sessions + receivers)
+        .map(|session| letter(session, SMALL).into())
+        .collect();
+    for letter in &letters {
+        pond.send(letter.clone());
+    }
+    for _ in 0..receivers {
+        pond.next_session();
+    }
+    let mut accepting = Duration::ZERO;
+    for turn in 0..turns {
+        let begin = Instant::now();
+        let consumer = pond.next_session();
+        accepting += begin.elapsed();
+        pond.ask(consumer, 1);
+        let taken = pond.take(consumer, 1);
+        let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
+        assert_eq!(tokens.len(), 1, "a session without a message was available");
+        pond.complete(&tokens);
+        pond.close(consumer);
+        let next = receivers + turn % sessions;
+        pond.send(letters[next as usize].clone());
+    }
+    accepting.as_nanos() as f64 / f64::from(turns)
+}
+
+/// An emulator with one message in each of many sessions.
+#[derive(Debug)]
+struct Waiting {
+    emulator: Emulator,
+}
+
+impl Waiting {
+    fn fill(sessions: u32) -> io::Result<Self> {
+        let emulator = Emulator::start()?;
+        let letters = (0..sessions).map(|session| letter(session, SMALL));
+        let transfers = Transfers::each(letters, BLOCK);
+        let mut sender = Sender::attach_to(emulator.amqp, SESSIONS, transfers)?;
+        sender.send(sessions, IN_FLIGHT)?;
+        Ok(Self { emulator })
+    }
+
+    /// Processor time for each of `receivers` that accept the next session at the same time, in microseconds.
+    fn accept(&self, receivers: u32) -> io::Result<f64> {
+        let before = at_rest(self.emulator.pid())?;
+        let readers = attach_all(&self.emulator, SESSIONS, Wanted::Next, receivers)?;
+        let used = at_rest(self.emulator.pid())? - before;
+        drop(readers);
+        // Until all of them are free again.
+        at_rest(self.emulator.pid())?;
+        Ok(used.as_secs_f64() * 1e6 / f64::from(receivers))
+    }
+}
+
+/// What a message costs, in microseconds: of time, and of the emulator's processor.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    time: f64,
+    cost: f64,
+}
+
+/// Sends messages to as many sessions as there are receivers, who accept all of them; a plain queue is sent the same.
+fn pass(
+    emulator: &Emulator,
+    queue: &str,
+    wanted: Wanted,
+    receivers: u32,
+    count: u32,
+) -> io::Result<Passed> {
+    let letters = || (0..receivers).map(|session| letter(session, BODY));
+    let mut sender = Sender::attach_to(emulator.amqp, queue, Transfers::each(letters(), BLOCK))?;
+    // One for each, so that there is a session for everybody.
+    sender.send(receivers, IN_FLIGHT)?;
+    let mut readers = attach_all(emulator, queue, wanted, receivers)?;
+    readers.iter_mut().try_for_each(Readers::grant)?;
+    let drain = AtomicU32::new(receivers);
+    receive_all(&mut readers, &drain)?;
+
+    let left = AtomicU32::new(count);
+    let before = at_rest(emulator.pid())?;
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let sending = scope.spawn(move || sender.send(count, IN_FLIGHT));
+        receive_all(&mut readers, &left)?;
+        sending.join().expect("the sender does not panic")
+    })?;
+    let took = begin.elapsed();
+    let used = at_rest(emulator.pid())? - before;
+    let each = |duration: Duration| duration.as_secs_f64() * 1e6 / f64::from(count);
+    Ok(Passed {
+        time: each(took),
+        cost: each(used),
+    })
+}
+
+fn attach_all(
+    emulator: &Emulator,
+    queue: &str,
+    wanted: Wanted,
+    receivers: u32,
+) -> io::Result<Vec<Readers>> {
+    let each = receivers / CONNECTIONS;
+    (0..CONNECTIONS)
+        .map(|_| Readers::attach(emulator.amqp, queue, wanted, each))
+        .collect()
+}
+
+/// Lets every connection receive until all that is left has come.
+fn receive_all(readers: &mut [Readers], left: &AtomicU32) -> io::Result<()> {
+    thread::scope(|scope| {
+        let receiving: Vec<_> = readers
+            .iter_mut()
+            .map(|readers| scope.spawn(|| readers.receive(left)))
+            .collect();
+        receiving
+            .into_iter()
+            .try_for_each(|receiving| receiving.join().expect("no reader panics"))
+    })
+}

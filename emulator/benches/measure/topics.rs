@@ -1,0 +1,171 @@
+//! What publishing costs the core: filters against the same decision by hand, and many correlation filters against few.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use bytes::Bytes;
+use servicebus_broker::filter::{
+    Correlation, CorrelationFilter, Filter, Name, Parameters, Properties, Rule, SqlFilter, System,
+    Truth, Value,
+};
+use servicebus_broker::{Message, SubscriptionDescription, Timestamp, TopicDescription};
+use servicebus_codec::Writer;
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::core::Counter;
+use crate::pond::Pond;
+use crate::report::{Limit, Report};
+use crate::statistics::{Rounds, number};
+
+/// How much dearer a filter may be than a closure over the same decoded properties.
+const FILTER: f64 = 3.0;
+/// How much dearer publishing against 100,000 correlation filters may be than against 100.
+const MANY: f64 = 3.0;
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let calls = effort.pick(100, 200_000);
+    let (mut filters, mut closures, mut ratios) =
+        (Rounds::default(), Rounds::default(), Rounds::default());
+    for _ in 0..effort.rounds() {
+        let (filter, closure) = (evaluate(calls), by_hand(calls));
+        filters.push(filter);
+        closures.push(closure);
+        ratios.push(filter / closure);
+    }
+    report.note(
+        "decode and decide: SQL filter / closure, ns",
+        format!(
+            "{} / {}",
+            number(filters.median()),
+            number(closures.median())
+        ),
+    );
+    report.judge("SQL filter ÷ closure", &ratios, "", Limit::AtMost(FILTER));
+
+    let messages = effort.pick(20, 2_000);
+    for subscriptions in effort.pick([1, 2, 3, 4], [1, 10, 100, 1_000]) {
+        let rounds = (0..effort.rounds()).map(|_| {
+            let rules = (0..subscriptions).map(|n| sql(&format!("a = 'x{n}' AND b > 3")));
+            publish(rules.collect(), messages)
+        });
+        let cost: Rounds = rounds.collect();
+        let what = format!("publish to {subscriptions} with SQL filters, one matches, ns");
+        report.note(&what, cost.to_string());
+    }
+    let (few, many) = effort.pick((10, 100), (100, 100_000));
+    let mut ratio = Rounds::default();
+    for _ in 0..effort.rounds() {
+        let few = publish(vec![(0..few).flat_map(correlated).collect()], messages);
+        let many = publish(vec![(0..many).flat_map(correlated).collect()], messages);
+        ratio.push(many / few);
+    }
+    report.judge(
+        "100,000 correlation filters ÷ 100",
+        &ratio,
+        "",
+        Limit::AtMost(MANY),
+    );
+    Ok(())
+}
+
+/// A message of 1 KiB with `a` and `b`.
+fn letter(a: &str) -> Bytes {
+    let mut bytes = Vec::new();
+    let mut out = Writer::new(&mut bytes);
+    out.descriptor(0x73);
+    let properties = out.begin_list();
+    out.string("message-0000000001");
+    out.end(properties, 1);
+    out.descriptor(0x74);
+    let map = out.begin_map();
+    out.string("a");
+    out.string(a);
+    out.string("b");
+    out.int(5);
+    out.end(map, 4);
+    out.descriptor(0x75);
+    out.binary(&[b'x'; 1024]);
+    bytes.into()
+}
+
+fn timed(calls: u32, mut call: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    (0..calls).for_each(|_| call());
+    begin.elapsed().as_nanos() as f64 / f64::from(calls)
+}
+
+fn message() -> Message {
+    Message::parse(letter("x"), &mut Counter::default()).expect("our own message is sound")
+}
+
+fn decoded(message: &Message) -> Properties<'_> {
+    let view = message.filter_view(&System::default());
+    view.expect("our own message decodes")
+}
+
+fn evaluate(calls: u32) -> f64 {
+    let message = message();
+    let filter = SqlFilter::parse("a = 'x' AND b > 3", Parameters::new());
+    let filter = filter.expect("our own filter is sound");
+    let mut ids = Counter::default();
+    timed(calls, || {
+        let properties = decoded(black_box(&message));
+        let truth = filter.evaluate(&properties, &mut ids);
+        assert!(truth.is_ok_and(|truth| truth == Truth::True));
+    })
+}
+
+fn by_hand(calls: u32) -> f64 {
+    let message = message();
+    let (a, b) = (Name::new("a"), Name::new("b"));
+    timed(calls, || {
+        let properties = decoded(black_box(&message));
+        let is_x = matches!(properties.user(&a), Some(Value::Text(text)) if text == "x");
+        let is_more = match properties.user(&b) {
+            Some(Value::Signed(number)) => *number > 3,
+            Some(Value::Float(number)) => *number > 3.0,
+            _ => false,
+        };
+        assert!(black_box(is_x && is_more));
+    })
+}
+
+fn rule(name: &str, filter: Filter) -> Rule {
+    Rule {
+        name: name.into(),
+        filter,
+        action: None,
+        created_at: Timestamp::from_millis(0),
+    }
+}
+
+fn sql(text: &str) -> Vec<Rule> {
+    let filter = SqlFilter::parse(text, Parameters::new());
+    vec![rule(
+        "sql",
+        Filter::Sql(filter.expect("our own filter is sound")),
+    )]
+}
+
+fn correlated(n: u32) -> Vec<Rule> {
+    let description = Correlation {
+        properties: vec![("a".into(), format!("x{n}").as_str().into())],
+        ..Correlation::default()
+    };
+    let filter = Filter::Correlation(CorrelationFilter::new(description));
+    vec![rule(&format!("r{n}"), filter)]
+}
+
+/// Nanoseconds for each message of a topic with these rules, one element a subscription; what arrives is deleted.
+fn publish(subscriptions: Vec<Vec<Rule>>, messages: u32) -> f64 {
+    let mut pond = Pond::topic(
+        &TopicDescription::default(),
+        &SubscriptionDescription::default(),
+        subscriptions,
+    );
+    let encoded = letter("x0");
+    timed(messages, || {
+        pond.send(encoded.clone());
+    })
+}

@@ -1,0 +1,293 @@
+//! Transactions: what one completed message and one sent message cost in a transaction, beside the same two alone.
+//!
+//! The client waits for every answer before it goes on, as SDKs do, so that a transaction is two exchanges more: it is
+//! declared and discharged.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use servicebus_codec::{Reader, Writer};
+
+use crate::Outcome;
+use crate::arguments::Effort;
+use crate::connection::Connection;
+use crate::frames::{self, AMQP, Role, Transfers, code, message, performative};
+use crate::process::{Emulator, QUEUE};
+use crate::report::Report;
+use crate::sender::Sender;
+use crate::sessions::compare;
+use crate::throughput::at_rest;
+
+/// How much dearer the two may be in a transaction.
+const LIMIT: f64 = 4.0;
+const BODY: usize = 1024;
+/// Messages that go round.
+const MESSAGES: u32 = 16;
+
+const RECEIVER: u32 = 0;
+const SENDER: u32 = 1;
+const COORDINATOR: u32 = 2;
+
+/// Descriptors of what is said about transactions.
+const DECLARE: u8 = 0x31;
+const DISCHARGE: u8 = 0x32;
+const DECLARED: u8 = 0x33;
+const TRANSACTIONAL: u8 = 0x34;
+const AMQP_VALUE: u8 = 0x77;
+
+pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
+    let count = effort.pick(100, 20_000);
+    let emulator = Emulator::start()?;
+    let mut sender = Sender::attach_to(
+        emulator.amqp,
+        QUEUE,
+        Transfers::of(&message(BODY, None), MESSAGES as usize),
+    )?;
+    sender.send(MESSAGES, MESSAGES)?;
+    let mut worker = Worker::attach(emulator.amqp)?;
+    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    for _ in 0..effort.rounds() {
+        let alone = worker.run(&emulator, count, Worker::work_alone)?;
+        let within = worker.run(&emulator, count, Worker::work_in_transaction)?;
+        times.push((alone.time, within.time));
+        costs.push((alone.cost, within.cost));
+    }
+    compare(
+        report,
+        "complete and send, alone and in a transaction, µs",
+        "in a transaction ÷ alone",
+        &times,
+        LIMIT,
+    );
+    compare(
+        report,
+        "the same, processor µs",
+        "in a transaction ÷ alone, processor",
+        &costs,
+        LIMIT,
+    );
+    Ok(())
+}
+
+/// What the two operations cost, in microseconds: of time, and of the emulator's processor.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    time: f64,
+    cost: f64,
+}
+
+/// A client that completes a message, sends another to the same queue, and so on.
+#[derive(Debug)]
+struct Worker {
+    connection: Connection,
+    /// Delivery ids of the messages that it holds.
+    held: VecDeque<u32>,
+    /// Delivery id of its next transfer.
+    next: u32,
+    letter: Vec<u8>,
+}
+
+impl Worker {
+    fn attach(address: SocketAddr) -> io::Result<Self> {
+        let mut connection = Connection::open(address)?;
+        connection.attach(Role::Sender, SENDER, QUEUE)?;
+        connection.attach_with(&coordinator())?;
+        connection.attach(Role::Receiver, RECEIVER, QUEUE)?;
+        let mut credit = Vec::new();
+        frames::flow(&mut credit, RECEIVER, 0, 1 << 30);
+        connection.write(&credit)?;
+        Ok(Self {
+            connection,
+            held: VecDeque::new(),
+            next: 0,
+            letter: message(BODY, None),
+        })
+    }
+
+    fn run(
+        &mut self,
+        emulator: &Emulator,
+        count: u32,
+        work: fn(&mut Self) -> io::Result<()>,
+    ) -> io::Result<Passed> {
+        let before = at_rest(emulator.pid())?;
+        let begin = Instant::now();
+        for _ in 0..count {
+            work(self)?;
+        }
+        let took = begin.elapsed();
+        let used = at_rest(emulator.pid())? - before;
+        Ok(Passed {
+            time: took.as_secs_f64() * 1e6 / f64::from(count),
+            cost: used.as_secs_f64() * 1e6 / f64::from(count),
+        })
+    }
+
+    fn work_alone(&mut self) -> io::Result<()> {
+        let id = self.hold()?;
+        self.settle(id, accepted)?;
+        self.expect(code::ACCEPTED)?;
+        let letter = std::mem::take(&mut self.letter);
+        self.transfer(SENDER, &letter, None)?;
+        self.letter = letter;
+        self.expect(code::ACCEPTED).map(drop)
+    }
+
+    fn work_in_transaction(&mut self) -> io::Result<()> {
+        let id = self.hold()?;
+        let declare = demand(DECLARE, 0, |_| {});
+        self.transfer(COORDINATOR, &declare, None)?;
+        let transaction = self.expect(DECLARED)?;
+        self.settle(id, |out| transactional(out, &transaction, Some(accepted)))?;
+        self.expect(TRANSACTIONAL)?;
+        let letter = std::mem::take(&mut self.letter);
+        self.transfer(SENDER, &letter, Some(&transaction))?;
+        self.letter = letter;
+        self.expect(TRANSACTIONAL)?;
+        let discharge = demand(DISCHARGE, 2, |out| {
+            out.binary(&transaction);
+            out.bool(false);
+        });
+        self.transfer(COORDINATOR, &discharge, None)?;
+        self.expect(code::ACCEPTED).map(drop)
+    }
+
+    /// A message that it holds; waits for one.
+    fn hold(&mut self) -> io::Result<u32> {
+        loop {
+            if let Some(id) = self.held.pop_front() {
+                return Ok(id);
+            }
+            while let Some(frame) = self.connection.frame()? {
+                if frame.code == code::TRANSFER {
+                    self.held.push_back(frame.delivery_id()?);
+                }
+            }
+            if self.held.is_empty() {
+                self.connection.read()?;
+            }
+        }
+    }
+
+    fn settle(&mut self, id: u32, state: impl FnOnce(&mut Writer<'_>)) -> io::Result<()> {
+        let mut out = Vec::new();
+        performative(&mut out, AMQP, code::DISPOSITION, 5, |fields| {
+            fields.bool(true);
+            fields.uint(id);
+            fields.uint(id);
+            fields.bool(false);
+            state(fields);
+        });
+        self.connection.write(&out)
+    }
+
+    fn transfer(
+        &mut self,
+        handle: u32,
+        payload: &[u8],
+        transaction: Option<&[u8]>,
+    ) -> io::Result<()> {
+        let mut out = Vec::with_capacity(payload.len() + 128);
+        performative(&mut out, AMQP, code::TRANSFER, 8, |fields| {
+            fields.uint(handle);
+            fields.uint(self.next);
+            fields.binary(&self.next.to_be_bytes());
+            fields.uint(0);
+            fields.bool(false);
+            fields.bool(false);
+            fields.null();
+            match transaction {
+                Some(transaction) => transactional(fields, transaction, None),
+                None => fields.null(),
+            }
+        });
+        out.extend_from_slice(payload);
+        let size = out.len() as u32;
+        out[..4].copy_from_slice(&size.to_be_bytes());
+        self.next += 1;
+        self.connection.write(&out)
+    }
+
+    /// Waits for an answer of this kind, and returns the bytes in it if there are any first.
+    fn expect(&mut self, wanted: u8) -> io::Result<Vec<u8>> {
+        loop {
+            while let Some(frame) = self.connection.frame()? {
+                match frame.code {
+                    code::TRANSFER => self.held.push_back(frame.delivery_id()?),
+                    code::DISPOSITION => return content(frame.state()?, wanted),
+                    _ => {}
+                }
+            }
+            self.connection.read()?;
+        }
+    }
+}
+
+/// A link to the coordinator.
+fn coordinator() -> Vec<u8> {
+    let mut out = Vec::new();
+    performative(&mut out, AMQP, code::ATTACH, 10, |fields| {
+        fields.string("coordinator");
+        fields.uint(COORDINATOR);
+        fields.bool(false);
+        fields.ubyte(0);
+        fields.ubyte(0);
+        for descriptor in [code::SOURCE, 0x30] {
+            fields.descriptor(descriptor);
+            let list = fields.begin_list();
+            fields.end(list, 0);
+        }
+        fields.null();
+        fields.null();
+        fields.uint(0);
+    });
+    out
+}
+
+/// A message to the coordinator.
+fn demand(descriptor: u8, count: u32, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    let mut out = Writer::new(&mut encoded);
+    out.descriptor(AMQP_VALUE);
+    out.descriptor(descriptor);
+    let list = out.begin_list();
+    write(&mut out);
+    out.end(list, count);
+    encoded
+}
+
+fn accepted(out: &mut Writer<'_>) {
+    out.descriptor(code::ACCEPTED);
+    let list = out.begin_list();
+    out.end(list, 0);
+}
+
+fn transactional(out: &mut Writer<'_>, transaction: &[u8], outcome: Option<fn(&mut Writer<'_>)>) {
+    out.descriptor(TRANSACTIONAL);
+    let list = out.begin_list();
+    out.binary(transaction);
+    if let Some(outcome) = outcome {
+        outcome(out);
+    }
+    out.end(list, 1 + u32::from(outcome.is_some()));
+}
+
+/// The first field of a state of this kind, which is a binary if there is one.
+fn content(state: &[u8], wanted: u8) -> io::Result<Vec<u8>> {
+    let [0, 0x53, kind, ..] = *state else {
+        return Err(io::Error::other(format!("no answer: {state:?}")));
+    };
+    if kind != wanted {
+        let text = String::from_utf8_lossy(state);
+        return Err(io::Error::other(format!("answered {kind:#x}: {text}")));
+    }
+    let read = || {
+        let mut reader = Reader::new(state);
+        reader.descriptor()?;
+        reader.fields()?.binary()
+    };
+    let content = read().map_err(io::Error::other)?;
+    Ok(content.unwrap_or_default().to_vec())
+}

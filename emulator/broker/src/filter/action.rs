@@ -1,0 +1,92 @@
+//! Actions: `SET` and `REMOVE` on the copy of a message that a rule has selected.
+//!
+//! Statements run in turn, and each sees what those before it changed.
+
+use super::ast::{Property, Statement};
+use super::convert;
+use super::edits::Edits;
+use super::error::{EvaluationError, SyntaxError};
+use super::eval::{self, Evaluator};
+use super::parameters::Parameters;
+use super::parser;
+use super::properties::Properties;
+use super::value::Value;
+use crate::IdSource;
+
+/// An action that has been read, and its text, which clients read back.
+#[derive(Debug, Clone)]
+pub struct Action {
+    text: Box<str>,
+    parameters: Parameters,
+    statements: Vec<Statement>,
+}
+
+impl Action {
+    /// Reads an action.
+    pub fn parse(text: &str, parameters: Parameters) -> Result<Self, SyntaxError> {
+        Ok(Self {
+            statements: parser::statements(text, &parameters)?,
+            text: text.into(),
+            parameters,
+        })
+    }
+
+    /// The action as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The values of its parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The action in the form that the language prints.
+    pub fn canonical(&self) -> String {
+        let statements: Vec<_> = self.statements.iter().map(Statement::to_string).collect();
+        statements.join("; ")
+    }
+
+    /// What it changes on a message.
+    pub fn edits(
+        &self,
+        properties: &Properties<'_>,
+        ids: &mut dyn IdSource,
+    ) -> Result<Edits, Box<EvaluationError>> {
+        let mut edits = Edits::default();
+        for statement in &self.statements {
+            let (property, value) = match statement {
+                Statement::Remove(property) => (property, Value::Null),
+                Statement::Set { property, value } => {
+                    let mut evaluator = Evaluator {
+                        properties,
+                        edits: Some(&edits),
+                        ids,
+                    };
+                    let expression = value;
+                    let value = evaluator.value(expression)?.into_owned();
+                    let value = match property {
+                        Property::User(_) => value,
+                        Property::System(system) => convert::to_system(*system, value)
+                            .map_err(|error| eval::fault(expression, error))?,
+                    };
+                    (property, value)
+                }
+            };
+            match property {
+                Property::User(name) => edits.set_user(properties, name.as_str(), value),
+                Property::System(system) => {
+                    edits.set_system(*system, Some(&value).filter(|value| !value.is_null()));
+                }
+            }
+        }
+        Ok(edits)
+    }
+}
+
+/// Two actions are equal when their clients wrote the same.
+impl PartialEq for Action {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.parameters == other.parameters
+    }
+}

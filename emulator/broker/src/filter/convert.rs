@@ -1,0 +1,134 @@
+//! Implicit conversions of `SET`: to the width of the number that is replaced, to the type of a system property.
+
+use std::borrow::Cow;
+
+use servicebus_codec::Writer;
+
+use super::error::Fault;
+use super::operators::typed;
+use super::system::{SystemProperty, SystemType};
+use super::text;
+use super::value::{Encoded, Value};
+
+/// Characters of a message id, session id or partition key (semantics §1).
+const ID: usize = 128;
+
+/// A number as the AMQP type of this constructor, if it is one of numbers and holds it without loss.
+pub(crate) fn encode_as(code: u8, value: &Value<'_>) -> Option<Encoded> {
+    let whole = match value {
+        Value::Signed(number) => Some(i128::from(*number)),
+        Value::Unsigned(number) => Some(i128::from(*number)),
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 2e19 => {
+            Some(*number as i128)
+        }
+        Value::Float(_) => None,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Text(_)
+        | Value::Instant(_)
+        | Value::Span(_)
+        | Value::Guid(_)
+        | Value::Binary(_)
+        | Value::Other(_) => return None,
+    };
+    let mut encoded = Vec::with_capacity(9);
+    let mut out = Writer::new(&mut encoded);
+    match code {
+        0x50 => out.ubyte(whole?.try_into().ok()?),
+        0x60 => out.ushort(whole?.try_into().ok()?),
+        0x70 | 0x52 | 0x43 => out.uint(whole?.try_into().ok()?),
+        0x80 | 0x53 | 0x44 => out.ulong(whole?.try_into().ok()?),
+        0x51 => out.raw(&[0x51, i8::try_from(whole?).ok()?.cast_unsigned()]),
+        0x61 => {
+            let [high, low] = i16::try_from(whole?).ok()?.to_be_bytes();
+            out.raw(&[0x61, high, low]);
+        }
+        0x71 | 0x54 => out.int(whole?.try_into().ok()?),
+        0x81 | 0x55 => out.long(whole?.try_into().ok()?),
+        0x72 => {
+            let number = as_float(value)?;
+            let narrow = number as f32;
+            if f64::from(narrow) != number {
+                return None;
+            }
+            out.raw(&[0x72]);
+            out.raw(&narrow.to_be_bytes());
+        }
+        0x82 => Value::Float(as_float(value)?).encode(&mut encoded),
+        _ => return None,
+    }
+    Encoded::from_amqp(&encoded).ok()
+}
+
+fn as_float(value: &Value<'_>) -> Option<f64> {
+    match value {
+        Value::Signed(number) => Some(*number as f64),
+        Value::Unsigned(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Text(_)
+        | Value::Instant(_)
+        | Value::Span(_)
+        | Value::Guid(_)
+        | Value::Binary(_)
+        | Value::Other(_) => None,
+    }
+}
+
+/// A value as the type of a system property; null stays null.
+pub(crate) fn to_system<'v>(
+    property: SystemProperty,
+    value: Value<'v>,
+) -> Result<Value<'v>, Fault> {
+    let expected = match property.value_type() {
+        SystemType::Text => "a string",
+        SystemType::Id => "a string of at most 128 characters",
+        SystemType::Number => "a number",
+        SystemType::Instant => "an instant",
+        SystemType::Span => "a positive time span",
+        SystemType::Flag => "a boolean",
+        SystemType::Guid => "a GUID",
+    };
+    let converted = match (property.value_type(), &value) {
+        (_, Value::Null) => Some(Value::Null),
+        (SystemType::Text, _) => text_of(&value),
+        (SystemType::Id, _) => text_of(&value).filter(is_id),
+        (SystemType::Instant, Value::Instant(ticks)) => Some(Value::Instant(*ticks)),
+        (SystemType::Span, Value::Span(ticks)) => Some(Value::Span(*ticks)),
+        (SystemType::Span, Value::Text(text)) => text::parse_span(text).map(Value::Span),
+        (SystemType::Flag, Value::Bool(flag)) => Some(Value::Bool(*flag)),
+        (SystemType::Number, Value::Signed(number)) => Some(Value::Signed(*number)),
+        (SystemType::Guid, Value::Guid(uuid)) => Some(Value::Guid(*uuid)),
+        _ => None,
+    };
+    converted
+        .filter(|converted| !matches!(converted, Value::Span(ticks) if *ticks <= 0))
+        .map(Value::into_owned)
+        .ok_or_else(|| Fault::Conversion {
+            value: typed(&value),
+            property: property.name(),
+            expected,
+        })
+}
+
+/// Strings, and what an id may be made of: GUIDs and numbers.
+fn text_of<'v>(value: &Value<'v>) -> Option<Value<'v>> {
+    match value {
+        Value::Text(_)
+        | Value::Guid(_)
+        | Value::Signed(_)
+        | Value::Unsigned(_)
+        | Value::Float(_) => value.concatenated().map(Cow::Owned).map(Value::Text),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Instant(_)
+        | Value::Span(_)
+        | Value::Binary(_)
+        | Value::Other(_) => None,
+    }
+}
+
+fn is_id(value: &Value<'_>) -> bool {
+    matches!(value, Value::Text(text) if text.chars().count() <= ID)
+}

@@ -1,0 +1,255 @@
+//! Tokens to conditions and expressions.
+//!
+//! winnow finds the tokens; the grammar is climbed by hand, because each error is to say what was due at its place,
+//! conditions and expressions share their brackets, and the depth is bounded while it is entered. Precedence, loosest
+//! first: `OR`, `AND`, `NOT`, comparisons, `+ -`, `* / %`, signs.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the grammar asks for some tokens and problems, and any other is what is meant"
+)]
+
+mod condition;
+mod expression;
+
+use super::ast::{Condition, Expression, Property, Statement};
+use super::error::{Problem, SyntaxError};
+use super::parameters::Parameters;
+use super::properties::Name;
+use super::system::SystemProperty;
+use super::token::{self, Keyword, Spanned, Token};
+use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};
+
+/// Reads a whole filter.
+pub(crate) fn condition(text: &str, parameters: &Parameters) -> Result<Condition, SyntaxError> {
+    parse(text, parameters, |parser| {
+        let condition = parser.whole_condition()?;
+        parser.expect_end("AND, OR or the end")?;
+        Ok(condition)
+    })
+}
+
+/// Reads a whole action. Semicolons may be left out (service-bus-messaging-sql-rule-action).
+pub(crate) fn statements(
+    text: &str,
+    parameters: &Parameters,
+) -> Result<Vec<Statement>, SyntaxError> {
+    parse(text, parameters, |parser| {
+        let mut statements = Vec::new();
+        while statements.is_empty() || parser.peek() != &Token::End {
+            if statements.len() == MAX_STATEMENTS {
+                return parser.fail(Problem::TooManyStatements);
+            }
+            statements.push(parser.statement(statements.is_empty())?);
+            parser.take_symbol(";");
+        }
+        Ok(statements)
+    })
+}
+
+fn parse<T>(
+    text: &str,
+    parameters: &Parameters,
+    read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
+) -> Result<T, SyntaxError> {
+    let error = |(offset, problem)| SyntaxError::new(text, offset, problem);
+    let length = text.chars().take(MAX_LENGTH * 64).count();
+    if length > MAX_LENGTH {
+        return Err(error((
+            0,
+            Problem::TooLong {
+                length: text.chars().count(),
+            },
+        )));
+    }
+    let tokens = token::tokens(text).map_err(error)?;
+    let mut parser = Parser {
+        tokens,
+        next: 0,
+        depth: 0,
+        parameters,
+    };
+    read(&mut parser).map_err(error)
+}
+
+/// What was read, or the offset and nature of what could not be.
+type Parsed<T> = Result<T, (usize, Problem)>;
+
+struct Parser<'s> {
+    tokens: Vec<Spanned<'s>>,
+    next: usize,
+    depth: usize,
+    parameters: &'s Parameters,
+}
+
+/// What a bracket may hold.
+enum Node {
+    Condition(Condition),
+    Expression(Expression),
+}
+
+impl<'s> Parser<'s> {
+    fn statement(&mut self, first: bool) -> Parsed<Statement> {
+        const SET: &str = "SET or REMOVE";
+        const NEXT: &str = "';', SET, REMOVE, an operator or the end";
+        let keyword = match self.peek() {
+            Token::Name(name) => *name,
+            _ => "",
+        };
+        let is_set = keyword.eq_ignore_ascii_case("SET");
+        if !is_set && !keyword.eq_ignore_ascii_case("REMOVE") {
+            let separated = first || matches!(self.tokens[self.next - 1].token, Token::Symbol(";"));
+            return self.expected(if separated { SET } else { NEXT });
+        }
+        self.advance();
+        let offset = self.offset();
+        let property = self.property()?;
+        if let Property::System(system) = property
+            && !system.is_writable()
+        {
+            return Err((offset, Problem::ReadOnly(system.name())));
+        }
+        if !is_set {
+            return Ok(Statement::Remove(property));
+        }
+        self.expect_symbol("=", "'=' and the new value")?;
+        let value = self.expression()?;
+        Ok(Statement::Set { property, value })
+    }
+
+    /// A property, with or without scope.
+    fn property(&mut self) -> Parsed<Property> {
+        let offset = self.offset();
+        let name = match self.peek() {
+            Token::Name(name) => (*name).to_owned(),
+            Token::Delimited(name) => {
+                let property = Property::User(Name::new(name));
+                self.advance();
+                return Ok(property);
+            }
+            Token::Keyword(keyword) => {
+                let found = format!(
+                    "the reserved word {0}, which is written [{0}] as a name",
+                    keyword.as_str()
+                );
+                return self.fail(Problem::Expected {
+                    expected: "the name of a property",
+                    found,
+                });
+            }
+            _ => return self.expected("the name of a property"),
+        };
+        self.advance();
+        if !self.take_symbol(".") {
+            return Ok(Property::User(Name::new(&name)));
+        }
+        if name.eq_ignore_ascii_case("user") {
+            return self
+                .scoped_name()
+                .map(|(_, name)| Property::User(Name::new(&name)));
+        }
+        if !name.eq_ignore_ascii_case("sys") {
+            return Err((offset, Problem::Scope(name)));
+        }
+        let (offset, name) = self.scoped_name()?;
+        match SystemProperty::from_name(&name) {
+            Some(property) => Ok(Property::System(property)),
+            None => Err((offset, unknown_system_property(&name))),
+        }
+    }
+
+    /// The name behind a scope, and where it stands.
+    fn scoped_name(&mut self) -> Parsed<(usize, String)> {
+        let offset = self.offset();
+        let name = match self.peek() {
+            Token::Name(name) => (*name).to_owned(),
+            Token::Delimited(name) => name.to_string(),
+            _ => return self.expected("the name of a property behind its scope"),
+        };
+        self.advance();
+        Ok((offset, name))
+    }
+
+    /// Enters one level of nesting.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == MAX_DEPTH {
+            return self.fail(Problem::TooDeep);
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn peek(&self) -> &Token<'s> {
+        &self.tokens[self.next].token
+    }
+
+    fn peek_second(&self) -> Option<&Token<'s>> {
+        self.tokens.get(self.next + 1).map(|spanned| &spanned.token)
+    }
+
+    /// Where the next token begins.
+    fn offset(&self) -> usize {
+        self.tokens[self.next].span.start
+    }
+
+    /// Steps over a token; the end stays.
+    fn advance(&mut self) {
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+    }
+
+    fn take_symbol(&mut self, symbol: &str) -> bool {
+        let found = matches!(self.peek(), Token::Symbol(next) if *next == symbol);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn take_keyword(&mut self, keyword: Keyword) -> bool {
+        let found = self.peek() == &Token::Keyword(keyword);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect_symbol(&mut self, symbol: &str, expected: &'static str) -> Parsed<()> {
+        if self.take_symbol(symbol) {
+            Ok(())
+        } else {
+            self.expected(expected)
+        }
+    }
+
+    fn expect_end(&mut self, expected: &'static str) -> Parsed<()> {
+        match self.peek() {
+            Token::End => Ok(()),
+            _ => self.expected(expected),
+        }
+    }
+
+    /// Fails at the next token, which is not what was due.
+    fn expected<T>(&self, expected: &'static str) -> Parsed<T> {
+        let mut found = self.peek().to_string();
+        if found.len() > 64 {
+            found = found.chars().take(60).chain("…".chars()).collect();
+        }
+        self.fail(Problem::Expected { expected, found })
+    }
+
+    fn fail<T>(&self, problem: Problem) -> Parsed<T> {
+        Err((self.offset(), problem))
+    }
+}
+
+fn unknown_system_property(name: &str) -> Problem {
+    let hint = SystemProperty::meant_by(name).map_or(String::new(), |meant| {
+        format!("; the language calls it sys.{}", meant.name())
+    });
+    Problem::SystemProperty {
+        name: name.to_owned(),
+        hint,
+    }
+}

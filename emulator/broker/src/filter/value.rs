@@ -1,0 +1,244 @@
+//! The values of the language: what AMQP types become, and how they are written back.
+//!
+//! Widths are forgotten (C# would promote them away), kinds are kept: a string is never a number. Instants and
+//! spans count ticks of 100 ns, as .NET does, because `com.microsoft:datetime-offset` and `com.microsoft:timespan`
+//! are written in them.
+
+use std::borrow::Cow;
+
+use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
+use uuid::Uuid;
+
+use super::decimal;
+
+/// Ticks in a millisecond.
+pub(crate) const TICKS: i64 = 10_000;
+/// The Unix epoch in ticks since the year 1, where .NET begins to count.
+const EPOCH: i64 = 621_355_968_000_000_000;
+
+pub(crate) const URI: &str = "com.microsoft:uri";
+pub(crate) const INSTANT: &str = "com.microsoft:datetime-offset";
+pub(crate) const SPAN: &str = "com.microsoft:timespan";
+
+/// One value, borrowed from its message or rule wherever that is possible.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'a> {
+    /// Null, or a property that does not exist.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A signed whole number of any width.
+    Signed(i64),
+    /// An unsigned whole number of any width.
+    Unsigned(u64),
+    /// A float or double; decimals too.
+    Float(f64),
+    /// A string, symbol, character or URI.
+    Text(Cow<'a, str>),
+    /// Ticks of 100 ns since the Unix epoch.
+    Instant(i64),
+    /// Ticks of 100 ns.
+    Span(i64),
+    /// A GUID.
+    Guid(Uuid),
+    /// Bytes.
+    Binary(Cow<'a, [u8]>),
+    /// What the language has no operators for, as encoded.
+    Other(Cow<'a, [u8]>),
+}
+
+impl<'a> Value<'a> {
+    /// From an encoded AMQP value.
+    pub fn decode(encoded: &'a [u8]) -> Result<Self, DecodeError> {
+        Ok(match Reader::new(encoded).value()? {
+            servicebus_codec::Value::Null => Self::Null,
+            servicebus_codec::Value::Bool(flag) => Self::Bool(flag),
+            servicebus_codec::Value::Unsigned(number) => Self::Unsigned(number),
+            servicebus_codec::Value::Signed(number) => Self::Signed(number),
+            servicebus_codec::Value::Float(number) => Self::Float(number),
+            servicebus_codec::Value::Timestamp(milliseconds) => Self::instant(milliseconds),
+            servicebus_codec::Value::Uuid(uuid) => Self::Guid(uuid),
+            servicebus_codec::Value::Binary(bytes) => Self::Binary(bytes.into()),
+            servicebus_codec::Value::String(text) | servicebus_codec::Value::Symbol(text) => {
+                Self::Text(text.into())
+            }
+            servicebus_codec::Value::Other(bytes) => exotic(bytes),
+        })
+    }
+
+    /// A text.
+    pub fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    /// An instant in milliseconds since the Unix epoch.
+    pub fn instant(milliseconds: i64) -> Self {
+        Self::Instant(milliseconds.saturating_mul(TICKS))
+    }
+
+    /// Whether it is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The same value, borrowed.
+    pub(crate) fn borrowed(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(flag) => Value::Bool(*flag),
+            Self::Signed(number) => Value::Signed(*number),
+            Self::Unsigned(number) => Value::Unsigned(*number),
+            Self::Float(number) => Value::Float(*number),
+            Self::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Self::Instant(ticks) => Value::Instant(*ticks),
+            Self::Span(ticks) => Value::Span(*ticks),
+            Self::Guid(uuid) => Value::Guid(*uuid),
+            Self::Binary(bytes) => Value::Binary(Cow::Borrowed(bytes)),
+            Self::Other(bytes) => Value::Other(Cow::Borrowed(bytes)),
+        }
+    }
+
+    /// The same value, with nothing borrowed.
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(flag) => Value::Bool(flag),
+            Self::Signed(number) => Value::Signed(number),
+            Self::Unsigned(number) => Value::Unsigned(number),
+            Self::Float(number) => Value::Float(number),
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Instant(ticks) => Value::Instant(ticks),
+            Self::Span(ticks) => Value::Span(ticks),
+            Self::Guid(uuid) => Value::Guid(uuid),
+            Self::Binary(bytes) => Value::Binary(Cow::Owned(bytes.into_owned())),
+            Self::Other(bytes) => Value::Other(Cow::Owned(bytes.into_owned())),
+        }
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Signed(_) | Self::Unsigned(_) => "a whole number",
+            Self::Float(_) => "a floating-point number",
+            Self::Text(_) => "a string",
+            Self::Instant(_) => "an instant",
+            Self::Span(_) => "a time span",
+            Self::Guid(_) => "a GUID",
+            Self::Binary(_) => "binary",
+            Self::Other(_) => "a value of another type",
+        }
+    }
+
+    /// Appends it as the AMQP type that .NET would write.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        match self {
+            Self::Null => writer.null(),
+            Self::Bool(flag) => writer.bool(*flag),
+            Self::Signed(number) => writer.long(*number),
+            Self::Unsigned(number) => writer.ulong(*number),
+            Self::Float(number) => {
+                writer.raw(&[0x82]);
+                writer.raw(&number.to_be_bytes());
+            }
+            Self::Text(text) => writer.string(text),
+            Self::Instant(ticks) => writer.timestamp(ticks.div_euclid(TICKS)),
+            Self::Span(ticks) => {
+                writer.raw(&[0x00]);
+                writer.symbol(SPAN);
+                writer.long(*ticks);
+            }
+            Self::Guid(uuid) => writer.uuid(*uuid),
+            Self::Binary(bytes) => writer.binary(bytes),
+            Self::Other(bytes) => writer.raw(bytes),
+        }
+    }
+}
+
+/// Described types of .NET, decimals and characters; anything else stays as it is.
+fn exotic(bytes: &[u8]) -> Value<'_> {
+    described(bytes)
+        .or_else(|| decimal::decode(bytes).map(Value::Float))
+        .or_else(|| character(bytes))
+        .unwrap_or_else(|| Value::Other(bytes.into()))
+}
+
+fn described(bytes: &[u8]) -> Option<Value<'_>> {
+    let mut reader = Reader::new(bytes);
+    let Ok(Descriptor::Symbol(name)) = reader.descriptor() else {
+        return None;
+    };
+    let value = reader.value().ok()?;
+    match name {
+        URI => value.as_text().map(Value::text),
+        INSTANT => {
+            let ticks = value.as_i64()?;
+            Some(Value::Instant(ticks.saturating_sub(EPOCH)))
+        }
+        SPAN => value.as_i64().map(Value::Span),
+        _ => None,
+    }
+}
+
+fn character(bytes: &[u8]) -> Option<Value<'_>> {
+    let &[0x73, a, b, c, d] = bytes else {
+        return None;
+    };
+    let character = char::from_u32(u32::from_be_bytes([a, b, c, d]))?;
+    Some(Value::Text(character.to_string().into()))
+}
+
+/// A value of a rule as its client wrote it: the AMQP encoding, so that the client reads back what it wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Encoded(Box<[u8]>);
+
+impl Encoded {
+    /// From an encoded AMQP value, which must be one primitive.
+    pub fn from_amqp(encoded: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(encoded);
+        let primitive = reader.next_is_primitive();
+        reader.validate()?;
+        if !primitive || !reader.is_empty() {
+            return Err(DecodeError::Unexpected {
+                expected: "one primitive value",
+                code: encoded.first().copied().unwrap_or_default(),
+            });
+        }
+        Value::decode(encoded)?;
+        Ok(Self(encoded.into()))
+    }
+
+    /// The encoded value.
+    pub fn as_amqp(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The value.
+    pub fn value(&self) -> Value<'_> {
+        Value::decode(&self.0).unwrap_or(Value::Null)
+    }
+}
+
+impl From<&Value<'_>> for Encoded {
+    fn from(value: &Value<'_>) -> Self {
+        let mut encoded = Vec::new();
+        value.encode(&mut encoded);
+        Self(encoded.into())
+    }
+}
+
+impl From<&str> for Encoded {
+    fn from(text: &str) -> Self {
+        Self::from(&Value::text(text))
+    }
+}
+
+impl From<i32> for Encoded {
+    fn from(number: i32) -> Self {
+        let mut encoded = Vec::with_capacity(5);
+        Writer::new(&mut encoded).int(number);
+        Self(encoded.into())
+    }
+}

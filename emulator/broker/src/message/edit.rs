@@ -1,0 +1,134 @@
+//! What a rule's action changes on its copy of a message (semantics §13.2).
+//!
+//! Only the changed sections are written anew, beside the payload: the letter stays shared.
+
+use servicebus_codec::{DecodeError, Writer};
+
+use super::{Message, annotations, application, properties};
+use crate::filter::{self, Edit, Edits, Properties, SystemProperty, Target, Value};
+
+/// Ticks of 100 ns in a millisecond, in which the language counts time.
+const TICKS: i64 = 10_000;
+
+/// Where a system property stands in a message.
+enum Place {
+    /// A field of the properties section.
+    Field(u32),
+    /// A message annotation.
+    Annotation(&'static str),
+    TimeToLive,
+    /// It belongs to the broker.
+    Nowhere,
+}
+
+impl Message {
+    /// The properties as filters see them; `system` is what the broker knows beside the message.
+    pub fn filter_view<'m>(
+        &'m self,
+        system: &filter::System<'m>,
+    ) -> Result<Properties<'m>, DecodeError> {
+        let sections = filter::Sections {
+            annotations: self.annotations(),
+            properties: self.properties(),
+            application: self.application_properties(),
+        };
+        Properties::decode(&sections, system)
+    }
+
+    /// Changes properties as an action says. Whether the message still fits is asked [afterwards](Self::outgrown).
+    pub fn apply(&mut self, edits: &Edits) -> Result<(), DecodeError> {
+        let mut user = Vec::new();
+        for edit in edits.iter() {
+            match edit.target() {
+                Target::User(name) => {
+                    user.push((&**name, edit.encoded().map(|value| value.as_amqp())));
+                }
+                Target::System(property) => self.apply_system(*property, edit)?,
+            }
+        }
+        if !user.is_empty() {
+            let edited = application::edit(self.application_properties(), &user)?;
+            let edited = edited.into_boxed_slice();
+            self.overlay.get_or_insert_default().application = Some(edited.into());
+        }
+        Ok(())
+    }
+
+    fn apply_system(&mut self, property: SystemProperty, edit: &Edit) -> Result<(), DecodeError> {
+        let value = edit.value();
+        match place(property) {
+            Place::Field(index) => {
+                let is_symbol = property == SystemProperty::ContentType;
+                let section = properties::with_field(self.properties(), index, |out| {
+                    write(value, is_symbol, out);
+                })?;
+                let section = section.into_boxed_slice();
+                self.overlay.get_or_insert_default().properties = Some(section.into());
+            }
+            Place::Annotation(name) => {
+                let value = edit.encoded().map(|_| value);
+                let section = annotations::edit(self.annotations(), name, |out| match value {
+                    Some(value) => {
+                        write(value, false, out);
+                        true
+                    }
+                    None => false,
+                })?;
+                let section = section.into_boxed_slice();
+                self.overlay.get_or_insert_default().annotations = Some(section.into());
+            }
+            Place::TimeToLive => {
+                let milliseconds = match value {
+                    // Headers count milliseconds: a shorter life is not none.
+                    Some(Value::Span(ticks)) => ticks.div_euclid(TICKS).max(1),
+                    _ => 0,
+                };
+                let milliseconds = u64::try_from(milliseconds).unwrap_or(0);
+                self.set_time_to_live(milliseconds);
+            }
+            Place::Nowhere => {}
+        }
+        Ok(())
+    }
+}
+
+fn place(property: SystemProperty) -> Place {
+    match property {
+        SystemProperty::MessageId => Place::Field(0),
+        SystemProperty::To => Place::Field(2),
+        SystemProperty::Label => Place::Field(3),
+        SystemProperty::ReplyTo => Place::Field(4),
+        SystemProperty::CorrelationId => Place::Field(5),
+        SystemProperty::ContentType => Place::Field(6),
+        SystemProperty::SessionId => Place::Field(10),
+        SystemProperty::ReplyToSessionId => Place::Field(12),
+        SystemProperty::PartitionKey => Place::Annotation("x-opt-partition-key"),
+        SystemProperty::ViaPartitionKey => Place::Annotation("x-opt-via-partition-key"),
+        SystemProperty::ScheduledEnqueueTimeUtc => {
+            Place::Annotation("x-opt-scheduled-enqueue-time")
+        }
+        SystemProperty::TimeToLive => Place::TimeToLive,
+        SystemProperty::DeadLetterSource
+        | SystemProperty::DeliveryCount
+        | SystemProperty::EnqueuedSequenceNumber
+        | SystemProperty::EnqueuedTimeUtc
+        | SystemProperty::ExpiresAtUtc
+        // Every message is durable here.
+        | SystemProperty::ForcePersistence
+        | SystemProperty::LockedUntilUtc
+        | SystemProperty::LockToken
+        | SystemProperty::SequenceNumber
+        | SystemProperty::Size
+        | SystemProperty::State => Place::Nowhere,
+    }
+}
+
+/// Writes a value of the type that its place has.
+fn write(value: Option<&Value<'_>>, is_symbol: bool, out: &mut Writer<'_>) {
+    match value {
+        Some(Value::Text(text)) if is_symbol => out.symbol(text),
+        Some(Value::Text(text)) => out.string(text),
+        Some(Value::Instant(ticks)) => out.timestamp(ticks / TICKS),
+        _ => out.null(),
+    }
+}

@@ -1,0 +1,126 @@
+//! A topic's messages go to its subscriptions.
+//!
+//! Publishing is forwarding with several targets: the topic's store carries a batch at a time, so that every
+//! subscription sees the topic's order; filters are evaluated while no entity is in hand, and each subscription gets
+//! its copies under its own lock. A copy shares the letter (architecture §2.3).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::dead_letter::DeadLetterCause;
+use super::forward::{Entities, Transfer};
+use crate::entity::role::Role;
+use crate::filter::RuleError;
+use crate::store::entry::Entry;
+use crate::{
+    Context, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet, SequenceNumber, StoreKind,
+};
+
+/// What a subscription gets of a message.
+#[derive(Debug)]
+pub(crate) struct MessageCopy {
+    /// The message, with the changes of the rule's action.
+    pub(crate) message: Message,
+    /// The message as it was before a rule's action changed it, which decides about the session here (semantics
+    /// §13.2); none when none did.
+    pub(crate) sent: Option<Message>,
+    /// Its number at the topic.
+    pub(crate) enqueued_number: SequenceNumber,
+    pub(crate) hops: u8,
+    /// The rule that matched.
+    pub(crate) rule: Arc<str>,
+    /// Why it is a dead letter from the beginning.
+    pub(crate) failure: Option<Box<RuleError>>,
+}
+
+/// Hands a batch of a topic to the subscriptions whose rules match.
+pub(super) fn publish(
+    entities: &mut impl Entities,
+    topic: &EntityPath,
+    rules: &RuleSet,
+    batch: Vec<Transfer>,
+) {
+    let places: Vec<_> = batch.iter().map(|transfer| transfer.place).collect();
+    // Filters ask for ids while no entity, and so no source of ids, is in hand.
+    let seed = entities.with_entity(topic, |_, cx| cx.ids.next());
+    let mut ids = Drawn(seed.unwrap_or_default());
+    let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
+    for transfer in batch {
+        let own = rules.copies(&transfer, &mut ids);
+        for (subscription, copy) in own.expect("the properties of an accepted message decode") {
+            copies.entry(subscription).or_default().push(copy);
+        }
+    }
+    for (subscription, copies) in copies {
+        entities.with_entity(&subscription, |mailbox, cx| {
+            mailbox.accept_copies(cx, copies)
+        });
+    }
+    entities.with_entity(topic, |mailbox, cx| mailbox.published(cx, places));
+}
+
+/// SplitMix64 from a number of the true source: `newid()` needs many, and each only once.
+struct Drawn(u64);
+
+impl IdSource for Drawn {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}
+
+impl Mailbox {
+    /// Takes in what the topic has for this subscription. That is no use of the subscription (semantics §5).
+    fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
+        self.handle_timeout(cx);
+        for copy in copies {
+            self.accept_copy(&mut cx.at(cx.now), copy);
+        }
+        self.assign(cx);
+    }
+
+    fn accept_copy(&mut self, cx: &mut Context<'_>, copy: MessageCopy) {
+        if copy.failure.is_some() && !self.dead_letters_filter_errors() {
+            // Without the setting, a message whose filter fails is not this subscription's (semantics §13.1).
+            return;
+        }
+        let session = self
+            .active
+            .session_of(copy.sent.as_ref().unwrap_or(&copy.message));
+        let cause = self.cause_of_arrival(session, copy.message.outgrown());
+        let number = self.active.next_number();
+        let rule = cx.facts.text(&copy.rule);
+        self.active.note(cx, number, FactKind::Matched { rule });
+        let entry = Entry {
+            enqueued_number: copy.enqueued_number,
+            hops: copy.hops,
+            ..Entry::new(copy.message, cx.now, number)
+        };
+        self.enqueue(cx, entry, session);
+        let failure = copy.failure.map(DeadLetterCause::Filter);
+        if let Some(cause) = failure.or(cause) {
+            self.dead_letter_by_rule(cx, number, cause);
+        }
+    }
+
+    fn dead_letters_filter_errors(&self) -> bool {
+        matches!(&self.role, Role::Subscription(own) if own.dead_letters_filter_errors)
+    }
+
+    /// The subscriptions have what they wanted; what nobody wanted is gone (semantics §13.1).
+    fn published(&mut self, cx: &mut Context<'_>, places: Vec<SequenceNumber>) {
+        self.handle_timeout(cx);
+        let cx = &mut cx.at(cx.now);
+        for place in places {
+            if self.active.forwards.carries(place) {
+                self.active.remove(place);
+                self.store(StoreKind::Active)
+                    .note(cx, place, FactKind::Published);
+            }
+        }
+        self.assign(cx);
+    }
+}

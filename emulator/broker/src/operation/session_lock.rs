@@ -1,0 +1,174 @@
+//! The lock of a session is renewed, runs out, or ends because its holder goes (semantics §6).
+
+use thiserror::Error;
+
+use crate::store::sessions::{Ended, Slot};
+use crate::{
+    ClientId, ConsumerId, Context, Effect, EntityKind, EntityPath, FactKind, Mailbox,
+    SequenceNumber, SessionName, StoreKind, Text, Timestamp,
+};
+
+/// Why something was not done for the holder of a session; nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SessionError {
+    /// The client that asks does not hold the session, or no longer.
+    #[error("the lock of session '{0}' is not held")]
+    LockLost(SessionName),
+    /// More state than a session may have (semantics §1).
+    #[error("the state of a session has {size} bytes, at most {limit} are allowed")]
+    StateTooLarge {
+        /// Bytes of the state.
+        size: u64,
+        /// Bytes that it may have.
+        limit: u64,
+    },
+    /// The entity is full, dead letters included (semantics §20.2).
+    #[error(
+        "The maximum entity size has been reached or exceeded for {kind}: '{path}'. Size of entity in \
+         bytes:{size}, Max entity size in bytes:{max}."
+    )]
+    QuotaExceeded {
+        /// A queue or a subscription.
+        kind: EntityKind,
+        /// Which.
+        path: EntityPath,
+        /// Bytes held.
+        size: u64,
+        /// Bytes that may be held.
+        max: u64,
+    },
+    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    #[error("the entity is disabled")]
+    Disabled,
+    /// The entity does not require sessions.
+    #[error("the entity has no sessions")]
+    NoSessions,
+}
+
+impl Mailbox {
+    /// Renews the lock of a session that a consumer of `client` holds: it lasts from now for the lock duration, and
+    /// so does the lock of every message under it. Returns its new end.
+    pub fn renew_session_lock(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: ClientId,
+        session: &SessionName,
+    ) -> Result<Timestamp, SessionError> {
+        self.begin(cx);
+        let slot = self.session_of_client(client, session)?;
+        let locked_until = cx.now + self.active.policy.lock_duration;
+        if let Some(sessions) = &mut self.active.sessions {
+            sessions.renew(slot, locked_until);
+        }
+        self.note_session(cx, session, |session| FactKind::SessionLockRenewed {
+            session,
+            locked_until,
+        });
+        self.assign(cx);
+        Ok(locked_until)
+    }
+
+    /// Ends the lock of a session as if its time had run out; false when nobody holds it.
+    pub fn lose_session_lock(&mut self, cx: &mut Context<'_>, session: &SessionName) -> bool {
+        self.handle_timeout(cx);
+        let found = self.active.sessions.as_ref();
+        let found = found.and_then(|sessions| sessions.find(session));
+        let held = found.filter(|(_, session)| session.lock.is_some());
+        let Some((slot, _)) = held else {
+            return false;
+        };
+        self.session_lock_expired(&mut cx.at(cx.now), slot);
+        self.assign(cx);
+        true
+    }
+
+    /// The session of this name, if a consumer of this client holds it and may do something with it.
+    pub(crate) fn session_of_client(
+        &self,
+        client: ClientId,
+        name: &SessionName,
+    ) -> Result<Slot, SessionError> {
+        if !self.description.status.can_receive() {
+            return Err(SessionError::Disabled);
+        }
+        let sessions = self.active.sessions.as_ref();
+        let sessions = sessions.ok_or(SessionError::NoSessions)?;
+        let found = sessions.find(name);
+        let held = found.filter(|(_, session)| session.lock.is_some_and(|l| l.client == client));
+        let (slot, _) = held.ok_or_else(|| SessionError::LockLost(name.clone()))?;
+        Ok(slot)
+    }
+
+    /// Ends the lock of a session that its holder did not give back: each delivery under it has failed.
+    pub(crate) fn session_lock_expired(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        let Some(ended) = self.active.end_session(slot) else {
+            return;
+        };
+        self.note_session(cx, &ended.session, |session| FactKind::SessionLockExpired {
+            session,
+        });
+        cx.effects.push(Effect::SessionLost(ended.lock.consumer));
+        for number in ended.locked {
+            self.lock_expired(cx, StoreKind::Active, number);
+        }
+    }
+
+    /// Ends the locks of all sessions in the same way.
+    pub(crate) fn session_locks_expired(&mut self, cx: &mut Context<'_>) {
+        let sessions = self.active.sessions.as_ref();
+        for slot in sessions.map_or_else(Vec::new, |sessions| sessions.held()) {
+            self.session_lock_expired(cx, slot);
+        }
+    }
+
+    /// Ends what a consumer that goes has of sessions: a session that it held is free at once, and what was locked
+    /// under it was not delivered (semantics §3.1, decision D2).
+    pub(crate) fn leave_session(&mut self, cx: &mut Context<'_>, id: ConsumerId) {
+        let Some(sessions) = &mut self.active.sessions else {
+            return;
+        };
+        sessions.stop_waiting(id);
+        if let Some(slot) = sessions.held_by(id)
+            && let Some(ended) = self.active.end_session(slot)
+        {
+            self.note_session(cx, &ended.session, |session| FactKind::SessionReleased {
+                session,
+            });
+            self.release_locked(cx, ended);
+        }
+    }
+
+    fn release_locked(&mut self, cx: &mut Context<'_>, ended: Ended) {
+        for number in ended.locked {
+            self.active.note(cx, number, FactKind::Released);
+            self.lock_ended(cx, StoreKind::Active, number);
+        }
+    }
+
+    /// Forgets all sessions but those who wait for one; every holder loses its session.
+    pub(crate) fn forget_sessions(&mut self, cx: &mut Context<'_>) {
+        let sessions = self.active.sessions.as_ref();
+        for slot in sessions.map_or_else(Vec::new, |sessions| sessions.held()) {
+            if let Some(ended) = self.active.end_session(slot) {
+                cx.effects.push(Effect::SessionLost(ended.lock.consumer));
+                self.note_session(cx, &ended.session, |session| FactKind::SessionReleased {
+                    session,
+                });
+            }
+        }
+        if let Some(sessions) = &mut self.active.sessions {
+            sessions.clear_states();
+        }
+    }
+
+    /// Notes what happened to a session.
+    pub(crate) fn note_session(
+        &self,
+        cx: &mut Context<'_>,
+        session: &SessionName,
+        kind: impl FnOnce(Text) -> FactKind,
+    ) {
+        let session = cx.facts.text(session.as_str());
+        self.active.note(cx, SequenceNumber(0), kind(session));
+    }
+}

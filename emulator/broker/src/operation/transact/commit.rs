@@ -1,0 +1,184 @@
+//! A transaction is committed: everything in it happens at once, or nothing does.
+//!
+//! Whoever commits holds all mailboxes that take part, so that nobody sees a part of it. First everything is checked
+//! that may have changed since it was enlisted; what comes after cannot fail. What follows elsewhere, as messages are
+//! forwarded and published, follows as it does from any other operation.
+
+use thiserror::Error;
+
+use crate::operation::send::SendError;
+use crate::operation::settle::SettleError;
+use crate::transaction::{Enlisted, TIME_LIMIT, Transaction, Work};
+use crate::{
+    Context, EntityId, EntityPath, FactKind, LockToken, Mailbox, SequenceNumber, StoreKind,
+    TransactionId,
+};
+
+/// Why a transaction was not committed; it was rolled back.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CommitError {
+    /// It has lasted too long.
+    #[error(
+        "The transaction {0} was aborted: it was not discharged within {limit} seconds of its first operation.",
+        limit = TIME_LIMIT.as_secs()
+    )]
+    TimedOut(TransactionId),
+    /// A lock that it was to settle has ended meanwhile.
+    #[error(
+        "The transaction {transaction} was rolled back: the lock of message {number} of '{entity}' was lost \
+         before the discharge."
+    )]
+    LockLost {
+        /// Which transaction.
+        transaction: TransactionId,
+        /// Where the message is.
+        entity: EntityPath,
+        /// Its sequence number there.
+        number: SequenceNumber,
+    },
+    /// An entity cannot be received from any more, and its locks not be settled.
+    #[error("The transaction {transaction} was rolled back: '{entity}' is disabled for receiving.")]
+    Disabled {
+        /// Which transaction.
+        transaction: TransactionId,
+        /// Which entity.
+        entity: EntityPath,
+    },
+    /// An entity does not accept the messages any more.
+    #[error("The transaction {transaction} was rolled back: {error}")]
+    Send {
+        /// Which transaction.
+        transaction: TransactionId,
+        /// Why.
+        error: SendError,
+    },
+}
+
+/// Lets everything in a transaction happen, in the order in which it was enlisted. `mailboxes` are those of its
+/// [participants](Transaction::participants), each once; one that is missing is one that is gone.
+pub fn commit(
+    transaction: Transaction,
+    mailboxes: &mut [&mut Mailbox],
+    cx: &mut Context<'_>,
+) -> Result<(), CommitError> {
+    for mailbox in &mut *mailboxes {
+        mailbox.begin(cx);
+    }
+    if let Err(error) = check(&transaction, mailboxes, cx) {
+        for mailbox in mailboxes {
+            mailbox.roll_back(cx, &transaction);
+        }
+        return Err(error);
+    }
+    let id = transaction.id();
+    for mailbox in &mut *mailboxes {
+        let kind = FactKind::TransactionCommitted { transaction: id };
+        mailbox.active.note(cx, SequenceNumber(0), kind);
+    }
+    for Enlisted { entity, work } in transaction.work {
+        let at = find(mailboxes, entity).expect("it was there when it was checked");
+        mailboxes[at].perform(cx, work);
+    }
+    for mailbox in mailboxes {
+        mailbox.assign(cx);
+    }
+    Ok(())
+}
+
+fn check(
+    transaction: &Transaction,
+    mailboxes: &[&mut Mailbox],
+    cx: &Context<'_>,
+) -> Result<(), CommitError> {
+    let id = transaction.id();
+    if transaction.is_over(cx.now) {
+        return Err(CommitError::TimedOut(id));
+    }
+    for (entity, path) in transaction.participants() {
+        let refused = |error| CommitError::Send {
+            transaction: id,
+            error,
+        };
+        let at = find(mailboxes, entity);
+        let at = at.ok_or_else(|| refused(SendError::NotFound(path.clone())))?;
+        if let Some(bytes) = transaction.bytes_for(entity) {
+            mailboxes[at].check_room(bytes).map_err(refused)?;
+        }
+    }
+    for Enlisted { entity, work } in &transaction.work {
+        if let Work::Settle {
+            kind,
+            token,
+            number,
+            ..
+        } = work
+            && let Some(at) = find(mailboxes, *entity)
+        {
+            mailboxes[at].check_enlisted(id, *kind, (*token, *number))?;
+        }
+    }
+    Ok(())
+}
+
+fn find(mailboxes: &[&mut Mailbox], entity: EntityId) -> Option<usize> {
+    let mut mailboxes = mailboxes.iter();
+    mailboxes.position(|mailbox| mailbox.active.entity() == entity)
+}
+
+impl Mailbox {
+    /// Whether the lock that this transaction is to settle is still held, and can be settled.
+    fn check_enlisted(
+        &self,
+        transaction: TransactionId,
+        kind: StoreKind,
+        (token, number): (LockToken, SequenceNumber),
+    ) -> Result<(), CommitError> {
+        let entity = self.path.clone();
+        let store = self.store(kind);
+        let is_enlisted = store.enlistments.has(number, transaction);
+        if !is_enlisted || store.locked_by(token) != Some(number) {
+            return Err(CommitError::LockLost {
+                transaction,
+                entity,
+                number,
+            });
+        }
+        match self.check_settling() {
+            Ok(()) => Ok(()),
+            Err(
+                SettleError::Disabled
+                | SettleError::LockLost
+                | SettleError::SessionLockLost
+                | SettleError::AlreadyDeadLettered
+                | SettleError::Properties(_),
+            ) => Err(CommitError::Disabled {
+                transaction,
+                entity,
+            }),
+        }
+    }
+
+    fn perform(&mut self, cx: &mut Context<'_>, work: Work) {
+        match work {
+            Work::Send { message, partition } => {
+                self.accept(cx, message, partition);
+            }
+            Work::Schedule {
+                message,
+                partition,
+                number,
+            } => self.accept_scheduled(cx, message, partition, number),
+            Work::Transfer {
+                message,
+                partition,
+                destination,
+            } => self.accept_to_pass_on(cx, message, partition, destination),
+            Work::Settle {
+                kind,
+                number,
+                outcome,
+                ..
+            } => self.settle_enlisted(cx, kind, number, outcome),
+        }
+    }
+}

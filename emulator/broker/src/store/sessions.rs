@@ -1,0 +1,212 @@
+//! The sessions of a store: which message belongs to which, who holds them, and who waits for one (semantics §6).
+//!
+//! Only the active store of an entity that requires sessions has this. Every change of a session goes through
+//! [`Sessions::change`], which keeps the indexes: the session that is next, the lock that ends next and those who
+//! must be served are found without a look at the others.
+
+mod holding;
+#[cfg(any(test, feature = "check"))]
+mod invariants;
+mod serving;
+mod session;
+
+use std::collections::BTreeMap;
+
+use super::entry::Entry;
+use super::segments::Segments;
+use crate::{ConsumerId, SequenceNumber, SessionName, Timestamp};
+pub(crate) use holding::{Ended, Grant};
+use holding::{Standing, Waiting};
+use session::Session;
+pub(crate) use session::{SessionLock, SessionState};
+
+/// The sessions of one store.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    names: BTreeMap<SessionName, Slot>,
+    slots: Vec<Option<Session>>,
+    /// Slots without a session.
+    free: Vec<Slot>,
+    /// The session of each message; also how the messages of a session are found by their numbers.
+    of: Segments<Slot>,
+    /// Sessions that may be accepted, by their oldest ready message (decision D10).
+    available: BTreeMap<SequenceNumber, Slot>,
+    /// When session locks end, of several at once the one of the oldest consumer first.
+    ends: BTreeMap<(Timestamp, ConsumerId), Slot>,
+    /// Sessions that somebody holds and that have changed since they were served.
+    changed: Vec<Slot>,
+    /// Who waits for a session or holds one; not those who have lost theirs.
+    standings: BTreeMap<ConsumerId, Standing>,
+    /// Who waits for any session, in order of arrival.
+    waiting: BTreeMap<u64, Waiting>,
+    /// The last place given out among those who wait.
+    latest: u64,
+    /// Bytes of all states.
+    state_bytes: u64,
+}
+
+/// The place of a session in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(u32);
+
+impl Sessions {
+    pub(crate) fn new() -> Self {
+        Self {
+            names: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            of: Segments::new(),
+            available: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            changed: Vec::new(),
+            standings: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            latest: 0,
+            state_bytes: 0,
+        }
+    }
+
+    /// All sessions, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.names.values().filter_map(|&slot| self.get(slot))
+    }
+
+    /// The session of this name, if there is anything to know about it.
+    pub(crate) fn find(&self, name: &SessionName) -> Option<(Slot, &Session)> {
+        let slot = *self.names.get(name)?;
+        Some((slot, self.get(slot)?))
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Session> {
+        self.slots.get(slot.0 as usize)?.as_ref()
+    }
+
+    /// The session that a message belongs to.
+    pub(crate) fn of(&self, number: SequenceNumber) -> Option<&Session> {
+        self.get(*self.of.get(number.0)?)
+    }
+
+    /// The messages of a session from `from` on.
+    pub(crate) fn numbers(
+        &self,
+        slot: Slot,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = SequenceNumber> {
+        let all = self.of.range_from(from.0);
+        let own = all.filter(move |(_, other)| **other == slot);
+        own.map(|(number, _)| SequenceNumber(number))
+    }
+
+    /// Bytes of all states, which count towards the size of the entity.
+    pub(crate) fn state_bytes(&self) -> u64 {
+        self.state_bytes
+    }
+
+    /// When the next lock of a session ends, and of which.
+    pub(crate) fn next_end(&self) -> Option<(Timestamp, Slot)> {
+        let (&(at, _), &slot) = self.ends.first_key_value()?;
+        Some((at, slot))
+    }
+
+    /// Notes that a new message belongs to a session.
+    pub(super) fn join(&mut self, number: SequenceNumber, slot: Slot, scheduled: bool) {
+        self.of.insert(number.0, slot);
+        self.change(slot, |session| {
+            session.messages += 1;
+            session.scheduled += usize::from(scheduled);
+        });
+    }
+
+    /// Forgets a message that is in no other index any more.
+    pub(super) fn leave(&mut self, number: SequenceNumber, entry: &Entry) {
+        let Some(slot) = self.of.remove(number.0) else {
+            return;
+        };
+        self.change(slot, |session| {
+            session.messages -= 1;
+            session.deferred -= usize::from(entry.is_deferred());
+            session.scheduled -= usize::from(entry.activates_at().is_some());
+        });
+    }
+
+    /// Changes the session that a message belongs to.
+    pub(super) fn change_of(
+        &mut self,
+        number: SequenceNumber,
+        change: impl FnOnce(&mut Session, SequenceNumber),
+    ) {
+        if let Some(&slot) = self.of.get(number.0) {
+            self.change(slot, |session| change(session, number));
+        }
+    }
+
+    /// Notes that a session has been served.
+    fn served(&mut self, slot: Slot) {
+        let session = self.slots[slot.0 as usize].as_mut();
+        if let Some(session) = session {
+            session.is_changed = false;
+        }
+    }
+
+    /// Sets or clears the state of a session.
+    pub(crate) fn set_state(&mut self, slot: Slot, state: Option<SessionState>) {
+        self.change(slot, |session| session.state = state);
+    }
+
+    /// Forgets all states.
+    pub(crate) fn clear_states(&mut self) {
+        let slots: Vec<Slot> = self.names.values().copied().collect();
+        for slot in slots {
+            self.set_state(slot, None);
+        }
+    }
+
+    /// The session of this name, made if need be; whoever makes it gives it something at once.
+    pub(super) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
+        if let Some(&slot) = self.names.get(name) {
+            return Some(slot);
+        }
+        let name = SessionName::new(name)?;
+        let session = Some(Session::new(name.clone()));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot.0 as usize] = session;
+                slot
+            }
+            None => {
+                self.slots.push(session);
+                Slot((self.slots.len() - 1) as u32)
+            }
+        };
+        self.names.insert(name, slot);
+        Some(slot)
+    }
+
+    /// Changes a session, lets the indexes follow, and forgets it when there is nothing left to know about it.
+    fn change(&mut self, slot: Slot, change: impl FnOnce(&mut Session)) {
+        let Some(session) = self.slots[slot.0 as usize].as_mut() else {
+            return;
+        };
+        let (place, lock) = (session.place(), session.lock);
+        self.state_bytes -= session.state_size();
+        change(session);
+        self.state_bytes += session.state_size();
+        let (new_place, new_lock) = (session.place(), session.lock);
+        if place != new_place {
+            place.map(|place| self.available.remove(&place));
+            new_place.map(|place| self.available.insert(place, slot));
+        }
+        if lock != new_lock {
+            lock.map(|lock| self.ends.remove(&(lock.until, lock.consumer)));
+            new_lock.map(|lock| self.ends.insert((lock.until, lock.consumer), slot));
+        }
+        if new_lock.is_some() && !std::mem::replace(&mut session.is_changed, true) {
+            self.changed.push(slot);
+        }
+        if session.is_over() {
+            self.names.remove(&session.name);
+            self.slots[slot.0 as usize] = None;
+            self.free.push(slot);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Who holds a session, and who waits for one.
+
+use super::{Sessions, Slot};
+use crate::store::sessions::SessionLock;
+use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
+
+/// How a consumer stands to the sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It waits for any session, at this place in the order of arrival.
+    Waits(u64),
+    Holds(Slot),
+}
+
+/// Somebody who waits for any session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) consumer: ConsumerId,
+    pub(super) client: ClientId,
+}
+
+/// A session that goes to the first who waits.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) session: SessionName,
+    pub(crate) lock: SessionLock,
+}
+
+/// What is left when somebody holds a session no more.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) session: SessionName,
+    pub(crate) lock: SessionLock,
+    /// What was locked under it, in order.
+    pub(crate) locked: Vec<SequenceNumber>,
+}
+
+impl Sessions {
+    /// Lets a consumer hold a session that nobody holds.
+    pub(crate) fn hold(&mut self, name: &SessionName, lock: SessionLock) {
+        if let Some(slot) = self.find_or_make(name.as_str()) {
+            self.hold_slot(slot, lock);
+        }
+    }
+
+    /// Lets a consumer wait for any session, behind everybody who waits.
+    pub(crate) fn wait(&mut self, consumer: ConsumerId, client: ClientId) {
+        self.latest += 1;
+        self.waiting
+            .insert(self.latest, Waiting { consumer, client });
+        self.standings
+            .insert(consumer, Standing::Waits(self.latest));
+    }
+
+    /// Whether somebody waits for a session.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Hands the next session to the first who waits, if there are both.
+    pub(crate) fn grant_next(&mut self, until: Timestamp) -> Option<Grant> {
+        let (_, &slot) = self.available.first_key_value()?;
+        let session = self.get(slot)?.name.clone();
+        let (_, Waiting { consumer, client }) = self.waiting.pop_first()?;
+        let lock = SessionLock {
+            consumer,
+            client,
+            until,
+        };
+        self.hold_slot(slot, lock);
+        Some(Grant { session, lock })
+    }
+
+    /// The session that a consumer holds.
+    pub(crate) fn held_by(&self, consumer: ConsumerId) -> Option<Slot> {
+        match self.standings.get(&consumer)? {
+            Standing::Waits(_) => None,
+            Standing::Holds(slot) => Some(*slot),
+        }
+    }
+
+    /// Whether a consumer waits for a session or holds one.
+    pub(crate) fn knows(&self, consumer: ConsumerId) -> bool {
+        self.standings.contains_key(&consumer)
+    }
+
+    /// Every session that somebody holds.
+    pub(crate) fn held(&self) -> Vec<Slot> {
+        let standings = self.standings.keys();
+        standings.filter_map(|&id| self.held_by(id)).collect()
+    }
+
+    /// Lets the lock of a session last until another instant.
+    pub(crate) fn renew(&mut self, slot: Slot, until: Timestamp) {
+        self.change(slot, |session| {
+            if let Some(lock) = &mut session.lock {
+                lock.until = until;
+            }
+        });
+    }
+
+    /// Ends the waiting of a consumer.
+    pub(crate) fn stop_waiting(&mut self, consumer: ConsumerId) {
+        if let Some(&Standing::Waits(place)) = self.standings.get(&consumer) {
+            self.standings.remove(&consumer);
+            self.waiting.remove(&place);
+        }
+    }
+
+    /// Ends the lock of a session; what is locked under it is left to the caller.
+    pub(super) fn end(&mut self, slot: Slot) -> Option<Ended> {
+        let session = self.get(slot)?;
+        let ended = Ended {
+            session: session.name.clone(),
+            lock: session.lock?,
+            locked: session.locked.clone(),
+        };
+        self.standings.remove(&ended.lock.consumer);
+        self.change(slot, |session| session.lock = None);
+        Some(ended)
+    }
+
+    /// Notes that a consumer may be served more than before.
+    pub(crate) fn credit_changed(&mut self, consumer: ConsumerId) {
+        if let Some(slot) = self.held_by(consumer) {
+            // What its holder can take is a change of it.
+            self.change(slot, |_| ());
+        }
+    }
+
+    fn hold_slot(&mut self, slot: Slot, lock: SessionLock) {
+        self.standings.insert(lock.consumer, Standing::Holds(slot));
+        self.change(slot, |session| session.lock = Some(lock));
+    }
+}

@@ -1,0 +1,165 @@
+//! What must always hold of sessions: every index agrees with the messages and with the sessions themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Session, Sessions, Standing};
+use crate::store::MessageStore;
+use crate::store::entry::State;
+use crate::{SequenceNumber, Timestamp};
+
+/// What the entries alone say of one session.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Expected {
+    messages: usize,
+    ready: BTreeSet<SequenceNumber>,
+    locked: Vec<SequenceNumber>,
+    deferred: usize,
+    scheduled: usize,
+}
+
+impl MessageStore {
+    /// Panics with what is wrong with the sessions if anything is.
+    pub(in crate::store) fn check_sessions(&self, sessions: &Sessions) {
+        let mut expected = BTreeMap::<_, Expected>::new();
+        let passing = |number| self.forwards.destination(SequenceNumber(number)).is_some();
+        for (number, entry) in self.entries.iter().filter(|(n, _)| !passing(*n)) {
+            let slot = sessions.of.get(number).expect("a message has no session");
+            let own = expected.entry(*slot).or_default();
+            let number = SequenceNumber(number);
+            own.messages += 1;
+            own.deferred += usize::from(entry.is_deferred());
+            own.scheduled += usize::from(entry.activates_at().is_some());
+            let holder = sessions.get(*slot).and_then(|session| session.lock);
+            let holder = holder.map(|lock| lock.consumer);
+            match entry.state {
+                State::Ready => {
+                    own.ready.insert(number);
+                }
+                State::Assigned(consumer) => {
+                    assert_eq!(holder, Some(consumer), "{number} is not its holder's");
+                }
+                State::Locked(lock) => {
+                    own.locked.push(number);
+                    assert_eq!(holder, Some(lock.consumer), "{number} is not its holder's");
+                    assert_eq!(
+                        lock.until,
+                        Timestamp::NEVER,
+                        "{number} has an end of its own"
+                    );
+                }
+                State::Deferred | State::Scheduled(_) | State::Forwarding => {}
+            }
+        }
+        let passing = self.entries.iter().filter(|(n, _)| passing(*n)).count();
+        assert_eq!(
+            sessions.of.len(),
+            self.entries.len() - passing,
+            "messages and sessions differ"
+        );
+        for (&slot, own) in &expected {
+            let session = sessions.get(slot).expect("a message has no session");
+            assert_eq!(
+                &Expected::of(session),
+                own,
+                "{} and entries differ",
+                session.name
+            );
+        }
+        let is_empty = |session: &Session| session.messages == 0;
+        let with_messages = sessions.iter().filter(|session| !is_empty(session)).count();
+        assert_eq!(
+            with_messages,
+            expected.len(),
+            "a session has messages that are not there"
+        );
+        sessions.check_indexes();
+        if self.policy.serves {
+            self.check_served(sessions);
+        }
+    }
+
+    /// Nobody waits for what is there.
+    fn check_served(&self, sessions: &Sessions) {
+        assert!(
+            sessions.waiting.is_empty() || sessions.available.is_empty(),
+            "somebody waits while a session is available"
+        );
+        assert!(sessions.changed.is_empty(), "a session was not served");
+        for session in sessions.iter() {
+            let (Some(lock), Some(&first)) = (session.lock, session.ready.first()) else {
+                continue;
+            };
+            let last = self.consumers.last_assigned(lock.consumer);
+            assert!(
+                !self.consumers.has_credit_of(lock.consumer)
+                    && last.is_none_or(|last| last < first),
+                "{first} of {} is not served although it is next",
+                session.name
+            );
+        }
+    }
+}
+
+impl Expected {
+    fn of(session: &Session) -> Self {
+        Self {
+            messages: session.messages,
+            ready: session.ready.clone(),
+            locked: session.locked.clone(),
+            deferred: session.deferred,
+            scheduled: session.scheduled,
+        }
+    }
+}
+
+impl Sessions {
+    fn check_indexes(&self) {
+        let mut available = BTreeMap::new();
+        let mut ends = BTreeMap::new();
+        let mut holders = BTreeMap::new();
+        let mut state_bytes = 0;
+        for (name, &slot) in &self.names {
+            let session = self.get(slot).expect("a name leads to its session");
+            assert_eq!(&session.name, name, "a name leads to another session");
+            assert!(!session.is_over(), "nothing is to be known of {name}");
+            assert!(
+                !session.is_changed || self.changed.contains(&slot),
+                "{name} is to be served and nobody knows"
+            );
+            available.extend(session.place().map(|place| (place, slot)));
+            ends.extend(session.lock.map(|lock| ((lock.until, lock.consumer), slot)));
+            holders.extend(session.lock.map(|lock| (lock.consumer, slot)));
+            state_bytes += session.state_size();
+        }
+        assert_eq!(
+            self.available, available,
+            "the available and sessions differ"
+        );
+        assert_eq!(self.ends, ends, "ends of locks and sessions differ");
+        assert_eq!(
+            self.state_bytes, state_bytes,
+            "the size of the states differs"
+        );
+        let used = self.slots.iter().flatten().count();
+        assert_eq!(used, self.names.len(), "a session has no name");
+        assert_eq!(used + self.free.len(), self.slots.len(), "a slot is lost");
+        let mut waiting = BTreeMap::new();
+        let mut held = BTreeMap::new();
+        for (&consumer, standing) in &self.standings {
+            match *standing {
+                Standing::Waits(place) => {
+                    waiting.insert(place, consumer);
+                }
+                Standing::Holds(slot) => {
+                    held.insert(consumer, slot);
+                }
+            }
+        }
+        assert_eq!(held, holders, "holders and locks differ");
+        let order = self
+            .waiting
+            .iter()
+            .map(|(&place, waiting)| (place, waiting.consumer));
+        assert!(order.eq(waiting), "those who wait and their order differ");
+    }
+}

@@ -1,0 +1,141 @@
+//! Sessions are granted to those who wait, and their messages go to those who hold them.
+
+use super::{Ended, Grant, SessionLock, Slot};
+use crate::store::MessageStore;
+use crate::store::entry::{Entry, State};
+use crate::{Context, Effect, FactKind, Message, SequenceNumber, SessionName};
+
+impl MessageStore {
+    /// The session of a message that is about to be appended, where there are sessions.
+    pub(crate) fn session_of(&mut self, message: &Message) -> Option<Slot> {
+        let sessions = self.sessions.as_mut()?;
+        sessions.find_or_make(&message.session_id()?)
+    }
+
+    /// Whether a message belongs to this session; where there are no sessions, whether it says so.
+    pub(crate) fn belongs(
+        &self,
+        number: SequenceNumber,
+        entry: &Entry,
+        name: &SessionName,
+    ) -> bool {
+        match &self.sessions {
+            Some(sessions) => sessions.of(number).is_some_and(|own| own.name == *name),
+            None => entry
+                .message
+                .session_id()
+                .is_some_and(|own| own == name.as_str()),
+        }
+    }
+
+    /// Messages that nobody has, in order; of `session` only if it is given.
+    pub(crate) fn ready_of<'a>(
+        &'a self,
+        session: Option<&'a SessionName>,
+    ) -> Box<dyn Iterator<Item = SequenceNumber> + 'a> {
+        let ready = self.ready.iter().copied();
+        match (&self.sessions, session) {
+            (None, None) => Box::new(ready),
+            (None, Some(name)) => Box::new(ready.filter(|number| {
+                let entry = self.entries.get(number.0);
+                entry.is_some_and(|entry| self.belongs(*number, entry, name))
+            })),
+            (Some(sessions), Some(name)) => {
+                let found = sessions.find(name).into_iter();
+                Box::new(found.flat_map(|(_, session)| session.ready.iter().copied()))
+            }
+            (Some(_), None) => {
+                let all = self.entries.iter();
+                let ready = all.filter(|(_, entry)| entry.state == State::Ready);
+                Box::new(ready.map(|(number, _)| SequenceNumber(number)))
+            }
+        }
+    }
+
+    /// The lock that governs a message, where there are sessions.
+    pub(crate) fn session_lock_over(&self, number: SequenceNumber) -> Option<SessionLock> {
+        self.sessions.as_ref()?.of(number)?.lock
+    }
+
+    /// Hands available sessions to those who wait, in order of arrival; their locks begin now.
+    pub(crate) fn grant_sessions(&mut self, cx: &mut Context<'_>) {
+        let until = cx.now + self.policy.lock_duration;
+        while self.policy.serves
+            && let Some(sessions) = &mut self.sessions
+            && let Some(Grant { session, lock }) = sessions.grant_next(until)
+        {
+            self.note_accepted(cx, &session, lock);
+            if self.consumers.wake(lock.consumer) {
+                cx.effects.push(Effect::Wake(lock.consumer));
+            }
+        }
+    }
+
+    /// Notes that somebody holds a session from now on.
+    pub(crate) fn note_accepted(
+        &self,
+        cx: &mut Context<'_>,
+        session: &SessionName,
+        lock: SessionLock,
+    ) {
+        let kind = FactKind::SessionAccepted {
+            session: cx.facts.text(session.as_str()),
+            locked_until: lock.until,
+        };
+        self.note(&mut cx.by(lock.client), SequenceNumber(0), kind);
+    }
+
+    /// Ends the lock of a session. What was assigned under it is ready again; what was locked is left to the caller.
+    pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
+        let ended = self.sessions.as_mut()?.end(slot)?;
+        for number in self.consumers.set_credit(ended.lock.consumer, 0) {
+            self.put_back(number);
+        }
+        Some(ended)
+    }
+
+    /// Hands messages of the sessions that have changed to those who hold them.
+    pub(in crate::store) fn serve_sessions(&mut self, cx: &mut Context<'_>) {
+        let Some(sessions) = &mut self.sessions else {
+            return;
+        };
+        let mut changed = std::mem::take(&mut sessions.changed);
+        for &slot in &changed {
+            self.serve_session(cx, slot);
+        }
+        if let Some(sessions) = &mut self.sessions {
+            for &slot in &changed {
+                sessions.served(slot);
+            }
+            changed.clear();
+            sessions.changed = changed;
+        }
+    }
+
+    /// What came back is served before what stands behind it, even if that is assigned already.
+    fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
+            && let (Some(lock), Some(&number)) = (session.lock, session.ready.first())
+        {
+            let holder = lock.consumer;
+            if !self.consumers.has_credit_of(holder) {
+                let last = self.consumers.last_assigned(holder);
+                let Some(last) = last.filter(|&last| last > number) else {
+                    return;
+                };
+                self.consumers.unassign(holder, last);
+                self.put_back(last);
+            }
+            let Some(wake) = self.consumers.assign_to(holder, number) else {
+                return;
+            };
+            self.take_from_ready(number);
+            if let Some(entry) = self.entries.get_mut(number.0) {
+                entry.state = State::Assigned(holder);
+            }
+            if wake {
+                cx.effects.push(Effect::Wake(holder));
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Sessions told naively: who holds one, who waits for one, and what is kept with it.
+
+use servicebus_broker::StoreKind::Active;
+use servicebus_broker::{ReceiveMode, SessionView, StoreKind};
+
+use super::queue::{Letter, Queue, State};
+use super::{Reference, What};
+use crate::history::{Answer, Draft, OfSession};
+use crate::word::session_of;
+
+/// How many sessions there can be.
+const SESSIONS: u8 = 10;
+/// Bytes of a state.
+const MOST: usize = 256 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    pub(super) holds: Vec<Hold>,
+    /// Consumers in the order in which they came.
+    pub(super) waiting: Vec<u64>,
+    states: Vec<Kept>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hold {
+    session: u8,
+    pub(super) consumer: u64,
+    pub(super) until: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    session: u8,
+    size: usize,
+    set_at: i64,
+}
+
+/// A session as somebody sees it who looks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    session: u8,
+    active: usize,
+    locked: usize,
+    deferred: usize,
+    held: Option<(u64, i64)>,
+    state: Option<usize>,
+}
+
+impl Told {
+    pub(crate) fn of(view: &SessionView<'_>) -> Self {
+        let until = view.locked_until.map(|until| until.as_millis());
+        Self {
+            session: session_of(view.name.as_str()),
+            active: view.active,
+            locked: view.locked,
+            deferred: view.deferred,
+            held: view.holder.map(|holder| holder.0).zip(until),
+            state: view.state.map(|state| state.len()),
+        }
+    }
+}
+
+impl Sessions {
+    pub(super) fn hold(&self, session: u8) -> Option<Hold> {
+        let mut holds = self.holds.iter();
+        holds.find(|hold| hold.session == session).copied()
+    }
+
+    /// Whether a consumer waits for a session or holds one.
+    pub(super) fn knows(&self, id: u64) -> bool {
+        self.waiting.contains(&id) || self.holds.iter().any(|hold| hold.consumer == id)
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.states.iter().map(|kept| kept.size as u64).sum()
+    }
+
+    fn state(&self, session: u8) -> Option<Kept> {
+        let mut states = self.states.iter();
+        states.find(|kept| kept.session == session).copied()
+    }
+}
+
+impl Queue {
+    /// Whether the messages of a store belong to sessions.
+    pub(crate) fn has_sessions(&self, kind: StoreKind) -> bool {
+        kind == Active && self.description.requires_session
+    }
+
+    /// The session of the first message of these that there is.
+    pub(crate) fn session_of_any(&self, kind: StoreKind, numbers: &[u64]) -> Option<u8> {
+        let mut letters = self.store(kind).letters.iter();
+        let letter = letters.find(|letter| numbers.contains(&letter.shown()))?;
+        letter.draft.session.filter(|_| self.has_sessions(kind))
+    }
+
+    pub(crate) fn told_sessions(&self) -> Vec<Told> {
+        let sessions = (0..SESSIONS).filter(|_| self.has_sessions(Active));
+        let told = sessions.filter_map(|session| self.told(session));
+        told.collect()
+    }
+
+    fn told(&self, session: u8) -> Option<Told> {
+        let letters = self.of_session(session);
+        let hold = self.sessions.hold(session);
+        let state = self.sessions.state(session).map(|kept| kept.size);
+        let count = |which: fn(&Letter) -> bool| letters.iter().filter(|l| which(l)).count();
+        let is_known = !letters.is_empty() || hold.is_some() || state.is_some();
+        is_known.then(|| Told {
+            session,
+            active: count(|l| !l.is_deferred() && !l.is_scheduled()),
+            locked: count(|l| l.locked_until().is_some()),
+            deferred: count(Letter::is_deferred),
+            held: hold.map(|hold| (hold.consumer, hold.until)),
+            state,
+        })
+    }
+
+    fn of_session(&self, session: u8) -> Vec<&Letter> {
+        let letters = self.store(Active).letters.iter();
+        let own = letters.filter(|letter| letter.draft.session == Some(session));
+        own.collect()
+    }
+}
+
+impl Reference {
+    pub(super) fn accept_session(
+        &mut self,
+        q: usize,
+        id: u64,
+        mode: ReceiveMode,
+        wanted: Option<u8>,
+    ) -> Answer {
+        self.begin(q);
+        if let Some(session) = wanted {
+            if self.at(q).sessions.hold(session).is_some() {
+                let text = format!(
+                    "The requested session '{session}' cannot be accepted. It may be locked by another receiver."
+                );
+                return Answer::Accepted(Err(text));
+            }
+            self.store(q, Active).consumers.push((id, mode));
+            self.hold(q, session, id);
+        } else {
+            self.store(q, Active).consumers.push((id, mode));
+            self.at(q).sessions.waiting.push(id);
+            self.let_happen(q, self.now);
+        }
+        self.serve(q);
+        let mut holds = self.at(q).sessions.holds.iter();
+        let held = holds.find(|hold| hold.consumer == id);
+        Answer::Accepted(Ok(held.map(|hold| (hold.session, hold.until))))
+    }
+
+    pub(super) fn of_session(&mut self, q: usize, session: u8, what: OfSession) -> Answer {
+        match what {
+            OfSession::Renew => Answer::Session(self.renew_session(q, session).map(Some)),
+            OfSession::Lose => {
+                self.let_pass(q);
+                let hold = self.at(q).sessions.hold(session);
+                if let Some(hold) = hold {
+                    self.session_lock_expired(q, hold.consumer, self.now);
+                    self.serve(q);
+                }
+                Answer::Session(Ok(hold.map(|_| 1)))
+            }
+            OfSession::State => {
+                self.begin(q);
+                let held = self.check_held(q, session);
+                let state = self.at(q).sessions.state(session);
+                Answer::Session(held.map(|_| state.map(|kept| kept.size as i64)))
+            }
+            OfSession::SetState(size) => {
+                Answer::Session(self.set_state(q, session, size).map(|()| None))
+            }
+            OfSession::List(age, skip, top) => {
+                self.begin(q);
+                let since = age.map(|age| self.now - age);
+                let queue = self.at(q);
+                let listed = |&session: &u8| match since {
+                    None => queue.told(session).is_some_and(|told| told.active > 0),
+                    Some(since) => {
+                        let state = queue.sessions.state(session);
+                        state.is_some_and(|kept| kept.set_at > since)
+                    }
+                };
+                let listed = (0..SESSIONS).filter(listed);
+                Answer::Sessions(listed.skip(skip).take(top).collect())
+            }
+            OfSession::Browse(from, max) => {
+                Answer::Messages(self.browse((q, Active), from, max, Some(session)))
+            }
+            OfSession::Delete(max) => {
+                Answer::Deleted(self.delete((q, Active), max, i64::MAX, Some(session)))
+            }
+        }
+    }
+
+    fn renew_session(&mut self, q: usize, session: u8) -> Result<i64, String> {
+        self.begin(q);
+        self.check_held(q, session)?;
+        let until = self.now + self.at(q).description.lock_duration.as_millis() as i64;
+        let mut holds = self.at(q).sessions.holds.iter_mut();
+        let hold = holds.find(|hold| hold.session == session);
+        hold.expect("somebody holds it").until = until;
+        self.note((q, Active), 0, What::SessionRenewed(session, until));
+        Ok(until)
+    }
+
+    fn set_state(&mut self, q: usize, session: u8, size: Option<usize>) -> Result<(), String> {
+        self.begin(q);
+        self.check_held(q, session)?;
+        if let Some(size) = size.filter(|&size| size > MOST) {
+            return Err(format!(
+                "the state of a session has {size} bytes, at most {MOST} are allowed"
+            ));
+        }
+        let before = self.at(q).sessions.state(session);
+        let before = before.map_or(0, |kept| kept.size);
+        let more = size.unwrap_or(0).saturating_sub(before) as u64;
+        let queue = self.at(q);
+        let (held, max) = (queue.size(), queue.max_size());
+        if more > 0 && held + more > max {
+            return Err(format!(
+                "The maximum entity size has been reached or exceeded for Queue: '{}'. Size of entity in \
+                 bytes:{held}, Max entity size in bytes:{max}.",
+                super::name(q)
+            ));
+        }
+        let set_at = self.now;
+        let states = &mut self.at(q).sessions.states;
+        states.retain(|kept| kept.session != session);
+        states.extend(size.map(|size| Kept {
+            session,
+            size,
+            set_at,
+        }));
+        let size = size.map(|size| size as u64);
+        self.note((q, Active), 0, What::StateSet(session, size));
+        self.serve(q);
+        Ok(())
+    }
+
+    fn check_held(&mut self, q: usize, session: u8) -> Result<(), String> {
+        let queue = self.at(q);
+        if !queue.description.status.can_receive() {
+            return Err("the entity is disabled".into());
+        }
+        match queue.sessions.hold(session) {
+            Some(_) => Ok(()),
+            None => Err(format!("the lock of session '{session}' is not held")),
+        }
+    }
+
+    /// What a sender is told whose message has no session.
+    pub(super) fn check_session(&mut self, q: usize, draft: &Draft) -> Result<(), String> {
+        let text = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
+                    session support enabled can only receive messages that have the SessionId set to a valid value.";
+        match self.at(q).has_sessions(Active) && draft.session.is_none() {
+            true => Err(text.to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn hold(&mut self, q: usize, session: u8, consumer: u64) {
+        let until = self.now + self.at(q).description.lock_duration.as_millis() as i64;
+        self.at(q).sessions.holds.push(Hold {
+            session,
+            consumer,
+            until,
+        });
+        self.note((q, Active), 0, What::SessionAccepted(session, until));
+    }
+
+    /// The session of the first message that is free goes to the first who waits.
+    pub(super) fn grant_sessions(&mut self, q: usize) {
+        while let Some(queue) = self.queue(q)
+            && queue.serves(Active)
+            && let Some(&first) = queue.sessions.waiting.first()
+        {
+            let letters = queue.store(Active).letters.iter();
+            let ready = letters.filter(|letter| letter.state == State::Ready);
+            let mut sessions = ready.filter_map(|letter| letter.draft.session);
+            let free = sessions.find(|&session| queue.sessions.hold(session).is_none());
+            let Some(session) = free else {
+                return;
+            };
+            self.at(q).sessions.waiting.remove(0);
+            self.hold(q, session, first);
+        }
+    }
+
+    /// Of each session as many of the first messages as its holder has credit for.
+    pub(super) fn serve_sessions(&mut self, q: usize) {
+        if !self.at(q).has_sessions(Active) || !self.at(q).serves(Active) {
+            return;
+        }
+        let store = self.store(q, Active);
+        store.restore_all();
+        for hold in self.at(q).sessions.holds.clone() {
+            let store = self.store(q, Active);
+            let letters = store.letters.iter_mut();
+            let own = letters.filter(|l| l.draft.session == Some(hold.session));
+            for letter in own.filter(|letter| letter.state == State::Ready) {
+                let mut waiting = store.waiting.iter();
+                let at = waiting.position(|unit| unit.consumer == hold.consumer);
+                let Some(at) = at else {
+                    break;
+                };
+                letter.state = State::Assigned(store.waiting.remove(at));
+            }
+        }
+    }
+
+    /// Every delivery under the lock of a session has failed.
+    pub(super) fn session_lock_expired(&mut self, q: usize, consumer: u64, at: i64) {
+        let (session, locked) = self.end_hold(q, consumer);
+        self.note_at(at, (q, Active), 0, What::SessionExpired(session));
+        self.lost.push(consumer);
+        for number in locked {
+            self.lock_expired((q, Active), number, at);
+        }
+    }
+
+    pub(super) fn lose_sessions(&mut self, q: usize) {
+        for consumer in self.holders(q) {
+            self.session_lock_expired(q, consumer, self.now);
+        }
+    }
+
+    /// A consumer goes: what it had was not delivered.
+    pub(super) fn leave_session(&mut self, q: usize, id: u64) {
+        self.at(q).sessions.waiting.retain(|&waiting| waiting != id);
+        if !self.holders(q).contains(&id) {
+            return;
+        }
+        let (session, locked) = self.end_hold(q, id);
+        self.note((q, Active), 0, What::SessionReleased(session));
+        for number in locked {
+            self.note((q, Active), number, What::Released);
+            self.unlock((q, Active), number, self.now);
+        }
+    }
+
+    pub(super) fn forget_sessions(&mut self, q: usize) {
+        for consumer in self.holders(q) {
+            let (session, _) = self.end_hold(q, consumer);
+            self.lost.push(consumer);
+            self.note((q, Active), 0, What::SessionReleased(session));
+        }
+        self.at(q).sessions.states.clear();
+    }
+
+    fn holders(&mut self, q: usize) -> Vec<u64> {
+        let holds = self.at(q).sessions.holds.iter();
+        let mut holders: Vec<u64> = holds.map(|hold| hold.consumer).collect();
+        holders.sort_unstable();
+        holders
+    }
+
+    /// Takes a session from its holder, with what was assigned to it and its credit; says what is locked.
+    fn end_hold(&mut self, q: usize, consumer: u64) -> (u8, Vec<u64>) {
+        let holds = &mut self.at(q).sessions.holds;
+        let at = holds.iter().position(|hold| hold.consumer == consumer);
+        let hold = holds.remove(at.expect("it holds a session"));
+        let store = self.store(q, Active);
+        for number in store.assigned_to(consumer) {
+            store.letter(number).state = State::Ready;
+        }
+        store.waiting.retain(|unit| unit.consumer != consumer);
+        let locked = self.at(q).of_session(hold.session).into_iter();
+        let locked = locked.filter(|letter| letter.locked_until().is_some());
+        (hold.session, locked.map(|letter| letter.number).collect())
+    }
+}

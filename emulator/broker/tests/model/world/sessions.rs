@@ -1,0 +1,80 @@
+//! What is asked of the sessions of a real queue.
+
+use bytes::Bytes;
+use servicebus_broker::{
+    ConsumerId, ReceiveMode, SequenceNumber, SessionName, StoreKind, Timestamp,
+};
+
+use super::{CLIENT, World, see};
+use crate::history::{Answer, OfSession};
+use crate::word::session_of;
+
+impl World {
+    pub(super) fn accept(
+        &mut self,
+        queue: usize,
+        id: u64,
+        mode: ReceiveMode,
+        wanted: Option<u8>,
+    ) -> Answer {
+        let wanted = wanted.map(session_name);
+        let accepted = self.with(queue, |mailbox, cx| {
+            mailbox.open_session_consumer(cx, ConsumerId(id), mode, wanted.as_ref())
+        });
+        let accepted = accepted.map_err(|error| error.to_string());
+        Answer::Accepted(accepted.map(|accepted| {
+            let accepted = accepted?;
+            let session = session_of(accepted.session.as_str());
+            Some((session, accepted.locked_until.as_millis()))
+        }))
+    }
+
+    pub(super) fn of_session(&mut self, queue: usize, session: u8, what: OfSession) -> Answer {
+        let name = session_name(session);
+        let now = self.now;
+        self.with(queue, |mailbox, cx| match what {
+            OfSession::Renew => {
+                let until = mailbox.renew_session_lock(cx, CLIENT, &name);
+                let until = until.map_err(|error| error.to_string());
+                Answer::Session(until.map(|until| Some(until.as_millis())))
+            }
+            OfSession::Lose => {
+                let was_held = mailbox.lose_session_lock(cx, &name);
+                Answer::Session(Ok(was_held.then_some(1)))
+            }
+            OfSession::State => {
+                let state = mailbox.session_state(cx, CLIENT, &name);
+                let state = state.map_err(|error| error.to_string());
+                Answer::Session(state.map(|state| state.map(|state| state.len() as i64)))
+            }
+            OfSession::SetState(size) => {
+                let state = size.map(|size| Bytes::from(vec![b's'; size]));
+                let set = mailbox.set_session_state(cx, CLIENT, &name, state);
+                Answer::Session(set.map(|()| None).map_err(|error| error.to_string()))
+            }
+            OfSession::List(age, skip, top) => {
+                let since = age.map(|age| Timestamp::from_millis(now.as_millis() - age));
+                let names = mailbox.sessions(cx, since, skip, top);
+                Answer::Sessions(names.iter().map(|name| session_of(name.as_str())).collect())
+            }
+            OfSession::Browse(from, max) => {
+                let from = SequenceNumber(from);
+                let seen = mailbox.browse(cx, StoreKind::Active, from, max, Some(&name));
+                Answer::Messages(
+                    seen.iter()
+                        .map(|seen| see(&seen.stamp, &seen.message))
+                        .collect(),
+                )
+            }
+            OfSession::Delete(max) => {
+                let before = Timestamp::NEVER;
+                let kind = StoreKind::Active;
+                Answer::Deleted(mailbox.delete_messages(cx, kind, max, before, Some(&name)))
+            }
+        })
+    }
+}
+
+pub(crate) fn session_name(session: u8) -> SessionName {
+    SessionName::new(&session.to_string()).expect("a digit is a session id")
+}

@@ -1,0 +1,164 @@
+//! What clients ask a queue for that requires sessions.
+
+use bytes::Bytes;
+use servicebus_broker::{
+    AcceptSessionError, AcceptedSession, ConsumerId, Delivery, Effect, ReceiveDeferredError,
+    ReceiveMode, SequenceNumber, SessionError, SessionName, StoreKind, Timestamp,
+};
+
+use super::{Bus, Receiver, letter, rules};
+
+/// Who holds the locks of what is asked for by number: no link.
+const MANAGEMENT: ConsumerId = ConsumerId(1_000_000);
+
+/// A queue with the defaults that requires sessions.
+pub(crate) fn sessions() -> Bus {
+    rules().sessions().bus()
+}
+
+pub(crate) fn name(session: &str) -> SessionName {
+    SessionName::new(session).expect("a session id")
+}
+
+impl Bus {
+    /// Sends a message with this id to a session.
+    pub(crate) fn send_to(&mut self, session: &str, id: &str) -> SequenceNumber {
+        self.post(&letter(id).session(session)).unwrap()
+    }
+
+    pub(crate) fn send_all_to(&mut self, session: &str, ids: &[&str]) -> Vec<SequenceNumber> {
+        ids.iter().map(|id| self.send_to(session, id)).collect()
+    }
+
+    pub(crate) fn try_accept(
+        &mut self,
+        session: Option<&str>,
+        mode: ReceiveMode,
+    ) -> Result<(Receiver, Option<AcceptedSession>), AcceptSessionError> {
+        self.receivers += 1;
+        let id = ConsumerId(self.receivers);
+        let wanted = session.map(name);
+        let accepted = self
+            .operate(|mailbox, cx| mailbox.open_session_consumer(cx, id, mode, wanted.as_ref()))?;
+        let store = StoreKind::Active;
+        Ok((Receiver { store, id }, accepted))
+    }
+
+    /// Somebody who holds this session and locks what is received.
+    pub(crate) fn accept(&mut self, session: &str) -> Receiver {
+        let accepted = self.try_accept(Some(session), ReceiveMode::PeekLock);
+        let (receiver, accepted) = accepted.unwrap();
+        assert_eq!(accepted.unwrap().session, name(session));
+        receiver
+    }
+
+    /// The same with this credit.
+    pub(crate) fn accept_with_credit(&mut self, session: &str, credit: u32) -> Receiver {
+        let receiver = self.accept(session);
+        self.credit(receiver, credit);
+        receiver
+    }
+
+    /// Somebody who holds the next session or waits for one, and which it is.
+    pub(crate) fn accept_next(&mut self) -> (Receiver, Option<String>) {
+        let accepted = self.try_accept(None, ReceiveMode::PeekLock).unwrap();
+        let (receiver, accepted) = accepted;
+        let session = accepted.map(|accepted| accepted.session.as_str().to_owned());
+        (receiver, session)
+    }
+
+    /// The session that somebody holds, and until when.
+    pub(crate) fn held(&self, receiver: Receiver) -> Option<(String, Timestamp)> {
+        let accepted = self.queue.mailbox.accepted_session(receiver.id)?;
+        Some((accepted.session.as_str().to_owned(), accepted.locked_until))
+    }
+
+    pub(crate) fn renew_session(&mut self, session: &str) -> Result<Timestamp, SessionError> {
+        let client = self.client;
+        self.operate(|mailbox, cx| mailbox.renew_session_lock(cx, client, &name(session)))
+    }
+
+    pub(crate) fn set_state(
+        &mut self,
+        session: &str,
+        state: Option<&[u8]>,
+    ) -> Result<(), SessionError> {
+        let client = self.client;
+        let state = state.map(Bytes::copy_from_slice);
+        self.operate(|mailbox, cx| mailbox.set_session_state(cx, client, &name(session), state))
+    }
+
+    pub(crate) fn state(&mut self, session: &str) -> Result<Option<Bytes>, SessionError> {
+        let client = self.client;
+        self.operate(|mailbox, cx| mailbox.session_state(cx, client, &name(session)))
+    }
+
+    /// Ids of sessions with active messages, or of those whose state was set after `since`.
+    pub(crate) fn list(
+        &mut self,
+        since: Option<Timestamp>,
+        skip: usize,
+        top: usize,
+    ) -> Vec<String> {
+        let listed = self.operate(|mailbox, cx| mailbox.sessions(cx, since, skip, top));
+        listed.iter().map(SessionName::to_string).collect()
+    }
+
+    /// Ids of all sessions that there is anything to know about.
+    pub(crate) fn known_sessions(&self) -> Vec<String> {
+        let seen = self.queue.mailbox.look_sessions();
+        seen.map(|session| session.name.to_string()).collect()
+    }
+
+    pub(crate) fn lose_session(&mut self, session: &str) -> bool {
+        self.operate(|mailbox, cx| mailbox.lose_session_lock(cx, &name(session)))
+    }
+
+    pub(crate) fn receive_deferred_of(
+        &mut self,
+        session: Option<&str>,
+        numbers: &[SequenceNumber],
+    ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
+        let session = session.map(name);
+        self.operate(|mailbox, cx| {
+            let mode = ReceiveMode::PeekLock;
+            let session = session.as_ref();
+            mailbox.receive_deferred(cx, StoreKind::Active, numbers, mode, MANAGEMENT, session)
+        })
+    }
+
+    /// The ids of up to `max` messages of a session from this number on, whoever has them.
+    pub(crate) fn peek_session(
+        &mut self,
+        store: StoreKind,
+        session: &str,
+        from: u64,
+        max: usize,
+    ) -> Vec<String> {
+        let (from, session) = (SequenceNumber(from), name(session));
+        let seen = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max, Some(&session)));
+        let ids = seen.iter().map(|seen| seen.message.id().into_owned());
+        ids.collect()
+    }
+
+    pub(crate) fn delete_of_session(
+        &mut self,
+        store: StoreKind,
+        session: &str,
+        max: usize,
+    ) -> usize {
+        let session = name(session);
+        self.operate(|mailbox, cx| {
+            mailbox.delete_messages(cx, store, max, Timestamp::NEVER, Some(&session))
+        })
+    }
+
+    /// Who lost its session since effects were last asked for.
+    pub(crate) fn lost(&mut self) -> Vec<ConsumerId> {
+        let lost = self.effects.drain(..).filter_map(|effect| match effect {
+            Effect::SessionLost(consumer) => Some(consumer),
+            Effect::Wake(_) | Effect::Forward(..) | Effect::Retry(..) | Effect::Delete(_) => None,
+        });
+        lost.collect()
+    }
+}

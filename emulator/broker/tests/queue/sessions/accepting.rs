@@ -1,0 +1,131 @@
+//! Somebody holds a session, and nobody else does.
+
+use servicebus_broker::{AcceptSessionError, FactKind, ReceiveMode, StoreKind};
+
+use crate::bus::{START, ids, name, secs, sessions};
+
+#[test]
+fn a_certain_session_is_accepted_even_if_it_has_nothing() {
+    let mut bus = sessions();
+    let receiver = bus.accept("a");
+    assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(60))));
+    bus.credit(receiver, 1);
+    assert!(bus.take(receiver).is_empty());
+    bus.send_to("b", "other");
+    bus.send_to("a", "own");
+    assert_eq!(bus.woken(), [receiver.id]);
+    assert_eq!(ids(&bus.take(receiver)), ["own"]);
+}
+
+#[test]
+fn its_holder_gets_its_messages_and_no_others() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["a1", "a2"]);
+    bus.send_all_to("b", &["b1", "b2"]);
+    bus.send_all_to("a", &["a3"]);
+    let (a, b) = (bus.accept("a"), bus.accept("b"));
+    assert_eq!(ids(&bus.receive(b, 10)), ["b1", "b2"]);
+    assert_eq!(ids(&bus.receive(a, 10)), ["a1", "a2", "a3"]);
+}
+
+#[test]
+fn a_session_that_somebody_holds_is_refused() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    bus.accept("a");
+    let refused = bus.try_accept(Some("a"), ReceiveMode::PeekLock);
+    let error = refused.unwrap_err();
+    assert_eq!(error, AcceptSessionError::Locked(name("a")));
+    let text =
+        "The requested session 'a' cannot be accepted. It may be locked by another receiver.";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn ids_are_compared_exactly() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("A");
+    assert!(bus.receive(receiver, 1).is_empty());
+    assert_eq!(bus.known_sessions(), ["A", "a"]);
+}
+
+#[test]
+fn the_next_session_is_the_one_whose_oldest_message_came_first() {
+    let mut bus = sessions();
+    bus.send_all_to("c", &["1"]);
+    bus.send_all_to("a", &["2", "3"]);
+    bus.send_all_to("b", &["4"]);
+    bus.send_all_to("c", &["5"]);
+    let (_, first) = bus.accept_next();
+    let (_, second) = bus.accept_next();
+    let (_, third) = bus.accept_next();
+    let (_, fourth) = bus.accept_next();
+    let granted = [first, second, third, fourth];
+    let expected = [Some("c"), Some("a"), Some("b"), None];
+    assert_eq!(granted.each_ref().map(Option::as_deref), expected);
+    assert!(bus.woken().is_empty(), "who asks right now is not woken");
+}
+
+#[test]
+fn deferred_and_scheduled_messages_make_no_session_available() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    let delivery = bus.receive_one(receiver);
+    bus.defer(&delivery).unwrap();
+    bus.close(receiver);
+    let later = crate::bus::letter("2").session("b");
+    bus.post(&later.scheduled_at(START + secs(500))).unwrap();
+    assert_eq!(bus.accept_next().1, None);
+}
+
+#[test]
+fn messages_are_locked_for_as_long_as_the_session() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1", "2"]);
+    let receiver = bus.accept("a");
+    bus.advance(secs(20));
+    let delivery = bus.receive_one(receiver);
+    let (_, until) = delivery.stamp.lock.unwrap();
+    assert_eq!(until, START + secs(60));
+    assert_eq!(bus.next_deadline(), Some(START + secs(60)));
+    bus.renew_session("a").unwrap();
+    bus.advance(secs(50));
+    assert_eq!(bus.complete(&delivery), Ok(()), "renewed with its session");
+}
+
+#[test]
+fn receive_and_delete_works_within_a_session() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1", "2"]);
+    let accepted = bus.try_accept(Some("a"), ReceiveMode::ReceiveAndDelete);
+    let (receiver, _) = accepted.unwrap();
+    let deliveries = bus.receive(receiver, 1);
+    assert_eq!(ids(&deliveries), ["1"]);
+    assert_eq!(deliveries[0].stamp.lock, None);
+    assert_eq!(bus.queued(), ["2"]);
+}
+
+#[test]
+fn a_timeline_tells_who_held_a_session() {
+    let mut bus = sessions();
+    let receiver = bus.accept("a");
+    bus.close(receiver);
+    let facts: Vec<_> = bus.facts.iter().copied().collect();
+    let FactKind::SessionAccepted {
+        session,
+        locked_until,
+    } = facts[0].kind
+    else {
+        panic!("{facts:?}");
+    };
+    assert_eq!(bus.facts.read(session), "a");
+    assert_eq!(locked_until, START + secs(60));
+    assert_eq!(
+        (facts[0].client, facts[0].store),
+        (bus.client, StoreKind::Active)
+    );
+    assert!(matches!(facts[1].kind, FactKind::SessionReleased { .. }));
+    assert_eq!(facts.len(), 2);
+}

@@ -1,0 +1,170 @@
+//! The lock of a session ends although its holder is there.
+
+use servicebus_broker::{ClientId, EntityStatus, FactKind, RenewError, SessionError, SettleError};
+
+use crate::bus::{START, ids, letter, millis, name, rules, secs, sessions};
+
+#[test]
+fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
+    let mut bus = sessions();
+    bus.send_all_to("a", &["1", "2", "3"]);
+    let receiver = bus.accept_with_credit("a", 3);
+    let taken = bus.take_up_to(receiver, 2);
+    bus.effects.clear();
+    bus.advance(secs(60) - millis(1));
+    assert!(bus.held(receiver).is_some());
+    bus.advance(millis(1));
+    assert_eq!(bus.lost(), [receiver.id]);
+    assert_eq!(bus.held(receiver), None);
+    assert_eq!(bus.assigned(receiver), 0);
+    for delivery in &taken {
+        assert_eq!(bus.complete(delivery), Err(SettleError::SessionLockLost));
+    }
+    let expired = bus.history().into_iter().filter(|(at, kind)| {
+        let is_expiry = matches!(
+            kind,
+            FactKind::SessionLockExpired { .. } | FactKind::LockExpired { delivery_count: 1 }
+        );
+        is_expiry && *at == START + secs(60)
+    });
+    assert_eq!(expired.count(), 3);
+}
+
+#[test]
+fn who_has_lost_its_session_gets_nothing_more() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept_with_credit("a", 1);
+    bus.advance(secs(60));
+    bus.credit(receiver, 10);
+    assert_eq!(bus.assigned(receiver), 0);
+    let (next, session) = bus.accept_next();
+    assert_eq!(session.as_deref(), Some("a"));
+    assert_eq!(ids(&bus.receive(next, 1)), ["1"]);
+    bus.close(receiver);
+    assert!(bus.held(next).is_some());
+}
+
+#[test]
+fn a_renewed_lock_lasts_from_then_on() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    bus.receive(receiver, 1);
+    bus.advance(secs(50));
+    assert_eq!(bus.renew_session("a"), Ok(START + secs(110)));
+    bus.advance(secs(59));
+    assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(110))));
+    bus.advance(secs(1));
+    assert_eq!(bus.held(receiver), None);
+    let lost = SessionError::LockLost(name("a"));
+    assert_eq!(bus.renew_session("a"), Err(lost));
+}
+
+#[test]
+fn only_the_client_that_holds_a_session_renews_it() {
+    let mut bus = sessions();
+    bus.accept("a");
+    bus.client = ClientId(8);
+    let lost = SessionError::LockLost(name("a"));
+    assert_eq!(bus.renew_session("a"), Err(lost.clone()));
+    assert_eq!(bus.state("a"), Err(lost.clone()));
+    assert_eq!(bus.set_state("a", None), Err(lost));
+    let unknown = SessionError::LockLost(name("b"));
+    assert_eq!(bus.renew_session("b"), Err(unknown));
+}
+
+#[test]
+fn the_lock_of_a_message_is_not_renewed_by_itself() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    let token = bus.receive_one(receiver).token;
+    assert_eq!(bus.renew(&[token]), Err(RenewError::UnderSession(token)));
+    bus.advance(secs(60));
+    assert_eq!(bus.renew(&[token]), Err(RenewError::LockLost(token)));
+}
+
+#[test]
+fn deliveries_that_failed_are_limited() {
+    let mut bus = rules().sessions().max_delivery_count(1).bus();
+    bus.send_all_to("a", &["1", "2"]);
+    let receiver = bus.accept("a");
+    bus.receive(receiver, 1);
+    bus.advance(secs(60));
+    assert_eq!(bus.dead_letters(), ["1"]);
+    assert_eq!(bus.queued(), ["2"]);
+}
+
+#[test]
+fn what_expired_under_the_lock_expires_with_it() {
+    let mut bus = rules().sessions().dead_lettering_on_expiration().bus();
+    let short = letter("1").session("a").time_to_live(secs(10));
+    bus.post(&short).unwrap();
+    let receiver = bus.accept("a");
+    bus.receive(receiver, 1);
+    bus.advance(secs(60));
+    let (_, reason, _) = bus.the_dead_letter();
+    assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
+    assert!(bus.known_sessions().is_empty());
+}
+
+#[test]
+fn somebody_may_end_it_on_purpose() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    bus.receive(receiver, 1);
+    assert!(bus.lose_session("a"));
+    assert_eq!(bus.lost(), [receiver.id]);
+    assert!(!bus.lose_session("a"), "nobody holds it now");
+    let next = bus.accept("a");
+    assert_eq!(bus.receive_one(next).stamp.delivery_count, 1);
+}
+
+#[test]
+fn an_update_ends_it_unless_only_the_status_changes() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    let delivery = bus.receive_one(receiver);
+    bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
+    assert_eq!(bus.renew_session("a"), Err(SessionError::Disabled));
+    assert_eq!(bus.complete(&delivery), Err(SettleError::Disabled));
+    bus.update(|queue| queue.status = EntityStatus::Active);
+    assert!(bus.lost().is_empty());
+    assert!(bus.renew_session("a").is_ok());
+    bus.update(|queue| queue.max_delivery_count = 5);
+    assert_eq!(bus.lost(), [receiver.id]);
+    let again = bus.accept("a");
+    assert_eq!(bus.receive_one(again).stamp.delivery_count, 1);
+}
+
+#[test]
+fn what_came_while_nothing_could_be_received_is_served_afterwards() {
+    let mut bus = sessions();
+    let receiver = bus.accept_with_credit("a", 2);
+    bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
+    bus.send_all_to("a", &["1", "2", "3"]);
+    assert_eq!(bus.assigned(receiver), 0);
+    bus.update(|queue| queue.status = EntityStatus::Active);
+    assert_eq!(ids(&bus.take(receiver)), ["1", "2"]);
+}
+
+#[test]
+fn a_reset_forgets_sessions_and_their_states() {
+    let mut bus = sessions();
+    bus.send_to("a", "1");
+    let receiver = bus.accept("a");
+    bus.receive(receiver, 1);
+    bus.set_state("a", Some(b"kept")).unwrap();
+    let (_, next) = bus.accept_next();
+    assert_eq!(next, None);
+    bus.effects.clear();
+    bus.reset();
+    assert_eq!(bus.lost(), [receiver.id]);
+    assert!(bus.known_sessions().is_empty());
+    assert_eq!(bus.counts().size, 0);
+    bus.send_to("b", "2");
+    assert_eq!(bus.woken().len(), 1, "who waited goes on waiting");
+}

@@ -1,0 +1,158 @@
+//! What an action changes on its copy, and what it leaves as it was (semantics §13.1, §13.2, decision D13).
+
+use bytes::Bytes;
+use servicebus_broker::filter::{Filter, Value};
+use servicebus_broker::{Message, Stamp, StoreKind};
+
+use super::{A, B};
+use crate::bus::{Letter, letter, secs, text};
+use crate::world::{World, acting, rule};
+
+/// The only message of a subscription.
+fn copy(world: &World, name: &str) -> (Stamp, Message) {
+    world.the_only(name, StoreKind::Active)
+}
+
+/// The copy that an action makes of a letter.
+fn changed(action: &str, letter: &Letter) -> (Stamp, Message) {
+    let mut world = World::topic(&[]);
+    world.select(A, [acting("r", Filter::True, action)]);
+    world.post("t", letter).unwrap();
+    copy(&world, A)
+}
+
+/// Everything behind the annotations, and the part of it that is shared.
+fn letter_of((stamp, message): &(Stamp, Message)) -> (Vec<u8>, Bytes) {
+    let mut head = Vec::new();
+    let rest = message.encode(stamp, 0, &mut head).unwrap();
+    head.extend_from_slice(&rest);
+    let mut reader = servicebus_codec::Reader::new(&head);
+    while !reader.rest().starts_with(&[0x00, 0x53, 0x73]) {
+        reader.skip().unwrap();
+    }
+    (reader.rest().to_vec(), rest)
+}
+
+/// What a client would have sent, had it sent the copy; an action adds `RuleName`.
+fn as_sent(letter: &Letter) -> Vec<u8> {
+    letter.encoded().to_vec()
+}
+
+#[test]
+fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte() {
+    let [one, red, x] = [Value::Signed(1), Value::text("red"), Value::text("x")];
+    let sent = letter("1")
+        .label("l")
+        .property("n", &one)
+        .property("Color", &red)
+        .property("gone", &x)
+        .property("kept", &Value::Binary(vec![1, 2].into()));
+    let action = "SET color = 'blue'; REMOVE GONE; SET fresh = 2; SET n = n + 1";
+    let expected = letter("1")
+        .label("l")
+        .property("kept", &Value::Binary(vec![1, 2].into()))
+        .property("Color", &Value::text("blue"))
+        .property("fresh", &Value::Signed(2))
+        .property("n", &Value::Signed(2))
+        .property("RuleName", &Value::text("r"));
+    let (found, _) = letter_of(&changed(action, &sent));
+    assert_eq!(found, as_sent(&expected));
+}
+
+#[test]
+fn without_action_a_copy_is_what_was_sent() {
+    let mut world = World::topic(&[A]);
+    let sent = letter("1").label("l").text("a").content_type("text/plain");
+    world.post("t", &sent).unwrap();
+    let (found, _) = letter_of(&copy(&world, A));
+    assert_eq!(found, as_sent(&sent));
+    assert_eq!(text(&copy(&world, A).1, "RuleName"), None);
+}
+
+#[test]
+fn system_properties_are_set_in_their_places() {
+    let sent = letter("1").label("old").correlation_id("c").to("there");
+    let action = "SET sys.Label = 'new'; SET sys.ContentType = 'text/plain'; REMOVE sys.To; \
+                  SET sys.SessionId = 's'; SET sys.MessageId = '2'";
+    let (found, _) = letter_of(&changed(action, &sent));
+    let expected = letter("2")
+        .label("new")
+        .correlation_id("c")
+        .content_type("text/plain")
+        .session("s")
+        .property("RuleName", &Value::text("r"));
+    assert_eq!(found, as_sent(&expected));
+}
+
+#[test]
+fn an_action_sees_what_its_statements_before_changed() {
+    let (_, copy) = changed("SET a = 'x'; SET b = a + 'y'; REMOVE a", &letter("1"));
+    assert_eq!(text(&copy, "a"), None);
+    assert_eq!(text(&copy, "b").as_deref(), Some("xy"));
+}
+
+#[test]
+fn other_copies_keep_what_was_sent() {
+    let mut world = World::topic(&[B]);
+    let action = acting(
+        "r",
+        Filter::True,
+        "SET sys.Label = 'new'; SET color = 'blue'",
+    );
+    world.select(A, [action, rule("plain", Filter::True)]);
+    let sent = letter("1").label("old").text("t");
+    world.post("t", &sent).unwrap();
+    let (own, _) = letter_of(&copy(&world, B));
+    assert_eq!(own, as_sent(&sent));
+    let copies = world.peek(A, StoreKind::Active);
+    let plain = copies
+        .iter()
+        .map(letter_of)
+        .filter(|(found, _)| *found == own);
+    assert_eq!((copies.len(), plain.count()), (2, 1));
+}
+
+#[test]
+fn copies_share_the_body() {
+    for body in [100, 100_000] {
+        let mut world = World::topic(&[B]);
+        world.select(A, [acting("r", Filter::True, "SET color = 'blue'")]);
+        world.post("t", &letter("1").text("t").body(body)).unwrap();
+        let [(_, acted), (_, plain)] = [A, B].map(|name| letter_of(&copy(&world, name)));
+        assert!(acted.len() >= body);
+        assert_eq!(acted.as_ptr_range().end, plain.as_ptr_range().end);
+    }
+}
+
+#[test]
+fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
+    let mut world = World::topic(&[B]);
+    let action = "SET sys.TimeToLive = '00:00:10'";
+    world.select(A, [acting("r", Filter::True, action)]);
+    world.send("t", "1");
+    assert_eq!(copy(&world, A).0.time_to_live, Some(10_000));
+    world.advance(secs(10));
+    assert_eq!((world.queued(A).len(), world.queued(B).len()), (0, 1));
+}
+
+#[test]
+fn the_shortest_time_to_live_is_not_none() {
+    let (stamp, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &letter("1"));
+    assert_eq!(stamp.time_to_live, Some(1));
+}
+
+#[test]
+fn an_action_gives_every_message_an_id_of_its_own() {
+    let mut world = World::topic(&[]);
+    world.select(A, [acting("r", Filter::True, "SET tag = newid()")]);
+    let letters: Vec<_> = (0..100).map(|id| letter(&id.to_string())).collect();
+    world.post_all("t", &letters).unwrap();
+    let copies = world.peek(A, StoreKind::Active);
+    let mut tags: Vec<_> = copies
+        .iter()
+        .map(|(_, copy)| copy.application_properties().to_vec())
+        .collect();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), 100);
+}

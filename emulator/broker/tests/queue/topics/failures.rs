@@ -1,0 +1,228 @@
+//! Filters and actions that cannot be evaluated, and copies that outgrow their limits (semantics §3.2, §13.1,
+//! decisions D6, D23).
+
+use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};
+use servicebus_broker::{Entities, StoreKind};
+
+use super::{A, B};
+use crate::bus::{Letter, letter, text};
+use crate::world::{World, acting, rule, sql};
+
+/// A condition that cannot be evaluated for a letter that [`fails`].
+const FAILING: &str = "n / 0 = 1";
+/// More bytes than all headers may have.
+const LARGE: usize = 30 * 1024;
+
+fn fails(id: &str) -> Letter {
+    letter(id).property("n", &Value::Signed(1))
+}
+
+/// A subscription with these rules that keeps or drops what fails.
+fn world(keeps: bool, rules: impl IntoIterator<Item = Rule>) -> World {
+    let mut world = World::topic(&[B]);
+    let change = |subscription: &mut servicebus_broker::SubscriptionDescription| {
+        subscription.dead_lettering_on_filter_evaluation_exceptions = keeps;
+    };
+    world.subscribe_by(A, change, rules);
+    world
+}
+
+/// Reason and description of the only dead letter.
+fn verdict(world: &World) -> [Option<String>; 2] {
+    let (_, message) = world.the_only(A, StoreKind::DeadLetters);
+    ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name))
+}
+
+#[test]
+fn what_a_filter_fails_on_is_dead_lettered_with_the_rule_and_its_operands() {
+    let mut world = world(true, [rule("bad", sql(FAILING))]);
+    world.post("t", &fails("1")).unwrap();
+    assert_eq!(world.queued(A), [""; 0]);
+    let [reason, description] = verdict(&world);
+    assert_eq!(reason.as_deref(), Some("FilterException"));
+    let description = description.unwrap();
+    for part in ["bad", "n / 0", "1"] {
+        assert!(description.contains(part), "{part} in {description}");
+    }
+    assert_eq!(world.queued(B), ["1"], "others get it");
+    assert_eq!(world.dead_letters(B), [""; 0]);
+}
+
+#[test]
+fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
+    let action = "SET color = 'red'; SET x = n / 0";
+    let mut world = world(true, [acting("bad", Filter::True, action)]);
+    world.post("t", &fails("1")).unwrap();
+    assert_eq!(world.queued(A), [""; 0]);
+    let [reason, description] = verdict(&world);
+    assert_eq!(reason.as_deref(), Some("RuleActionException"));
+    assert!(description.unwrap().contains("bad"));
+    let (stamp, message) = world.the_only(A, StoreKind::DeadLetters);
+    assert_eq!(text(&message, "color"), None, "nothing is half done");
+    assert_eq!(text(&message, "RuleName"), None);
+    assert_eq!(stamp.enqueued_sequence_number.0, 1);
+}
+
+#[test]
+fn without_the_setting_it_is_not_delivered() {
+    let failing = [
+        rule("bad", sql(FAILING)),
+        acting("worse", Filter::True, "SET x = n / 0"),
+    ];
+    let mut world = world(false, failing);
+    world.post("t", &fails("1")).unwrap();
+    assert_eq!(world.queued(A), [""; 0]);
+    assert_eq!(world.dead_letters(A), [""; 0]);
+    assert_eq!(world.queued(B), ["1"]);
+}
+
+#[test]
+fn the_setting_can_be_changed() {
+    let mut world = world(false, [rule("bad", sql(FAILING))]);
+    world.post("t", &fails("1")).unwrap();
+    world.operate(A, |mailbox, cx| {
+        let mut description = mailbox.subscription_description().expect("it is one");
+        assert!(!description.dead_lettering_on_filter_evaluation_exceptions);
+        description.dead_lettering_on_filter_evaluation_exceptions = true;
+        mailbox.update_subscription(cx, &description);
+    });
+    world.post("t", &fails("2")).unwrap();
+    assert_eq!(world.dead_letters(A), ["2"]);
+}
+
+#[test]
+fn a_failure_takes_nothing_from_other_rules() {
+    for keeps in [false, true] {
+        let rules = [
+            rule("bad", sql(FAILING)),
+            rule("good", Filter::True),
+            acting("red", Filter::True, "SET color = 'red'"),
+            acting("worse", Filter::True, "SET x = n / 0"),
+        ];
+        let mut world = world(keeps, rules);
+        world.post("t", &fails("1")).unwrap();
+        assert_eq!(world.queued(A), ["1", "1"]);
+        assert_eq!(world.dead_letters(A).len(), if keeps { 2 } else { 0 });
+    }
+}
+
+#[test]
+fn what_is_merely_unknown_is_no_failure() {
+    let mut world = world(
+        true,
+        [rule("r", sql("missing > 1 OR n LIKE 'a%' OR n > 'x'"))],
+    );
+    world.post("t", &fails("1")).unwrap();
+    assert_eq!(world.queued(A), [""; 0]);
+    assert_eq!(world.dead_letters(A), [""; 0]);
+}
+
+#[test]
+fn dead_letters_of_a_filter_go_on_like_others() {
+    let mut world = world(true, []);
+    world.declare("graves", crate::bus::rules());
+    world.update(A, |subscription| {
+        subscription.forward_dead_lettered_messages_to = Some("graves".parse().unwrap());
+    });
+    world.add_rule(A, rule("bad", sql(FAILING))).unwrap();
+    world.post("t", &fails("1")).unwrap();
+    assert_eq!(
+        world.reasons("graves", StoreKind::Active),
+        ["FilterException"]
+    );
+}
+
+#[test]
+fn a_copy_that_an_action_makes_too_large_is_dead_lettered_whatever_the_setting() {
+    let double = || acting("grow", Filter::True, "SET copy = big");
+    for keeps in [false, true] {
+        let mut world = world(keeps, [double(), rule("plain", Filter::True)]);
+        let [big, more] = ["x".repeat(LARGE), "y".repeat(6000)];
+        let sent = letter("1").property("big", &Value::text(&big));
+        world
+            .post("t", &sent.property("more", &Value::text(&more)))
+            .unwrap();
+        assert_eq!(world.queued(A), ["1"], "the copy that did not grow");
+        let [reason, description] = verdict(&world);
+        assert_eq!(reason.as_deref(), Some("HeaderSizeExceeded"));
+        let expected = "The size quota for this stream has been exceeded.";
+        assert_eq!(description.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn one_property_beyond_its_limit_is_enough() {
+    let mut world = world(false, [acting("grow", Filter::True, "SET big = big + big")]);
+    let big = "x".repeat(17 * 1024);
+    world
+        .post("t", &letter("1").property("big", &Value::text(&big)))
+        .unwrap();
+    assert_eq!(world.queued(A), [""; 0]);
+    assert_eq!(
+        world.reasons(A, StoreKind::DeadLetters),
+        ["HeaderSizeExceeded"]
+    );
+}
+
+#[test]
+fn annotations_that_an_action_sets_count() {
+    let big = "x".repeat(LARGE);
+    let sent = letter("1")
+        .property("a", &Value::text(&big))
+        .property("b", &Value::text(&big));
+    let used = sent
+        .message(&mut crate::bus::Counting(0))
+        .application_properties()
+        .len();
+    let room = 64 * 1024 - used - 300;
+    let sent = sent.property("c", &Value::text(&"y".repeat(room)));
+    let key = "k".repeat(128);
+    let action = format!("SET sys.PartitionKey = '{key}'; SET sys.ViaPartitionKey = '{key}'");
+    let mut world = world(false, [acting("grow", Filter::True, &action)]);
+    world.post("t", &sent).unwrap();
+    assert_eq!(
+        world.reasons(A, StoreKind::DeadLetters),
+        ["HeaderSizeExceeded"]
+    );
+}
+
+#[test]
+fn values_that_a_system_property_cannot_have_are_a_failure() {
+    let mut world = world(
+        true,
+        [acting("bad", Filter::True, "SET sys.SessionId = id")],
+    );
+    let id = "x".repeat(129);
+    world
+        .post("t", &letter("1").property("id", &Value::text(&id)))
+        .unwrap();
+    assert_eq!(
+        world.reasons(A, StoreKind::DeadLetters),
+        ["RuleActionException"]
+    );
+}
+
+#[test]
+fn a_topic_has_no_dead_letters() {
+    let mut world = world(true, [rule("bad", sql(FAILING))]);
+    world.post("t", &fails("1")).unwrap();
+    let path = "t".parse().unwrap();
+    let counts = world.with_entity(&path, |mailbox, _| mailbox.counts(StoreKind::Active));
+    assert_eq!(counts, Some(servicebus_broker::Counts::default()));
+}
+
+#[test]
+fn a_parameter_gives_an_action_its_value() {
+    let mut parameters = Parameters::new();
+    let value = servicebus_broker::filter::Encoded::from(&Value::text("blue"));
+    parameters.add("@color", value);
+    let action = Action::parse("SET color = @color", parameters).unwrap();
+    let rule = Rule {
+        action: Some(action),
+        ..rule("r", Filter::True)
+    };
+    let mut world = world(true, [rule]);
+    world.send("t", "1");
+    let (_, copy) = world.the_only(A, StoreKind::Active);
+    assert_eq!(text(&copy, "color").as_deref(), Some("blue"));
+}

@@ -1,0 +1,217 @@
+//! What a topic hands to its subscriptions, and what stays with it: nothing (semantics §8, §13.1, decision D25).
+
+use servicebus_broker::filter::Filter;
+use servicebus_broker::{
+    Counts, EntityKind, EntityStatus, FactKind, ReceiveMode, SendError, SequenceNumber, StoreKind,
+};
+
+use super::{A, B};
+use crate::bus::{letter, secs};
+use crate::world::{World, rule};
+
+#[test]
+fn every_subscription_gets_a_copy_of_its_own() {
+    let mut world = World::topic(&[A, B]);
+    world.send("t", "1");
+    assert_eq!(world.receive(A).unwrap().message.id(), "1");
+    assert_eq!(world.queued(A), [""; 0]);
+    assert_eq!(world.queued(B), ["1"], "what one receives the other keeps");
+}
+
+#[test]
+fn copies_come_in_the_order_of_the_topic() {
+    let mut world = World::topic(&[A, B]);
+    let ids: Vec<String> = (0..200).map(|id| id.to_string()).collect();
+    let letters: Vec<_> = ids.iter().map(|id| letter(id)).collect();
+    world.post_all("t", &letters).unwrap();
+    assert_eq!(world.queued(A), ids);
+    assert_eq!(world.queued(B), ids);
+}
+
+#[test]
+fn a_copy_has_a_number_of_its_own_and_keeps_that_of_the_topic() {
+    let mut world = World::topic(&[A]);
+    world.send("t", "1");
+    world.subscribe(B, |_| {});
+    assert_eq!(world.send("t", "2"), SequenceNumber(2));
+    let (late, _) = world.the_only(B, StoreKind::Active);
+    assert_eq!(late.sequence_number, SequenceNumber(1));
+    assert_eq!(late.enqueued_sequence_number, SequenceNumber(2));
+    let numbers = |(stamp, _): &(servicebus_broker::Stamp, _)| {
+        (stamp.sequence_number.0, stamp.enqueued_sequence_number.0)
+    };
+    let seen = world.peek(A, StoreKind::Active);
+    assert_eq!(
+        seen.iter().map(numbers).collect::<Vec<_>>(),
+        [(1, 1), (2, 2)]
+    );
+}
+
+#[test]
+fn without_subscriptions_a_message_is_accepted_and_dropped() {
+    let mut world = World::topic(&[]);
+    assert_eq!(world.send("t", "1"), SequenceNumber(1));
+    assert_eq!(world.everything(), [""; 0]);
+    world.subscribe(A, |_| {});
+    assert_eq!(
+        world.queued(A),
+        [""; 0],
+        "it is gone for those who come later"
+    );
+}
+
+#[test]
+fn a_subscription_without_rules_gets_nothing() {
+    let mut world = World::topic(&[A]);
+    world.select(B, []);
+    world.send("t", "1");
+    assert_eq!(world.queued(A), ["1"]);
+    assert_eq!(world.queued(B), [""; 0]);
+}
+
+#[test]
+fn a_subscription_that_is_gone_gets_nothing_and_comes_back_empty() {
+    let mut world = World::topic(&[A, B]);
+    world.send("t", "1");
+    world.delete(B);
+    world.send("t", "2");
+    world.select(B, [rule("mine", Filter::True)]);
+    assert_eq!(world.rules(B), ["mine"]);
+    world.send("t", "3");
+    assert_eq!(world.queued(A), ["1", "2", "3"]);
+    assert_eq!(world.queued(B), ["3"]);
+}
+
+#[test]
+fn one_that_goes_while_the_topic_publishes_gets_nothing() {
+    let mut world = World::topic(&[A, B]);
+    world.interrupt_before(B, |world| world.delete(B));
+    world.send("t", "1");
+    assert!(!world.exists(B));
+    assert_eq!(world.queued(A), ["1"]);
+    assert_eq!(
+        world.mailbox("t").counts(StoreKind::Active),
+        Counts::default()
+    );
+}
+
+#[test]
+fn one_that_comes_while_the_topic_publishes_gets_what_is_sent_after_it() {
+    let mut world = World::topic(&[A]);
+    world.interrupt_before(A, |world| {
+        world.subscribe(B, |_| {});
+        world.send("t", "2");
+    });
+    world.send("t", "1");
+    assert_eq!(world.queued(A), ["1", "2"]);
+    assert_eq!(world.queued(B), ["2"]);
+}
+
+#[test]
+fn what_is_sent_while_the_topic_publishes_comes_behind() {
+    let mut world = World::topic(&[A, B]);
+    world.interrupt_before(B, |world| {
+        world.send("t", "2");
+        world.send("t", "3");
+    });
+    world.send("t", "1");
+    assert_eq!(world.queued(A), ["1", "2", "3"]);
+    assert_eq!(world.queued(B), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_topic_that_goes_while_it_publishes_is_not_missed() {
+    let mut world = World::topic(&[A]);
+    world.interrupt_before(A, |world| world.delete("t"));
+    let id = letter("1").message(&mut crate::bus::Counting(0));
+    let path = "t".parse().unwrap();
+    servicebus_broker::Entities::with_entity(&mut world, &path, |mailbox, cx| {
+        mailbox.send(cx, id).unwrap();
+    });
+    servicebus_broker::forward(&mut world);
+    assert_eq!(world.queued(A), ["1"], "what was accepted is not lost");
+}
+
+#[test]
+fn a_topic_holds_nothing_once_it_has_published() {
+    let mut world = World::topic(&[A, B]);
+    world.send("t", "1");
+    assert_eq!(
+        world.mailbox("t").counts(StoreKind::Active),
+        Counts::default()
+    );
+    for name in [A, B] {
+        let counts = world.mailbox(name).counts(StoreKind::Active);
+        assert_eq!((counts.active, counts.transfer), (1, 0));
+    }
+}
+
+#[test]
+fn the_timeline_tells_which_rule_matched_and_that_the_topic_is_done() {
+    let mut world = World::topic(&[A]);
+    world.send("t", "1");
+    let kinds: Vec<FactKind> = world.facts.iter().map(|fact| fact.kind).collect();
+    let [
+        FactKind::Enqueued { .. },
+        FactKind::Matched { rule },
+        FactKind::Enqueued { .. },
+        FactKind::Published,
+    ] = kinds[..]
+    else {
+        panic!("found {kinds:?}");
+    };
+    assert_eq!(world.facts.read(rule), "$Default");
+}
+
+#[test]
+fn every_entity_knows_what_it_is() {
+    let mut world = World::topic(&[A]);
+    world.declare("q", crate::bus::rules());
+    let kinds = ["t", A, "q"].map(|name| world.mailbox(name).kind());
+    let expected = [
+        EntityKind::Topic,
+        EntityKind::Subscription,
+        EntityKind::Queue,
+    ];
+    assert_eq!(kinds, expected);
+    assert!(world.mailbox(A).rules().is_none());
+}
+
+#[test]
+fn a_disabled_topic_accepts_nothing() {
+    for status in [EntityStatus::Disabled, EntityStatus::SendDisabled] {
+        let mut world = World::topic(&[A]);
+        world.update("t", |topic| topic.status = status);
+        let refused = world.post("t", &letter("1")).unwrap_err();
+        assert!(matches!(refused, SendError::Disabled(_)), "{refused:?}");
+        world.update("t", |topic| topic.status = EntityStatus::Active);
+        world.send("t", "2");
+        assert_eq!(world.queued(A), ["2"]);
+    }
+}
+
+#[test]
+fn a_disabled_subscription_gets_messages_and_hands_out_none() {
+    for status in [EntityStatus::Disabled, EntityStatus::ReceiveDisabled] {
+        let mut world = World::topic(&[A]);
+        world.update(A, |subscription| subscription.status = status);
+        world.send("t", "1");
+        assert_eq!(world.queued(A), ["1"]);
+        assert!(world.receive(A).is_none());
+        world.update(A, |subscription| subscription.status = EntityStatus::Active);
+        assert!(world.receive(A).is_some());
+    }
+}
+
+#[test]
+fn a_lock_in_one_subscription_concerns_no_other() {
+    let mut world = World::topic(&[A, B]);
+    world.send("t", "1");
+    world
+        .take(A, StoreKind::Active, ReceiveMode::PeekLock)
+        .unwrap();
+    assert!(world.receive(B).is_some());
+    world.advance(secs(60));
+    let (stamp, _) = world.the_only(A, StoreKind::Active);
+    assert_eq!(stamp.delivery_count, 1);
+}

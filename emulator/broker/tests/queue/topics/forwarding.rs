@@ -1,0 +1,223 @@
+//! Subscriptions that forward, topics that are forwarded to, and what counts only then (semantics §11, §13.2, decision
+//! D3).
+
+use servicebus_broker::filter::{Filter, Value};
+use servicebus_broker::{EntityPath, EntityStatus, SequenceNumber, StoreKind};
+
+use super::{A, B};
+use crate::bus::{START, annotation, letter, millis, rules, secs, text};
+use crate::world::{World, acting, rule, sql};
+
+fn path(name: &str) -> Option<EntityPath> {
+    EntityPath::of_address(name)
+}
+
+/// A topic whose subscription forwards to queue `q`.
+fn world() -> World {
+    let mut world = World::topic(&[]);
+    world.declare("q", rules());
+    world.subscribe(A, |own| own.forward_to = path("q"));
+    world
+}
+
+/// A topic whose subscription forwards to queue `q` what an action has changed.
+fn acted(action: &str) -> World {
+    let mut world = world();
+    world.remove_rule(A, "$Default").unwrap();
+    world
+        .add_rule(A, acting("r", Filter::True, action))
+        .unwrap();
+    world
+}
+
+#[test]
+fn a_subscription_forwards_in_order_and_keeps_nothing() {
+    let mut world = world();
+    let letters: Vec<_> = ["1", "2", "3"].map(letter).into();
+    world.post_all("t", &letters).unwrap();
+    assert_eq!(world.queued("q"), ["1", "2", "3"]);
+    assert_eq!(world.queued(A), [""; 0]);
+    let seen = world.peek("q", StoreKind::Active);
+    let numbers = seen
+        .iter()
+        .map(|(stamp, _)| stamp.enqueued_sequence_number.0);
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3], "those of the topic");
+}
+
+#[test]
+fn a_queue_forwards_to_a_topic_whose_rules_apply() {
+    let mut world = World::topic(&[A]);
+    world.select(B, [rule("r", sql("n = 1"))]);
+    world.declare("q", rules().forward_to("t"));
+    world.send("q", "1");
+    world
+        .post("q", &letter("2").property("n", &Value::Signed(1)))
+        .unwrap();
+    assert_eq!(world.queued(A), ["1", "2"]);
+    assert_eq!(world.queued(B), ["2"]);
+    assert_eq!(world.queued("q"), [""; 0]);
+}
+
+/// Topics `t0` to `t5`, each with a subscription that forwards to the next.
+fn chain_of_topics() -> World {
+    let mut world = World::new();
+    for at in (0..6).rev() {
+        world.declare_topic(&format!("t{at}"), |_| {});
+        let next = (at < 5).then(|| path(&format!("t{}", at + 1)).unwrap());
+        world.subscribe(&format!("t{at}/Subscriptions/s"), |own| {
+            own.forward_to = next
+        });
+    }
+    world
+}
+
+#[test]
+fn a_subscription_counts_as_a_forwarder_and_its_topic_does_not() {
+    let mut world = chain_of_topics();
+    world.send("t1", "four hops");
+    assert_eq!(world.queued("t5/Subscriptions/s"), ["four hops"]);
+    world.send("t0", "five hops");
+    assert_eq!(world.queued("t5/Subscriptions/s"), ["four hops"]);
+    let last = "t4/Subscriptions/s";
+    assert_eq!(world.transfer_dead_letters(last), ["five hops"]);
+    let reasons = world.reasons(last, StoreKind::TransferDeadLetters);
+    assert_eq!(reasons, ["MaxTransferHopCountExceeded"]);
+}
+
+#[test]
+fn a_topic_among_queues_does_not_count() {
+    let mut world = World::topic(&[]);
+    for (from, to) in [("q1", "q2"), ("q2", "q3"), ("q3", "t"), ("q4", "q5")] {
+        world.declare(from, rules().forward_to(to));
+    }
+    world.declare("q5", rules());
+    world.subscribe(A, |own| own.forward_to = path("q4"));
+    world.subscribe(B, |own| own.forward_to = path("q5"));
+    world.send("q1", "1");
+    assert_eq!(
+        world.queued("q5"),
+        ["1"],
+        "by way of the other subscription"
+    );
+    assert_eq!(world.transfer_dead_letters("q4"), ["1"], "a fifth hop");
+}
+
+#[test]
+fn a_circle_ends_when_its_hops_are_used_up() {
+    let mut world = World::topic(&[]);
+    world.subscribe(A, |own| own.forward_to = path("t"));
+    world.send("t", "1");
+    assert_eq!(world.transfer_dead_letters(A), ["1"]);
+    assert_eq!(world.everything(), ["1"]);
+}
+
+#[test]
+fn what_cannot_be_forwarded_is_a_transfer_dead_letter_of_the_subscription() {
+    let mut world = world();
+    world.update("q", |queue| queue.status = EntityStatus::Disabled);
+    world.send("t", "1");
+    world.delete("q");
+    world.send("t", "2");
+    let reasons = world.reasons(A, StoreKind::TransferDeadLetters);
+    let expected = [
+        "MessagingEntityDisabledException",
+        "MessagingEntityNotFoundException",
+    ];
+    assert_eq!(reasons, expected);
+}
+
+#[test]
+fn a_disabled_topic_refuses_what_is_forwarded_to_it() {
+    let mut world = World::topic(&[A]);
+    world.declare("q", rules().forward_to("t"));
+    world.update("t", |topic| topic.status = EntityStatus::SendDisabled);
+    world.send("q", "1");
+    assert_eq!(world.transfer_dead_letters("q"), ["1"]);
+}
+
+#[test]
+fn dead_letters_of_a_subscription_say_where_they_come_from() {
+    let mut world = World::topic(&[A]);
+    world.declare("graves", rules());
+    world.update(A, |own| {
+        own.forward_dead_lettered_messages_to = path("graves")
+    });
+    world.send("t", "1");
+    world.dead_letter_next(A, "tired");
+    let (stamp, message) = world.the_only("graves", StoreKind::Active);
+    let source = annotation(&message, &stamp, "x-opt-deadletter-source");
+    assert_eq!(source.as_deref(), Some(A));
+    assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("tired"));
+    assert_eq!(world.dead_letters(A), [""; 0]);
+}
+
+#[test]
+fn a_schedule_that_an_action_sets_counts_after_the_next_hop() {
+    let due = START + secs(100);
+    let when = Value::instant(due.as_millis());
+    let action = "SET sys.ScheduledEnqueueTimeUtc = due";
+    let mut world = acted(action);
+    world.select(B, [acting("r", Filter::True, action)]);
+    world
+        .post("t", &letter("1").property("due", &when))
+        .unwrap();
+    assert_eq!(world.queued(B), ["1"]);
+    assert!(
+        world.receive(B).is_some(),
+        "where it already is it changes nothing"
+    );
+    assert_eq!(world.mailbox("q").counts(StoreKind::Active).scheduled, 1);
+    world.advance(secs(100) - millis(1));
+    assert!(world.receive("q").is_none());
+    world.advance(millis(1));
+    let (stamp, _) = world.the_only("q", StoreKind::Active);
+    assert_eq!(stamp.enqueued_at, due);
+}
+
+#[test]
+fn a_message_id_that_an_action_sets_counts_after_the_next_hop() {
+    let mut world = acted("SET sys.MessageId = 'same'");
+    world.delete("q");
+    world.declare("q", rules().duplicate_detection(secs(60)));
+    world.send("t", "1");
+    world.send("t", "2");
+    assert_eq!(world.queued("q"), ["same"]);
+}
+
+#[test]
+fn the_window_of_a_message_that_is_scheduled_by_an_action_counts_from_its_time() {
+    let due = START + secs(100);
+    let when = Value::instant(due.as_millis());
+    let mut world = acted("SET sys.ScheduledEnqueueTimeUtc = due");
+    world.delete("q");
+    world.declare("q", rules().duplicate_detection(secs(60)));
+    world
+        .post("t", &letter("1").property("due", &when))
+        .unwrap();
+    world.advance(secs(120));
+    assert_eq!(world.send("q", "1"), SequenceNumber(0));
+    assert_eq!(world.queued("q"), ["1"]);
+}
+
+#[test]
+fn a_session_that_an_action_sets_goes_with_the_message() {
+    let mut world = acted("SET sys.SessionId = 's'");
+    world.send("t", "1");
+    let (_, message) = world.the_only("q", StoreKind::Active);
+    assert_eq!(message.session_id().as_deref(), Some("s"));
+}
+
+#[test]
+fn rules_of_a_second_topic_see_what_the_first_has_changed() {
+    let mut world = World::topic(&[]);
+    world.declare_topic("u", |_| {});
+    let end = "u/Subscriptions/s";
+    world.select(
+        end,
+        [rule("r", sql("color = 'red' AND RuleName = 'paint'"))],
+    );
+    let paint = acting("paint", Filter::True, "SET color = 'red'");
+    world.subscribe_by(A, |own| own.forward_to = path("u"), [paint]);
+    world.send("t", "1");
+    assert_eq!(world.queued(end), ["1"]);
+}

@@ -1,0 +1,246 @@
+//! Which rules select a message, and how many copies that makes (semantics §13.1, decisions D11, D12).
+
+use servicebus_broker::ChangeRuleError;
+use servicebus_broker::filter::{Correlation, Encoded, Filter, Value};
+
+use super::{A, B};
+use crate::bus::{Letter, letter, text};
+use crate::world::{World, acting, correlation, rule, sql};
+
+/// Whether a filter selects a message, as a subscription sees it.
+fn selects(filter: Filter, letter: &Letter) -> bool {
+    let mut world = World::topic(&[]);
+    world.select(A, [rule("r", filter)]);
+    world.post("t", letter).unwrap();
+    !world.queued(A).is_empty()
+}
+
+fn on_user(name: &str, value: &Value<'_>) -> Filter {
+    correlation(Correlation {
+        properties: vec![(name.into(), Encoded::from(value))],
+        ..Correlation::default()
+    })
+}
+
+#[test]
+fn rules_without_action_share_one_copy() {
+    let mut world = World::topic(&[]);
+    let filters = [
+        sql("a = 1"),
+        sql("b = 1"),
+        Filter::False,
+        on_user("b", &Value::Signed(1)),
+    ];
+    let names = ["1", "2", "3", "4"];
+    world.select(A, names.into_iter().zip(filters).map(|(n, f)| rule(n, f)));
+    let one = Value::Signed(1);
+    world.post("t", &letter("a").property("a", &one)).unwrap();
+    world.post("t", &letter("b").property("b", &one)).unwrap();
+    let both = letter("both").property("a", &one).property("b", &one);
+    world.post("t", &both).unwrap();
+    world.send("t", "neither");
+    assert_eq!(world.queued(A), ["a", "b", "both"]);
+}
+
+#[test]
+fn every_rule_with_an_action_makes_a_copy_of_its_own() {
+    let mut world = World::topic(&[]);
+    world.select(
+        A,
+        [
+            rule("plain", Filter::True),
+            rule("other", Filter::True),
+            acting("red", Filter::True, "SET color = 'red'"),
+            acting("blue", sql("1 = 1"), "SET color = 'blue'"),
+            acting("never", Filter::False, "SET color = 'green'"),
+        ],
+    );
+    world.send("t", "1");
+    let copies = world.peek(A, servicebus_broker::StoreKind::Active);
+    let mut seen: Vec<_> = copies
+        .iter()
+        .map(|(_, copy)| (text(copy, "RuleName"), text(copy, "color")))
+        .collect();
+    seen.sort();
+    let pair = |rule: &str, color: &str| (Some(rule.to_owned()), Some(color.to_owned()));
+    let expected = [(None, None), pair("blue", "blue"), pair("red", "red")];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn the_copies_of_one_message_keep_its_place_among_others() {
+    let mut world = World::topic(&[]);
+    let red = acting("red", Filter::True, "SET color = 'red'");
+    world.select(A, [rule("plain", Filter::True), red]);
+    let letters: Vec<_> = ["1", "2", "3"].map(letter).into();
+    world.post_all("t", &letters).unwrap();
+    assert_eq!(world.queued(A), ["1", "1", "2", "2", "3", "3"]);
+}
+
+#[test]
+fn correlation_filters_ask_for_all_their_properties() {
+    let filter = || {
+        correlation(Correlation {
+            label: Some("order".into()),
+            correlation_id: Some("c-7".into()),
+            properties: vec![("color".into(), Encoded::from(&Value::text("red")))],
+            ..Correlation::default()
+        })
+    };
+    let full = letter("1").label("order").correlation_id("c-7");
+    let red = Value::text("red");
+    assert!(selects(filter(), &full.clone().property("color", &red)));
+    assert!(!selects(filter(), &full), "without the property");
+    let other = letter("1").label("order").property("color", &red);
+    assert!(!selects(filter(), &other), "without the correlation id");
+}
+
+#[test]
+fn correlation_filters_know_every_system_property_they_may_name() {
+    let named = |set: fn(&mut Correlation)| {
+        let mut description = Correlation::default();
+        set(&mut description);
+        correlation(description)
+    };
+    let sent = letter("id")
+        .to("there")
+        .label("order")
+        .correlation_id("c")
+        .content_type("text/plain")
+        .session("s");
+    assert!(selects(named(|c| c.message_id = Some("id".into())), &sent));
+    assert!(selects(named(|c| c.to = Some("there".into())), &sent));
+    assert!(selects(named(|c| c.label = Some("order".into())), &sent));
+    assert!(selects(
+        named(|c| c.correlation_id = Some("c".into())),
+        &sent
+    ));
+    assert!(selects(named(|c| c.session_id = Some("s".into())), &sent));
+    let content = |c: &mut Correlation| c.content_type = Some("text/plain".into());
+    assert!(selects(named(content), &sent));
+    assert!(!selects(named(|c| c.reply_to = Some("x".into())), &sent));
+}
+
+#[test]
+fn values_are_compared_with_their_case_and_names_without() {
+    let red = Value::text("red");
+    let sent = letter("1").property("Color", &red);
+    assert!(selects(on_user("cOLOR", &red), &sent));
+    assert!(!selects(on_user("Color", &Value::text("Red")), &sent));
+    let label = |label: &str| {
+        correlation(Correlation {
+            label: Some(label.into()),
+            ..Correlation::default()
+        })
+    };
+    assert!(!selects(label("Order"), &letter("1").label("order")));
+}
+
+#[test]
+fn numbers_are_compared_by_value_and_never_with_texts() {
+    let two = [Value::Signed(2), Value::Unsigned(2), Value::Float(2.0)];
+    for expected in &two {
+        for found in &two {
+            let sent = letter("1").property("n", found);
+            assert!(
+                selects(on_user("n", expected), &sent),
+                "{expected:?} {found:?}"
+            );
+        }
+        let sent = letter("1").property("n", &Value::text("2"));
+        assert!(!selects(on_user("n", expected), &sent));
+        assert!(!selects(
+            on_user("n", &Value::text("2")),
+            &letter("1").property("n", expected)
+        ));
+    }
+}
+
+#[test]
+fn sql_and_correlation_see_the_message_as_it_stands_at_the_topic() {
+    let mut world = World::topic(&[]);
+    world.select(
+        A,
+        [rule("r", sql("sys.SequenceNumber = 2 AND sys.Label = 'x'"))],
+    );
+    world.post("t", &letter("1").label("x")).unwrap();
+    world.post("t", &letter("2").label("x")).unwrap();
+    assert_eq!(world.queued(A), ["2"]);
+}
+
+#[test]
+fn a_forwarded_message_has_the_number_of_the_topic_in_filters() {
+    let mut world = World::topic(&[]);
+    world.select(
+        A,
+        [rule(
+            "r",
+            sql("sys.SequenceNumber = 1 AND sys.EnqueuedSequenceNumber = 2"),
+        )],
+    );
+    world.declare("q", crate::bus::rules());
+    world.send("q", "stays");
+    world.receive("q");
+    world.update("q", |queue| queue.forward_to = Some("t".parse().unwrap()));
+    world.send("q", "1");
+    assert_eq!(world.queued(A), ["1"]);
+}
+
+#[test]
+fn changed_rules_hold_for_later_messages() {
+    let mut world = World::topic(&[A]);
+    world.send("t", "1");
+    world.remove_rule(A, "$default").unwrap();
+    assert_eq!(world.queued(A), ["1"], "what is there stays");
+    world.send("t", "2");
+    world
+        .add_rule(A, rule("x", on_user("n", &Value::Signed(1))))
+        .unwrap();
+    world
+        .post("t", &letter("3").property("n", &Value::Signed(1)))
+        .unwrap();
+    world.remove_rule(A, "X").unwrap();
+    world
+        .post("t", &letter("4").property("n", &Value::Signed(1)))
+        .unwrap();
+    assert_eq!(world.queued(A), ["1", "3"]);
+}
+
+#[test]
+fn a_rule_that_is_removed_while_the_topic_publishes_still_counts() {
+    let mut world = World::topic(&[A, B]);
+    world.interrupt_before(A, |world| world.remove_rule(B, "$Default").unwrap());
+    world.send("t", "1");
+    world.send("t", "2");
+    assert_eq!(world.queued(B), ["1"]);
+}
+
+#[test]
+fn names_are_unique_without_regard_to_case() {
+    let mut world = World::topic(&[A, B]);
+    world.add_rule(A, rule("Mine", Filter::False)).unwrap();
+    let refused = world.add_rule(A, rule("mINE", Filter::True));
+    assert_eq!(refused, Err(ChangeRuleError::Exists("mINE".into())));
+    world.add_rule(B, rule("mine", Filter::True)).unwrap();
+    assert_eq!(world.rules(A), ["$Default", "Mine"]);
+    world.remove_rule(A, "MINE").unwrap();
+    let missing = world.remove_rule(A, "mine");
+    assert_eq!(missing, Err(ChangeRuleError::NotFound("mine".into())));
+    assert_eq!(
+        world.rules(B),
+        ["$Default", "mine"],
+        "another subscription's"
+    );
+}
+
+#[test]
+fn a_subscription_that_is_gone_takes_no_rule() {
+    let mut world = World::topic(&[A]);
+    let path = servicebus_broker::EntityPath::of_address(B).unwrap();
+    let added = world.operate("t", |mailbox, cx| {
+        mailbox.add_rule(cx, &path, rule("late", Filter::True))
+    });
+    assert!(added.is_err());
+    world.subscribe(B, |_| {});
+    assert_eq!(world.rules(B), ["$Default"]);
+}

@@ -1,0 +1,123 @@
+//! How much a transaction may hold, and for how long.
+
+use servicebus_broker::{CommitError, TransactError};
+
+use crate::bus::{letter, rules, secs};
+use crate::world::World;
+
+#[test]
+fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
+    let mut world = World::chain(&["q", "other"]);
+    world.update("q", |queue| queue.forward_to = None);
+    let mut transaction = world.transaction();
+    let letters: Vec<_> = (0..99).map(|id| letter(&id.to_string())).collect();
+    world.post_in(&mut transaction, "q", &letters).unwrap();
+    let pair = [letter("99"), letter("100")];
+    let refused = world.post_in(&mut transaction, "q", &pair);
+    let expected = TransactError::TooManyMessages { held: 99, added: 2 };
+    assert_eq!(refused, Err(expected));
+    world
+        .schedule_in(&mut transaction, "q", &pair[..1])
+        .unwrap();
+    let full = TransactError::TooManyMessages {
+        held: 100,
+        added: 1,
+    };
+    let one = &pair[1..];
+    assert_eq!(world.post_in(&mut transaction, "q", one), Err(full.clone()));
+    let transferred = world.transfer_in(&mut transaction, "q", "other", one);
+    assert_eq!(transferred, Err(full.clone()));
+    let scheduled = world.schedule_in(&mut transaction, "q", one);
+    assert_eq!(scheduled, Err(full.clone()));
+    let text = full.to_string();
+    let words = "Can't send more than 100 messages in a single transaction";
+    assert!(text.starts_with(words), "{text}");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q").len(), 100);
+}
+
+#[test]
+fn settlements_are_not_counted() {
+    let mut world = World::chain(&["q"]);
+    let mut transaction = world.transaction();
+    for id in 0..150 {
+        world.send("q", &id.to_string());
+    }
+    for _ in 0..150 {
+        let locked = world.lock("q");
+        world.complete_in(&mut transaction, "q", &locked).unwrap();
+    }
+    world.send_in(&mut transaction, "q", "sent");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["sent"]);
+}
+
+#[test]
+fn two_minutes_count_from_the_first_operation() {
+    let mut world = World::chain(&["q"]);
+    let mut transaction = world.transaction();
+    world.advance(secs(1000));
+    world.send_in(&mut transaction, "q", "a");
+    world.advance(secs(119));
+    world.send_in(&mut transaction, "q", "b");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["a", "b"]);
+}
+
+#[test]
+fn what_was_refused_is_no_first_operation() {
+    let mut world = World::chain(&["q"]);
+    let mut transaction = world.transaction();
+    let letters = vec![letter("x"); 101];
+    world.post_in(&mut transaction, "q", &letters).unwrap_err();
+    assert_eq!(transaction.deadline(), None);
+    world.advance(secs(120));
+    world.send_in(&mut transaction, "q", "a");
+    world.commit(transaction).unwrap();
+}
+
+#[test]
+fn after_two_minutes_nothing_is_enlisted_and_nothing_committed() {
+    let mut world = World::new();
+    let mut slow = rules();
+    slow.queue.lock_duration = secs(300);
+    world.declare("q", slow);
+    world.send("q", "a");
+    let locked = world.lock("q");
+    let mut transaction = world.transaction();
+    let id = transaction.id();
+    world.complete_in(&mut transaction, "q", &locked).unwrap();
+    world.advance(secs(120));
+    let refused = world.post_in(&mut transaction, "q", &[letter("b")]);
+    assert_eq!(refused, Err(TransactError::TimedOut(id)));
+    let settled = world.complete_in(&mut transaction, "q", &locked);
+    assert_eq!(settled, Err(TransactError::TimedOut(id)));
+    assert_eq!(world.commit(transaction), Err(CommitError::TimedOut(id)));
+    assert_eq!(world.queued("q"), ["a"]);
+}
+
+#[test]
+fn a_lock_is_free_when_the_time_of_its_transaction_is_over() {
+    let mut world = World::new();
+    let mut slow = rules();
+    slow.queue.lock_duration = secs(300);
+    world.declare("q", slow);
+    world.send("q", "a");
+    let locked = world.lock("q");
+    let mut late = world.transaction();
+    world.complete_in(&mut late, "q", &locked).unwrap();
+    world.advance(secs(120));
+    let mut next = world.transaction();
+    world.complete_in(&mut next, "q", &locked).unwrap();
+    world.roll_back(late);
+    world.commit(next).unwrap();
+    assert!(world.queued("q").is_empty());
+}
+
+#[test]
+fn an_empty_transaction_can_be_committed_whenever() {
+    let mut world = World::new();
+    let transaction = world.transaction();
+    world.advance(secs(1000));
+    world.commit(transaction).unwrap();
+}

@@ -1,0 +1,188 @@
+//! A lock that is enlisted is held on, runs on, and must still be there at the commit.
+
+use servicebus_broker::{CommitError, SequenceNumber, SettleError, StoreKind, TransactError};
+
+use crate::bus::{START, rules, secs};
+use crate::world::{World, abandon};
+
+/// What somebody does meanwhile.
+type Change = fn(&mut World);
+
+/// A queue with a locked message, whose completion is enlisted beside a message that is sent.
+fn world() -> (
+    World,
+    servicebus_broker::Transaction,
+    servicebus_broker::Delivery,
+) {
+    let mut world = World::chain(&["q"]);
+    world.send("q", "a");
+    let locked = world.lock("q");
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, "q", &locked).unwrap();
+    world.send_in(&mut transaction, "q", "b");
+    (world, transaction, locked)
+}
+
+fn settle(world: &mut World, locked: &servicebus_broker::Delivery) -> Result<(), SettleError> {
+    let token = locked.token;
+    world.operate("q", |mailbox, cx| {
+        mailbox.settle(cx, StoreKind::Active, token, abandon())
+    })
+}
+
+#[test]
+fn nobody_else_settles_it() {
+    let (mut world, transaction, locked) = world();
+    assert_eq!(settle(&mut world, &locked), Err(SettleError::LockLost));
+    let lost = Err(TransactError::Settle(SettleError::LockLost));
+    let mut other = world.transaction();
+    assert_eq!(world.complete_in(&mut other, "q", &locked), lost);
+    let mut own = transaction;
+    assert_eq!(world.complete_in(&mut own, "q", &locked), lost);
+    world.commit(own).unwrap();
+    assert_eq!(world.queued("q"), ["b"]);
+}
+
+#[test]
+fn it_can_be_renewed_and_ends_like_any_other() {
+    let (mut world, transaction, locked) = world();
+    world.advance(secs(50));
+    let tokens = [locked.token];
+    let renewed = world.operate("q", |mailbox, cx| {
+        mailbox.renew_locks(cx, StoreKind::Active, &tokens)
+    });
+    assert_eq!(renewed, Ok(vec![START + secs(110)]));
+    world.advance(secs(59));
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["b"]);
+}
+
+/// Nothing has happened, and the message has failed one delivery.
+fn is_as_if_abandoned(world: &mut World, error: &CommitError) {
+    let CommitError::LockLost { entity, number, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((entity.as_str(), *number), ("q", SequenceNumber(1)));
+    assert_eq!(world.queued("q"), ["a"]);
+    let (stamp, _) = world.the_only("q", StoreKind::Active);
+    assert_eq!(stamp.delivery_count, 1);
+}
+
+#[test]
+fn one_that_ends_before_the_commit_fails_it() {
+    let (mut world, transaction, _) = world();
+    world.advance(secs(60));
+    let error = world.commit(transaction).unwrap_err();
+    is_as_if_abandoned(&mut world, &error);
+}
+
+#[test]
+fn one_that_ended_while_no_timer_fired_fails_it() {
+    let (mut world, transaction, _) = world();
+    world.now = START + secs(60);
+    let error = world.commit(transaction).unwrap_err();
+    is_as_if_abandoned(&mut world, &error);
+}
+
+#[test]
+fn one_that_is_lost_by_an_update_or_by_order_fails_it() {
+    let losses: [Change; 2] = [
+        |world| world.update("q", |queue| queue.max_delivery_count = 5),
+        |world| world.operate("q", |mailbox, cx| mailbox.lose_locks(cx)),
+    ];
+    for lose in losses {
+        let (mut world, transaction, _) = world();
+        lose(&mut world);
+        let error = world.commit(transaction).unwrap_err();
+        is_as_if_abandoned(&mut world, &error);
+    }
+}
+
+#[test]
+fn one_that_is_lost_and_taken_anew_fails_it_and_stays_with_its_new_holder() {
+    let (mut world, transaction, _) = world();
+    world.advance(secs(60));
+    let again = world.lock("q");
+    let error = world.commit(transaction).unwrap_err();
+    assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
+    assert_eq!(settle(&mut world, &again), Ok(()));
+}
+
+#[test]
+fn one_that_is_lost_fails_it_although_the_next_of_the_same_message_is_enlisted_too() {
+    let (mut world, mut transaction, _) = world();
+    world.advance(secs(60));
+    let again = world.lock("q");
+    world.complete_in(&mut transaction, "q", &again).unwrap();
+    let error = world.commit(transaction).unwrap_err();
+    assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
+    assert_eq!(world.queued("q"), ["a"]);
+    assert_eq!(settle(&mut world, &again), Ok(()));
+}
+
+#[test]
+fn one_that_goes_with_a_reset_or_with_its_queue_fails_it() {
+    let (mut world, transaction, _) = world();
+    world.operate("q", |mailbox, cx| mailbox.reset(cx));
+    let error = world.commit(transaction).unwrap_err();
+    assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
+    assert!(world.queued("q").is_empty());
+
+    let (mut world, transaction, _) = self::world();
+    world.delete("q");
+    assert!(world.commit(transaction).is_err());
+}
+
+#[test]
+fn one_that_a_closed_link_leaves_runs_on_or_ends_as_the_namespace_says() {
+    let mut world = World::new();
+    world.declare("q", rules().release_on_detach());
+    world.send("q", "a");
+    let mut transaction = world.transaction();
+    let id = servicebus_broker::ConsumerId(500);
+    let store = StoreKind::Active;
+    let mut taken = Vec::new();
+    world.operate("q", |mailbox, cx| {
+        mailbox.open_consumer(store, id, servicebus_broker::ReceiveMode::PeekLock);
+        mailbox.set_credit(cx, store, id, 1);
+        mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+    });
+    let settled = world.complete_in(&mut transaction, "q", &taken[0]);
+    settled.unwrap();
+    world.operate("q", |mailbox, cx| mailbox.close_consumer(cx, store, id));
+    let error = world.commit(transaction).unwrap_err();
+    assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
+    let (stamp, _) = world.the_only("q", store);
+    assert_eq!(stamp.delivery_count, 0);
+}
+
+#[test]
+fn a_rollback_leaves_the_message_locked_and_its_count_as_it_was() {
+    let (mut world, transaction, locked) = world();
+    world.roll_back(transaction);
+    assert!(world.receive("q").is_none());
+    assert_eq!(world.queued("q"), ["a"]);
+    assert_eq!(world.mailbox("q").counts(StoreKind::Active).locked, 1);
+    world.advance(secs(59));
+    assert!(world.receive("q").is_none());
+    assert_eq!(settle(&mut world, &locked), Ok(()));
+    let again = world.receive("q").unwrap();
+    assert_eq!(again.stamp.delivery_count, 1);
+}
+
+#[test]
+fn a_commit_that_fails_frees_the_other_locks() {
+    let mut world = World::chain(&["q"]);
+    world.send("q", "a");
+    world.send("q", "b");
+    let first = world.lock("q");
+    world.advance(secs(30));
+    let second = world.lock("q");
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, "q", &first).unwrap();
+    world.complete_in(&mut transaction, "q", &second).unwrap();
+    world.advance(secs(30));
+    world.commit(transaction).unwrap_err();
+    assert_eq!(world.queued("q"), ["a", "b"]);
+    assert_eq!(settle(&mut world, &second), Ok(()));
+}

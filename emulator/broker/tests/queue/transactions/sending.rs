@@ -1,0 +1,235 @@
+//! What is sent in a transaction is checked at once and comes with the commit.
+
+use servicebus_broker::{
+    CommitError, ConsumerId, EntityStatus, ReceiveMode, SendError, SequenceNumber, StoreKind,
+    TransactError,
+};
+
+use crate::bus::{START, letter, rules, secs};
+use crate::world::World;
+
+/// What somebody does meanwhile.
+type Change = fn(&mut World);
+
+fn world() -> World {
+    World::chain(&["q"])
+}
+
+#[test]
+fn nothing_is_seen_before_the_commit() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    assert!(world.queued("q").is_empty());
+    assert!(world.receive("q").is_none());
+    assert_eq!(world.mailbox("q").size(), 0);
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["a"]);
+}
+
+#[test]
+fn whoever_waits_is_woken_by_the_commit_and_gets_all_of_it() {
+    let mut world = world();
+    let (id, store) = (ConsumerId(500), StoreKind::Active);
+    let mut taken = Vec::new();
+    world.operate("q", |mailbox, cx| {
+        mailbox.open_consumer(store, id, ReceiveMode::PeekLock);
+        mailbox.set_credit(cx, store, id, 2);
+    });
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    world.send_in(&mut transaction, "q", "b");
+    assert_eq!(world.mailbox("q").assigned(store, id), 0);
+    world.commit(transaction).unwrap();
+    world.operate("q", |mailbox, cx| {
+        mailbox.take(cx, store, id, 2, usize::MAX, &mut taken);
+    });
+    let ids: Vec<_> = taken.iter().map(|delivery| delivery.message.id()).collect();
+    assert_eq!(ids, ["a", "b"]);
+}
+
+#[test]
+fn nothing_comes_of_what_is_rolled_back_or_forgotten() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    world.roll_back(transaction);
+    let mut forgotten = world.transaction();
+    world.send_in(&mut forgotten, "q", "b");
+    drop(forgotten);
+    assert!(world.queued("q").is_empty());
+}
+
+#[test]
+fn numbers_and_times_are_those_of_the_commit() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "enlisted first");
+    world.send("q", "sent first");
+    world.advance(secs(5));
+    world.commit(transaction).unwrap();
+    let seen = world.peek("q", StoreKind::Active);
+    let numbers: Vec<_> = seen
+        .iter()
+        .map(|(stamp, _)| stamp.sequence_number)
+        .collect();
+    assert_eq!(world.queued("q"), ["sent first", "enlisted first"]);
+    assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);
+    assert_eq!(seen[1].0.enqueued_at, START + secs(5));
+}
+
+#[test]
+fn messages_come_in_the_order_in_which_they_were_enlisted_and_together() {
+    let mut world = world();
+    let mut first = world.transaction();
+    let mut second = world.transaction();
+    for id in ["1", "2", "3"] {
+        world.send_in(&mut first, "q", &format!("first {id}"));
+        world.send_in(&mut second, "q", &format!("second {id}"));
+    }
+    world.commit(second).unwrap();
+    world.commit(first).unwrap();
+    let expected = [
+        "second 1", "second 2", "second 3", "first 1", "first 2", "first 3",
+    ];
+    assert_eq!(world.queued("q"), expected);
+}
+
+#[test]
+fn time_to_live_begins_with_the_commit() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    let short = letter("a").time_to_live(secs(10));
+    world.post_in(&mut transaction, "q", &[short]).unwrap();
+    world.advance(secs(60));
+    world.commit(transaction).unwrap();
+    world.advance(secs(9));
+    assert_eq!(world.queued("q"), ["a"]);
+    world.advance(secs(1));
+    assert!(world.queued("q").is_empty());
+}
+
+#[test]
+fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
+    let mut world = World::new();
+    world.declare("q", rules().of_one_megabyte());
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    let half = |id: &str| letter(id).body(600_000);
+    world.post_in(&mut transaction, "q", &[half("b")]).unwrap();
+    let refused = world.post_in(&mut transaction, "q", &[half("c")]);
+    let full = TransactError::Send(SendError::QuotaExceeded {
+        kind: servicebus_broker::EntityKind::Queue,
+        path: "q".parse().unwrap(),
+        size: 0,
+        max: 1024 * 1024,
+    });
+    assert_eq!(refused, Err(full));
+    let both = world.post_in(&mut transaction, "q", &[letter("d"), half("e")]);
+    assert!(both.is_err(), "all of a batch or none");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["a", "b"]);
+}
+
+#[test]
+fn a_disabled_entity_refuses_at_once() {
+    let mut world = World::new();
+    world.declare("q", rules().status(EntityStatus::SendDisabled));
+    let mut transaction = world.transaction();
+    let refused = world.post_in(&mut transaction, "q", &[letter("a")]);
+    let disabled = SendError::Disabled("q".parse().unwrap());
+    assert_eq!(refused, Err(TransactError::Send(disabled)));
+    world.commit(transaction).unwrap();
+}
+
+#[test]
+fn what_the_entity_does_not_accept_any_more_fails_the_commit() {
+    let cases: [(Change, &str); 3] = [
+        (
+            |world| world.update("q", |queue| queue.status = EntityStatus::Disabled),
+            "Messaging entity 'q' is currently disabled",
+        ),
+        (
+            |world| world.delete("q"),
+            "The messaging entity 'q' could not be found",
+        ),
+        (
+            |world| {
+                world
+                    .post("q", &letter("filler").body(1_000_000))
+                    .map_or((), |_| ())
+            },
+            "The maximum entity size has been reached",
+        ),
+    ];
+    for (change, expected) in cases {
+        let mut world = World::new();
+        world.declare("q", rules().of_one_megabyte());
+        let mut transaction = world.transaction();
+        world.send_in(&mut transaction, "q", "a");
+        let large = letter("b").body(100_000);
+        world.post_in(&mut transaction, "q", &[large]).unwrap();
+        change(&mut world);
+        let error = world.commit(transaction).unwrap_err();
+        assert!(matches!(error, CommitError::Send { .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!world.everything().contains(&"a".to_owned()));
+    }
+}
+
+#[test]
+fn one_of_the_same_name_gets_nothing_of_what_was_for_the_deleted_one() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    world.delete("q");
+    world.declare("q", rules());
+    world.send_in(&mut transaction, "q", "b");
+    let error = world.commit(transaction).unwrap_err();
+    assert!(matches!(error, CommitError::Send { .. }), "{error:?}");
+    assert!(world.queued("q").is_empty());
+}
+
+#[test]
+fn duplicates_are_found_at_the_commit() {
+    let mut world = World::new();
+    world.declare("q", rules().duplicate_detection(secs(600)));
+    world.send("q", "before");
+    let mut transaction = world.transaction();
+    for id in ["before", "twice", "twice", "meanwhile", "other"] {
+        world.send_in(&mut transaction, "q", id);
+    }
+    world.send("q", "meanwhile");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q"), ["before", "meanwhile", "twice", "other"]);
+}
+
+#[test]
+fn what_was_rolled_back_is_no_duplicate() {
+    let mut world = World::new();
+    world.declare("q", rules().duplicate_detection(secs(600)));
+    let mut transaction = world.transaction();
+    world.send_in(&mut transaction, "q", "a");
+    world.roll_back(transaction);
+    let mut again = world.transaction();
+    world.send_in(&mut again, "q", "a");
+    world.commit(again).unwrap();
+    assert_eq!(world.queued("q"), ["a"]);
+}
+
+#[test]
+fn a_message_of_a_transaction_may_be_for_later() {
+    let mut world = world();
+    let mut transaction = world.transaction();
+    let later = letter("a").scheduled_at(START + secs(60));
+    let past = letter("b").scheduled_at(START + secs(5));
+    world
+        .post_in(&mut transaction, "q", &[later, past])
+        .unwrap();
+    world.advance(secs(10));
+    world.commit(transaction).unwrap();
+    let counts = world.mailbox("q").counts(StoreKind::Active);
+    assert_eq!((counts.active, counts.scheduled), (1, 1));
+    world.advance(secs(50));
+    assert_eq!(world.queued("q"), ["b", "a"]);
+}

@@ -1,0 +1,248 @@
+//! Messages for other entities go by way of the one that the transaction works on.
+
+use servicebus_broker::{EntityStatus, SequenceNumber, StoreKind};
+
+use crate::bus::{Letter, START, letter, rules, secs};
+use crate::world::World;
+
+/// What somebody does meanwhile.
+type Change = fn(&mut World);
+
+const TRANSFER: StoreKind = StoreKind::TransferDeadLetters;
+
+/// Queues that do not know of each other.
+fn world(names: &[&str]) -> World {
+    let mut world = World::new();
+    for name in names {
+        world.declare(name, rules());
+    }
+    world
+}
+
+fn letters(ids: &[&str]) -> Vec<Letter> {
+    ids.iter().map(|id| letter(id)).collect()
+}
+
+#[test]
+fn a_message_is_taken_from_one_and_put_into_another() {
+    let mut world = world(&["in", "out"]);
+    world.send("in", "request");
+    let locked = world.lock("in");
+    let mut transaction = world.transaction();
+    world.complete_in(&mut transaction, "in", &locked).unwrap();
+    let sent = world.transfer_in(&mut transaction, "in", "out", &letters(&["reply"]));
+    sent.unwrap();
+    assert_eq!(world.everything(), ["request"]);
+    world.commit(transaction).unwrap();
+    assert!(world.queued("in").is_empty());
+    assert_eq!(world.queued("out"), ["reply"]);
+}
+
+#[test]
+fn a_rollback_sends_nothing_anywhere() {
+    let mut world = world(&["in", "out"]);
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "in", "out", &letters(&["a"]));
+    sent.unwrap();
+    world.roll_back(transaction);
+    assert!(world.everything().is_empty());
+}
+
+#[test]
+fn several_destinations_get_what_is_theirs_in_order() {
+    let mut world = world(&["via", "a", "b"]);
+    let mut transaction = world.transaction();
+    for (to, id) in [("a", "1"), ("b", "2"), ("a", "3"), ("b", "4"), ("a", "5")] {
+        let sent = world.transfer_in(&mut transaction, "via", to, &letters(&[id]));
+        sent.unwrap();
+    }
+    world.send_in(&mut transaction, "via", "own");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("a"), ["1", "3", "5"]);
+    assert_eq!(world.queued("b"), ["2", "4"]);
+    assert_eq!(world.queued("via"), ["own"]);
+}
+
+#[test]
+fn many_at_once_keep_their_order() {
+    let mut world = world(&["via", "a"]);
+    let ids: Vec<String> = (0..100).map(|id| id.to_string()).collect();
+    let all: Vec<_> = ids.iter().map(|id| letter(id)).collect();
+    let mut transaction = world.transaction();
+    world
+        .transfer_in(&mut transaction, "via", "a", &all)
+        .unwrap();
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("a"), ids);
+}
+
+#[test]
+fn they_count_as_transfers_while_they_are_on_their_way() {
+    let mut world = world(&["via", "out"]);
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a", "b"]));
+    sent.unwrap();
+    world.interrupt_before("out", |world| {
+        let counts = world.mailbox("via").counts(StoreKind::Active);
+        assert_eq!((counts.active, counts.transfer), (0, 2));
+        assert!(world.receive("via").is_none());
+        world.update("via", |queue| queue.max_delivery_count = 3);
+    });
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("out"), ["a", "b"]);
+    assert!(!world.mailbox("via").is_forwarding());
+}
+
+#[test]
+fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
+    let changes: [(Change, &str); 3] = [
+        (
+            |world| world.delete("out"),
+            "MessagingEntityNotFoundException",
+        ),
+        (
+            |world| world.update("out", |queue| queue.status = EntityStatus::Disabled),
+            "MessagingEntityDisabledException",
+        ),
+        (
+            |world| {
+                world.update("out", |queue| queue.max_size_in_megabytes = 1);
+                let filler = letter("filler").body(1_048_400);
+                world.post("out", &filler).unwrap();
+            },
+            "QuotaExceededException",
+        ),
+    ];
+    for (change, reason) in changes {
+        let mut world = world(&["via", "out"]);
+        let mut transaction = world.transaction();
+        let large = [letter("a").body(1_000), letter("b").body(1_000)];
+        let sent = world.transfer_in(&mut transaction, "via", "out", &large);
+        sent.unwrap();
+        change(&mut world);
+        world.commit(transaction).unwrap();
+        assert_eq!(world.transfer_dead_letters("via"), ["a", "b"]);
+        assert_eq!(world.reasons("via", TRANSFER), [reason; 2]);
+        assert!(world.queued("via").is_empty());
+    }
+}
+
+#[test]
+fn what_could_not_go_on_is_received_and_stays_where_it_is() {
+    let mut world = world(&["via"]);
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    world.declare("out", rules());
+    assert_eq!(world.transfer_dead_letters("via"), ["a"]);
+    let mode = servicebus_broker::ReceiveMode::ReceiveAndDelete;
+    assert!(world.take("via", TRANSFER, mode).is_some());
+}
+
+#[test]
+fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
+    let mut world = World::new();
+    world.declare("via", rules().failed_forwards_to_dead_letters());
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    assert_eq!(world.dead_letters("via"), ["a"]);
+}
+
+#[test]
+fn passing_through_is_no_hop() {
+    let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5"]);
+    world.declare("via", rules());
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "via", "q1", &letters(&["a"]));
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("q5"), ["a"]);
+}
+
+#[test]
+fn the_way_of_the_entity_between_is_not_theirs() {
+    let mut world = World::new();
+    for name in ["out", "other"] {
+        world.declare(name, rules());
+    }
+    world.declare(
+        "via",
+        rules().forward_to("other").duplicate_detection(secs(60)),
+    );
+    world.send("via", "a");
+    let mut transaction = world.transaction();
+    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    sent.unwrap();
+    world.send_in(&mut transaction, "via", "b");
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("out"), ["a"]);
+    assert_eq!(world.queued("other"), ["a", "b"]);
+}
+
+#[test]
+fn the_way_of_the_entity_between_may_be_set_and_unset_meanwhile() {
+    let mut world = world(&["via", "out", "other"]);
+    for target in [Some("other"), None] {
+        let target = target.map(|target| target.parse().unwrap());
+        let mut transaction = world.transaction();
+        let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+        sent.unwrap();
+        world.interrupt_before("out", move |world| {
+            world.update("via", |queue| queue.forward_to = target);
+        });
+        world.commit(transaction).unwrap();
+    }
+    assert_eq!(world.queued("out"), ["a", "a"]);
+    assert!(world.queued("other").is_empty());
+}
+
+#[test]
+fn the_destination_has_its_own_rules() {
+    let mut world = World::new();
+    world.declare("via", rules());
+    world.declare("out", rules().duplicate_detection(secs(60)));
+    let mut transaction = world.transaction();
+    let later = letter("b").scheduled_at(START + secs(60));
+    let sent = world.transfer_in(
+        &mut transaction,
+        "via",
+        "out",
+        &[letter("a"), letter("a"), later],
+    );
+    sent.unwrap();
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("out"), ["a", "b"]);
+    assert_eq!(world.mailbox("out").counts(StoreKind::Active).scheduled, 1);
+}
+
+#[test]
+fn topics_and_subscriptions_pass_on_what_is_for_others() {
+    for via in ["t", "t/Subscriptions/one"] {
+        let mut world = World::topic(&["t/Subscriptions/one"]);
+        world.declare_topic("u", |_| {});
+        world.subscribe("u/Subscriptions/s", |_| {});
+        let mut transaction = world.transaction();
+        let sent = world.transfer_in(&mut transaction, via, "u", &letters(&["a", "b"]));
+        sent.unwrap();
+        world.send_in(&mut transaction, "t", "c");
+        world.commit(transaction).unwrap();
+        assert_eq!(world.queued("u/Subscriptions/s"), ["a", "b"], "{via}");
+        assert_eq!(world.queued("t/Subscriptions/one"), ["c"], "{via}");
+    }
+}
+
+#[test]
+fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
+    let mut world = world(&["via", "out"]);
+    world.send("via", "before");
+    let out = "out".parse().unwrap();
+    let messages = letters(&["a", "b"]);
+    world.send_via("via", &out, &messages).unwrap();
+    assert_eq!(world.queued("out"), ["a", "b"]);
+    let (stamp, _) = world.peek("out", StoreKind::Active).remove(0);
+    assert_eq!(stamp.sequence_number, SequenceNumber(1));
+    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(2));
+}

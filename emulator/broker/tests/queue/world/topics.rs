@@ -1,0 +1,171 @@
+//! Topics, their subscriptions and rules in such a world.
+
+use servicebus_broker::filter::{
+    Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter,
+};
+use servicebus_broker::{
+    ChangeRuleError, Entities, EntityId, EntityPath, Mailbox, NamespaceSettings, Queue,
+    SubscriptionDescription, TopicDescription,
+};
+
+use super::{World, path};
+use crate::bus::START;
+
+/// A rule without action.
+pub(crate) fn rule(name: &str, filter: Filter) -> Rule {
+    Rule {
+        name: name.into(),
+        filter,
+        action: None,
+        created_at: START,
+    }
+}
+
+/// A rule with an action.
+pub(crate) fn acting(name: &str, filter: Filter, action: &str) -> Rule {
+    let action = Action::parse(action, Parameters::new());
+    Rule {
+        action: Some(action.expect("an action")),
+        ..rule(name, filter)
+    }
+}
+
+pub(crate) fn sql(condition: &str) -> Filter {
+    let filter = SqlFilter::parse(condition, Parameters::new());
+    Filter::Sql(filter.expect("a condition"))
+}
+
+pub(crate) fn correlation(description: Correlation) -> Filter {
+    Filter::Correlation(CorrelationFilter::new(description))
+}
+
+impl World {
+    /// A topic `t`, with these subscriptions that get everything.
+    pub(crate) fn topic(subscriptions: &[&str]) -> Self {
+        let mut world = Self::new();
+        world.declare_topic("t", |_| {});
+        for name in subscriptions {
+            world.subscribe(name, |_| {});
+        }
+        world
+    }
+
+    pub(crate) fn declare_topic(&mut self, name: &str, change: impl FnOnce(&mut TopicDescription)) {
+        let mut description = TopicDescription::default();
+        change(&mut description);
+        let settings = NamespaceSettings::default();
+        let problems = description.problems(&path(name), settings.tier);
+        assert!(problems.is_empty(), "{problems:?}");
+        let id = self.next_id();
+        let topic = Mailbox::topic(id, path(name), &description, &settings, self.now);
+        self.insert(Queue::of(id, topic));
+    }
+
+    /// Declares a subscription, given by its path, with the default rule.
+    pub(crate) fn subscribe(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut SubscriptionDescription),
+    ) {
+        let default = Rule::default_rule(self.now);
+        self.subscribe_by(name, change, [default]);
+    }
+
+    /// The same with rules of its own.
+    pub(crate) fn select(&mut self, name: &str, rules: impl IntoIterator<Item = Rule>) {
+        self.subscribe_by(name, |_| {}, rules);
+    }
+
+    pub(crate) fn subscribe_by(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut SubscriptionDescription),
+        rules: impl IntoIterator<Item = Rule>,
+    ) {
+        let mut description = SubscriptionDescription::default();
+        change(&mut description);
+        let settings = NamespaceSettings::default();
+        let path = path(name);
+        let problems = description.problems(&path, settings.tier);
+        assert!(problems.is_empty(), "{problems:?}");
+        let id = self.next_id();
+        let mut made = Mailbox::subscription(id, path.clone(), &description, &settings, self.now);
+        let held = self.with_entity(&topic_of(&path), |topic, _| topic.held());
+        if let Some(held) = held.flatten() {
+            made.join(held);
+        }
+        self.insert(Queue::of(id, made));
+        self.operate(topic_of(&path).as_str(), |mailbox, cx| {
+            mailbox.subscribe(cx, &path, rules);
+        });
+    }
+
+    pub(crate) fn add_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
+        let subscription = path(name);
+        self.with_entity(&subscription, |mailbox, cx| mailbox.touch(cx));
+        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
+            mailbox.add_rule(cx, &subscription, rule)
+        })
+    }
+
+    pub(crate) fn replace_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
+        let subscription = path(name);
+        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
+            mailbox.replace_rule(cx, &subscription, rule)
+        })
+    }
+
+    pub(crate) fn remove_rule(&mut self, name: &str, rule: &str) -> Result<(), ChangeRuleError> {
+        let subscription = path(name);
+        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
+            mailbox.remove_rule(cx, &subscription, rule)
+        })
+    }
+
+    /// The names of a subscription's rules.
+    pub(crate) fn rules(&self, name: &str) -> Vec<String> {
+        let subscription = path(name);
+        let topic = self.mailbox(topic_of(&subscription).as_str());
+        let rules = topic.rules().expect("a topic").of(&subscription);
+        rules.map(|rule| rule.name.to_string()).collect()
+    }
+
+    /// A subscription that is gone gets nothing more.
+    pub(super) fn leave_topic(&mut self, path: &EntityPath) {
+        if let Some((topic, _)) = path.topic() {
+            self.with_entity(&topic, |mailbox, cx| mailbox.unsubscribe(cx, path));
+        }
+    }
+
+    /// Deletes who asked for it; a topic stays while its subscriptions are used (semantics §5).
+    pub(super) fn delete_idle(&mut self) {
+        while let Some(path) = self.idle.pop() {
+            let subscriptions = self.subscriptions_of(&path);
+            let there = subscriptions.iter().filter_map(|s| self.queues.get(s));
+            let used = there.map(|queue| queue.mailbox.last_used()).max();
+            let stays =
+                used.and_then(|used| self.with_entity(&path, |mailbox, cx| mailbox.stay(cx, used)));
+            if stays != Some(true) && self.queues.remove(&path).is_some() {
+                self.leave_topic(&path);
+                for subscription in subscriptions {
+                    self.queues.remove(&subscription);
+                }
+            }
+        }
+    }
+
+    fn subscriptions_of(&self, topic: &EntityPath) -> Vec<EntityPath> {
+        let topic = self.queues.get(topic);
+        let rules = topic.and_then(|topic| topic.mailbox.rules());
+        rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
+    }
+
+    pub(super) fn next_id(&mut self) -> EntityId {
+        self.entities += 1;
+        EntityId(self.entities)
+    }
+}
+
+fn topic_of(subscription: &EntityPath) -> EntityPath {
+    subscription.topic().expect("a subscription").0
+}

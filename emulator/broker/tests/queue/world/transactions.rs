@@ -1,0 +1,178 @@
+//! Transactions in such a world.
+
+use servicebus_broker::{
+    ClientId, CommitError, Context, Delivery, Effect, Entities, EntityPath, LockToken, Mailbox,
+    Outcome, PropertyChanges, ReceiveMode, SendError, SequenceNumber, StoreKind, TransactError,
+    Transaction, commit, forward,
+};
+
+use super::{World, path};
+use crate::bus::{Letter, letter};
+
+impl World {
+    pub(crate) fn transaction(&mut self) -> Transaction {
+        Transaction::declare(&mut self.ids)
+    }
+
+    /// Sends a message with this id in a transaction.
+    pub(crate) fn send_in(&mut self, transaction: &mut Transaction, name: &str, id: &str) {
+        self.post_in(transaction, name, &[letter(id)]).unwrap();
+    }
+
+    pub(crate) fn post_in(
+        &mut self,
+        transaction: &mut Transaction,
+        name: &str,
+        letters: &[Letter],
+    ) -> Result<(), TransactError> {
+        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages.collect();
+        self.operate(name, |mailbox, cx| {
+            mailbox.enlist_send(cx, transaction, messages)
+        })
+    }
+
+    /// Sends a message with this id to `destination` by way of `via`.
+    pub(crate) fn transfer_in(
+        &mut self,
+        transaction: &mut Transaction,
+        via: &str,
+        destination: &str,
+        letters: &[Letter],
+    ) -> Result<(), TransactError> {
+        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages.collect();
+        let destination = path(destination);
+        self.operate(via, |mailbox, cx| {
+            mailbox.enlist_transfer(cx, transaction, &destination, messages)
+        })
+    }
+
+    /// Sends messages to `destination` by way of `via` without a transaction.
+    pub(crate) fn send_via(
+        &mut self,
+        via: &str,
+        destination: &EntityPath,
+        letters: &[Letter],
+    ) -> Result<(), SendError> {
+        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages.collect();
+        self.operate(via, |mailbox, cx| {
+            mailbox.send_via(cx, destination, messages)
+        })
+    }
+
+    pub(crate) fn schedule_in(
+        &mut self,
+        transaction: &mut Transaction,
+        name: &str,
+        letters: &[Letter],
+    ) -> Result<Vec<SequenceNumber>, TransactError> {
+        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages.collect();
+        self.operate(name, |mailbox, cx| {
+            mailbox.enlist_schedule(cx, transaction, messages)
+        })
+    }
+
+    /// The next message of an entity, locked by somebody who has gone.
+    pub(crate) fn lock(&mut self, name: &str) -> Delivery {
+        let locked = self.take(name, StoreKind::Active, ReceiveMode::PeekLock);
+        locked.expect("a message is ready")
+    }
+
+    pub(crate) fn complete_in(
+        &mut self,
+        transaction: &mut Transaction,
+        name: &str,
+        locked: &Delivery,
+    ) -> Result<(), TransactError> {
+        self.settle_in(transaction, name, locked, Outcome::Complete)
+    }
+
+    pub(crate) fn settle_in(
+        &mut self,
+        transaction: &mut Transaction,
+        name: &str,
+        locked: &Delivery,
+        outcome: Outcome,
+    ) -> Result<(), TransactError> {
+        let place = (name, StoreKind::Active);
+        self.settle_all_in(transaction, place, &[locked.token], &outcome)
+    }
+
+    pub(crate) fn settle_all_in(
+        &mut self,
+        transaction: &mut Transaction,
+        (name, store): (&str, StoreKind),
+        tokens: &[LockToken],
+        outcome: &Outcome,
+    ) -> Result<(), TransactError> {
+        self.operate(name, |mailbox, cx| {
+            mailbox.enlist_settlement(cx, transaction, store, tokens, outcome)
+        })
+    }
+
+    /// Commits a transaction with everything that takes part and is still there in hand, and then lets happen what
+    /// follows from it.
+    pub(crate) fn commit(&mut self, transaction: Transaction) -> Result<(), CommitError> {
+        let ids: Vec<_> = transaction.participants().map(|(id, _)| id).collect();
+        let involved = self.queues.values_mut().filter(|q| ids.contains(&q.id));
+        let mut mailboxes: Vec<&mut Mailbox> = involved.map(|queue| &mut queue.mailbox).collect();
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(7),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            facts: &mut self.facts,
+        };
+        let result = commit(transaction, &mut mailboxes, &mut cx);
+        for mailbox in mailboxes {
+            mailbox.check_invariants();
+        }
+        self.follow_effects();
+        forward(self);
+        result
+    }
+
+    pub(crate) fn roll_back(&mut self, transaction: Transaction) {
+        let participants = transaction.participants();
+        let paths: Vec<_> = participants.map(|(id, path)| (id, path.clone())).collect();
+        for (id, path) in paths {
+            if self.queues.get(&path).is_some_and(|queue| queue.id == id) {
+                self.with_entity(&path, |mailbox, cx| mailbox.roll_back(cx, &transaction));
+            }
+        }
+    }
+
+    /// Does what an operation has asked for, but for forwarding, which comes when no entity is in hand.
+    pub(super) fn follow_effects(&mut self) {
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Wake(_) | Effect::SessionLost(_) => {}
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
+                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Delete(path) => self.idle.push(path),
+            }
+        }
+        self.delete_idle();
+    }
+}
+
+pub(crate) fn abandon() -> Outcome {
+    let changes = PropertyChanges::new();
+    Outcome::Abandon { changes }
+}
+
+pub(crate) fn defer() -> Outcome {
+    let changes = PropertyChanges::new();
+    Outcome::Defer { changes }
+}
+
+pub(crate) fn bury(reason: &str) -> Outcome {
+    Outcome::DeadLetter {
+        reason: Some(reason.to_owned()),
+        description: None,
+        changes: PropertyChanges::new(),
+    }
+}

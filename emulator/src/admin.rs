@@ -1,0 +1,239 @@
+//! The HTTP administration API, as the SDKs' administration clients and Service Bus Explorer use it: entities made, read,
+//! changed, listed and removed, in Atom (`spec/admin-http.md`).
+//!
+//! It serves every path that the control API does not have. A request is understood, judged, and only then is its body
+//! read: who may do nothing costs little. What it does to entities is done by the same code as at the control API.
+
+mod atom;
+mod authorize;
+mod call;
+mod delete;
+mod describe;
+mod get;
+mod list;
+mod put;
+mod put_rule;
+mod refusal;
+mod route;
+mod selection;
+mod time;
+mod xml;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, IF_MATCH, SERVER};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use servicebus_broker::ClientId;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::namespace::{Ids, Namespace};
+use crate::server::Shared;
+use call::{Answer, Call, Shape};
+use refusal::{Refusal, Tail};
+use route::{Query, Route, decoded};
+use time::Frame;
+
+/// Largest body, in bytes: what a description with every list full needs, many times over.
+const MAX_BODY: usize = 1024 * 1024;
+/// How long a client may take to send a body.
+const BODY_PATIENCE: Duration = Duration::from_secs(20);
+/// Sets the ids of this API apart from those of connections, which are numbered from 1.
+const SALT: u32 = u32::MAX;
+
+const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
+const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
+const ERROR: &str = "application/xml; charset=utf-8";
+const SERVED_BY: &str = "Microsoft-HTTPAPI/2.0";
+
+/// What requests work on.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    shared: Arc<Shared>,
+    ids: Mutex<Ids>,
+}
+
+impl Admin {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let ids = Ids::new(shared.options.seed, SALT);
+        Self {
+            shared,
+            ids: Mutex::new(ids),
+        }
+    }
+
+    fn ids(&self) -> MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tracking_id(&self) -> Uuid {
+        self.shared.tracking_id(&mut self.ids())
+    }
+}
+
+/// Answers any request.
+pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let host = host(&head).to_owned();
+    let namespace = authorize::choose(&admin.shared, &head.headers, &host);
+    let answered = match &namespace {
+        Some(namespace) => admin.answer(namespace, &host, &head, body).await,
+        None => Err(Refusal::unauthorized(
+            "SubCode=40402. The namespace cannot be told: neither the host name nor the key of the token belongs to one.",
+        )),
+    };
+    match answered {
+        Ok(answer) => respond(answer),
+        Err(refusal) => admin.refuse(namespace.as_deref(), &host, &head, &refusal),
+    }
+}
+
+impl Admin {
+    async fn answer(
+        &self,
+        namespace: &Namespace,
+        host: &str,
+        head: &Parts,
+        body: Body,
+    ) -> Result<Answer, Refusal> {
+        let path = decoded(head.uri.path())?;
+        let route = Route::of(&path);
+        let now = self.shared.real.unix_seconds();
+        let keys = route.owner().map(|owner| namespace.entity_keys(owner));
+        let keys = keys.unwrap_or_default();
+        authorize::authorize(namespace, &head.headers, &path, &keys, now)?;
+        let query = Query::parse(head.uri.query().unwrap_or_default())?;
+        let call = Call {
+            admin: self,
+            namespace,
+            query: &query,
+            host,
+            if_match: if_match(&head.headers)?,
+            frame: Frame {
+                ahead: namespace.clock.read().ahead,
+            },
+        };
+        match head.method.as_str() {
+            "GET" => call.get(&route),
+            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?),
+            "DELETE" => call.delete(&route),
+            other => Err(Refusal::verb(other)),
+        }
+    }
+
+    /// Says no, and puts the same into log and timeline (decision D29).
+    fn refuse(
+        &self,
+        namespace: Option<&Namespace>,
+        host: &str,
+        head: &Parts,
+        refusal: &Refusal,
+    ) -> Response {
+        let path = head.uri.path();
+        let text = refusal.tracked(&Tail {
+            tracking: self.tracking_id(),
+            host: host.split(':').next().unwrap_or_default(),
+            path: path.trim_matches('/'),
+            now: self.shared.real.now(),
+        });
+        let status = refusal.status;
+        tracing::info!(method = %head.method, path, status = status.as_u16(), text, "refused");
+        if let Some(namespace) = namespace {
+            let condition = format!("http:{}", status.as_u16());
+            namespace.note_refusal(ClientId::BROKER, None, &condition, &text);
+        }
+        let mut response = (status, refusal.body(&text)).into_response();
+        set_type(&mut response, ERROR);
+        response
+    }
+}
+
+/// The host and port that a client wrote.
+fn host(head: &Parts) -> &str {
+    let written = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let in_uri = || head.uri.authority().map(|authority| authority.as_str());
+    written.or_else(in_uri).unwrap_or("localhost")
+}
+
+/// The header that makes a change of a creation; one that is no text is none that could be meant.
+fn if_match(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let unreadable = |_| {
+        let text = "The header 'If-Match' is no text; allowed: *, or the entity's 'ETag'. ";
+        Refusal::new(StatusCode::PRECONDITION_FAILED, text)
+    };
+    let written = headers.get(IF_MATCH).map(HeaderValue::to_str);
+    written.transpose().map_err(unreadable)
+}
+
+/// Reads a body that is neither too large nor too slow.
+async fn read(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
+    match timeout(patience, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => {
+            let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early. ");
+            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+        }
+        Err(_) => {
+            let text = format!(
+                "The body did not come within {} s. ",
+                patience.as_secs_f64()
+            );
+            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, text))
+        }
+    }
+}
+
+fn respond(answer: Answer) -> Response {
+    let (media_type, body) = match answer.shape {
+        Shape::Entry(body) => (Some(ENTRY), body),
+        Shape::Feed(body) => (Some(FEED), body),
+        Shape::Nothing => (None, String::new()),
+    };
+    let mut response = (answer.status, body).into_response();
+    match media_type {
+        Some(media_type) => set_type(&mut response, media_type),
+        None => {
+            response.headers_mut().remove(CONTENT_TYPE);
+            set_server(&mut response);
+        }
+    }
+    if let Some(Ok(tag)) = answer.tag.map(HeaderValue::try_from) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+fn set_type(response: &mut Response, media_type: &'static str) {
+    let value = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, value);
+    set_server(response);
+}
+
+fn set_server(response: &mut Response) {
+    let value = HeaderValue::from_static(SERVED_BY);
+    response.headers_mut().insert(SERVER, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().expect("a runtime");
+        let body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let refused = runtime.block_on(read(body, Duration::from_millis(1)));
+        let refused = refused.expect_err("nothing came");
+        assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+        let read = runtime.block_on(read(Body::from("whole"), BODY_PATIENCE));
+        assert_eq!(read, Ok(Bytes::from("whole")));
+    }
+}

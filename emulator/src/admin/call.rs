@@ -1,0 +1,165 @@
+//! One authorized request, and what its answers have in common.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use servicebus_broker::{EntityKind, EntityPath, IdSource};
+
+use super::Admin;
+use super::atom::{Item, entry};
+use super::describe::View;
+use super::refusal::Refusal;
+use super::route::Query;
+use super::time::{Frame, tag};
+use super::xml::Writer;
+use crate::namespace::{Entity, Namespace};
+
+/// A request that may be carried out.
+pub(super) struct Call<'a> {
+    pub(super) admin: &'a Admin,
+    pub(super) namespace: &'a Namespace,
+    pub(super) query: &'a Query,
+    /// Host and port as the client wrote them.
+    pub(super) host: &'a str,
+    pub(super) if_match: Option<&'a str>,
+    pub(super) frame: Frame,
+}
+
+/// What goes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) shape: Shape,
+    pub(super) tag: Option<String>,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shape {
+    Entry(String),
+    Feed(String),
+    Nothing,
+}
+
+impl Answer {
+    pub(super) fn ok(shape: Shape) -> Self {
+        Self {
+            status: StatusCode::OK,
+            shape,
+            tag: None,
+        }
+    }
+
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(super) fn untagged(self) -> Self {
+        Self { tag: None, ..self }
+    }
+
+    pub(super) fn tagged(self, tag: String) -> Self {
+        let tag = Some(tag);
+        Self { tag, ..self }
+    }
+}
+
+impl Call<'_> {
+    /// Unpredictable bits, for keys.
+    pub(super) fn bits(&self) -> u64 {
+        self.admin.ids().next()
+    }
+
+    /// A URL below the namespace with the query of the request.
+    pub(super) fn url(&self, scheme: &str, path: &str) -> String {
+        let (host, kept) = (self.host, &self.query.kept);
+        match kept.is_empty() {
+            true => format!("{scheme}://{host}/{path}"),
+            false => format!("{scheme}://{host}/{path}?{kept}"),
+        }
+    }
+
+    /// The name of a queue or topic in a path.
+    pub(super) fn path(&self, text: &str) -> Result<EntityPath, Refusal> {
+        text.parse().map_err(|error| {
+            Refusal::bad_request(format!("The name '{text}' of a queue or topic {error}."))
+        })
+    }
+
+    /// The topic of this name.
+    pub(super) fn topic(&self, text: &str) -> Result<Option<Arc<Entity>>, Refusal> {
+        let entity = self.namespace.entity(&self.path(text)?);
+        Ok(entity.filter(|entity| entity.kind == EntityKind::Topic))
+    }
+
+    /// The path of a subscription of a topic, spelled as the topic was.
+    pub(super) fn subscription(&self, topic: &Entity, name: &str) -> Result<EntityPath, Refusal> {
+        topic.path.subscription(name).map_err(|error| {
+            Refusal::bad_request(format!("The name '{name}' of a subscription {error}."))
+        })
+    }
+
+    /// What the service calls a subscription or rule in texts: `ns:Topic:topic|sub|rule`.
+    pub(super) fn tracker(&self, subscription: &EntityPath, rule: Option<&str>) -> String {
+        let name = self.namespace.name();
+        let of_topic = match subscription.topic() {
+            Some((topic, subscription)) => format!("{name}:Topic:{topic}|{subscription}"),
+            None => format!("{name}:Topic:{subscription}"),
+        };
+        match rule {
+            Some(rule) => format!("{of_topic}|{rule}"),
+            None => of_topic,
+        }
+    }
+
+    /// Whether the request changes what is there: `If-Match` must be `*`, or the tag that it has.
+    pub(super) fn is_update(&self, tag: Option<&str>) -> Result<bool, Refusal> {
+        let Some(wanted) = self.if_match.map(|wanted| wanted.trim().trim_matches('"')) else {
+            return Ok(false);
+        };
+        // What is missing matches nothing, but that is said otherwise.
+        if wanted == "*" || tag.is_none() || tag == Some(wanted) {
+            return Ok(true);
+        }
+        let text = format!(
+            "The header 'If-Match' is '{}'; allowed: *, or the entity's 'ETag'. ",
+            super::refusal::quote(wanted)
+        );
+        Err(Refusal::new(StatusCode::PRECONDITION_FAILED, text))
+    }
+
+    /// The answer that shows one entity. Subscriptions are shown with another scheme, and the tag of their topic.
+    pub(super) fn show(&self, entity: &Entity) -> Answer {
+        let view = View::of(self.namespace, entity);
+        let path = view.path.as_str();
+        let is_subscription = view.kind == EntityKind::Subscription;
+        let id = self.url(if is_subscription { "sb" } else { "https" }, path);
+        let item = self.item(&view, id.clone(), id);
+        let frame = self.frame;
+        let body = entry(&item, frame, |out: &mut Writer| {
+            view.write(self.query, frame, false, out);
+        });
+        Answer::ok(Shape::Entry(body)).tagged(self.tag_of(entity))
+    }
+
+    pub(super) fn item<'a>(&'a self, view: &'a View, id: String, link: String) -> Item<'a> {
+        let name = view.path.topic().map(|(_, name)| name);
+        let title = name.unwrap_or(view.path.as_str());
+        Item {
+            title,
+            id,
+            link,
+            published: view.created_at,
+            updated: view.updated_at,
+            author: name.is_none().then(|| self.namespace.name()),
+        }
+    }
+
+    /// What `ETag` says of an entity: of a subscription, what it says of its topic.
+    pub(super) fn tag_of(&self, entity: &Entity) -> String {
+        let topic = entity.path.topic();
+        let topic = topic.and_then(|(topic, _)| self.namespace.entity(&topic));
+        let tagged = topic.as_deref().unwrap_or(entity);
+        tag(tagged.particulars().updated_at())
+    }
+}

@@ -1,0 +1,163 @@
+//! The authorization rules of a queue or topic: named pairs of keys with rights (admin-http.md §6.3).
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use servicebus_broker::Timestamp;
+
+use super::super::refusal::Refusal;
+use super::super::time::Frame;
+use super::super::xml::{Element, Writer};
+use crate::auth::{Claim, Claims};
+use crate::namespace::AuthorizationRule;
+
+/// Most rules of an entity (service-bus-quotas).
+const MAX_RULES: usize = 12;
+/// Longest name of a rule, in characters.
+const MAX_KEY_NAME: usize = 256;
+/// Length of a key, in bytes before they are base64.
+const KEY_LENGTH: usize = 32;
+const RULE: &str = "AuthorizationRule";
+const RULE_TYPE: &str = "SharedAccessAuthorizationRule";
+
+/// What rules are made with that did not say everything.
+pub(in crate::admin) struct Mint<'a> {
+    pub(in crate::admin) now: Timestamp,
+    /// Unpredictable bits, 64 at a time.
+    pub(in crate::admin) bits: &'a dyn Fn() -> u64,
+}
+
+impl Mint<'_> {
+    fn key(&self) -> String {
+        let bytes: Vec<u8> = (0..KEY_LENGTH / 8)
+            .flat_map(|_| (self.bits)().to_be_bytes())
+            .collect();
+        BASE64_STANDARD.encode(bytes)
+    }
+}
+
+/// Reads the whole list. A rule of a name that was there `before` keeps its keys where none are said, as when a client
+/// was shown them masked.
+pub(super) fn read_rules(
+    list: &Element,
+    before: &[AuthorizationRule],
+    mint: &Mint<'_>,
+) -> Result<Vec<AuthorizationRule>, Refusal> {
+    let mut rules: Vec<AuthorizationRule> = Vec::new();
+    for element in list.parts(RULE) {
+        let rule = read_rule(element, before, mint)?;
+        if rules.iter().any(|other| other.key_name == rule.key_name) {
+            let text = "The names of authorization rules must differ.";
+            return Err(Refusal::parameter(text, "KeyName", &rule.key_name));
+        }
+        rules.push(rule);
+    }
+    if rules.len() > MAX_RULES {
+        let text = format!("An entity can have at most {MAX_RULES} authorization rules.");
+        let count = rules.len().to_string();
+        return Err(Refusal::parameter(text, "AuthorizationRules", &count));
+    }
+    Ok(rules)
+}
+
+fn read_rule(
+    element: &Element,
+    before: &[AuthorizationRule],
+    mint: &Mint<'_>,
+) -> Result<AuthorizationRule, Refusal> {
+    if let Some(other) = &element.xsi_type
+        && other.name != RULE_TYPE
+    {
+        let text = format!("The type of an authorization rule must be {RULE_TYPE}.");
+        return Err(Refusal::parameter(text, RULE, &other.name));
+    }
+    let text = |name| element.part(name).map_or("", |part| part.text.trim());
+    let key_name = text("KeyName");
+    let length = key_name.chars().count();
+    if !(1..=MAX_KEY_NAME).contains(&length) || key_name.chars().any(char::is_whitespace) {
+        let text = format!(
+            "The name of an authorization rule must have 1 to {MAX_KEY_NAME} characters and no white space."
+        );
+        return Err(Refusal::parameter(text, "KeyName", key_name));
+    }
+    let before = before.iter().find(|rule| rule.key_name == key_name);
+    let key = |name, before: Option<&String>| match text(name) {
+        "" => Ok(before.cloned().unwrap_or_else(|| mint.key())),
+        key => checked_key(name, key),
+    };
+    let rule = AuthorizationRule {
+        claims: read_rights(element, key_name)?,
+        primary_key: key("PrimaryKey", before.map(|rule| &rule.primary_key))?,
+        secondary_key: key("SecondaryKey", before.map(|rule| &rule.secondary_key))?,
+        created_at: before.map_or(mint.now, |rule| rule.created_at),
+        modified_at: before.map_or(mint.now, |rule| rule.modified_at),
+        key_name: key_name.to_owned(),
+    };
+    let modified_at = match before {
+        Some(same) if *same == rule => rule.modified_at,
+        _ => mint.now,
+    };
+    Ok(AuthorizationRule {
+        modified_at,
+        ..rule
+    })
+}
+
+/// The value is a secret, and is not repeated.
+fn checked_key(name: &str, key: &str) -> Result<String, Refusal> {
+    let length = BASE64_STANDARD.decode(key).map(|bytes| bytes.len());
+    if length == Ok(KEY_LENGTH) {
+        return Ok(key.to_owned());
+    }
+    let text = format!("A key must be {KEY_LENGTH} bytes in base64.");
+    let found = format!("{} characters", key.chars().count());
+    Err(Refusal::parameter(text, name, &found))
+}
+
+fn read_rights(element: &Element, key_name: &str) -> Result<Claims, Refusal> {
+    let rights = element.part("Rights").into_iter();
+    let mut claims: Vec<Claim> = Vec::new();
+    for right in rights.flat_map(|rights| rights.parts("AccessRights")) {
+        let name = right.text.trim();
+        let claim = Claim::ALL.into_iter().find(|claim| claim.name() == name);
+        let claim = claim.filter(|claim| !claims.contains(claim));
+        let wrong = || {
+            let text = format!(
+                "The rights of '{key_name}' must be Manage, Send and Listen, each at most once."
+            );
+            Refusal::parameter(text, "Rights", name)
+        };
+        claims.push(claim.ok_or_else(wrong)?);
+    }
+    let is_whole = !claims.contains(&Claim::Manage) || claims.len() == Claim::ALL.len();
+    if claims.is_empty() || !is_whole {
+        let names: Vec<&str> = claims.iter().map(|claim| claim.name()).collect();
+        let text = format!(
+            "'{key_name}' must have a right at least, and Manage only together with Send and Listen."
+        );
+        return Err(Refusal::parameter(text, "Rights", &names.join(", ")));
+    }
+    Ok(claims.into_iter().collect())
+}
+
+pub(super) fn write_rules(rules: &[AuthorizationRule], frame: Frame, out: &mut Writer) {
+    out.open("AuthorizationRules", &[]);
+    for rule in rules {
+        out.open(RULE, &[("i:type", RULE_TYPE)]);
+        out.element("ClaimType", "SharedAccessKey");
+        out.element("ClaimValue", "None");
+        out.open("Rights", &[]);
+        for claim in [Claim::Manage, Claim::Send, Claim::Listen] {
+            if rule.claims.contains(claim) {
+                out.element("AccessRights", claim.name());
+            }
+        }
+        out.close("Rights");
+        out.element("CreatedTime", &frame.ticks(rule.created_at));
+        out.element("ModifiedTime", &frame.ticks(rule.modified_at));
+        out.element("KeyName", &rule.key_name);
+        out.element("PrimaryKey", &rule.primary_key);
+        out.element("SecondaryKey", &rule.secondary_key);
+        out.close(RULE);
+    }
+    out.close("AuthorizationRules");
+}

@@ -1,0 +1,168 @@
+//! From a client's description to the broker's: all three kinds of entities are mailboxes, so one code reads them.
+
+use std::time::Duration;
+
+use servicebus_broker::{EntityKind, QueueDescription, Tier};
+
+use super::super::refusal::Refusal;
+use super::super::xml::Element;
+use super::authorization::{Mint, read_rules};
+use super::fields::Fields;
+use crate::namespace::Remarks;
+
+/// Longest metadata of a user, in characters.
+const MAX_USER_METADATA: usize = 1024;
+
+/// What a client wants an entity to be.
+#[derive(Debug, Clone)]
+pub(in crate::admin) struct Wanted {
+    pub(in crate::admin) mailbox: QueueDescription,
+    /// Of a subscription alone.
+    pub(in crate::admin) dead_letters_filter_errors: bool,
+    pub(in crate::admin) remarks: Remarks,
+}
+
+/// Reads a description. What it leaves out has its default; what clients of old versions do not know, or what is fixed,
+/// stays as it is in `current`.
+pub(in crate::admin) fn read_entity(
+    element: &Element,
+    kind: EntityKind,
+    current: Option<&Wanted>,
+    tier: Tier,
+    mint: &Mint<'_>,
+) -> Result<Wanted, Refusal> {
+    let fields = Fields { element, kind };
+    refuse_unsupported(&fields)?;
+    let remarks = remarks(&fields, current.map(|current| &current.remarks), mint)?;
+    let mut mailbox = match kind {
+        EntityKind::Queue => QueueDescription::of_tier(tier),
+        EntityKind::Topic | EntityKind::Subscription => QueueDescription::default(),
+    };
+    if let Some(Wanted {
+        mailbox: before, ..
+    }) = current
+    {
+        mailbox.requires_duplicate_detection = before.requires_duplicate_detection;
+        mailbox.requires_session = before.requires_session;
+        mailbox.enable_partitioning = before.enable_partitioning;
+        mailbox.max_message_size_in_kilobytes = before.max_message_size_in_kilobytes;
+    }
+    read_durations(&fields, &mut mailbox)?;
+    read_numbers(&fields, &mut mailbox, tier)?;
+    mailbox.forward_to = fields.target("ForwardTo")?;
+    mailbox.forward_dead_lettered_messages_to = fields.target("ForwardDeadLetteredMessagesTo")?;
+    mailbox.status = fields.status()?.unwrap_or_default();
+    for (name, flag) in [
+        (
+            "DeadLetteringOnMessageExpiration",
+            &mut mailbox.dead_lettering_on_message_expiration,
+        ),
+        (
+            "RequiresDuplicateDetection",
+            &mut mailbox.requires_duplicate_detection,
+        ),
+        ("RequiresSession", &mut mailbox.requires_session),
+        ("EnablePartitioning", &mut mailbox.enable_partitioning),
+    ] {
+        *flag = fields.flag(name)?.unwrap_or(*flag);
+    }
+    let filter_errors = fields.flag("DeadLetteringOnFilterEvaluationExceptions")?;
+    Ok(Wanted {
+        mailbox,
+        dead_letters_filter_errors: filter_errors.unwrap_or(true),
+        remarks,
+    })
+}
+
+/// What the emulator does not do must not seem to be done.
+fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), Refusal> {
+    for name in [
+        "FilteringMessagesBeforePublishing",
+        "IsAnonymousAccessible",
+        "EnableSubscriptionPartitioning",
+        "IsClientAffine",
+    ] {
+        if fields.flag(name)? == Some(true) {
+            let text =
+                format!("The property '{name}' is not supported by the emulator; allowed: false.");
+            return Err(Refusal::parameter(text, name, "true"));
+        }
+    }
+    Ok(())
+}
+
+fn read_durations(fields: &Fields<'_>, mailbox: &mut QueueDescription) -> Result<(), Refusal> {
+    if let Some(duration) = fields.duration("LockDuration")? {
+        mailbox.lock_duration = duration;
+    }
+    if let Some(duration) = fields.endless("DefaultMessageTimeToLive")? {
+        // The basic tier has no "for ever", so that the broker is shown what it means there.
+        let is_bounded = mailbox.default_message_time_to_live.is_some();
+        let endless = is_bounded.then_some(Duration::MAX);
+        mailbox.default_message_time_to_live = duration.or(endless);
+    }
+    if let Some(duration) = fields.duration("DuplicateDetectionHistoryTimeWindow")? {
+        mailbox.duplicate_detection_history_time_window = duration;
+    }
+    if let Some(duration) = fields.endless("AutoDeleteOnIdle")? {
+        mailbox.auto_delete_on_idle = duration;
+    }
+    Ok(())
+}
+
+fn read_numbers(
+    fields: &Fields<'_>,
+    mailbox: &mut QueueDescription,
+    tier: Tier,
+) -> Result<(), Refusal> {
+    if let Some(count) = fields.number("MaxDeliveryCount")? {
+        mailbox.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(size) = fields.number("MaxSizeInMegabytes")? {
+        mailbox.max_size_in_megabytes = size;
+    }
+    if let Some(size) = fields.number("MaxMessageSizeInKilobytes")? {
+        // Clients send back what the tier decides.
+        let is_own = size.saturating_mul(1024) != tier.max_message_size();
+        mailbox.max_message_size_in_kilobytes = is_own.then_some(size);
+    }
+    Ok(())
+}
+
+fn remarks(
+    fields: &Fields<'_>,
+    current: Option<&Remarks>,
+    mint: &Mint<'_>,
+) -> Result<Remarks, Refusal> {
+    let default = Remarks::default();
+    let before = current.unwrap_or(&default);
+    let target = |name| {
+        let text = fields.text(name).map(str::trim);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let user_metadata = fields.text("UserMetadata").map(str::to_owned);
+    if let Some(text) = &user_metadata {
+        let length = text.chars().count();
+        if length > MAX_USER_METADATA {
+            let message =
+                format!("'UserMetadata' must have at most {MAX_USER_METADATA} characters.");
+            let length = format!("{length} characters");
+            return Err(Refusal::parameter(message, "UserMetadata", &length));
+        }
+    }
+    let rules = fields.part("AuthorizationRules");
+    let rules = rules.map(|rules| read_rules(rules, &before.authorization_rules, mint));
+    Ok(Remarks {
+        user_metadata,
+        forward_to: target("ForwardTo"),
+        forward_dead_lettered_messages_to: target("ForwardDeadLetteredMessagesTo"),
+        authorization_rules: rules.transpose()?.unwrap_or_default(),
+        enable_batched_operations: fields.flag("EnableBatchedOperations")?.unwrap_or(true),
+        support_ordering: fields
+            .flag("SupportOrdering")?
+            .unwrap_or(before.support_ordering),
+        enable_express: fields
+            .flag("EnableExpress")?
+            .unwrap_or(before.enable_express),
+    })
+}

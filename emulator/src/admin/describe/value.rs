@@ -1,0 +1,187 @@
+//! Typed values of parameters and properties: from XML to what a rule keeps, and back as the same type
+//! (admin-http.md §6.2).
+
+use std::time::Duration;
+
+use servicebus_broker::filter::{Encoded, Value};
+
+use super::super::refusal::Refusal;
+use super::super::time::read_instant;
+use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
+use crate::config::duration;
+
+/// Ticks of 100 ns in a millisecond.
+const TICKS: i64 = 10_000;
+/// AMQP codes of a `long`.
+const LONGS: [u8; 2] = [0x55, 0x81];
+const ENTRY: &str = "KeyValueOfstringanyType";
+const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
+
+/// Reads `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
+pub(super) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, Refusal> {
+    let entries = list.into_iter().flat_map(|list| list.parts(ENTRY));
+    entries
+        .map(|entry| {
+            let key = entry.part("Key").map(|key| key.text.clone());
+            let key = key.filter(|key| !key.is_empty());
+            let key =
+                key.ok_or_else(|| Refusal::bad_request("A parameter or property has no 'Key'."))?;
+            let value = entry.part("Value");
+            let missing = || Refusal::bad_request(format!("'{key}' has no 'Value'."));
+            let value = read_value(&key, value.ok_or_else(missing)?)?;
+            Ok((key, value))
+        })
+        .collect()
+}
+
+pub(super) fn write_values<'a>(
+    name: &str,
+    values: impl Iterator<Item = (&'a str, &'a Encoded)>,
+    prefix: &str,
+    out: &mut Writer,
+) {
+    let mut values = values.peekable();
+    if values.peek().is_none() {
+        out.empty(name, &[]);
+        return;
+    }
+    out.open(name, &[]);
+    for (key, value) in values {
+        out.open(ENTRY, &[]);
+        out.element("Key", key);
+        write_value(value, prefix, out);
+        out.close(ENTRY);
+    }
+    out.close(name);
+}
+
+fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
+    let (text, name) = match &element.xsi_type {
+        None => return Ok(Encoded::from(element.text.as_str())),
+        Some(found) => match found.space {
+            Space::Schema | Space::Serialization => (element.text.trim(), found.name.as_str()),
+            Space::Atom | Space::Connect | Space::Other => (element.text.trim(), ""),
+        },
+    };
+    let value = match name {
+        "string" => return Ok(Encoded::from(element.text.as_str())),
+        // Go writes every whole number as an int, whatever its size.
+        "int" => match text.parse::<i32>() {
+            Ok(number) => return Ok(Encoded::from(number)),
+            Err(_) => text.parse().ok().map(Value::Signed),
+        },
+        "long" => text.parse().ok().map(Value::Signed),
+        "boolean" => boolean(text).map(Value::Bool),
+        "double" => double(text).map(Value::Float),
+        "dateTime" => read_instant(text).map(Value::instant),
+        "duration" => span(text).map(Value::Span),
+        _ => {
+            let found = element.xsi_type.as_ref().map_or("", |found| &found.name);
+            let text = format!("The type of '{key}' is not known; allowed: {ALLOWED}.");
+            return Err(Refusal::parameter(text, key, found));
+        }
+    };
+    let wrong = || {
+        let message = format!("The value of '{key}' is no {name}.");
+        Refusal::parameter(message, key, text)
+    };
+    value.map(|value| Encoded::from(&value)).ok_or_else(wrong)
+}
+
+fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
+    let is_long = encoded
+        .as_amqp()
+        .first()
+        .is_some_and(|code| LONGS.contains(code));
+    let (name, text) = match encoded.value() {
+        Value::Null => {
+            out.empty("Value", &[("i:nil", "true")]);
+            return;
+        }
+        Value::Bool(flag) => ("boolean", flag.to_string()),
+        Value::Signed(number) if is_long => ("long", number.to_string()),
+        Value::Signed(number) => ("int", number.to_string()),
+        Value::Unsigned(number) => match (i32::try_from(number), i64::try_from(number)) {
+            (Ok(number), _) => ("int", number.to_string()),
+            (_, Ok(number)) => ("long", number.to_string()),
+            _ => ("double", (number as f64).to_string()),
+        },
+        Value::Float(number) => ("double", double_text(number)),
+        Value::Text(text) => ("string", text.into_owned()),
+        Value::Instant(ticks) => ("dateTime", instant_text(ticks)),
+        Value::Span(ticks) => ("duration", span_text(ticks)),
+        Value::Guid(guid) => ("string", guid.to_string()),
+        // Only AMQP has these; what is shown is as good as a name.
+        Value::Binary(bytes) | Value::Other(bytes) => {
+            let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+            ("string", digits.collect())
+        }
+    };
+    let space = match name {
+        "duration" => SERIALIZATION,
+        _ => SCHEMA,
+    };
+    let attributes = [
+        ("i:type", format!("{prefix}:{name}")),
+        (&format!("xmlns:{prefix}"), space.to_owned()),
+    ];
+    let attributes = attributes
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    out.typed("Value", &attributes, &text);
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "1" => Some(true),
+        "false" | "False" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn double(text: &str) -> Option<f64> {
+    match text {
+        "INF" => Some(f64::INFINITY),
+        "-INF" => Some(f64::NEG_INFINITY),
+        "NaN" => Some(f64::NAN),
+        _ => text.parse().ok().filter(|number: &f64| number.is_finite()),
+    }
+}
+
+fn double_text(number: f64) -> String {
+    if number.is_nan() {
+        "NaN".to_owned()
+    } else if number.is_infinite() {
+        if number > 0.0 { "INF" } else { "-INF" }.to_owned()
+    } else {
+        number.to_string()
+    }
+}
+
+fn instant_text(ticks: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(ticks.div_euclid(TICKS));
+    at.unwrap_or_default().to_string()
+}
+
+fn span(text: &str) -> Option<i64> {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(text) => (-1, text),
+        None => (1, text),
+    };
+    let span = duration::parse(text).ok()?;
+    let ticks = i64::try_from(span.as_nanos() / 100).ok()?;
+    Some(sign * ticks)
+}
+
+fn span_text(ticks: i64) -> String {
+    let magnitude = ticks.unsigned_abs();
+    let nanoseconds = (magnitude % 10_000_000) as u32 * 100;
+    let text = duration::format(Duration::new(magnitude / 10_000_000, nanoseconds));
+    match ticks < 0 {
+        true => format!("-{text}"),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! An entity as its clients are shown it, with every element whatever was asked for: some of them fail without
+//! (admin-http.md §9).
+
+use std::time::Duration;
+
+use servicebus_broker::{Counts, EntityKind, EntityPath, StoreKind, Tier, Timestamp};
+
+use super::super::route::Query;
+use super::super::time::{Frame, NEVER};
+use super::super::xml::{CONNECT, COUNTS, INSTANCE, Writer};
+use super::authorization::write_rules;
+use super::fields::target;
+use super::read::Wanted;
+use super::{elements, root};
+use crate::config::duration::{self, FOREVER};
+use crate::namespace::{Entity, Namespace};
+
+/// The version of the API since which sizes of messages and affine subscriptions are shown.
+const SINCE_2021: &str = "2021-05";
+/// The version since which filters of topics are counted.
+const SINCE_2024: &str = "2024-05";
+
+/// What an entity is right now.
+#[derive(Debug, Clone)]
+pub(in crate::admin) struct View {
+    pub(in crate::admin) path: EntityPath,
+    pub(in crate::admin) kind: EntityKind,
+    pub(in crate::admin) created_at: Timestamp,
+    pub(in crate::admin) updated_at: Timestamp,
+    pub(in crate::admin) accessed_at: Option<Timestamp>,
+    pub(in crate::admin) wanted: Wanted,
+    counts: Counts,
+    size: u64,
+    subscriptions: usize,
+    sql_filters: usize,
+    correlation_filters: usize,
+    tier: Tier,
+}
+
+impl View {
+    pub(in crate::admin) fn of(namespace: &Namespace, entity: &Entity) -> Self {
+        let now = namespace.clock.now();
+        namespace.look(entity, |queue| {
+            let mailbox = &queue.mailbox;
+            let particulars = entity.particulars();
+            let rules = mailbox.rules();
+            let subscription = mailbox.subscription_description();
+            Self {
+                path: entity.path.clone(),
+                kind: entity.kind,
+                created_at: particulars.created_at(),
+                updated_at: particulars.updated_at(),
+                accessed_at: particulars.accessed_at(mailbox.last_used().min(now)),
+                wanted: Wanted {
+                    mailbox: mailbox.description().clone(),
+                    dead_letters_filter_errors: subscription.is_none_or(|subscription| {
+                        subscription.dead_lettering_on_filter_evaluation_exceptions
+                    }),
+                    remarks: particulars.remarks(),
+                },
+                counts: mailbox.counts(StoreKind::Active),
+                size: mailbox.whole_size(),
+                subscriptions: rules.map_or(0, |rules| rules.subscriptions().count()),
+                sql_filters: rules.map_or(0, |rules| rules.sql_filters()),
+                correlation_filters: rules.map_or(0, |rules| rules.correlation_filters()),
+                tier: mailbox.tier(),
+            }
+        })
+    }
+
+    /// Active messages, dead letters and scheduled ones, as old clients count them.
+    pub(in crate::admin) fn message_count(&self) -> usize {
+        self.counts.active + self.dead_letters() + self.counts.scheduled
+    }
+
+    /// Writes the description; in a feed, and of a subscription, prefixes tell of another depth.
+    pub(in crate::admin) fn write(
+        &self,
+        query: &Query,
+        frame: Frame,
+        in_feed: bool,
+        out: &mut Writer,
+    ) {
+        let root = root(self.kind);
+        out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
+        for &name in elements(self.kind) {
+            match name {
+                "AuthorizationRules" => {
+                    write_rules(&self.wanted.remarks.authorization_rules, frame, out);
+                }
+                "CountDetails" => self.write_counts(in_feed, out),
+                _ => {
+                    let text = self.setting(name).or_else(|| self.fact(name, query, frame));
+                    if let Some(text) = text {
+                        out.element(name, &text);
+                    }
+                }
+            }
+        }
+        out.close(root);
+    }
+
+    /// What was set.
+    fn setting(&self, name: &str) -> Option<String> {
+        let Wanted {
+            mailbox, remarks, ..
+        } = &self.wanted;
+        let flag = |flag: bool| flag.to_string();
+        Some(match name {
+            "LockDuration" => duration::format(mailbox.lock_duration),
+            "MaxSizeInMegabytes" => mailbox.max_size_in_megabytes.to_string(),
+            "RequiresDuplicateDetection" => flag(mailbox.requires_duplicate_detection),
+            "RequiresSession" => flag(mailbox.requires_session),
+            "DefaultMessageTimeToLive" => endless(mailbox.default_message_time_to_live),
+            "DeadLetteringOnMessageExpiration" => {
+                flag(mailbox.dead_lettering_on_message_expiration)
+            }
+            "DeadLetteringOnFilterEvaluationExceptions" => {
+                flag(self.wanted.dead_letters_filter_errors)
+            }
+            "DuplicateDetectionHistoryTimeWindow" => {
+                duration::format(mailbox.duplicate_detection_history_time_window)
+            }
+            "MaxDeliveryCount" => mailbox.max_delivery_count.to_string(),
+            "EnableBatchedOperations" => flag(remarks.enable_batched_operations),
+            "Status" => mailbox.status.name().to_owned(),
+            "ForwardTo" => shown_target(&mailbox.forward_to, &remarks.forward_to)?,
+            "ForwardDeadLetteredMessagesTo" => shown_target(
+                &mailbox.forward_dead_lettered_messages_to,
+                &remarks.forward_dead_lettered_messages_to,
+            )?,
+            "UserMetadata" => remarks.user_metadata.clone()?,
+            "SupportOrdering" => flag(remarks.support_ordering),
+            "AutoDeleteOnIdle" => endless(mailbox.auto_delete_on_idle),
+            "EnablePartitioning" => flag(mailbox.enable_partitioning),
+            "EnableExpress" => flag(remarks.enable_express),
+            "FilteringMessagesBeforePublishing"
+            | "IsAnonymousAccessible"
+            | "EnableSubscriptionPartitioning" => flag(false),
+            _ => return None,
+        })
+    }
+
+    /// What came about.
+    fn fact(&self, name: &str, query: &Query, frame: Frame) -> Option<String> {
+        let instant = |at| match self.kind {
+            EntityKind::Queue | EntityKind::Topic => frame.milliseconds(at),
+            EntityKind::Subscription => frame.ticks(at),
+        };
+        Some(match name {
+            "SizeInBytes" => self.size.to_string(),
+            "MessageCount" => self.message_count().to_string(),
+            "CreatedAt" => instant(self.created_at),
+            "UpdatedAt" => instant(self.updated_at),
+            "AccessedAt" => self.accessed_at.map_or_else(|| NEVER.to_owned(), instant),
+            "SubscriptionCount" => self.subscriptions.to_string(),
+            "EntityAvailabilityStatus" => "Available".to_owned(),
+            "SqlFilterCount" if query.speaks(SINCE_2024) => self.sql_filters.to_string(),
+            "CorrelationFilterCount" if query.speaks(SINCE_2024) => {
+                self.correlation_filters.to_string()
+            }
+            "MaxMessageSizeInKilobytes" if query.speaks(SINCE_2021) => {
+                let own = self.wanted.mailbox.max_message_size_in_kilobytes;
+                let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
+                size.to_string()
+            }
+            "IsClientAffine" if query.speaks(SINCE_2021) => false.to_string(),
+            _ => return None,
+        })
+    }
+
+    /// JavaScript needs exactly one attribute here, and prefixed children.
+    fn write_counts(&self, in_feed: bool, out: &mut Writer) {
+        let is_deep = in_feed || self.kind == EntityKind::Subscription;
+        let prefix = if is_deep { "d3p1" } else { "d2p1" };
+        let counts = &self.counts;
+        out.open("CountDetails", &[(&format!("xmlns:{prefix}"), COUNTS)]);
+        for (name, count) in [
+            ("ActiveMessageCount", counts.active),
+            ("DeadLetterMessageCount", self.dead_letters()),
+            ("ScheduledMessageCount", counts.scheduled),
+            ("TransferMessageCount", counts.transfer),
+            (
+                "TransferDeadLetterMessageCount",
+                counts.transfer_dead_letter,
+            ),
+        ] {
+            out.element(&format!("{prefix}:{name}"), &count.to_string());
+        }
+        out.close("CountDetails");
+    }
+
+    /// A topic has none (decision D25).
+    fn dead_letters(&self) -> usize {
+        match self.kind {
+            EntityKind::Topic => 0,
+            EntityKind::Queue | EntityKind::Subscription => self.counts.dead_letter,
+        }
+    }
+}
+
+fn endless(duration: Option<Duration>) -> String {
+    duration::format(duration.unwrap_or(FOREVER))
+}
+
+/// A target in the words of its client, unless it was changed by another door meanwhile.
+fn shown_target(path: &Option<EntityPath>, words: &Option<String>) -> Option<String> {
+    let path = path.as_ref()?;
+    let words = words
+        .as_ref()
+        .filter(|words| target(words).as_ref() == Some(path));
+    Some(words.cloned().unwrap_or_else(|| path.to_string()))
+}

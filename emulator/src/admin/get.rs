@@ -1,0 +1,101 @@
+//! Reading one thing. A queue or topic that is missing is answered like at the service: 200, with the feed of what it
+//! lists publicly (admin-http.md §7).
+
+use std::sync::Arc;
+
+use servicebus_broker::filter::Rule;
+use servicebus_broker::{EntityKind, EntityPath};
+
+use super::atom::{Item, entry, listed_services};
+use super::call::{Answer, Call, Shape};
+use super::describe::{write_namespace, write_rule};
+use super::refusal::Refusal;
+use super::route::Route;
+use crate::namespace::Entity;
+
+impl Call<'_> {
+    pub(super) fn get(&self, route: &Route) -> Result<Answer, Refusal> {
+        match route {
+            Route::Root => Ok(self.no_such_endpoint()),
+            Route::NamespaceInfo => Ok(self.namespace_info()),
+            Route::Queues => self.list_entities(EntityKind::Queue),
+            Route::Topics => self.list_entities(EntityKind::Topic),
+            Route::Entity(path) => {
+                let entity = self.namespace.entity(&self.path(path)?);
+                Ok(entity.map_or_else(|| self.no_such_endpoint(), |entity| self.show(&entity)))
+            }
+            Route::Subscriptions { topic } => self.list_subscriptions(topic),
+            Route::Subscription { topic, name } => match self.topic(topic)? {
+                None => Ok(self.no_such_endpoint()),
+                Some(topic) => {
+                    let path = self.subscription(&topic, name)?;
+                    Ok(self.show(&*self.existing_subscription(&path)?))
+                }
+            },
+            Route::Rules { topic, name } => self.list_rules(topic, name),
+            Route::Rule { topic, name, rule } => match self.topic(topic)? {
+                None => Ok(self.no_such_endpoint()),
+                Some(topic) => {
+                    let path = self.subscription(&topic, name)?;
+                    let path = self.existing_subscription(&path)?.path.clone();
+                    let missing = || Refusal::no_entity(&self.tracker(&path, Some(rule)));
+                    let rule = self.rule(&topic, &path, rule).ok_or_else(missing)?;
+                    Ok(self.show_rule(&topic, &path, &rule))
+                }
+            },
+            Route::SubQueue { .. } | Route::UnknownResource(_) => Err(Refusal::verb("GET")),
+        }
+    }
+
+    /// The subscription, or the text that it is missing.
+    pub(super) fn existing_subscription(&self, path: &EntityPath) -> Result<Arc<Entity>, Refusal> {
+        let missing = || Refusal::no_entity(&self.tracker(path, None));
+        self.namespace.entity(path).ok_or_else(missing)
+    }
+
+    /// A rule of a subscription.
+    pub(super) fn rule(&self, topic: &Entity, path: &EntityPath, name: &str) -> Option<Arc<Rule>> {
+        self.namespace.look(topic, |queue| {
+            let rules = queue.mailbox.rules()?;
+            rules.find(path, name).cloned()
+        })
+    }
+
+    pub(super) fn show_rule(&self, topic: &Entity, path: &EntityPath, rule: &Rule) -> Answer {
+        let id = self.url("sb", &format!("{path}/Rules/{}", rule.name));
+        let item = Item {
+            title: &rule.name,
+            link: id.clone(),
+            id,
+            published: rule.created_at,
+            updated: rule.created_at,
+            author: None,
+        };
+        let body = entry(&item, self.frame, |out| {
+            write_rule(rule, self.frame, false, out);
+        });
+        Answer::ok(Shape::Entry(body)).tagged(self.tag_of(topic))
+    }
+
+    fn namespace_info(&self) -> Answer {
+        let id = self.url("https", "$namespaceinfo");
+        let item = Item {
+            title: self.namespace.name(),
+            link: id.clone(),
+            id,
+            published: self.namespace.started_at,
+            updated: self.namespace.started_at,
+            author: Some(self.namespace.name()),
+        };
+        let body = entry(&item, self.frame, |out| {
+            write_namespace(self.namespace, self.frame, out);
+        });
+        Answer::ok(Shape::Entry(body))
+    }
+
+    fn no_such_endpoint(&self) -> Answer {
+        let now = self.namespace.clock.now();
+        let feed = listed_services(self.admin.tracking_id(), now, self.frame);
+        Answer::ok(Shape::Feed(feed))
+    }
+}

@@ -1,0 +1,210 @@
+//! Making and changing queues, topics and subscriptions. `If-Match` says that something is to be changed: without it
+//! the name must be free (admin-http.md §2).
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use servicebus_broker::filter::Rule;
+use servicebus_broker::{EntityKind, EntityPath, RuleSet, TopicDescription};
+
+use super::call::{Answer, Call};
+use super::describe::{
+    DEFAULT_RULE, Mint, View, Wanted, check_fixed, check_legal, check_targets, name_of_rule,
+    read_entity, read_rule, root, subscription,
+};
+use super::refusal::Refusal;
+use super::route::Route;
+use super::xml::{Element, Space, read};
+use crate::namespace::Entity;
+
+impl Call<'_> {
+    pub(super) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, Refusal> {
+        match route {
+            Route::Entity(path) => {
+                let path = self.path(path)?;
+                let content = content(body)?;
+                let kinds = [EntityKind::Queue, EntityKind::Topic].into_iter();
+                let mut described =
+                    kinds.filter_map(|kind| Some((kind, content.part(root(kind))?)));
+                let (kind, element) = described
+                    .next()
+                    .ok_or_else(|| no_description("QueueDescription or TopicDescription"))?;
+                let _alone = self.namespace.administer();
+                self.put_entity(kind, &path, element)
+            }
+            Route::Subscription { topic, name } => {
+                let content = content(body)?;
+                let root = root(EntityKind::Subscription);
+                let element = content.part(root).ok_or_else(|| no_description(root))?;
+                let _alone = self.namespace.administer();
+                self.put_subscription(topic, name, element)
+            }
+            Route::Rule { topic, name, rule } => self.put_rule(topic, name, Some(rule), body),
+            Route::Rules { topic, name } => self.put_rule(topic, name, None, body),
+            Route::Root
+            | Route::NamespaceInfo
+            | Route::Queues
+            | Route::Topics
+            | Route::Subscriptions { .. }
+            | Route::SubQueue { .. }
+            | Route::UnknownResource(_) => Err(Refusal::verb("PUT")),
+        }
+    }
+
+    fn put_entity(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        element: &Element,
+    ) -> Result<Answer, Refusal> {
+        let existing = self.namespace.entity(path);
+        let tag = existing.as_ref().map(|entity| self.tag_of(entity));
+        match (self.is_update(tag.as_deref())?, existing) {
+            (false, Some(_)) => Err(Refusal::conflict()),
+            (true, None) => Err(Refusal::no_operation()),
+            (true, Some(entity)) if entity.kind != kind => Err(Refusal::bad_request(format!(
+                "'{path}' is a {}, which has no {}.",
+                entity.kind,
+                root(kind)
+            ))),
+            (true, Some(entity)) => self.change(&entity, element),
+            (false, None) => {
+                if let Some(limit) = self.namespace.limit_reached() {
+                    let text = format!(
+                        "The maximum number of resources of type '{kind}' has been reached or exceeded. The namespace \
+                         '{}' has {limit} queues and topics.",
+                        self.namespace.name()
+                    );
+                    return Err(Refusal::limit(40300, text));
+                }
+                let wanted = self.wanted(kind, path, element, None)?;
+                let created = match kind {
+                    EntityKind::Topic => {
+                        let description = TopicDescription::of_mailbox(&wanted.mailbox);
+                        self.namespace.create_topic(path, &description)
+                    }
+                    EntityKind::Queue | EntityKind::Subscription => {
+                        self.namespace.create(path, wanted.mailbox.clone())
+                    }
+                };
+                Ok(self.created(&created.map_err(|_| Refusal::conflict())?, wanted))
+            }
+        }
+    }
+
+    fn put_subscription(
+        &self,
+        topic: &str,
+        name: &str,
+        element: &Element,
+    ) -> Result<Answer, Refusal> {
+        let topic = self.topic(topic)?.ok_or_else(Refusal::no_policy)?;
+        let path = self.subscription(&topic, name)?;
+        let existing = self.namespace.entity(&path);
+        let is_update =
+            self.is_update(existing.as_ref().map(|_| self.tag_of(&topic)).as_deref())?;
+        match (is_update, existing) {
+            (false, Some(_)) => Err(Refusal::exists(&self.tracker(&path, None))),
+            (true, None) => Err(Refusal::no_entity(&self.tracker(&path, None))),
+            (true, Some(entity)) => self.change(&entity, element),
+            (false, None) => {
+                if self.namespace.subscriptions(&topic).len() >= RuleSet::MAX_SUBSCRIPTIONS {
+                    let text = format!(
+                        "The topic '{}' has {} subscriptions, which is the most that it may have.",
+                        topic.path,
+                        RuleSet::MAX_SUBSCRIPTIONS
+                    );
+                    return Err(Refusal::limit(40503, text));
+                }
+                let wanted = self.wanted(EntityKind::Subscription, &path, element, None)?;
+                let rule = self.default_rule(element)?;
+                let created = self.namespace.create_subscription(
+                    &topic,
+                    &path,
+                    &subscription(&wanted),
+                    vec![rule],
+                );
+                let exists = |_| Refusal::exists(&self.tracker(&path, None));
+                Ok(self.created(&created.map_err(exists)?, wanted))
+            }
+        }
+    }
+
+    /// The rule that a new subscription begins with.
+    fn default_rule(&self, element: &Element) -> Result<Rule, Refusal> {
+        let now = self.namespace.clock.now();
+        match element.part("DefaultRuleDescription") {
+            None => Ok(Rule::default_rule(now)),
+            Some(rule) => read_rule(rule, name_of_rule(rule).unwrap_or(DEFAULT_RULE), now),
+        }
+    }
+
+    fn change(&self, entity: &Arc<Entity>, element: &Element) -> Result<Answer, Refusal> {
+        let before = View::of(self.namespace, entity).wanted;
+        let wanted = self.wanted(entity.kind, &entity.path, element, Some(&before))?;
+        check_fixed(entity.kind, &before.mailbox, &wanted.mailbox)?;
+        let changed = match entity.kind {
+            EntityKind::Queue => self.namespace.update(entity, wanted.mailbox.clone()),
+            EntityKind::Topic => {
+                let description = TopicDescription::of_mailbox(&wanted.mailbox);
+                self.namespace.update(entity, description.mailbox())
+            }
+            EntityKind::Subscription => {
+                let description = subscription(&wanted);
+                self.namespace.update_subscription(entity, &description)
+            }
+        };
+        if !changed {
+            // It was idle, and has just gone.
+            return Err(Refusal::no_operation());
+        }
+        entity.particulars().set_remarks(wanted.remarks);
+        Ok(self.show(entity))
+    }
+
+    /// Reads and judges a description.
+    fn wanted(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        element: &Element,
+        current: Option<&Wanted>,
+    ) -> Result<Wanted, Refusal> {
+        let mint = Mint {
+            now: self.namespace.clock.now(),
+            bits: &|| self.bits(),
+        };
+        let tier = self.namespace.config.settings.tier;
+        let wanted = read_entity(element, kind, current, tier, &mint)?;
+        check_legal(self.namespace, kind, path, &wanted)?;
+        check_targets(self.namespace, path, &wanted.mailbox)?;
+        Ok(wanted)
+    }
+
+    fn created(&self, entity: &Arc<Entity>, wanted: Wanted) -> Answer {
+        entity.particulars().set_remarks(wanted.remarks);
+        let shown = self.show(entity).with_status(StatusCode::CREATED);
+        match entity.kind {
+            EntityKind::Queue | EntityKind::Topic => shown.untagged(),
+            EntityKind::Subscription => shown,
+        }
+    }
+}
+
+/// What a body has to say: the content of its entry.
+pub(super) fn content(body: &[u8]) -> Result<Element, Refusal> {
+    let entry = read(body).map_err(|error| {
+        Refusal::bad_request(format!("The body cannot be read as XML: {error}."))
+    })?;
+    let is_entry = entry.space == Space::Atom && entry.name == "entry";
+    let mut children = entry.children.into_iter().filter(|_| is_entry);
+    let content = children.find(|child| child.space == Space::Atom && child.name == "content");
+    content
+        .ok_or_else(|| Refusal::bad_request("The body must be an Atom entry with a content in it."))
+}
+
+pub(super) fn no_description(allowed: &str) -> Refusal {
+    Refusal::bad_request(format!(
+        "The content of the entry describes nothing that can be put here; allowed: {allowed}."
+    ))
+}

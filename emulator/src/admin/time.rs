@@ -1,0 +1,109 @@
+//! Times and durations in the forms of the service (admin-http.md §5.3).
+
+use std::time::Duration;
+
+use servicebus_broker::Timestamp;
+
+/// The Unix epoch in ticks of 100 ns since the year 1, where .NET begins to count.
+const EPOCH: i64 = 621_355_968_000_000_000;
+const TICKS_PER_MILLISECOND: i64 = 10_000;
+
+/// Never.
+pub(super) const NEVER: &str = "0001-01-01T00:00:00Z";
+
+/// How a namespace's times are shown to its clients: by their own clocks (decision D20).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    /// Milliseconds that the namespace's clock is ahead.
+    pub(super) ahead: i64,
+}
+
+impl Frame {
+    /// In whole seconds, as `published` and `updated` are.
+    pub(super) fn seconds(self, at: Timestamp) -> String {
+        self.format(at, "%Y-%m-%dT%H:%M:%SZ")
+    }
+
+    /// With three digits, as queues and topics have them.
+    pub(super) fn milliseconds(self, at: Timestamp) -> String {
+        self.format(at, "%Y-%m-%dT%H:%M:%S.%3fZ")
+    }
+
+    /// With seven digits, as subscriptions and rules have them.
+    pub(super) fn ticks(self, at: Timestamp) -> String {
+        self.format(at, "%Y-%m-%dT%H:%M:%S.%3f0000Z")
+    }
+
+    fn format(self, at: Timestamp, form: &str) -> String {
+        let at = jiff::Timestamp::from_millisecond(self.shown(at)).unwrap_or_default();
+        at.strftime(form).to_string()
+    }
+
+    fn shown(self, at: Timestamp) -> i64 {
+        at.as_millis().saturating_sub(self.ahead)
+    }
+}
+
+/// What `ETag` says of something that was changed last at this instant. It is compared and not shown, so that it does
+/// not follow anybody's clock.
+pub(super) fn tag(at: Timestamp) -> String {
+    let ticks = at.as_millis().saturating_mul(TICKS_PER_MILLISECOND);
+    ticks.saturating_add(EPOCH).to_string()
+}
+
+/// An instant with a zone, or one of UTC; in milliseconds since the Unix epoch.
+pub(super) fn read_instant(text: &str) -> Option<i64> {
+    let with_zone = text.parse::<jiff::Timestamp>().ok();
+    let utc = || {
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        jiff::tz::Offset::UTC.to_timestamp(civil).ok()
+    };
+    Some(with_zone.or_else(utc)?.as_millisecond())
+}
+
+/// A duration as .NET prints it in texts: `[d.]hh:mm:ss[.fffffff]`.
+pub(super) fn time_span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let clock = format!(
+        "{:02}:{:02}:{:02}",
+        rest / 3600,
+        rest % 3600 / 60,
+        rest % 60
+    );
+    let ticks = duration.subsec_nanos() / 100;
+    let fraction = match ticks {
+        0 => String::new(),
+        ticks => format!(".{ticks:07}"),
+    };
+    match days {
+        0 => format!("{clock}{fraction}"),
+        days => format!("{days}.{clock}{fraction}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_the_digits_of_their_place() {
+        let frame = Frame { ahead: 60_000 };
+        let at = Timestamp::from_millis(1_633_046_866_040);
+        assert_eq!(frame.seconds(at), "2021-10-01T00:06:46Z");
+        assert_eq!(frame.milliseconds(at), "2021-10-01T00:06:46.040Z");
+        assert_eq!(frame.ticks(at), "2021-10-01T00:06:46.0400000Z");
+        assert_eq!(tag(at), "637686436660400000");
+    }
+
+    #[test]
+    fn spans_are_written_as_dotnet_does() {
+        for (duration, text) in [
+            (Duration::from_secs(20), "00:00:20"),
+            (Duration::from_secs(25 * 86_400), "25.00:00:00"),
+            (Duration::from_millis(3_723_500), "01:02:03.5000000"),
+        ] {
+            assert_eq!(time_span(duration), text);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The properties of queues, topics and subscriptions: from the text to the broker's descriptions.
+//!
+//! All three are settings of a mailbox, so one code writes them. Bounds are the broker's: its problems are only
+//! led back to the places in the text.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use servicebus_broker::{
+    EntityPath, QueueDescription, SubscriptionDescription, Tier, TopicDescription,
+};
+
+use crate::config::document::Properties;
+use crate::config::duration::FOREVER;
+use crate::config::reader::{Located, Place, Report};
+
+/// What the broker calls a topic that must not be at all.
+const TOPIC: &str = "Topic";
+
+/// The settings of `base` with those that are written instead; what is not legal is reported. A queue
+/// without a legal name has no `path`.
+pub(in crate::config) fn queue(
+    report: &Report<'_>,
+    properties: &Properties,
+    base: QueueDescription,
+    path: Option<&EntityPath>,
+    tier: Tier,
+) -> QueueDescription {
+    let description = write(report, properties, base, tier);
+    let path = path.cloned().unwrap_or_else(|| nobody(&description));
+    for problem in description.problems(&path, tier) {
+        report.setting(&properties.places, problem);
+    }
+    description
+}
+
+/// The same for a topic; what is wrong with it as a whole is reported where it is declared, if it is.
+pub(in crate::config) fn topic(
+    report: &Report<'_>,
+    declared_at: Option<&Place>,
+    properties: &Properties,
+    base: &TopicDescription,
+    path: Option<&EntityPath>,
+    tier: Tier,
+) -> TopicDescription {
+    let mailbox = write(report, properties, base.mailbox(), tier);
+    let path = path.cloned().unwrap_or_else(|| nobody(&mailbox));
+    let description = TopicDescription {
+        default_message_time_to_live: mailbox.default_message_time_to_live,
+        status: mailbox.status,
+        requires_duplicate_detection: mailbox.requires_duplicate_detection,
+        duplicate_detection_history_time_window: mailbox.duplicate_detection_history_time_window,
+        auto_delete_on_idle: mailbox.auto_delete_on_idle,
+        max_size_in_megabytes: mailbox.max_size_in_megabytes,
+        max_message_size_in_kilobytes: mailbox.max_message_size_in_kilobytes,
+        enable_partitioning: mailbox.enable_partitioning,
+    };
+    for problem in description.problems(&path, tier) {
+        match declared_at {
+            Some(place) if problem.property == TOPIC => {
+                report.problem(place, "this topic is not allowed", Some(problem.allowed));
+            }
+            _ => report.setting(&properties.places, problem),
+        }
+    }
+    description
+}
+
+/// The same for a subscription; `path` is `topic/Subscriptions/name`.
+pub(in crate::config) fn subscription(
+    report: &Report<'_>,
+    properties: &Properties,
+    base: &SubscriptionDescription,
+    path: Option<&EntityPath>,
+    tier: Tier,
+) -> SubscriptionDescription {
+    let mailbox = write(report, properties, base.mailbox(), tier);
+    let path = path.cloned().unwrap_or_else(|| nobody(&mailbox));
+    let on_filter_errors = properties.dead_lettering_on_filter_evaluation_exceptions;
+    let description = SubscriptionDescription {
+        lock_duration: mailbox.lock_duration,
+        max_delivery_count: mailbox.max_delivery_count,
+        default_message_time_to_live: mailbox.default_message_time_to_live,
+        dead_lettering_on_message_expiration: mailbox.dead_lettering_on_message_expiration,
+        dead_lettering_on_filter_evaluation_exceptions: on_filter_errors
+            .unwrap_or(base.dead_lettering_on_filter_evaluation_exceptions),
+        status: mailbox.status,
+        requires_session: mailbox.requires_session,
+        forward_to: mailbox.forward_to,
+        forward_dead_lettered_messages_to: mailbox.forward_dead_lettered_messages_to,
+        auto_delete_on_idle: mailbox.auto_delete_on_idle,
+    };
+    for problem in description.problems(&path, tier) {
+        report.setting(&properties.places, problem);
+    }
+    description
+}
+
+fn write(
+    report: &Report<'_>,
+    properties: &Properties,
+    base: QueueDescription,
+    tier: Tier,
+) -> QueueDescription {
+    let mut description = base;
+    write_durations(properties, &mut description, tier);
+    write_numbers(properties, &mut description);
+    write_targets(report, properties, &mut description);
+    write_flags(properties, &mut description);
+    description
+}
+
+fn write_durations(properties: &Properties, description: &mut QueueDescription, tier: Tier) {
+    let ending = |duration: Duration| (duration < FOREVER).then_some(duration);
+    if let Some(duration) = properties.lock_duration {
+        description.lock_duration = duration;
+    }
+    if let Some(duration) = properties.default_message_time_to_live {
+        description.default_message_time_to_live = match tier {
+            // It has no "for ever", so the broker is shown what was written.
+            Tier::Basic => Some(duration),
+            Tier::Standard | Tier::Premium => ending(duration),
+        };
+    }
+    if let Some(duration) = properties.duplicate_detection_history_time_window {
+        description.duplicate_detection_history_time_window = duration;
+    }
+    if let Some(duration) = properties.auto_delete_on_idle {
+        description.auto_delete_on_idle = ending(duration);
+    }
+}
+
+/// Numbers that do not fit become the nearest that do, which are out of bounds as well.
+fn write_numbers(properties: &Properties, description: &mut QueueDescription) {
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+    if let Some(count) = properties.max_delivery_count {
+        let count = unsigned(count);
+        description.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(size) = properties.max_size_in_megabytes {
+        description.max_size_in_megabytes = unsigned(size);
+    }
+    if let Some(size) = properties.max_message_size_in_kilobytes {
+        description.max_message_size_in_kilobytes = Some(unsigned(size));
+    }
+}
+
+fn write_targets(report: &Report<'_>, properties: &Properties, description: &mut QueueDescription) {
+    if let Some(written) = &properties.forward_to {
+        description.forward_to = target(report, written);
+    }
+    if let Some(written) = &properties.forward_dead_lettered_messages_to {
+        description.forward_dead_lettered_messages_to = target(report, written);
+    }
+}
+
+fn write_flags(properties: &Properties, description: &mut QueueDescription) {
+    let flags = [
+        (
+            properties.dead_lettering_on_message_expiration,
+            &mut description.dead_lettering_on_message_expiration,
+        ),
+        (
+            properties.requires_duplicate_detection,
+            &mut description.requires_duplicate_detection,
+        ),
+        (
+            properties.enable_partitioning,
+            &mut description.enable_partitioning,
+        ),
+        (
+            properties.requires_session,
+            &mut description.requires_session,
+        ),
+    ];
+    for (written, flag) in flags {
+        *flag = written.unwrap_or(*flag);
+    }
+    description.status = properties.status.unwrap_or(description.status);
+}
+
+/// A name in the text; an empty one says that there is no target.
+fn target(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
+    if written.value.is_empty() {
+        return None;
+    }
+    path(report, written)
+}
+
+/// A name in the text as the name of an entity.
+pub(super) fn path(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
+    let Located { place, value } = written;
+    let path = value.parse();
+    if let Err(error) = &path {
+        let message = format!("{} is no legal name: {error}", report.excerpt(place));
+        report.problem(place, message, None);
+    }
+    path.ok()
+}
+
+/// The name under which an entity without a legal one is judged: it is none of its targets, so that it does not
+/// seem to forward to itself.
+fn nobody(description: &QueueDescription) -> EntityPath {
+    let targets = [
+        &description.forward_to,
+        &description.forward_dead_lettered_messages_to,
+    ];
+    let names = ["a", "b", "c"].into_iter();
+    let mut names = names.map(|name| EntityPath::from_str(name).expect("a letter is a legal name"));
+    let unused = names.find(|name| targets.iter().all(|target| target.as_ref() != Some(name)));
+    unused.expect("two targets leave one of three names")
+}

@@ -1,0 +1,464 @@
+//! Topics, subscriptions and rules: what a file says arrives, and what is written is read again.
+
+use std::time::Duration;
+
+use proptest::option;
+use proptest::prelude::*;
+use servicebus_broker::EntityStatus;
+use servicebus_broker::filter::{
+    Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, SqlFilter, Value,
+};
+
+use super::super::*;
+use super::valid;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn path(text: &str) -> EntityPath {
+    text.parse().expect("a legal name")
+}
+
+fn subscription_path() -> EntityPath {
+    path("prices").subscription("eu").expect("a legal name")
+}
+
+fn rule(name: &str, filter: Filter) -> Rule {
+    Rule {
+        name: name.into(),
+        filter,
+        action: None,
+        created_at: Timestamp::from_millis(0),
+    }
+}
+
+fn correlation(correlation: Correlation) -> Filter {
+    Filter::Correlation(CorrelationFilter::new(correlation))
+}
+
+fn sql(text: &str, parameters: &[(&str, i64)]) -> Filter {
+    let parameters = with(
+        parameters
+            .iter()
+            .map(|&(name, value)| (name, Value::Signed(value))),
+    );
+    Filter::Sql(SqlFilter::parse(text, parameters).expect("a legal filter"))
+}
+
+fn with<'a>(values: impl Iterator<Item = (&'a str, Value<'a>)>) -> Parameters {
+    let mut parameters = Parameters::new();
+    values.for_each(|(name, value)| parameters.add(name, Encoded::from(&value)));
+    parameters
+}
+
+/// A file with one subscription that has these rules.
+fn with_rules(rules: &str) -> String {
+    format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Topics":[{{"Name":"t","Subscriptions":[
+            {{"Name":"s","Rules":{rules}}}]}}]}}]}}}}"#
+    )
+}
+
+fn read_rules(rules: &str) -> Result<Vec<Rule>, ConfigError> {
+    let mut config = Config::parse(&with_rules(rules))?;
+    let subscription = config
+        .namespaces
+        .remove(0)
+        .topics
+        .remove(0)
+        .subscriptions
+        .remove(0);
+    Ok(subscription.rules)
+}
+
+/// What a rule becomes when it is written and read.
+fn read_again(rule: &Rule) -> Result<Vec<Rule>, ConfigError> {
+    let written = serde_json::json!([{"Name": &*rule.name, "Properties": rule_json(rule)}]);
+    read_rules(&written.to_string())
+}
+
+#[test]
+fn the_default_file_of_the_official_emulator_is_read() {
+    let config = valid("topics.json");
+    let [topic] = &config.namespaces[0].topics[..] else {
+        panic!("one topic is declared: {config:?}");
+    };
+    assert_eq!(topic.path.as_str(), "topic.1");
+    assert_eq!(topic.description.default_message_time_to_live, Some(HOUR));
+    let names = topic
+        .subscriptions
+        .iter()
+        .map(|subscription| &*subscription.name);
+    let expected = [
+        "subscription.1",
+        "subscription.2",
+        "subscription.3",
+        "subscription.4",
+    ];
+    assert!(names.eq(expected), "{topic:?}");
+    let expected = SubscriptionDescription {
+        max_delivery_count: 3,
+        default_message_time_to_live: Some(HOUR),
+        ..SubscriptionDescription::default()
+    };
+    assert_eq!(topic.subscriptions[0].description, expected);
+    assert_eq!(
+        topic.subscriptions[1].description,
+        SubscriptionDescription::default()
+    );
+    let mut by_expression = rule(
+        "by-expression",
+        sql("sys.MessageId = '123456' AND userProp1 = 'value1'", &[]),
+    );
+    by_expression.action = Action::parse("SET sys.To = 'Entity'", Parameters::new()).ok();
+    let rules = [
+        rule(
+            "by-content-type",
+            correlation(Correlation {
+                content_type: Some("application/json".into()),
+                ..Correlation::default()
+            }),
+        ),
+        rule(
+            "by-property",
+            correlation(Correlation {
+                properties: vec![("prop1".into(), "value1".into())],
+                ..Correlation::default()
+            }),
+        ),
+        rule("$Default", Filter::True),
+        by_expression,
+    ];
+    let found = topic
+        .subscriptions
+        .iter()
+        .flat_map(|subscription| &subscription.rules);
+    assert!(found.eq(&rules), "{topic:?}");
+}
+
+#[test]
+fn every_setting_of_topics_and_subscriptions_arrives() {
+    let config = valid("all-settings.json");
+    let [prices, deaf, other] = &config.namespaces[0].topics[..] else {
+        panic!("three topics are declared: {config:?}");
+    };
+    let expected = TopicDescription {
+        default_message_time_to_live: Some(24 * HOUR),
+        status: EntityStatus::SendDisabled,
+        requires_duplicate_detection: true,
+        duplicate_detection_history_time_window: Duration::from_secs(5),
+        auto_delete_on_idle: Some(Duration::from_secs(600)),
+        max_size_in_megabytes: 1,
+        max_message_size_in_kilobytes: Some(1024),
+        enable_partitioning: true,
+    };
+    assert_eq!(prices.description, expected);
+    let expected = SubscriptionDescription {
+        requires_session: false,
+        lock_duration: Duration::from_secs(5),
+        max_delivery_count: 1,
+        default_message_time_to_live: Some(HOUR),
+        dead_lettering_on_message_expiration: true,
+        dead_lettering_on_filter_evaluation_exceptions: false,
+        status: EntityStatus::ReceiveDisabled,
+        forward_to: Some(path("prices")),
+        forward_dead_lettered_messages_to: Some(path("dead")),
+        auto_delete_on_idle: Some(Duration::from_secs(300)),
+    };
+    assert_eq!(prices.subscriptions[0].description, expected);
+    let [_, us, asia] = &prices.subscriptions[..] else {
+        panic!("three subscriptions are declared: {prices:?}");
+    };
+    for subscription in [us, asia] {
+        assert_eq!(subscription.rules, [rule("$Default", Filter::True)]);
+    }
+    assert_eq!(
+        (&deaf.description, &deaf.subscriptions[..]),
+        (&TopicDescription::default(), &[][..])
+    );
+    assert_eq!(other.subscriptions, []);
+}
+
+#[test]
+fn every_form_of_a_rule_arrives() {
+    let config = valid("all-settings.json");
+    let rules = &config.namespaces[0].topics[0].subscriptions[0].rules;
+    let text = |text: &str| Some(text.into());
+    let id = "01234567-89ab-cdef-0123-456789abcdef"
+        .parse()
+        .expect("a GUID");
+    let values = [
+        ("text", Value::text("2")),
+        ("whole", Value::Signed(2)),
+        ("huge", Value::Unsigned(u64::MAX)),
+        ("half", Value::Float(-0.5)),
+        ("yes", Value::Bool(true)),
+        ("id", Value::Guid(id)),
+    ];
+    let values = values.into_iter();
+    let mut first = rule(
+        "$Default",
+        correlation(Correlation {
+            content_type: text("text/plain"),
+            correlation_id: text("c"),
+            label: text("l"),
+            message_id: text("m"),
+            reply_to: text("r"),
+            reply_to_session_id: text("rs"),
+            session_id: text("s"),
+            to: text("t"),
+            properties: values
+                .map(|(name, value)| (name.into(), Encoded::from(&value)))
+                .collect(),
+        }),
+    );
+    let parameters = with([("@a", Value::Float(1.0))].into_iter());
+    first.action = Action::parse("SET a = @a; REMOVE b", parameters).ok();
+    let expected = [
+        first,
+        rule("sql", sql("a > @least", &[("@least", 7)])),
+        rule("all", Filter::True),
+        rule("none", Filter::False),
+    ];
+    assert_eq!(rules[..], expected);
+}
+
+#[test]
+fn rules_are_created_when_they_are_served() {
+    let config = valid("topics.json");
+    let subscription = &config.namespaces[0].topics[0].subscriptions[2];
+    let now = Timestamp::from_millis(1_700_000_000_000);
+    let rules: Vec<Rule> = subscription.rules_at(now).collect();
+    assert_eq!(rules, [Rule::default_rule(now)]);
+}
+
+#[test]
+fn a_rule_that_is_not_understood_stands_in_its_place_in_the_text() {
+    let text = r#"[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a == 1"}}}]"#;
+    let error = read_rules(text).expect_err("this is not SQL");
+    let [problem] = &error.problems[..] else {
+        panic!("one problem: {error}");
+    };
+    let path = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0].Properties.SqlFilter.SqlExpression";
+    assert_eq!(problem.path, path);
+    let line = with_rules(text)
+        .lines()
+        .nth(1)
+        .expect("two lines")
+        .to_owned();
+    let column = line.find("== 1").expect("it is there") + 2;
+    assert_eq!(problem.position, Some(Position { line: 2, column }));
+    assert_eq!(problem.value.as_deref(), Some(r#""a == 1""#));
+    assert!(
+        problem.message.contains("column 4: expected a value"),
+        "{error}"
+    );
+}
+
+#[test]
+fn more_filters_than_a_topic_may_have_are_counted() {
+    let rule = |n| {
+        format!(
+            r#"{{"Name":"r{n}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a = {n}"}}}}}}"#
+        )
+    };
+    let rules = |count| (0..count).map(rule).collect::<Vec<_>>().join(",");
+    let error = read_rules(&format!("[{}]", rules(2001))).expect_err("one too many");
+    let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "UserConfig.Namespaces[0].Topics[0]: the topic has 2001 SQL filters; allowed: at most 2000"
+        ]
+    );
+    assert!(read_rules(&format!("[{}]", rules(2000))).is_ok());
+}
+
+#[test]
+fn one_topic_or_subscription_has_the_words_of_a_file() {
+    let words = |error: ConfigError| -> Vec<String> {
+        error.problems.iter().map(ToString::to_string).collect()
+    };
+    let text = r#"{"LockDuration":"PT1M","Status":"Active","EnablePartitioning":true}"#;
+    let current = TopicDescription::default();
+    let error = topic_changes(text, &current, &path("t"), Tier::Standard).expect_err("fixed");
+    let found = words(error);
+    assert!(
+        found[0].starts_with("LockDuration: unknown key; known here: "),
+        "{found:?}"
+    );
+    assert_eq!(
+        found[1..],
+        ["EnablePartitioning: true is not allowed; allowed: false, as it was created"]
+    );
+    let error = topic_properties("{}", current, &path("t"), Tier::Basic).expect_err("no topics");
+    assert_eq!(
+        words(error),
+        ["Topic: t is not allowed; allowed: none: the basic tier has no topics"]
+    );
+    let current = SubscriptionDescription {
+        forward_to: Some(path("q")),
+        ..SubscriptionDescription::default()
+    };
+    let text = r#"{"RequiresSession":true,"ForwardTo":"","MaxDeliveryCount":0}"#;
+    let error = subscription_changes(text, &current, &subscription_path(), Tier::Standard);
+    assert_eq!(
+        words(error.expect_err("fixed when it was made")),
+        [
+            "RequiresSession: true is not allowed; allowed: false, as it was created",
+            "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
+        ]
+    );
+    let changed = subscription_changes(
+        r#"{"ForwardTo":""}"#,
+        &current,
+        &subscription_path(),
+        Tier::Standard,
+    );
+    assert_eq!(changed, Ok(SubscriptionDescription::default()));
+}
+
+fn topics() -> impl Strategy<Value = TopicDescription> {
+    let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
+    let statuses = [
+        EntityStatus::Active,
+        EntityStatus::Disabled,
+        EntityStatus::SendDisabled,
+    ];
+    (
+        option::of(seconds(1, 1_000_000)),
+        seconds(5, 604_800),
+        option::of(seconds(300, 1_000_000)),
+        (1..=81_920_u64, option::of(1024..=102_400_u64)),
+        (any::<bool>(), any::<bool>()),
+        proptest::sample::select(statuses.to_vec()),
+    )
+        .prop_map(
+            |(time_to_live, window, idle, sizes, flags, status)| TopicDescription {
+                default_message_time_to_live: time_to_live,
+                status,
+                requires_duplicate_detection: flags.0,
+                duplicate_detection_history_time_window: window,
+                auto_delete_on_idle: idle,
+                max_size_in_megabytes: sizes.0,
+                max_message_size_in_kilobytes: sizes.1,
+                enable_partitioning: flags.1,
+            },
+        )
+}
+
+fn subscriptions() -> impl Strategy<Value = SubscriptionDescription> {
+    let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
+    let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
+    let statuses = [
+        EntityStatus::Active,
+        EntityStatus::Disabled,
+        EntityStatus::ReceiveDisabled,
+    ];
+    (
+        (
+            seconds(5, 300),
+            option::of(seconds(1, 1_000_000)),
+            option::of(seconds(300, 1_000_000)),
+        ),
+        1..=2_147_483_647_u32,
+        (any::<bool>(), any::<bool>(), any::<bool>()),
+        (target(), target()),
+        proptest::sample::select(statuses.to_vec()),
+    )
+        .prop_map(
+            |(durations, count, flags, targets, status)| SubscriptionDescription {
+                requires_session: flags.2 && targets.0.is_none(),
+                lock_duration: durations.0,
+                max_delivery_count: count,
+                default_message_time_to_live: durations.1,
+                dead_lettering_on_message_expiration: flags.0,
+                dead_lettering_on_filter_evaluation_exceptions: flags.1,
+                status,
+                forward_to: targets.0,
+                forward_dead_lettered_messages_to: targets.1,
+                auto_delete_on_idle: durations.2,
+            },
+        )
+}
+
+fn values() -> impl Strategy<Value = Encoded> {
+    let value = prop_oneof![
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Signed),
+        any::<f64>().prop_map(Value::Float),
+        "\\PC{0,8}".prop_map(|text| Value::Text(text.into())),
+        any::<i64>().prop_map(|milliseconds| Value::instant(milliseconds / 10_000)),
+        any::<i64>().prop_map(Value::Span),
+        proptest::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Binary(bytes.into())),
+        Just(Value::Null),
+    ];
+    value
+        .prop_map(|value| Encoded::from(&value))
+        .prop_filter("one primitive", |value| {
+            Encoded::from_amqp(value.as_amqp()).is_ok()
+        })
+}
+
+proptest! {
+    #[test]
+    fn settings_that_are_written_are_read_again(topic in topics(), subscription in subscriptions()) {
+        let text = topic_json(&topic).to_string();
+        let read = topic_properties(&text, TopicDescription::default(), &path("a"), Tier::Premium);
+        prop_assert_eq!(read, Ok(topic));
+        let text = subscription_json(&subscription).to_string();
+        let base = SubscriptionDescription::default();
+        let read = subscription_properties(&text, base, &subscription_path(), Tier::Premium);
+        prop_assert_eq!(read, Ok(subscription));
+    }
+
+    #[test]
+    fn rules_that_are_written_are_read_again(
+        label in option::of("\\PC{0,8}"),
+        named in proptest::collection::btree_map("\\PC{1,4}", values(), 1..4),
+        value in values(),
+        action in any::<bool>(),
+    ) {
+        let properties = named.into_iter().map(|(name, value)| (name.into(), value));
+        let mut parameters = Parameters::new();
+        parameters.add("@a", value);
+        let filters = [
+            correlation(Correlation {
+                label: label.map(Into::into),
+                properties: properties.collect(),
+                ..Correlation::default()
+            }),
+            Filter::Sql(SqlFilter::parse("a = @a\n\tOR \"é\"\"\" IS NULL", parameters.clone()).unwrap()),
+            Filter::True,
+            Filter::False,
+        ];
+        for filter in filters {
+            let mut written = rule("r", filter);
+            if action {
+                written.action = Action::parse("SET a = @a", parameters.clone()).ok();
+            }
+            let read = read_again(&written);
+            prop_assert_eq!(read, Ok(vec![written]));
+        }
+    }
+
+    #[test]
+    fn no_rule_panics_and_none_is_dropped(
+        kind in "\"(Sql|Correlation|True|False|[A-Z]{0,3})\"",
+        expression in "\\PC{0,12}|[a-c@'() =<>+]{0,12}",
+        value in prop_oneof!["-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,3})?", "\"\\PC{0,4}\"", "true|null|\\[\\]", "\\{\"Amqp\":\"[0-9a-g]{0,6}\"\\}"],
+    ) {
+        let expression = serde_json::json!(expression);
+        let text = format!(
+            r#"[{{"Name":"r","Properties":{{"FilterType":{kind},"SqlFilter":{{"SqlExpression":{expression}}},
+                "CorrelationFilter":{{"Properties":{{"a":{value}}}}},"Action":{{"SqlExpression":{expression}}}}}}},
+               {{"Name":"q","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":{expression}}}}}}}]"#
+        );
+        match read_rules(&text) {
+            Ok(rules) => prop_assert_eq!(rules.len(), 2),
+            Err(error) => {
+                let positions = error.problems.iter().map(|problem| problem.position);
+                prop_assert!(positions.is_sorted(), "{}", error);
+            }
+        }
+    }
+}

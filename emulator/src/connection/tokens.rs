@@ -1,0 +1,164 @@
+//! What a connection has proved, and what becomes of its links when that ends.
+//!
+//! Tokens live by the real clock (decision D19). A connection that has proved nothing in time is closed; a link goes
+//! when no token of the connection gives its right any longer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use servicebus_amqp::LinkId;
+use servicebus_broker::StoreKind;
+
+use super::attach::{management_path, store_path};
+use super::links::{Link, Node, Waiting};
+use super::peer::Peer;
+use crate::auth::{Acceptance, Claim, Grant, Policy, TokenCheck};
+use crate::namespace::{Entity, Namespace};
+use crate::nodes::{Condition, Refusal, Reply, Request, put_token};
+
+/// When what was proved has to be looked at again, counted from the start of the real clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Proof {
+    /// Nothing was proved yet, and this is how long that may last.
+    Owed(Duration),
+    /// The end of the next token, if any has one.
+    Given(Option<Duration>),
+}
+
+impl Proof {
+    pub(super) fn due(self) -> Option<Duration> {
+        match self {
+            Self::Owed(until) => Some(until),
+            Self::Given(end) => end,
+        }
+    }
+}
+
+impl Peer {
+    /// Judges a token that is put, and takes what it gives.
+    pub(super) fn take_token(
+        &mut self,
+        namespace: Arc<Namespace>,
+        request: &Request,
+    ) -> Result<Reply, Refusal> {
+        let now = self.shared.real.unix_seconds();
+        let audience = request.property("name").map(crate::auth::audience_path);
+        let entity_keys = namespace.entity_keys(audience.as_deref().unwrap_or_default());
+        let policy = Policy {
+            entity_keys: &entity_keys,
+            ..namespace.config.policy()
+        };
+        let (acceptance, reply) = put_token(request, &policy, now)?;
+        if self.namespace.is_none() {
+            // Not before: whoever shows a bad token has not chosen.
+            self.belong_to(namespace);
+        }
+        self.grant(acceptance);
+        Ok(reply)
+    }
+
+    /// Takes what was proved.
+    pub(super) fn grant(&mut self, acceptance: Acceptance) {
+        let grant = Grant {
+            claims: acceptance.claims,
+            expires_at: acceptance.expires_at,
+            of_entity: acceptance.of_entity,
+        };
+        self.grants.put(acceptance.audience_path, grant);
+        // A token that it replaces may have ended sooner: a look in vain then, which costs less than one at all of them.
+        let end = self.shared.real.elapsed_at(grant.expires_at);
+        let sooner = match self.proof {
+            Proof::Given(Some(sooner)) => sooner.min(end),
+            Proof::Given(None) | Proof::Owed(_) => end,
+        };
+        self.proof = Proof::Given(Some(sooner));
+    }
+
+    /// Acts on tokens that have ended, or that never came.
+    pub(super) fn follow_tokens(&mut self, now: Duration) {
+        if self.proof.due().is_none_or(|due| now < due) {
+            return;
+        }
+        if let Proof::Owed(_) = self.proof {
+            self.proof = Proof::Given(None);
+            self.give_up_on_stranger();
+            return;
+        }
+        let ended: Vec<_> = self
+            .links
+            .iter()
+            .filter_map(|(&id, link)| self.unproved(id, link))
+            .collect();
+        for (link, entity, kind, refusal) in ended {
+            self.detach_refused(link, &refusal, (&entity, kind));
+            self.links.insert(link, Link::Detached(refusal));
+        }
+        self.expect_end();
+    }
+
+    fn give_up_on_stranger(&mut self) {
+        if self.is_open() {
+            return;
+        }
+        let text = format!(
+            "The connection has put no token that was accepted within {} s.",
+            self.shared.options.patience.as_secs_f64()
+        );
+        let error = self.refuse(&Refusal::new(Condition::Unauthorized, text), None);
+        self.engine.close(Some(error));
+    }
+
+    fn expect_end(&mut self) {
+        let end = self.grants.next_end(self.shared.real.unix_seconds());
+        self.proof = Proof::Given(end.map(|end| self.shared.real.elapsed_at(end)));
+    }
+
+    /// A link whose right has ended. Links to `$cbs` stay: new tokens come over them.
+    fn unproved(
+        &self,
+        id: LinkId,
+        link: &Link,
+    ) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
+        let (entity, kind, proved) = match link {
+            Link::Sender(sender) => {
+                let path = store_path(&sender.entity, StoreKind::Active);
+                (
+                    &sender.entity,
+                    StoreKind::Active,
+                    self.check_claim(&path, Claim::Send),
+                )
+            }
+            Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => {
+                let path = store_path(&receiver.entity, receiver.kind);
+                let proved = self.check_claim(&path, Claim::Listen);
+                (&receiver.entity, receiver.kind, proved)
+            }
+            Link::Requests(Node::Management(entity, kind), _) => {
+                let path = management_path(entity, *kind);
+                (entity, *kind, self.check_any_claim(&path))
+            }
+            Link::Replies(replies) => match &replies.node {
+                Node::Management(entity, kind) => {
+                    let path = management_path(entity, *kind);
+                    (entity, *kind, self.check_any_claim(&path))
+                }
+                Node::Cbs => return None,
+            },
+            Link::Requests(Node::Cbs, _) | Link::Coordinator(_) | Link::Detached(_) => return None,
+        };
+        let refusal = proved.err()?;
+        let text = format!("ExpiredToken: the token has ended. {}", refusal.text);
+        Some((
+            id,
+            Arc::clone(entity),
+            kind,
+            Refusal::new(refusal.condition, text),
+        ))
+    }
+
+    /// Whether the namespace asks for no tokens at all.
+    pub(super) fn is_open(&self) -> bool {
+        let namespace = self.namespace.as_ref();
+        namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
+    }
+}

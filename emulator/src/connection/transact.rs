@@ -1,0 +1,142 @@
+//! Sends and settlements that belong to a transaction (wire.md §8).
+//!
+//! What succeeds is answered in transactional state, because Java compares the kinds of states. What is refused is
+//! answered as it would be without a transaction, because Java takes any transactional state for success; the
+//! transaction stays as it was.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use servicebus_amqp::{DeliveryState, Outcome as Wire, SessionId, Settlement, Transfer};
+use servicebus_broker::{EntityPath, LockToken, StoreKind};
+
+use super::commit::confirmed;
+use super::links::Sender;
+use super::peer::Peer;
+use super::transactions::Open;
+use crate::namespace::Entity;
+use crate::nodes::{Refusal, broker_outcome, no_namespace, transact_refusal};
+
+impl Peer {
+    /// A transfer that is to be accepted when a transaction is committed.
+    pub(super) fn send_in(
+        &mut self,
+        transaction: Bytes,
+        sender: &Sender,
+        transfer: Transfer,
+        now: Duration,
+    ) {
+        let (link, delivery, settled) = (transfer.link, transfer.delivery, transfer.settled);
+        match self.enlist_send(&transaction, sender, transfer) {
+            Ok(()) if settled => {}
+            Ok(()) => {
+                let state = in_transaction(transaction, Wire::Accepted);
+                self.answer(now, link, delivery, state);
+            }
+            Err(refusal) => self.refuse_transfer(link, delivery, settled, now, &refusal),
+        }
+    }
+
+    fn enlist_send(
+        &mut self,
+        transaction: &[u8],
+        sender: &Sender,
+        transfer: Transfer,
+    ) -> Result<(), Refusal> {
+        let open = self.transactions.find(transaction)?;
+        let first = match open.via() {
+            Some(via) => Some(Arc::clone(via)),
+            None if open.crosses(sender.session) => self.first_entity_on(sender.session),
+            None => None,
+        };
+        let messages = self.read(transfer)?.into_vec();
+        let open = self.transactions.find(transaction)?;
+        let (entity, destination) = way(open, sender, first);
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        if sender.entity.is_deleted() {
+            return Err(Refusal::not_found(&self.host, sender.entity.path.as_str()));
+        }
+        let enlisted = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+            let transaction = &mut open.transaction;
+            match &destination {
+                Some(path) => mailbox.enlist_transfer(cx, transaction, path, messages),
+                None => mailbox.enlist_send(cx, transaction, messages),
+            }
+        });
+        enlisted.map_err(|error| transact_refusal(&error, &self.host, &entity.path))?;
+        open.join(&entity, sender.session);
+        Ok(())
+    }
+
+    /// A settlement that is to happen when a transaction is committed.
+    pub(super) fn settle_in(
+        &mut self,
+        transaction: Bytes,
+        (entity, kind): (Arc<Entity>, StoreKind),
+        session: SessionId,
+        settlement: Settlement,
+    ) {
+        let place = (&entity, kind);
+        let state = match self.enlist_settlement(&transaction, place, session, &settlement) {
+            Ok(()) => in_transaction(transaction, confirmed(settlement.outcome)),
+            Err(refusal) => {
+                let error = self.refuse(&refusal, Some((&entity, kind)));
+                Wire::Rejected { error: Some(error) }.into()
+            }
+        };
+        if !settlement.settled {
+            self.engine
+                .settle(settlement.link, settlement.delivery, state);
+        }
+    }
+
+    fn enlist_settlement(
+        &mut self,
+        transaction: &[u8],
+        (entity, kind): (&Arc<Entity>, StoreKind),
+        session: SessionId,
+        settlement: &Settlement,
+    ) -> Result<(), Refusal> {
+        let outcome = broker_outcome(&settlement.outcome)?;
+        let open = self.transactions.find(transaction)?;
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let tokens = [LockToken::from_tag(settlement.tag)];
+        let enlisted = namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+            mailbox.enlist_settlement(cx, &mut open.transaction, kind, &tokens, &outcome)
+        });
+        if enlisted.is_ok() {
+            open.join(entity, session);
+        }
+        enlisted.map_err(|error| match entity.is_deleted() {
+            true => self.lock_gone(entity, kind),
+            false => transact_refusal(&error, &self.host, &entity.path),
+        })
+    }
+}
+
+/// Which entity takes in what a link sends, and where it goes from there. `first` is the entity by way of which others
+/// can be sent to.
+fn way(
+    open: &Open,
+    sender: &Sender,
+    first: Option<Arc<Entity>>,
+) -> (Arc<Entity>, Option<EntityPath>) {
+    let own = &sender.entity;
+    if sender.destination.is_some() {
+        return (Arc::clone(own), sender.destination.clone());
+    }
+    let is_elsewhere = |via: &Arc<Entity>| via.path.top_level() != own.path.top_level();
+    let crosses = open.crosses(sender.session);
+    match first.filter(|via| crosses && is_elsewhere(via)) {
+        Some(via) => (via, Some(own.path.clone())),
+        None => (Arc::clone(own), None),
+    }
+}
+
+pub(super) fn in_transaction(transaction: Bytes, outcome: Wire) -> DeliveryState {
+    DeliveryState::Transactional {
+        transaction,
+        outcome,
+    }
+}

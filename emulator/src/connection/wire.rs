@@ -1,0 +1,30 @@
+//! The stream of a peer, whatever it goes through: how it is read and written by turns.
+//!
+//! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
+
+mod plain;
+mod secured;
+mod websocket;
+
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+use servicebus_amqp::Output;
+
+pub(crate) use websocket::WebSocket;
+
+/// A stream that carries AMQP. What returns `Pending` wakes the context when it should be asked again.
+pub(crate) trait Wire {
+    /// Appends what is there, as much as one turn deals with, and says how much that was; 0 at the end of the stream.
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>>;
+
+    /// Takes from the output what can be taken; ready when all of it is with the operating system.
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>>;
+
+    /// Ends the stream in good order; all output has been written.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
+    fn acknowledge(&self);
+}

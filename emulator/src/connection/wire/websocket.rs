@@ -1,0 +1,111 @@
+//! WebSocket over TCP or TLS: AMQP in binary messages, cut anywhere (AMQP WebSocket binding 1.0 §2.4).
+
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt as _, StreamExt as _};
+use servicebus_amqp::Output;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::Wire;
+use crate::connection::{READ_BLOCK, READ_TURN};
+
+/// Largest message that is sent.
+const SENT: usize = 64 * 1024;
+/// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
+/// such a message has up to 100 MiB.
+const TAKEN: usize = 128 * 1024 * 1024;
+
+/// A WebSocket whose handshake is done.
+pub(crate) struct WebSocket<S>(WebSocketStream<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
+    /// The server's side of a stream of which `read` has been read already.
+    pub(crate) async fn new(stream: S, read: Bytes) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BLOCK)
+            .max_message_size(Some(TAKEN))
+            .max_frame_size(Some(TAKEN));
+        let socket =
+            WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
+        Self(socket.await)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
+        let mut read = 0;
+        while read < READ_TURN {
+            let polled = self.0.poll_next_unpin(cx);
+            if polled.is_pending() && read > 0 {
+                break;
+            }
+            match ready!(polled) {
+                Some(Ok(Message::Binary(bytes))) => {
+                    input.extend_from_slice(&bytes);
+                    read += bytes.len();
+                }
+                // Pings are answered by the library when it is asked for the next message.
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Ok(Message::Close(_))) | None => break,
+                Some(Ok(Message::Text(_))) => {
+                    let text = "AMQP over WebSocket goes in binary messages, not in text";
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+                }
+                Some(Err(error)) => return Poll::Ready(Err(io_error(error))),
+            }
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
+        while !output.is_empty() {
+            ready!(self.0.poll_ready_unpin(cx)).map_err(io_error)?;
+            let message = Message::Binary(next(output));
+            self.0.start_send_unpin(message).map_err(io_error)?;
+        }
+        self.0.poll_flush_unpin(cx).map_err(io_error)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_close_unpin(cx).map_err(io_error)
+    }
+
+    /// Clients of this protocol do not hold small segments back.
+    fn acknowledge(&self) {}
+}
+
+/// Takes the next message's worth from the output.
+fn next(output: &mut Output) -> Bytes {
+    let mut message = BytesMut::with_capacity(output.len().min(SENT));
+    let mut slices = [IoSlice::new(&[]); 64];
+    let count = output.chunks(&mut slices);
+    for slice in &slices[..count] {
+        let room = SENT - message.len();
+        message.extend_from_slice(&slice[..slice.len().min(room)]);
+    }
+    output.advance(message.len());
+    message.freeze()
+}
+
+fn io_error(error: Error) -> io::Error {
+    let is_gone = matches!(
+        error,
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
+    );
+    if is_gone {
+        return io::ErrorKind::ConnectionReset.into();
+    }
+    if let Error::Io(error) = error {
+        return error;
+    }
+    match matches!(error, Error::Capacity(_) | Error::Protocol(_)) {
+        true => io::Error::new(io::ErrorKind::InvalidData, error),
+        false => io::Error::other(error),
+    }
+}

@@ -1,0 +1,157 @@
+//! What the routes of queues, topics and subscriptions share: names, refusals, targets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use servicebus_broker::{EntityKind, EntityPath, QueueDescription};
+
+use super::Control;
+use super::error::{ApiError, Problem};
+use crate::config;
+use crate::namespace::{Entity, Namespace};
+
+/// The path of an entity, as the route has it.
+pub(super) struct Named(pub(super) EntityPath);
+
+impl FromRequestParts<Control> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
+        let names = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
+        let names = names.map(|Path(names)| names).unwrap_or_default();
+        let found = ["queue", "topic", "subscription"]
+            .into_iter()
+            .find_map(|kind| Some((kind, names.get(kind)?.clone())));
+        let (kind, name) = found.unwrap_or(("queue", String::new()));
+        let refused = |allowed: String| {
+            ApiError::invalid(Problem {
+                path: kind.into(),
+                value: name.clone().into(),
+                allowed,
+            })
+        };
+        if kind == "subscription" {
+            let path = EntityPath::of_address(&name).filter(|path| path.topic().is_some());
+            let allowed = "{topic}/Subscriptions/{name}, the name with 1 to 50 letters, digits, '.', '-' and '_'";
+            return path.map(Self).ok_or_else(|| refused(allowed.into()));
+        }
+        let path = name.parse();
+        path.map(Self)
+            .map_err(|error| refused(format!("a name; this one {error}")))
+    }
+}
+
+/// The entities of one kind, in the order of their paths.
+pub(super) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<Entity>> {
+    let mut entities = namespace.entities();
+    entities.retain(|entity| entity.kind == kind);
+    entities
+}
+
+/// An entity of this kind, if there is one; refused when the name is another kind's.
+pub(super) fn existing(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+) -> Result<Option<Arc<Entity>>, ApiError> {
+    match namespace.entity(path) {
+        None => Ok(None),
+        Some(entity) if entity.kind == kind => Ok(Some(entity)),
+        Some(entity) => {
+            let message = format!("'{path}' is there already, as a {}", name(entity.kind));
+            Err(ApiError::new(StatusCode::CONFLICT, "conflict", message))
+        }
+    }
+}
+
+pub(super) fn find(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+) -> Result<Arc<Entity>, ApiError> {
+    let found = namespace.entity(path);
+    let found = found.filter(|entity| entity.kind == kind);
+    found.ok_or_else(|| unknown(namespace, kind, path))
+}
+
+/// Removes an entity of this kind.
+pub(super) fn remove(
+    namespace: &Namespace,
+    kind: EntityKind,
+    path: &EntityPath,
+) -> Result<StatusCode, ApiError> {
+    let _alone = namespace.administer();
+    find(namespace, kind, path)?;
+    match namespace.delete(path) {
+        Some(_) => Ok(StatusCode::NO_CONTENT),
+        None => Err(unknown(namespace, kind, path)),
+    }
+}
+
+pub(super) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath) -> ApiError {
+    let entities = all(namespace, kind);
+    let known = entities.iter().map(|entity| entity.path.as_str());
+    ApiError::unknown(name(kind), path.as_str(), known)
+}
+
+/// Destinations must exist when they are named (semantics §11).
+pub(super) fn check_targets(
+    namespace: &Namespace,
+    path: &EntityPath,
+    wanted: &QueueDescription,
+) -> Result<(), ApiError> {
+    let entities = namespace.entities();
+    let declared = entities.iter().map(|entity| &entity.path).collect();
+    let missing = config::missing_targets(Some(path), wanted, &declared);
+    let problems: Vec<Problem> = missing
+        .into_iter()
+        .map(|problem| Problem {
+            path: problem.property.into(),
+            value: problem.value.into(),
+            allowed: problem.allowed,
+        })
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let message = "an entity forwards to another one of its namespace";
+    Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message).with_problems(problems))
+}
+
+/// A new queue or topic must be one of those that a namespace may have.
+pub(super) fn check_room(namespace: &Namespace) -> Result<(), ApiError> {
+    let Some(limit) = namespace.limit_reached() else {
+        return Ok(());
+    };
+    let message = format!(
+        "the namespace '{}' has {limit} queues and topics already, which is the most that it may have",
+        namespace.name()
+    );
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        "limit-reached",
+        message,
+    ))
+}
+
+pub(super) fn made_meanwhile(kind: EntityKind, path: &EntityPath) -> ApiError {
+    let kind = name(kind);
+    let message = format!("the {kind} '{path}' was made by somebody else at the same time");
+    ApiError::new(StatusCode::CONFLICT, "conflict", message)
+}
+
+/// The text of a body, where nothing means no settings.
+pub(super) fn settings(body: &str) -> &str {
+    if body.trim().is_empty() { "{}" } else { body }
+}
+
+fn name(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Queue => "queue",
+        EntityKind::Topic => "topic",
+        EntityKind::Subscription => "subscription",
+    }
+}

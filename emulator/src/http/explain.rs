@@ -1,0 +1,112 @@
+//! What each rule of a subscription says of a message, and why it does not match.
+//!
+//! The body is the message as AMQP encodes it, so that its properties have the types that a sender would give them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use servicebus_broker::filter::{Explanation, Outcome, System, Truth, explain};
+use servicebus_broker::{EntityPath, Message, RuleSet, StoreKind};
+
+use super::counts::find;
+use super::error::{ApiError, Problem};
+use super::namespaces::Chosen;
+use crate::namespace::{Ids, Namespace};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    subscription: String,
+}
+
+/// `[{"rule", "matched", "reason": {"expression", "truth", "values"} | null, "error": "…" | null}]`, by name.
+pub(super) async fn show(
+    Chosen(namespace): Chosen,
+    query: Result<Query<Which>, QueryRejection>,
+    body: Bytes,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Which { subscription }) = query?;
+    let rules = rules_of(&namespace, &subscription);
+    let (path, rules) = rules.ok_or_else(|| unknown(&namespace, &subscription))?;
+    let mut ids = Ids::new(Some(0), 0);
+    let message = Message::parse(body, &mut ids).map_err(|error| malformed(&error))?;
+    let now = namespace.clock.now();
+    let time_to_live = message.time_to_live().map(Duration::from_millis);
+    let system = System {
+        enqueued_at: Some(now),
+        expires_at: time_to_live.map(|time_to_live| now + time_to_live),
+        time_to_live,
+        size: message.size(),
+        force_persistence: true,
+        ..System::default()
+    };
+    let view = message
+        .filter_view(&system)
+        .map_err(|error| malformed(&error))?;
+    let own = rules.of(&path).map(AsRef::as_ref);
+    let explained = explain(own, &view, &mut ids);
+    Ok(Json(json!({
+        "rules": explained.iter().map(told).collect::<Vec<_>>(),
+    })))
+}
+
+/// A subscription by any of its addresses, and the rules of its topic.
+fn rules_of(namespace: &Namespace, address: &str) -> Option<(EntityPath, Arc<RuleSet>)> {
+    let found = find(namespace, address).ok();
+    let (subscription, _) = found.filter(|&(_, kind)| kind == StoreKind::Active)?;
+    let (topic, _) = subscription.path.topic()?;
+    let topic = namespace.entity(&topic)?;
+    let rules = namespace.look(&topic, |queue| queue.mailbox.rules().cloned());
+    Some((subscription.path.clone(), rules?))
+}
+
+fn told(explanation: &Explanation) -> Value {
+    let (reason, error) = match &explanation.outcome {
+        Outcome::Matched => (Value::Null, None),
+        Outcome::NotMatched(reason) => {
+            let truth = match reason.truth {
+                Truth::Unknown => "unknown",
+                Truth::False | Truth::True => "false",
+            };
+            let values = reason.values.iter();
+            let values = values.map(|(name, value)| json!({"name": name, "value": value}));
+            let told = json!({
+                "expression": reason.expression,
+                "truth": truth,
+                "values": values.collect::<Vec<_>>(),
+            });
+            (told, None)
+        }
+        Outcome::Failed(error) => (Value::Null, Some(error.to_string())),
+    };
+    json!({
+        "rule": explanation.rule,
+        "matched": explanation.outcome == Outcome::Matched,
+        "reason": reason,
+        "error": error,
+    })
+}
+
+fn unknown(namespace: &Namespace, subscription: &str) -> ApiError {
+    let entities = namespace.entities();
+    let known = entities.iter().map(|entity| &entity.path);
+    let known = known.filter(|path| path.topic().is_some());
+    let known = known.map(EntityPath::as_str);
+    ApiError::unknown("subscription", subscription, known)
+}
+
+fn malformed(error: &impl std::fmt::Display) -> ApiError {
+    let problem = Problem {
+        path: "body".into(),
+        value: error.to_string().into(),
+        allowed: "a message as AMQP encodes it".into(),
+    };
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid-body", error.to_string())
+        .with_problems(vec![problem])
+}

@@ -1,0 +1,129 @@
+//! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
+//! API shows as it was given.
+
+use std::fmt;
+use std::time::Duration;
+
+use servicebus_broker::Timestamp;
+
+use crate::auth::{Claims, Key};
+
+/// The service writes an entity a moment after it was made, and its users' tests know the order.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// What is kept about one entity. Small, because there may be thousands of which nothing was said.
+#[derive(Debug)]
+pub(crate) struct Particulars {
+    created_at: Timestamp,
+    changed_at: Timestamp,
+    /// When it was last used before it was changed.
+    used_before: Option<Timestamp>,
+    remarks: Option<Box<Remarks>>,
+}
+
+/// What is shown as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remarks {
+    pub(crate) user_metadata: Option<String>,
+    /// Targets in the words of their client: a URI, or a path.
+    pub(crate) forward_to: Option<String>,
+    pub(crate) forward_dead_lettered_messages_to: Option<String>,
+    pub(crate) authorization_rules: Vec<AuthorizationRule>,
+    pub(crate) enable_batched_operations: bool,
+    pub(crate) support_ordering: bool,
+    pub(crate) enable_express: bool,
+}
+
+/// A named pair of keys and what they give at an entity.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct AuthorizationRule {
+    pub(crate) key_name: String,
+    pub(crate) claims: Claims,
+    pub(crate) primary_key: String,
+    pub(crate) secondary_key: String,
+    pub(crate) created_at: Timestamp,
+    pub(crate) modified_at: Timestamp,
+}
+
+impl Default for Remarks {
+    fn default() -> Self {
+        Self {
+            user_metadata: None,
+            forward_to: None,
+            forward_dead_lettered_messages_to: None,
+            authorization_rules: Vec::new(),
+            enable_batched_operations: true,
+            support_ordering: true,
+            enable_express: false,
+        }
+    }
+}
+
+impl Particulars {
+    pub(super) fn new(created_at: Timestamp) -> Self {
+        Self {
+            created_at,
+            changed_at: created_at,
+            used_before: None,
+            remarks: None,
+        }
+    }
+
+    pub(crate) fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    pub(crate) fn updated_at(&self) -> Timestamp {
+        self.changed_at.max(self.created_at + MOMENT)
+    }
+
+    /// When somebody last used the entity, which says itself that it was at `used`; none when nobody did.
+    pub(crate) fn accessed_at(&self, used: Timestamp) -> Option<Timestamp> {
+        let since = (used > self.changed_at).then(|| used.max(self.updated_at()));
+        since.or(self.used_before)
+    }
+
+    /// Notes that the entity was changed, which does not count as its use.
+    pub(super) fn changed(&mut self, used: Timestamp, now: Timestamp) {
+        self.used_before = self.accessed_at(used.min(now));
+        self.changed_at = now;
+    }
+
+    pub(crate) fn remarks(&self) -> Remarks {
+        self.remarks.as_deref().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn authorization_rules(&self) -> &[AuthorizationRule] {
+        let remarks = self.remarks.as_deref();
+        remarks.map_or(&[], |remarks| &remarks.authorization_rules)
+    }
+
+    pub(crate) fn set_remarks(&mut self, remarks: Remarks) {
+        let says_something = remarks != Remarks::default();
+        self.remarks = says_something.then(|| Box::new(remarks));
+    }
+}
+
+impl AuthorizationRule {
+    /// Both of its keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+        [&self.primary_key, &self.secondary_key]
+            .map(|key| Key {
+                name: self.key_name.clone(),
+                key: key.clone(),
+                claims: self.claims,
+            })
+            .into_iter()
+    }
+}
+
+impl fmt::Debug for AuthorizationRule {
+    /// Everything but the secrets, which must not reach a log.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("AuthorizationRule")
+            .field("key_name", &self.key_name)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
+}

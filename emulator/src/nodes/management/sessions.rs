@@ -1,0 +1,144 @@
+//! `renew-session-lock`, `get-session-state`, `set-session-state` and `get-message-sessions`.
+
+use bytes::Bytes;
+use serde_amqp::Value;
+use servicebus_broker::{SessionError, SessionName, StoreKind, Timestamp};
+
+use super::{Management, argument};
+use crate::nodes::session::session_name;
+use crate::nodes::{Condition, Refusal, Reply};
+
+/// The instant that stands for "sessions with messages": the first millisecond of the year 10000, which no date of a
+/// client reaches (semantics §6). It is a sign and no time, so that it is not converted.
+const WITH_MESSAGES: i64 = 253_402_300_800_000;
+/// Most ids in one reply; clients page.
+const SESSIONS: i64 = 10_000;
+
+impl Management<'_, '_> {
+    /// `{session-id: string}` → `{expiration: timestamp}`, in the client's time.
+    pub(super) fn renew_session_lock(&mut self) -> Result<Reply, Refusal> {
+        let session = self.session()?;
+        let renewed = self
+            .mailbox
+            .renew_session_lock(self.cx, self.cx.client, &session);
+        let end = renewed.map_err(|error| self.session_refusal(&error))?;
+        let end = end.as_millis().saturating_sub(self.ahead);
+        Ok(Reply::map(1, |out| {
+            out.string("expiration");
+            out.timestamp(end);
+        }))
+    }
+
+    /// `{session-id: string}` → `{session-state: binary | null}`: null as the service has it, though Rust cannot read it
+    /// (wire.md §6.2).
+    pub(super) fn get_session_state(&mut self) -> Result<Reply, Refusal> {
+        let session = self.session()?;
+        let state = self
+            .mailbox
+            .session_state(self.cx, self.cx.client, &session);
+        let state = state.map_err(|error| self.session_refusal(&error))?;
+        Ok(Reply::map(1, |out| {
+            out.string("session-state");
+            match &state {
+                Some(state) => out.binary(state),
+                None => out.null(),
+            }
+        }))
+    }
+
+    /// `{session-id: string, session-state: binary | null}` → 200; null clears.
+    pub(super) fn set_session_state(&mut self) -> Result<Reply, Refusal> {
+        let session = self.session()?;
+        let state = match self.request.field("session-state") {
+            Some(Value::Null) => None,
+            Some(Value::Binary(state)) => Some(Bytes::copy_from_slice(state)),
+            _ => return Err(argument("session-state", "a binary, or null to clear it")),
+        };
+        let client = self.cx.client;
+        self.mailbox
+            .set_session_state(self.cx, client, &session, state)
+            .map_err(|error| self.session_refusal(&error))?;
+        Ok(Reply::done())
+    }
+
+    /// `{last-updated-time: timestamp, skip: int, top: int}` → `{skip: int, sessions-ids: string[]}`, or 204 when there
+    /// are none.
+    pub(super) fn get_message_sessions(&mut self) -> Result<Reply, Refusal> {
+        self.check_has_sessions()?;
+        let Some(Value::Timestamp(since)) = self.request.field("last-updated-time") else {
+            return Err(argument("last-updated-time", "a timestamp"));
+        };
+        let since = match since.clone().into_inner() {
+            WITH_MESSAGES => None,
+            since => Some(Timestamp::from_millis(since.saturating_add(self.ahead))),
+        };
+        let skip = self.whole("skip", 0)?;
+        let top = self.whole("top", 1)?.min(SESSIONS);
+        let sessions = self
+            .mailbox
+            .sessions(self.cx, since, skip as usize, top as usize);
+        if sessions.is_empty() {
+            return Ok(Reply::no_content());
+        }
+        Ok(Reply::map(2, |out| {
+            out.string("skip");
+            out.int(skip as i32);
+            out.string("sessions-ids");
+            out.string_array(sessions.iter().map(SessionName::as_str));
+        }))
+    }
+
+    /// A whole number that is not negative and fits an int.
+    fn whole(&self, name: &str, least: i64) -> Result<i64, Refusal> {
+        let allowed = format!("an int from {least} to {}", i32::MAX);
+        let number = self.request.integer(name);
+        let number = number.ok_or_else(|| argument(name, &allowed))?;
+        match (least..=i32::MAX.into()).contains(&number) {
+            true => Ok(number),
+            false => {
+                let text = format!("{name} is {number}; it must be {allowed}.");
+                Err(Refusal::new(Condition::ArgumentOutOfRange, text))
+            }
+        }
+    }
+
+    /// `session-id`, which there must be.
+    fn session(&self) -> Result<SessionName, Refusal> {
+        self.check_has_sessions()?;
+        let session = self.optional_session()?;
+        session.ok_or_else(|| argument("session-id", "a string"))
+    }
+
+    /// `session-id`, if there is one: what a request is limited to.
+    pub(super) fn optional_session(&self) -> Result<Option<SessionName>, Refusal> {
+        match self.request.field("session-id") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(id)) => session_name(id, self.mailbox.path()).map(Some),
+            Some(_) => Err(argument("session-id", "a string")),
+        }
+    }
+
+    /// Dead letters have none (semantics §3.3).
+    fn check_has_sessions(&self) -> Result<(), Refusal> {
+        match self.kind == StoreKind::Active && self.mailbox.description().requires_session {
+            true => Ok(()),
+            false => Err(Refusal::without_sessions(self.mailbox.path(), self.kind)),
+        }
+    }
+
+    fn session_refusal(&self, error: &SessionError) -> Refusal {
+        let path = self.mailbox.path();
+        match error {
+            SessionError::LockLost(_) => Refusal::session_lock_lost(),
+            SessionError::StateTooLarge { .. } => {
+                let text = format!("The session state was refused: {error}.");
+                Refusal::new(Condition::MessageSizeExceeded, text)
+            }
+            SessionError::QuotaExceeded { .. } => {
+                Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
+            }
+            SessionError::Disabled => Refusal::disabled(self.host, path.as_str()),
+            SessionError::NoSessions => Refusal::without_sessions(path, self.kind),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The REST data plane: messages are sent, received and settled by single HTTP requests, as the service documents it
+//! under "Service Bus runtime REST".
+//!
+//! A request is no connection: its rights are those of its own token, what it waits for ends with it, and the locks
+//! that it takes belong to nobody but whoever has their tokens. Properties travel in the header `BrokerProperties`,
+//! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
+//! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
+
+mod access;
+mod batch;
+mod body;
+mod broker_properties;
+mod content;
+mod dates;
+mod headers;
+mod heads;
+mod letter;
+mod lock;
+mod opened;
+mod receive;
+mod rejection;
+mod route;
+mod send;
+mod value;
+mod visit;
+mod waiting;
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
+use servicebus_broker::ClientId;
+
+use crate::server::Shared;
+use content::Content;
+pub(crate) use heads::{Tapped, tap};
+use rejection::Rejection;
+pub(crate) use route::Route;
+use route::Verb;
+use visit::Visit;
+use waiting::Waiting;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Door {
+    shared: Arc<Shared>,
+    waiting: Arc<Waiting>,
+    /// As which all requests stand in the record: they are too many to have names of their own.
+    client: OnceLock<ClientId>,
+}
+
+impl Door {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            waiting: Arc::default(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Answers a request for `route`.
+    pub(crate) async fn serve(&self, route: Route, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let mut content = Content::new(body);
+        let mut visit = Visit::begin(Arc::clone(&self.shared), &parts);
+        visit.caller.client = *self.client.get_or_init(|| ClientId(visit.id.0));
+        let answer = self.answer(&mut visit, &route, &parts, &mut content).await;
+        match answer {
+            Ok(response) => response,
+            Err(rejection) => {
+                content.discard().await;
+                visit.refuse(&rejection).into_response()
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        visit: &mut Visit,
+        route: &Route,
+        parts: &Parts,
+        content: &mut Content,
+    ) -> Result<Response, Rejection> {
+        let verb = route.verb(&parts.method)?;
+        let place = visit.enter(route, parts, verb.claim())?;
+        let waiting = &self.waiting;
+        match verb {
+            Verb::Send => visit.send(&place, parts, content).await,
+            Verb::PeekLock => visit.peek_lock(&place, parts, waiting).await,
+            Verb::ReceiveAndDelete => visit.receive_and_delete(&place, parts, waiting).await,
+            Verb::Complete(lock) => visit.complete(&place, lock),
+            Verb::Unlock(lock) => visit.unlock(&place, lock),
+            Verb::Renew(lock) => visit.renew(&place, lock),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `BrokerProperties`: a JSON object with the properties that Service Bus defines.
+//!
+//! Senders may set some of them; others are ignored, as the documentation says. Receivers are shown all.
+
+use serde_json::{Map, Value};
+use servicebus_broker::Stamp;
+
+use super::dates::{http_date, parse_date, parse_time_span};
+use super::rejection::Rejection;
+use crate::nodes::quote;
+
+/// The longest time span of .NET, in seconds: what a message shows that never expires (recorded at the service).
+const FOREVER: f64 = 922_337_203_685.477_5;
+
+/// What a sender has set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct BrokerProperties {
+    pub(super) content_type: Option<String>,
+    pub(super) correlation_id: Option<String>,
+    pub(super) label: Option<String>,
+    pub(super) message_id: Option<String>,
+    pub(super) partition_key: Option<String>,
+    pub(super) reply_to: Option<String>,
+    pub(super) reply_to_session_id: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) to: Option<String>,
+    pub(super) via_partition_key: Option<String>,
+    /// In the client's time, in milliseconds since the Unix epoch.
+    pub(super) scheduled_at: Option<i64>,
+    /// In milliseconds.
+    pub(super) time_to_live: Option<u64>,
+    pub(super) durable: Option<bool>,
+}
+
+impl BrokerProperties {
+    /// Reads the header's value.
+    pub(super) fn parse(written: &str) -> Result<Self, Rejection> {
+        match serde_json::from_str(written) {
+            Ok(Value::Object(properties)) => Self::read(&properties),
+            _ => {
+                let written = quote(written);
+                let text = format!(
+                    "The value '{written}' of the HTTP header 'BrokerProperties' is invalid; allowed: a JSON object."
+                );
+                Err(Rejection::bad_request(text))
+            }
+        }
+    }
+
+    /// Reads the object.
+    pub(super) fn read(properties: &Map<String, Value>) -> Result<Self, Rejection> {
+        let mut read = Self::default();
+        for (name, value) in properties {
+            let field = match name.as_str() {
+                "ContentType" => &mut read.content_type,
+                "CorrelationId" => &mut read.correlation_id,
+                "Label" => &mut read.label,
+                "MessageId" => &mut read.message_id,
+                "PartitionKey" => &mut read.partition_key,
+                "ReplyTo" => &mut read.reply_to,
+                "ReplyToSessionId" => &mut read.reply_to_session_id,
+                "SessionId" => &mut read.session_id,
+                "To" => &mut read.to,
+                "ViaPartitionKey" => &mut read.via_partition_key,
+                _ => {
+                    read.set_other(name, value)?;
+                    continue;
+                }
+            };
+            *field = text(value).map_err(|()| invalid(name, value, "a string"))?;
+        }
+        Ok(read)
+    }
+
+    fn set_other(&mut self, name: &str, value: &Value) -> Result<(), Rejection> {
+        let written = text(value).unwrap_or_default();
+        let written = written.as_deref();
+        if value.is_null() {
+            return Ok(());
+        }
+        match name {
+            "TimeToLive" => {
+                let seconds = written.and_then(|text| text.trim().parse().ok());
+                let time = time_to_live(seconds.unwrap_or(f64::NAN));
+                let allowed = "a number of seconds from 0.001";
+                self.time_to_live = time.map_err(|()| invalid(name, value, allowed))?;
+            }
+            "TimeToLiveTimeSpan" => {
+                let span = written.and_then(parse_time_span).filter(|&span| span > 0);
+                let allowed = "a time span above zero as d.hh:mm:ss";
+                self.time_to_live = Some(span.ok_or_else(|| invalid(name, value, allowed))?);
+            }
+            "ScheduledEnqueueTimeUtc" => {
+                let instant = written.and_then(parse_date);
+                let allowed = "an instant such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
+                self.scheduled_at = Some(instant.ok_or_else(|| invalid(name, value, allowed))?);
+            }
+            "ForcePersistence" => {
+                let flag = written.and_then(|text| text.to_ascii_lowercase().parse().ok());
+                self.durable = Some(flag.ok_or_else(|| invalid(name, value, "true or false"))?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Seconds as milliseconds; none for a time that never ends.
+fn time_to_live(seconds: f64) -> Result<Option<u64>, ()> {
+    if seconds.is_nan() || seconds < 0.001 {
+        return Err(());
+    }
+    Ok((seconds < FOREVER - 1.0).then_some((seconds * 1000.0) as u64))
+}
+
+/// The text of a string, number or flag, all of which clients write for any of them; none for null.
+fn text(value: &Value) -> Result<Option<String>, ()> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        Value::Bool(flag) => Ok(Some(flag.to_string())),
+        Value::Array(_) | Value::Object(_) => Err(()),
+    }
+}
+
+fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
+    let value = value.to_string();
+    let text = format!(
+        "The broker property '{name}' is {}; allowed: {allowed}.",
+        quote(&value)
+    );
+    Rejection::bad_request(text)
+}
+
+/// Adds what the broker says of a message that it has handed out. `ahead` is how far its clock is ahead of the client's,
+/// in milliseconds (decision D20); `directly` says that the message was sent to this very queue, which the service shows
+/// as an enqueued sequence number of 0 (recorded).
+pub(super) fn put_stamp(
+    properties: &mut Map<String, Value>,
+    stamp: &Stamp,
+    ahead: i64,
+    directly: bool,
+) {
+    let mut put = |name: &str, value: Value| properties.insert(name.to_owned(), value);
+    put(
+        "DeliveryCount",
+        (stamp.delivery_count.saturating_add(1)).into(),
+    );
+    let enqueued = match directly && stamp.enqueued_sequence_number == stamp.sequence_number {
+        true => 0,
+        false => stamp.enqueued_sequence_number.0,
+    };
+    put("EnqueuedSequenceNumber", enqueued.into());
+    put("SequenceNumber", stamp.sequence_number.0.into());
+    put("State", "Active".into());
+    put("TimeToLive", seconds(stamp.time_to_live));
+    let date = |instant: servicebus_broker::Timestamp| {
+        http_date(instant.as_millis().saturating_sub(ahead)).map(Value::from)
+    };
+    if let Some(date) = date(stamp.enqueued_at) {
+        put("EnqueuedTimeUtc", date);
+    }
+    if let Some((token, until)) = stamp.lock {
+        put("LockToken", token.to_string().into());
+        if let Some(date) = date(until) {
+            put("LockedUntilUtc", date);
+        }
+    }
+}
+
+fn seconds(milliseconds: Option<u64>) -> Value {
+    match milliseconds {
+        None => FOREVER.into(),
+        Some(whole) if whole % 1000 == 0 => (whole / 1000).into(),
+        Some(milliseconds) => (milliseconds as f64 / 1000.0).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(written: &str) -> BrokerProperties {
+        BrokerProperties::parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"))
+    }
+
+    #[test]
+    fn everything_that_a_sender_may_set_is_read() {
+        let all = r#"{"CorrelationId":"c","SessionId":"s","MessageId":"m","Label":"l","ReplyTo":"r",
+            "TimeToLive":4.444,"To":"t","ScheduledEnqueueTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT",
+            "ReplyToSessionId":"rs","PartitionKey":"s","ViaPartitionKey":"v","ForcePersistence":false,
+            "ContentType":"text/plain","State":"Active","SequenceNumber":7,"Other":{}}"#;
+        let text = |text: &str| Some(text.to_owned());
+        let expected = BrokerProperties {
+            content_type: text("text/plain"),
+            correlation_id: text("c"),
+            label: text("l"),
+            message_id: text("m"),
+            partition_key: text("s"),
+            reply_to: text("r"),
+            reply_to_session_id: text("rs"),
+            session_id: text("s"),
+            to: text("t"),
+            via_partition_key: text("v"),
+            scheduled_at: Some(784_111_777_000),
+            time_to_live: Some(4444),
+            durable: Some(false),
+        };
+        assert_eq!(parse(all), expected);
+        assert_eq!(parse("{}"), BrokerProperties::default());
+        assert_eq!(
+            parse(r#"{"Label":null,"TimeToLive":null}"#),
+            BrokerProperties::default()
+        );
+    }
+
+    #[test]
+    fn clients_write_numbers_and_flags_as_strings_too() {
+        let read = parse(r#"{"TimeToLive":"10","ForcePersistence":"True","MessageId":5}"#);
+        assert_eq!(read.time_to_live, Some(10_000));
+        assert_eq!(read.durable, Some(true));
+        assert_eq!(read.message_id.as_deref(), Some("5"));
+        assert_eq!(
+            parse(r#"{"TimeToLiveTimeSpan":"0.00:00:40"}"#).time_to_live,
+            Some(40_000)
+        );
+        assert_eq!(
+            parse(r#"{"TimeToLive":922337203685.47754}"#).time_to_live,
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused_with_what_is_allowed() {
+        for (written, said) in [
+            ("", "a JSON object"),
+            ("[]", "a JSON object"),
+            (
+                "{'Label': 'x'}",
+                "The value '{'Label': 'x'}' of the HTTP header 'BrokerProperties' is invalid",
+            ),
+            (
+                r#"{"Label":{}}"#,
+                "The broker property 'Label' is {}; allowed: a string.",
+            ),
+            (r#"{"TimeToLive":0}"#, "a number of seconds from 0.001"),
+            (r#"{"TimeToLive":-1}"#, "is -1; allowed"),
+            (r#"{"TimeToLive":"NaN"}"#, "a number of seconds"),
+            (r#"{"TimeToLive":"soon"}"#, "a number of seconds"),
+            (r#"{"TimeToLive":[]}"#, "a number of seconds"),
+            (
+                r#"{"TimeToLiveTimeSpan":"00:00:00"}"#,
+                "a time span above zero",
+            ),
+            (
+                r#"{"ScheduledEnqueueTimeUtc":"tomorrow"}"#,
+                "an instant such as",
+            ),
+            (r#"{"ForcePersistence":1}"#, "true or false"),
+        ] {
+            let refused = BrokerProperties::parse(written).expect_err(written);
+            assert!(
+                refused.refusal.text.contains(said),
+                "{written}: {refused:?}"
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_header_panics(text in "\\PC*") {
+            let _ = BrokerProperties::parse(&text);
+            let _ = BrokerProperties::parse(&serde_json::json!({"TimeToLive": text}).to_string());
+        }
+    }
+}

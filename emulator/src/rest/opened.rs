@@ -1,0 +1,270 @@
+//! A message on its way from the broker to HTTP: taken apart into headers and body.
+
+use axum::http::header::{CONTENT_TYPE, HeaderMap};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Map, Value as Json};
+use servicebus_broker::Delivery;
+use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
+
+use super::body::Body;
+use super::broker_properties::put_stamp;
+use super::dates::http_date;
+use super::headers::{BROKER_PROPERTIES, XML, put_property};
+use super::value::{text_entries, to_ascii};
+
+/// The names of the properties' fields in `BrokerProperties`, in their order; those without a name are not shown, and the
+/// content type is a header.
+const FIELDS: [&str; 13] = [
+    "MessageId",
+    "",
+    "To",
+    "Label",
+    "ReplyTo",
+    "CorrelationId",
+    CONTENT_TYPE_FIELD,
+    "",
+    "",
+    "",
+    "SessionId",
+    "",
+    "ReplyToSessionId",
+];
+const CONTENT_TYPE_FIELD: &str = "ContentType";
+
+/// A message that goes out.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    headers: HeaderMap,
+    /// Of the headers that are application properties.
+    names: Vec<String>,
+    properties: Map<String, Json>,
+    body: Body,
+}
+
+impl Opened {
+    /// Takes a message apart. `ahead` and `directly` as [`put_stamp`] wants them.
+    pub(super) fn read(
+        delivery: &Delivery,
+        ahead: i64,
+        directly: bool,
+    ) -> Result<Self, DecodeError> {
+        let mut encoded = Vec::with_capacity(1024);
+        let tail = delivery
+            .message
+            .encode(&delivery.stamp, ahead, &mut encoded)?;
+        encoded.extend_from_slice(&tail);
+        let mut opened = Self::default();
+        let mut reader = Reader::new(&encoded);
+        while !reader.is_empty() {
+            let section = reader.descriptor()?;
+            let mut content = reader;
+            reader.skip()?;
+            opened.put(section, &mut content)?;
+        }
+        put_stamp(&mut opened.properties, &delivery.stamp, ahead, directly);
+        Ok(opened)
+    }
+
+    /// The names of the headers, in their letters.
+    pub(super) fn names(&mut self) -> Vec<String> {
+        let fixed = ["BrokerProperties", "Content-Type", "Location"].map(str::to_owned);
+        let mut names = std::mem::take(&mut self.names);
+        names.extend(fixed);
+        names
+    }
+
+    /// The lock token and sequence number are in the properties; here everything becomes a response.
+    pub(super) fn respond(self, status: StatusCode, location: Option<HeaderValue>) -> Response {
+        let Self {
+            mut headers,
+            properties,
+            body,
+            ..
+        } = self;
+        let properties = to_ascii(&Json::Object(properties).to_string());
+        if let Ok(properties) = HeaderValue::try_from(properties) {
+            headers.insert(BROKER_PROPERTIES, properties);
+        }
+        if let Some(location) = location {
+            headers.insert(axum::http::header::LOCATION, location);
+        }
+        let default = HeaderValue::from_static(XML);
+        headers.entry(CONTENT_TYPE).or_insert(default);
+        (status, headers, body.into_bytes()).into_response()
+    }
+
+    fn put(
+        &mut self,
+        section: Descriptor<'_>,
+        content: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
+        match section {
+            Descriptor::Code(0x70) | Descriptor::Symbol("amqp:header:list") => {
+                self.put_header(content)
+            }
+            Descriptor::Code(0x72) | Descriptor::Symbol("amqp:message-annotations:map") => {
+                self.put_annotations(content)
+            }
+            Descriptor::Code(0x73) | Descriptor::Symbol("amqp:properties:list") => {
+                self.put_properties(content)
+            }
+            Descriptor::Code(0x74) | Descriptor::Symbol("amqp:application-properties:map") => {
+                for (name, value) in text_entries(content.map()?) {
+                    if put_property(&mut self.headers, name, value) {
+                        self.names.push(name.to_owned());
+                    }
+                }
+                Ok(())
+            }
+            Descriptor::Code(0x75) | Descriptor::Symbol("amqp:data:binary") => {
+                self.body.put_data(content)
+            }
+            Descriptor::Code(0x76) | Descriptor::Symbol("amqp:amqp-sequence:list") => {
+                self.body.put_sequence(content)
+            }
+            Descriptor::Code(0x77) | Descriptor::Symbol("amqp:amqp-value:*") => {
+                self.body.put_value(content)
+            }
+            // Delivery annotations and footers have no place in HTTP.
+            Descriptor::Code(_) | Descriptor::Symbol(_) => Ok(()),
+        }
+    }
+
+    /// A message is durable unless its sender said otherwise: then that is shown.
+    fn put_header(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+        if content.fields()?.bool()? == Some(false) {
+            self.show("ForcePersistence", false.into());
+        }
+        Ok(())
+    }
+
+    fn put_annotations(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+        for (name, encoded) in text_entries(content.map()?) {
+            let name = match name {
+                "x-opt-partition-key" => "PartitionKey",
+                "x-opt-via-partition-key" => "ViaPartitionKey",
+                "x-opt-deadletter-source" => "DeadLetterSource",
+                "x-opt-scheduled-enqueue-time" => "ScheduledEnqueueTimeUtc",
+                _ => continue,
+            };
+            let value = Reader::new(encoded).value()?;
+            let value = if let Value::Timestamp(instant) = value {
+                http_date(instant)
+            } else {
+                value.as_text().map(str::to_owned)
+            };
+            if let Some(value) = value {
+                self.show(name, value.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn put_properties(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let mut fields = content.fields()?;
+        for name in FIELDS {
+            let value = fields.value()?;
+            let Some(text) = id_text(value).filter(|_| !name.is_empty()) else {
+                continue;
+            };
+            if name != CONTENT_TYPE_FIELD {
+                self.show(name, text.into());
+            } else if let Ok(content_type) = HeaderValue::try_from(text) {
+                self.headers.insert(CONTENT_TYPE, content_type);
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, name: &str, value: Json) {
+        self.properties.insert(name.to_owned(), value);
+    }
+}
+
+/// An id of any of its types as text, binary as hexadecimal digits.
+fn id_text(value: Value<'_>) -> Option<String> {
+    match value {
+        Value::String(text) | Value::Symbol(text) => Some(text.to_owned()),
+        Value::Unsigned(number) => Some(number.to_string()),
+        Value::Uuid(uuid) => Some(uuid.to_string()),
+        Value::Binary(bytes) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Signed(_)
+        | Value::Float(_)
+        | Value::Timestamp(_)
+        | Value::Other(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use servicebus_broker::{IdSource, LockToken, Message, SequenceNumber, Stamp, Timestamp};
+
+    use super::*;
+    use crate::rest::broker_properties::BrokerProperties;
+    use crate::rest::letter::Letter;
+    use crate::rest::value::PropertyValue;
+
+    struct Zero;
+
+    impl IdSource for Zero {
+        fn next(&mut self) -> u64 {
+            0
+        }
+    }
+
+    fn sample() -> Vec<u8> {
+        let properties = r#"{"MessageId":"m","Label":"l","TimeToLive":90,"PartitionKey":"p",
+            "ScheduledEnqueueTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT"}"#;
+        let letter = Letter {
+            properties: BrokerProperties::parse(properties).expect("properties"),
+            application: vec![("name".into(), PropertyValue::Text("value".into()))],
+            body: "body".into(),
+        };
+        letter.encode(0).to_vec()
+    }
+
+    fn delivery(message: Message) -> Delivery {
+        let now = Timestamp::from_millis(784_111_777_000);
+        let token = LockToken::from(uuid::Uuid::nil());
+        let stamp = Stamp {
+            delivery_count: 0,
+            time_to_live: message.time_to_live(),
+            expires_at: Some(now),
+            sequence_number: SequenceNumber(7),
+            enqueued_sequence_number: SequenceNumber(7),
+            enqueued_at: now,
+            lock: Some((token.uuid(), now)),
+            state: None,
+        };
+        Delivery {
+            token,
+            stamp,
+            message,
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever the broker accepts can be shown.
+        #[test]
+        fn every_message_that_is_accepted_becomes_a_response(
+            changes in proptest::collection::vec((0usize..1000, 0u8..), 0..6),
+            code in proptest::sample::select(vec![0x75u8, 0x76, 0x77]),
+        ) {
+            let mut payload = sample();
+            let body = payload.windows(3).rposition(|bytes| bytes == [0, 0x53, 0x75]);
+            payload[body.expect("a body") + 2] = code;
+            for (at, byte) in changes {
+                let at = at % payload.len();
+                payload[at] = byte;
+            }
+            if let Ok(message) = Message::parse(payload.into(), &mut Zero) {
+                let opened = Opened::read(&delivery(message), 0, true);
+                let response = opened.expect("it was accepted").respond(StatusCode::OK, None);
+                proptest::prop_assert!(response.headers().contains_key(BROKER_PROPERTIES));
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `POST` and `DELETE {entity}/messages/head`: a message is received, or waited for.
+//!
+//! A request that waits is a consumer with credit for one message. When its client goes away the request is dropped, and
+//! what was assigned to it is ready again. What it has taken stays locked whatever becomes of the answer, until the lock is
+//! over; a message that was to be deleted is gone, as it is over AMQP when a link breaks (semantics §2.2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use servicebus_broker::{ConsumerId, Delivery, EntityKind, ReceiveMode, StoreKind};
+use tokio::time::{Instant, sleep_until};
+
+use super::access;
+use super::opened::Opened;
+use super::rejection::Rejection;
+use super::visit::{Place, Visit};
+use super::waiting::Waiting;
+use crate::nodes::{Condition, Refusal, quote};
+
+/// How long a request waits that does not say.
+const DEFAULT_TIMEOUT: u64 = 60;
+/// Longer than any client keeps a request open.
+const MAX_TIMEOUT: u64 = 24 * 60 * 60;
+/// What a path cannot have as it is.
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?');
+
+/// A consumer for one message, which is gone when this is.
+struct Consumer<'a> {
+    visit: &'a mut Visit,
+    place: &'a Place,
+    id: ConsumerId,
+}
+
+impl Visit {
+    /// 201 with a message that is locked, or 204.
+    pub(super) async fn peek_lock(
+        &mut self,
+        place: &Place,
+        parts: &Parts,
+        waiting: &Arc<Waiting>,
+    ) -> Result<Response, Rejection> {
+        let mode = ReceiveMode::PeekLock;
+        match self.receive(place, parts, waiting, mode).await? {
+            Some(delivery) => {
+                let location = self.location(place, parts, &delivery);
+                self.show(place, &delivery, StatusCode::CREATED, location)
+            }
+            None => Ok(StatusCode::NO_CONTENT.into_response()),
+        }
+    }
+
+    /// 200 with a message that is gone from the entity, or 204.
+    pub(super) async fn receive_and_delete(
+        &mut self,
+        place: &Place,
+        parts: &Parts,
+        waiting: &Arc<Waiting>,
+    ) -> Result<Response, Rejection> {
+        let mode = ReceiveMode::ReceiveAndDelete;
+        match self.receive(place, parts, waiting, mode).await? {
+            Some(delivery) => self.show(place, &delivery, StatusCode::OK, None),
+            None => Ok(StatusCode::NO_CONTENT.into_response()),
+        }
+    }
+
+    async fn receive(
+        &mut self,
+        place: &Place,
+        parts: &Parts,
+        waiting: &Arc<Waiting>,
+        mode: ReceiveMode,
+    ) -> Result<Option<Delivery>, Rejection> {
+        let deadline = Instant::now() + timeout(parts)?;
+        check_receiving(self, place)?;
+        let _turn = waiting.enter(place.namespace.name(), &place.entity.path)?;
+        self.bell.belong_to(place.namespace.name());
+        let bell = Arc::clone(&self.bell);
+        let mut consumer = Consumer::open(self, place, mode);
+        loop {
+            if let Some(delivery) = consumer.take() {
+                return Ok(Some(delivery));
+            }
+            tokio::select! {
+                () = bell.rang() => {}
+                () = sleep_until(deadline) => return Ok(consumer.take()),
+            }
+            if bell.saw_change() {
+                check_receiving(consumer.visit, place)?;
+            }
+        }
+    }
+
+    fn show(
+        &self,
+        place: &Place,
+        delivery: &Delivery,
+        status: StatusCode,
+        location: Option<HeaderValue>,
+    ) -> Result<Response, Rejection> {
+        let is_queue = place.namespace.look(&place.entity, |queue| {
+            queue.mailbox.kind() == EntityKind::Queue
+        });
+        let directly = is_queue && place.kind == StoreKind::Active;
+        // Cannot be: what is accepted was read down to its leaves. A lock that was taken will end.
+        let mut opened = Opened::read(delivery, place.ahead(), directly).map_err(|error| {
+            let text = format!("A message cannot be decoded: {error}.");
+            Refusal::new(Condition::InternalError, text)
+        })?;
+        self.write_names(opened.names());
+        Ok(opened.respond(status, location))
+    }
+
+    /// Where the locked message can be settled; in lower case, in which clients look for `/subscriptions/`.
+    fn location(&self, place: &Place, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
+        let scheme = parts.uri.scheme_str().unwrap_or("http");
+        let authority = access::authority(parts).unwrap_or(&self.host);
+        let address = place.address().to_lowercase();
+        let address = utf8_percent_encode(&address, PATH);
+        let number = delivery.stamp.sequence_number;
+        let location = format!(
+            "{scheme}://{authority}/{address}/messages/{number}/{}",
+            delivery.token
+        );
+        HeaderValue::try_from(location).ok()
+    }
+}
+
+impl<'a> Consumer<'a> {
+    fn open(visit: &'a mut Visit, place: &'a Place, mode: ReceiveMode) -> Self {
+        let id = visit.id.consumer(1);
+        let kind = place.kind;
+        place
+            .namespace
+            .operate(&place.entity, &mut visit.caller, |mailbox, cx| {
+                mailbox.open_consumer(kind, id, mode);
+                mailbox.set_credit(cx, kind, id, 1);
+            });
+        Self { visit, place, id }
+    }
+
+    /// The message that is assigned to the request, if there is one.
+    fn take(&mut self) -> Option<Delivery> {
+        let Place {
+            namespace,
+            entity,
+            kind,
+        } = self.place;
+        let mut taken = Vec::new();
+        namespace.operate(entity, &mut self.visit.caller, |mailbox, cx| {
+            mailbox.take(cx, *kind, self.id, 1, usize::MAX, &mut taken);
+        });
+        let (caller, bell) = (&mut self.visit.caller, &self.visit.bell);
+        bell.answer(&mut caller.woken, &mut caller.lost);
+        caller.woken.clear();
+        bell.turn_ended(false);
+        namespace.turns.notify_waiters();
+        taken.pop()
+    }
+}
+
+impl Drop for Consumer<'_> {
+    fn drop(&mut self) {
+        let Place {
+            namespace,
+            entity,
+            kind,
+        } = self.place;
+        namespace.operate(entity, &mut self.visit.caller, |mailbox, cx| {
+            mailbox.dismiss_consumer(cx, *kind, self.id);
+        });
+    }
+}
+
+/// Whether messages can be received from this address now (semantics §11, §14). The API knows no sessions.
+fn check_receiving(visit: &Visit, place: &Place) -> Result<(), Rejection> {
+    let Place {
+        namespace,
+        entity,
+        kind,
+    } = place;
+    if entity.is_deleted() {
+        return Err(visit.not_found(entity));
+    }
+    let path = entity.path.as_str();
+    let refusal = namespace.look(entity, |queue| {
+        let mailbox = &queue.mailbox;
+        let description = mailbox.description();
+        let is_topic = mailbox.kind() == EntityKind::Topic;
+        if is_topic && *kind != StoreKind::TransferDeadLetters {
+            return Some(Refusal::gives_nothing(&place.address()));
+        }
+        if !description.status.can_receive() {
+            return Some(Refusal::disabled(&visit.host, path));
+        }
+        if description.requires_session && *kind == StoreKind::Active {
+            return Some(Refusal::requires_session());
+        }
+        let target = description.forward_to.as_ref();
+        let target = target.filter(|_| *kind == StoreKind::Active)?;
+        Some(Refusal::forwards(path, target.as_str()))
+    });
+    refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+}
+
+/// `timeout=` in seconds of real time (decision D19).
+fn timeout(parts: &Parts) -> Result<Duration, Rejection> {
+    let pairs = parts.uri.query().unwrap_or_default().split('&');
+    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let found = pairs.find(|(name, _)| name.eq_ignore_ascii_case("timeout"));
+    let Some((_, written)) = found else {
+        return Ok(Duration::from_secs(DEFAULT_TIMEOUT));
+    };
+    let decoded = percent_decode_str(written).decode_utf8_lossy();
+    let is_number = !decoded.is_empty() && decoded.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number {
+        let text = format!(
+            "The query parameter 'timeout' is '{}'; allowed: a number of seconds from 0.",
+            quote(&decoded)
+        );
+        return Err(Rejection::bad_request(text));
+    }
+    let seconds = decoded.parse().unwrap_or(MAX_TIMEOUT).min(MAX_TIMEOUT);
+    Ok(Duration::from_secs(seconds))
+}

@@ -1,0 +1,163 @@
+//! `POST {entity}/messages`: a message, or a batch of them, is sent.
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use servicebus_broker::{EntityKind, Message, MessageError, StoreKind};
+
+use super::batch;
+use super::broker_properties::BrokerProperties;
+use super::content::{Content, ReadError};
+use super::headers::{BROKER_PROPERTIES, XML, application_properties};
+use super::letter::Letter;
+use super::rejection::Rejection;
+use super::visit::{Place, Visit};
+use crate::nodes::{Condition, Refusal, message_refusal, send_refusal};
+
+/// How much longer a batch in JSON may be than its messages: an escape makes six characters of one.
+const JSON_EXPANSION: u64 = 6;
+
+impl Visit {
+    /// Sends what the request brings: 201 when it is stored, all of it or nothing.
+    pub(super) async fn send(
+        &mut self,
+        place: &Place,
+        parts: &Parts,
+        content: &mut Content,
+    ) -> Result<Response, Rejection> {
+        check_sending(place)?;
+        let content_type = content_type(parts)?;
+        let letters = match batch::is_batch(content_type.as_deref()) {
+            true => read_batch(place, content).await?,
+            false => {
+                let mut properties = broker_properties(parts)?;
+                properties.content_type = content_type.or(properties.content_type);
+                vec![Letter {
+                    properties,
+                    application: application_properties(&parts.headers, &self.names)?,
+                    body: read_message(place, content).await?,
+                }]
+            }
+        };
+        let messages = self.encode(place, &letters)?;
+        self.store(place, messages)?;
+        let content_type = HeaderValue::from_static(XML);
+        Ok((StatusCode::CREATED, [(CONTENT_TYPE, content_type)]).into_response())
+    }
+
+    fn encode(&mut self, place: &Place, letters: &[Letter]) -> Result<Vec<Message>, Rejection> {
+        let (now, ahead) = (self.shared.real.now().as_millis(), place.ahead());
+        let [single, together] = limits(place);
+        let mut messages = Vec::with_capacity(letters.len());
+        let mut size = 0;
+        for letter in letters {
+            let message = Message::parse(letter.encode(now), self.caller.ids());
+            let mut message = message.map_err(|error| message_rejection(&error))?;
+            size += message.size();
+            let is_alone = letters.len() == 1 && message.scheduled_at().is_none();
+            let limit = if is_alone { single } else { together };
+            if size > limit {
+                return Err(too_large(size, limit));
+            }
+            message.enter(ahead);
+            messages.push(message);
+        }
+        Ok(messages)
+    }
+
+    fn store(&mut self, place: &Place, mut messages: Vec<Message>) -> Result<(), Rejection> {
+        let entity = &place.entity;
+        let stored = place
+            .namespace
+            .operate(entity, &mut self.caller, |mailbox, cx| {
+                match (messages.pop(), messages.is_empty()) {
+                    (Some(only), true) => mailbox.send(cx, only).map(drop),
+                    (last, _) => {
+                        messages.extend(last);
+                        mailbox.send_batch(cx, messages).map(drop)
+                    }
+                }
+            });
+        stored.map_err(|error| match entity.is_deleted() {
+            true => self.not_found(entity),
+            false => send_refusal(&error, &self.host).into(),
+        })
+    }
+}
+
+/// Whether messages can be sent to this address at all. That the entity takes none now is found when it is asked.
+fn check_sending(place: &Place) -> Result<(), Refusal> {
+    if place.kind != StoreKind::Active {
+        return Err(Refusal::is_filled_by_the_broker(&place.address()));
+    }
+    let kind = |entity| place.namespace.look(entity, |queue| queue.mailbox.kind());
+    match kind(&place.entity) {
+        EntityKind::Subscription => Err(Refusal::takes_nothing(place.entity.path.as_str())),
+        EntityKind::Queue | EntityKind::Topic => Ok(()),
+    }
+}
+
+/// Most bytes of a single message that goes in at once, and of everything else (semantics §17.2).
+fn limits(place: &Place) -> [u64; 2] {
+    place.namespace.look(&place.entity, |queue| {
+        let mailbox = &queue.mailbox;
+        [
+            mailbox.max_message_size(),
+            mailbox.tier().max_message_size(),
+        ]
+    })
+}
+
+async fn read_message(place: &Place, content: &mut Content) -> Result<bytes::Bytes, Rejection> {
+    let [limit, _] = limits(place);
+    content.read(limit).await.map_err(|error| match error {
+        ReadError::TooLong(size) => too_large(size, limit),
+        ReadError::Refused(rejection) => rejection,
+    })
+}
+
+async fn read_batch(place: &Place, content: &mut Content) -> Result<Vec<Letter>, Rejection> {
+    let [_, limit] = limits(place);
+    let limit = limit * JSON_EXPANSION;
+    let body = content.read(limit).await.map_err(|error| match error {
+        ReadError::TooLong(size) => {
+            let text = format!("The batch has {size} bytes or more; at most {limit} are read.");
+            let condition = Condition::MessageSizeExceeded;
+            Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, condition, text)
+        }
+        ReadError::Refused(rejection) => rejection,
+    })?;
+    batch::parse(&body)
+}
+
+fn content_type(parts: &Parts) -> Result<Option<String>, Rejection> {
+    let value = parts.headers.get(CONTENT_TYPE);
+    let text = value.map(|value| value.to_str().map(str::to_owned));
+    text.transpose().map_err(|_| {
+        Rejection::bad_request("The value of the HTTP header 'Content-Type' is not ASCII text.")
+    })
+}
+
+fn broker_properties(parts: &Parts) -> Result<BrokerProperties, Rejection> {
+    let Some(value) = parts.headers.get(BROKER_PROPERTIES) else {
+        return Ok(BrokerProperties::default());
+    };
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
+        Rejection::bad_request("The value of the HTTP header 'BrokerProperties' is not UTF-8.")
+    })?;
+    BrokerProperties::parse(text)
+}
+
+fn too_large(size: u64, limit: u64) -> Rejection {
+    Refusal::message_too_large(0, size, limit).into()
+}
+
+/// Over AMQP some of them read like the broker's own fault; the request is at fault.
+fn message_rejection(error: &MessageError) -> Rejection {
+    let refusal = message_refusal(error);
+    if refusal.condition == Condition::InternalError {
+        return Rejection::bad_request(format!("The message was refused: {error}."));
+    }
+    refusal.into()
+}

@@ -1,0 +1,96 @@
+//! How many requests wait for messages of an entity: 5,000 at most, the subscriptions of a topic together (semantics §1).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use servicebus_broker::EntityPath;
+
+use crate::nodes::{Condition, Refusal};
+
+/// Most receive requests at the same time on one entity.
+const MOST: u32 = 5_000;
+
+/// The requests that wait, by namespace and by queue or topic.
+#[derive(Debug, Default)]
+pub(super) struct Waiting(Mutex<BTreeMap<Place, u32>>);
+
+type Place = (String, EntityPath);
+
+/// A request that waits, for as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Turn {
+    waiting: Arc<Waiting>,
+    place: Place,
+}
+
+impl Waiting {
+    /// Lets a request wait for messages of `entity`, unless too many do already.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        namespace: &str,
+        entity: &EntityPath,
+    ) -> Result<Turn, Refusal> {
+        let counted = entity
+            .topic()
+            .map_or_else(|| entity.clone(), |(topic, _)| topic);
+        let place = (namespace.to_owned(), counted);
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting.entry(place.clone()).or_insert(0);
+        if *count >= MOST {
+            let text = format!(
+                "The request was terminated because the entity is being throttled: {MOST} receive requests wait at \
+                 '{}' already. Error code: 50009. Please wait 2 seconds and try again.",
+                place.1
+            );
+            return Err(Refusal::new(Condition::ServerBusy, text));
+        }
+        *count += 1;
+        Ok(Turn {
+            waiting: Arc::clone(self),
+            place,
+        })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let waiting = &self.waiting.0;
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = waiting.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_of_a_topic_are_counted_together_until_they_go() {
+        let waiting = Arc::new(Waiting::default());
+        let path = |text: &str| EntityPath::of_address(text).expect("a path");
+        let enter = |namespace: &str, text: &str| waiting.enter(namespace, &path(text));
+        let half = |name: &str| {
+            (0..MOST / 2)
+                .map(|_| enter("a", name).expect("room"))
+                .collect()
+        };
+        let first: Vec<Turn> = half("t/Subscriptions/one");
+        let second: Vec<Turn> = half("T/subscriptions/two");
+        let refused = enter("a", "t/Subscriptions/three").expect_err("no room");
+        assert_eq!(refused.condition, Condition::ServerBusy);
+        assert!(
+            enter("b", "t/Subscriptions/three").is_ok(),
+            "another namespace"
+        );
+        assert!(enter("a", "q").is_ok(), "another entity");
+        drop(first);
+        assert!(enter("a", "t/Subscriptions/three").is_ok());
+        drop(second);
+        assert!(waiting.0.lock().expect("nobody panicked").is_empty());
+    }
+}

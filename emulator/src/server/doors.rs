@@ -1,0 +1,111 @@
+//! What a peer speaks, told by its first bytes: AMQP, HTTP, or TLS with either of them inside.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::{Shared, secure, web};
+use crate::connection;
+
+/// The beginning of a TLS handshake record.
+const HANDSHAKE: u8 = 0x16;
+
+/// What is behind every listener, for one peer.
+pub(super) struct Doors {
+    pub(super) address: SocketAddr,
+    pub(super) shared: Arc<Shared>,
+    pub(super) router: axum::Router,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+/// What somebody wants who has said a first byte.
+enum Spoken {
+    Amqp,
+    Http,
+    Tls,
+    Unknown(u8),
+}
+
+impl Doors {
+    /// Serves a peer in what it speaks.
+    pub(super) async fn open(mut self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut first = [0];
+        let peeked = self.unless_stopped(stream.peek(&mut first)).await;
+        let Some(peeked) = peeked else { return Ok(()) };
+        if peeked? == 0 {
+            return Ok(());
+        }
+        match Spoken::by(first[0]) {
+            Spoken::Amqp => connection::serve(stream, None, self.shared, self.stop).await,
+            Spoken::Http => web::serve(stream, None, self).await,
+            Spoken::Tls => self.open_secured(stream).await,
+            Spoken::Unknown(byte) => {
+                self.complain(byte);
+                // What a peer that speaks another version of AMQP is owed (AMQP 1.0 §2.2).
+                stream.try_write(b"AMQP\x03\x01\x00\x00").map(drop)
+            }
+        }
+    }
+
+    async fn open_secured(mut self, stream: TcpStream) -> io::Result<()> {
+        let shaking = secure::handshake(&self.shared, stream, self.address);
+        let mut stop = self.stop.clone();
+        let mut secured = tokio::select! {
+            shaken = shaking => match shaken {
+                Some(secured) => Box::new(secured),
+                None => return Ok(()),
+            },
+            _ = stop.changed() => return Ok(()),
+        };
+        let first = self.unless_stopped(secured.fill_buf()).await;
+        let Some(first) = first else { return Ok(()) };
+        let Some(&first) = first?.first() else {
+            return Ok(());
+        };
+        let host = secured.get_ref().1.server_name().map(str::to_owned);
+        match Spoken::by(first) {
+            Spoken::Amqp => {
+                connection::serve(secured, host.as_deref(), self.shared, self.stop).await
+            }
+            Spoken::Http => web::serve(secured, host, self).await,
+            Spoken::Tls | Spoken::Unknown(_) => {
+                self.complain(first);
+                secured.shutdown().await
+            }
+        }
+    }
+
+    /// What the peer does within the time for it; none when it does not, or the emulator stops.
+    async fn unless_stopped<T>(&mut self, done: impl Future<Output = T>) -> Option<T> {
+        let patience = self.shared.options.patience;
+        tokio::select! {
+            done = timeout(patience, done) => done.ok(),
+            _ = self.stop.changed() => None,
+        }
+    }
+
+    fn complain(&self, byte: u8) {
+        tracing::warn!(
+            address = %self.address,
+            first_byte = byte,
+            "closed: neither AMQP nor HTTP nor TLS; old clients must choose AMQP as their transport"
+        );
+    }
+}
+
+impl Spoken {
+    fn by(first: u8) -> Self {
+        match first {
+            b'A' => Self::Amqp,
+            b'C' | b'D' | b'G' | b'H' | b'O' | b'P' | b'T' => Self::Http,
+            HANDSHAKE => Self::Tls,
+            other => Self::Unknown(other),
+        }
+    }
+}

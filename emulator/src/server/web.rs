@@ -1,0 +1,76 @@
+//! HTTP with a peer, and AMQP over WebSocket where it asks for that.
+
+mod upgrade;
+
+use std::convert::Infallible;
+use std::io;
+
+use axum::body::Body;
+use axum::http::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::doors::Doors;
+use crate::connection::{self, WebSocket};
+use crate::rest::{self, Tapped};
+use upgrade::Slot;
+
+/// Serves requests, and AMQP once a request has asked for it. `host` is the name that TLS was begun with.
+pub(super) async fn serve<S>(stream: S, host: Option<String>, doors: Doors) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Doors {
+        shared,
+        router,
+        mut stop,
+        ..
+    } = doors;
+    let slot = Slot::default();
+    let router = TowerToHyperService::new(router);
+    let (stream, heads) = rest::tap(stream);
+    let service = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(heads.clone());
+        answer(request, router.clone(), slot.clone())
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.options.patience);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection.with_upgrades());
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        _ = stop.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    served.map_err(io::Error::other)?;
+    let Some(upgrade) = slot.take() else {
+        return Ok(());
+    };
+    let upgraded = upgrade.stream.await.map_err(io::Error::other)?;
+    let parts = upgraded
+        .downcast::<TokioIo<Tapped<S>>>()
+        .map_err(|_| io::Error::other("a stream came back as another"))?;
+    let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
+    let host = host.or(upgrade.host);
+    connection::serve(socket, host.as_deref(), shared, stop).await
+}
+
+async fn answer(
+    mut request: Request<Incoming>,
+    router: TowerToHyperService<axum::Router>,
+    slot: Slot,
+) -> Result<Response<Body>, Infallible> {
+    if upgrade::is_meant(&request) {
+        return Ok(upgrade::answer(&mut request, &slot));
+    }
+    router.call(request).await
+}

@@ -1,0 +1,105 @@
+//! The request that turns HTTP into AMQP over WebSocket (AMQP WebSocket binding 1.0 §2.1).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::header::{HOST, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+
+/// Where every SDK asks for it; some with a slash at the end.
+const PATH: &str = "/$servicebus/websocket";
+/// What clients call AMQP 1.0 (wire.md §10a.15); the one that was offered is taken.
+const PROTOCOLS: [&str; 2] = ["AMQPWSB10", "amqp"];
+
+/// Where a request that was granted leaves its stream.
+#[derive(Clone, Default)]
+pub(super) struct Slot(Arc<Mutex<Option<Upgrade>>>);
+
+/// A stream that will speak WebSocket.
+pub(super) struct Upgrade {
+    pub(super) stream: OnUpgrade,
+    /// By what name the emulator was asked for.
+    pub(super) host: Option<String>,
+}
+
+impl Slot {
+    pub(super) fn take(&self) -> Option<Upgrade> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, upgrade: Upgrade) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+    }
+}
+
+/// Whether the request is for the path of WebSockets.
+pub(super) fn is_meant(request: &Request<Incoming>) -> bool {
+    let path = request.uri().path();
+    let path = path.strip_suffix('/').unwrap_or(path);
+    // A dollar sign may come as its escape.
+    path == PATH || path.replacen("%24", "$", 1) == PATH
+}
+
+/// Grants a request or says why not.
+pub(super) fn answer(request: &mut Request<Incoming>, slot: &Slot) -> Response<Body> {
+    if !request.headers().contains_key(UPGRADE) {
+        let text = "This path speaks AMQP over WebSocket only.";
+        let mut refusal = refusal(StatusCode::UPGRADE_REQUIRED, text.to_owned());
+        let upgrade = HeaderValue::from_static("websocket");
+        refusal.headers_mut().insert(UPGRADE, upgrade);
+        return refusal;
+    }
+    let protocol = match protocol(request.headers()) {
+        Ok(protocol) => protocol,
+        Err(offered) => {
+            let text = format!(
+                "None of the subprotocols {offered:?} is known here; allowed: {}.",
+                PROTOCOLS.join(", ")
+            );
+            return refusal(StatusCode::BAD_REQUEST, text);
+        }
+    };
+    let mut granted = match create_response_with_body(request, Body::empty) {
+        Ok(granted) => granted,
+        Err(error) => return refusal(StatusCode::BAD_REQUEST, format!("{error}.")),
+    };
+    if let Some(protocol) = protocol {
+        let protocol = HeaderValue::from_static(protocol);
+        granted
+            .headers_mut()
+            .insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    let host = request.headers().get(HOST);
+    let host = host.and_then(|host| host.to_str().ok()).map(str::to_owned);
+    slot.put(Upgrade {
+        stream: hyper::upgrade::on(request),
+        host,
+    });
+    granted
+}
+
+/// The first known subprotocol that is offered; none where none is offered at all. An error is what was offered.
+fn protocol(headers: &HeaderMap) -> Result<Option<&'static str>, String> {
+    let offered: Vec<&str> = headers
+        .get_all(SEC_WEBSOCKET_PROTOCOL)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    let known = |offered: &&str| PROTOCOLS.into_iter().find(|known| known == offered);
+    match offered.iter().find_map(known) {
+        None if !offered.is_empty() => Err(offered.join(", ")),
+        found => Ok(found),
+    }
+}
+
+fn refusal(status: StatusCode, text: String) -> Response<Body> {
+    let mut refusal = Response::new(Body::from(text));
+    *refusal.status_mut() = status;
+    refusal
+}

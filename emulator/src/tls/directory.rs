@@ -1,0 +1,125 @@
+//! Where the user's authority is kept, so that its certificate need be trusted only once.
+//!
+//! `ca.pem` is for everybody, `ca-key.pem` for its owner alone. Processes that find neither make them one after the
+//! other under a lock: the key is in its place before the certificate is, and both appear whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::{env, process};
+
+use super::TlsError;
+use super::authority::Authority;
+
+const CERTIFICATE: &str = "ca.pem";
+const KEY: &str = "ca-key.pem";
+const LOCK: &str = "ca.lock";
+/// Within the user's cache directory.
+const NAME: &str = "servicebus-emulator";
+
+/// The authority of the directory that was asked for, else of the user's cache directory. Where a user has none, or
+/// nothing can be written there, it is in memory alone and ends with the emulator.
+pub(super) fn authority(asked_for: Option<&Path>) -> Result<Authority, TlsError> {
+    if let Some(directory) = asked_for {
+        return found_or_made(directory);
+    }
+    let Some(directory) = cache_directory(|name| env::var_os(name).map(PathBuf::from)) else {
+        tracing::warn!(
+            "there is no home directory to keep a certificate authority in: this one ends with the \
+             emulator; --tls-directory names a place"
+        );
+        return Authority::make().map_err(TlsError::Make);
+    };
+    match found_or_made(&directory) {
+        Err(error @ TlsError::Directory { .. }) => {
+            tracing::warn!("{error}; this one ends with the emulator");
+            Authority::make().map_err(TlsError::Make)
+        }
+        other => other,
+    }
+}
+
+fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
+    if let Some(found) = find(directory)? {
+        return Ok(found);
+    }
+    let unusable = |source| TlsError::Directory {
+        directory: directory.to_owned(),
+        source,
+    };
+    fs::create_dir_all(directory).map_err(unusable)?;
+    let lock = File::create(directory.join(LOCK)).map_err(unusable)?;
+    lock.lock().map_err(unusable)?;
+    // Somebody else may have made it meanwhile.
+    if let Some(found) = find(directory)? {
+        return Ok(found);
+    }
+    let made = Authority::make().map_err(TlsError::Make)?;
+    write(directory, KEY, &made.key_pem(), 0o600).map_err(unusable)?;
+    write(directory, CERTIFICATE, made.pem(), 0o644).map_err(unusable)?;
+    Ok(made.in_file(directory.join(CERTIFICATE)))
+}
+
+/// The authority that is there already.
+fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
+    let file = directory.join(CERTIFICATE);
+    let damaged = |reason| TlsError::Damaged {
+        directory: directory.to_owned(),
+        reason,
+    };
+    let read = |file: &Path| match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(TlsError::Directory {
+            directory: directory.to_owned(),
+            source,
+        }),
+    };
+    let Some(certificate) = read(&file)? else {
+        return Ok(None);
+    };
+    let key = read(&directory.join(KEY))?;
+    let key = key.ok_or_else(|| damaged("the key is missing".to_owned()))?;
+    let authority = Authority::restore(certificate, &key).map_err(damaged)?;
+    Ok(Some(authority.in_file(file)))
+}
+
+/// Writes a file that is whole from the moment it has its name.
+fn write(directory: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> {
+    let unfinished = directory.join(format!("{name}.{}", process::id()));
+    // What a process of the same number left behind could be open to others.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = create(&unfinished, mode)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, directory.join(name))
+}
+
+#[cfg(unix)]
+fn create(path: &Path, mode: u32) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(mode).open(path)
+}
+
+/// A user's cache directory is the user's alone there.
+#[cfg(not(unix))]
+fn create(path: &Path, _mode: u32) -> io::Result<File> {
+    File::create_new(path)
+}
+
+/// Where this user's programs keep what can be made again, by what the environment says (XDG base directories;
+/// `LOCALAPPDATA` on Windows).
+fn cache_directory(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("LOCALAPPDATA"))
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join(NAME))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! The HTTP administration API, as SDKs and Service Bus Explorer use it (admin-http.md).
+
+mod authorization;
+mod bodies;
+mod fixtures;
+mod flowing;
+mod missing;
+mod paging;
+mod paths;
+mod queues;
+mod rules;
+mod topics;
+mod validation;

@@ -1,0 +1,169 @@
+//! Bodies that are no description: refused with the reason, and bounded.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use crate::support::*;
+
+const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
+
+const ATOM: &str = "xmlns=\"http://www.w3.org/2005/Atom\"";
+
+/// The text of the refusal of a queue with this body.
+fn refused(admin: &Admin, body: &str) -> String {
+    let reply = admin.put("/new", body);
+    let found = reply.refusal(400);
+    assert!(found.starts_with("SubCode=40000. "), "{found}");
+    assert!(found.ends_with(&format!("{MORE} .")), "{found}");
+    found.to_owned()
+}
+
+#[test]
+fn what_is_no_xml_is_told_where() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let deep = "<a>".repeat(40) + &"</a>".repeat(40);
+    let many = format!("<entry {ATOM}>{}</entry>", "<a/>".repeat(20_000));
+    let bomb = format!(
+        "<!DOCTYPE entry [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;\">]><entry {ATOM}>&b;</entry>"
+    );
+    for (body, text) in [
+        ("", "it has no element"),
+        ("no xml", "it has no element"),
+        ("{\"a\":1}", "it has no element"),
+        ("<entry>", "it has no element"),
+        ("<entry></feed>", "it is malformed at offset"),
+        ("<a/><b/>", "more than one outside"),
+        (&deep, "it nests deeper than 32 elements"),
+        (&many, "it has more than 10000 elements"),
+        (&bomb, "it has a document type, which is not allowed"),
+        ("<entry>&other;</entry>", "it refers to the entity 'other'"),
+        ("<entry>&#0;</entry>", "it refers to the entity '#0'"),
+    ] {
+        let found = refused(&admin, body);
+        assert!(found.contains(text), "{text}: {found}");
+    }
+    let mut binary = admin.head("PUT", "/new", &[("Content-Length", "2")]);
+    binary += "\r\n";
+    let binary = [binary.as_bytes(), b"\xff\xfe"].concat();
+    let reply = admin.raw(&binary);
+    assert!(reply.refusal(400).contains("it is not UTF-8"), "{reply:?}");
+}
+
+#[test]
+fn a_body_must_be_an_entry_with_a_description() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    let foreign = "<content><QueueDescription xmlns=\"urn:other\"/></content>";
+    let (no_entry, no_description) = (
+        "The body must be an Atom entry with a content in it.",
+        "allowed: QueueDescription or TopicDescription.",
+    );
+    for (body, text) in [
+        ("<entry/>", no_entry),
+        (&format!("<entry {ATOM}/>"), no_entry),
+        (&format!("<feed {ATOM}><content/></feed>"), no_entry),
+        (&format!("<entry {ATOM}><content/></entry>"), no_description),
+        (&format!("<entry {ATOM}>{foreign}</entry>"), no_description),
+        (&rule(&sql_filter("a = 1")), no_description),
+    ] {
+        let found = refused(&admin, body);
+        assert!(found.contains(text), "{text}: {found}");
+    }
+    let reply = admin.put("/t/Subscriptions/s", &queue(""));
+    let text = "allowed: SubscriptionDescription.";
+    assert!(reply.refusal(400).contains(text), "{reply:?}");
+    assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
+}
+
+#[test]
+fn an_empty_description_is_a_queue_like_any_other() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let body = "<?xml version='1.0' encoding='utf-8'?>\n<ns0:entry xmlns:ns0=\"http://www.w3.org/2005/Atom\">\
+                <ns0:content type=\"application/xml\"><QueueDescription \
+                xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\" /></ns0:content></ns0:entry>";
+    admin.put("/new", body).expect(201);
+    admin.put("/bom", &format!("\u{feff}{body}")).expect(201);
+}
+
+#[test]
+fn a_body_may_come_in_chunks() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let body = queue("<MaxDeliveryCount>3</MaxDeliveryCount>");
+    let mut request = admin.head("PUT", "/new", &[("Transfer-Encoding", "chunked")]) + "\r\n";
+    for chunk in body.as_bytes().chunks(50) {
+        let text = String::from_utf8_lossy(chunk);
+        request += &format!("{:x}\r\n{text}\r\n", chunk.len());
+    }
+    request += "0\r\n\r\n";
+    let made = admin.raw(request.as_bytes()).expect(201);
+    assert_eq!(made.value("MaxDeliveryCount"), "3");
+}
+
+#[test]
+fn a_body_is_bounded_in_size() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let long = queue(&format!(
+        "<UserMetadata>{}</UserMetadata>",
+        "x".repeat(2 << 20)
+    ));
+    let reply = admin.put("/new", &long);
+    assert!(
+        reply.refusal(413).contains("larger than 1048576 bytes"),
+        "{reply:?}"
+    );
+    // One that never ends is answered while it comes.
+    let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a time-out can be set");
+    let head = admin.head("PUT", "/new", &[("Transfer-Encoding", "chunked")]) + "\r\n";
+    stream
+        .write_all(head.as_bytes())
+        .expect("a request can be written");
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x1_0000));
+    for _ in 0..64 {
+        if stream.write_all(chunk.as_bytes()).is_err() {
+            break;
+        }
+    }
+    let mut answer = [0; 12];
+    let read = stream.read_exact(&mut answer);
+    assert!(read.is_err() || &answer == b"HTTP/1.1 413", "{answer:?}");
+    admin.put("/new", &queue("")).expect(201);
+}
+
+#[test]
+fn whoever_may_not_is_told_before_the_body_comes() {
+    let bus = Bus::with_queues(&["q"]);
+    let stranger = bus.admin_as(None);
+    let head = stranger.head("PUT", "/new", &[("Content-Length", "1000000")]) + "\r\n";
+    stranger.raw(head.as_bytes()).refusal(401);
+}
+
+#[test]
+fn a_body_that_ends_too_early_changes_nothing() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let body = queue("");
+    let head = admin.head(
+        "PUT",
+        "/new",
+        &[("Content-Length", &(body.len() + 1).to_string())],
+    );
+    let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
+    stream
+        .write_all(format!("{head}\r\n{body}").as_bytes())
+        .expect("a request can be written");
+    stream
+        .shutdown(std::net::Shutdown::Write)
+        .expect("a half can be closed");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(!answer.starts_with("HTTP/1.1 20"), "{answer}");
+    assert!(admin.get("/new").expect(200).body.starts_with("<feed"));
+}

@@ -1,0 +1,154 @@
+//! Entities are made, changed and removed while messages flow.
+
+use crate::support::*;
+
+#[test]
+fn a_queue_is_used_as_soon_as_it_is_made() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let mut peer = bus.client();
+    admin.put("/new", &queue("")).expect(201);
+    let sender = peer.sender("NEW");
+    peer.send(&sender, &Message::new("m"));
+    let shown = admin.get("/new").expect(200);
+    assert_eq!(
+        (
+            shown.value("ActiveMessageCount"),
+            shown.value("MessageCount")
+        ),
+        ("1", "1")
+    );
+    assert_ne!(shown.value("SizeInBytes"), "0");
+    let receiver = peer.receiver("new");
+    peer.credit(&receiver, 1);
+    let delivery = peer.receive(&receiver);
+    let shown = admin.get("/new").expect(200);
+    assert_eq!(
+        shown.value("ActiveMessageCount"),
+        "1",
+        "a locked one is active"
+    );
+    peer.settle(&delivery, accepted());
+    assert_eq!(admin.get("/new").expect(200).value("MessageCount"), "0");
+}
+
+#[test]
+fn links_of_a_removed_queue_are_detached() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 1);
+    admin.delete("/q").expect(200);
+    let detached = peer.detached(&receiver);
+    assert_eq!(detached.refusal(2).condition, "amqp:not-found");
+}
+
+#[test]
+fn a_status_takes_effect_on_open_links() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 1);
+    admin
+        .change("/q", &queue("<Status>ReceiveDisabled</Status>"))
+        .expect(200);
+    let detached = peer.detached(&receiver);
+    assert_eq!(
+        detached.refusal(2).condition,
+        "com.microsoft:entity-disabled"
+    );
+    assert_eq!(
+        admin.get("/q").expect(200).value("Status"),
+        "ReceiveDisabled"
+    );
+}
+
+#[test]
+fn a_new_subscription_gets_what_comes_after_it() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    peer.send(&sender, &Message::new("before"));
+    admin
+        .put("/t/Subscriptions/s", &subscription(""))
+        .expect(201);
+    peer.send(&sender, &Message::new("after"));
+    assert_eq!(bus.http.held("t/Subscriptions/s"), (1, 0));
+    admin.delete("/t/Subscriptions/s").expect(200);
+    peer.send(&sender, &Message::new("nobody's"));
+    let shown = admin.get("/t").expect(200);
+    assert_eq!(
+        (
+            shown.value("ActiveMessageCount"),
+            shown.value("SizeInBytes")
+        ),
+        ("0", "0")
+    );
+}
+
+#[test]
+fn a_new_rule_keeps_a_subscription_that_nobody_receives_from() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    let idle = subscription("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
+    admin.put("/t/Subscriptions/s", &idle).expect(201);
+    let rules = "/t/Subscriptions/s/Rules";
+    bus.http.advance(200.0);
+    admin
+        .put(&format!("{rules}/r"), &rule(&sql_filter("a = 1")))
+        .expect(201);
+    bus.http.advance(200.0);
+    admin
+        .change(&format!("{rules}/r"), &rule(&sql_filter("a = 2")))
+        .expect(200);
+    bus.http.advance(200.0);
+    // Whoever only looks keeps nothing.
+    admin.get(rules).expect(200);
+    bus.http.advance(101.0);
+    admin.get("/t/Subscriptions/s").expect(404);
+}
+
+#[test]
+fn many_clients_administer_at_once() {
+    let bus = Bus::with_queues(&["q"]);
+    let admin = bus.admin();
+    let made: Vec<u16> = std::thread::scope(|scope| {
+        let all = (0..8).map(|_| scope.spawn(|| admin.put("/same", &queue("")).status));
+        let all: Vec<_> = all.collect();
+        all.into_iter()
+            .map(|one| one.join().expect("it ends"))
+            .collect()
+    });
+    assert_eq!(
+        made.iter().filter(|&&status| status == 201).count(),
+        1,
+        "{made:?}"
+    );
+    assert!(
+        made.iter().all(|status| [201, 409].contains(status)),
+        "{made:?}"
+    );
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let admin = &admin;
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let path = format!("/own-{client}-{number}");
+                    admin.put(&path, &queue("")).expect(201);
+                    admin
+                        .change(&path, &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"))
+                        .expect(200);
+                    admin.get("/$Resources/queues").expect(200);
+                    admin.delete(&path).expect(200);
+                }
+            });
+        }
+    });
+    let left = admin.get("/$Resources/queues").expect(200);
+    assert_eq!(left.texts("title"), ["Queues", "q", "same"]);
+}

@@ -1,0 +1,352 @@
+//! What is not legal is refused in the words of the service (admin-http.md §8.2, §11).
+
+use std::fmt::Write as _;
+
+use crate::support::*;
+
+const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
+
+/// The text of the refusal of a new entity of this kind with one setting.
+fn refused(admin: &Admin, path: &str, kind: &str, name: &str, value: &str) -> String {
+    let body = entry(
+        &format!("{kind}Description"),
+        &format!("<{name}>{value}</{name}>"),
+    );
+    let reply = admin.put(path, &body);
+    let text = reply.refusal(400).replace("&#13;\n", "\n");
+    assert!(
+        !admin
+            .get(path)
+            .body
+            .contains(&format!("<{kind}Description")),
+        "it was made"
+    );
+    text
+}
+
+#[test]
+fn values_out_of_bounds_are_named_with_their_bounds() {
+    let bus = Bus::with_queues(&["other"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    let lock = format!(
+        "The supplied lock time exceeds the allowed maximum of '5' minutes. {MORE} .\nParameter name: LockDuration\n\
+         Actual value was 25.00:00:00."
+    );
+    let queue_text = format!("SubCode=40000. {lock}");
+    assert_eq!(
+        refused(&admin, "/new", "Queue", "LockDuration", "P25D"),
+        queue_text
+    );
+    assert_eq!(
+        refused(
+            &admin,
+            "/t/Subscriptions/new",
+            "Subscription",
+            "LockDuration",
+            "P25D"
+        ),
+        lock
+    );
+    let window = "SubCode=40000. The value supplied must be between 00:00:20 and 7.00:00:00.\n\
+                  Parameter name: DuplicateDetectionHistoryTimeWindow\nActual value was ";
+    for (given, shown) in [
+        ("PT19S", "00:00:19."),
+        ("P7DT1S", "7.00:00:01."),
+        ("PT19.5S", "00:00:19.5000000."),
+    ] {
+        for kind in ["Queue", "Topic"] {
+            let text = refused(
+                &admin,
+                "/new",
+                kind,
+                "DuplicateDetectionHistoryTimeWindow",
+                given,
+            );
+            assert_eq!(text, format!("{window}{shown}"));
+        }
+    }
+    let size = "SubCode=40000. The property value for 'MaxMessageSizeInKilobytes' must be 256 when the namespace \
+                'sbemulatorns' is using 'Standard' tier.";
+    assert_eq!(
+        refused(&admin, "/new", "Queue", "MaxMessageSizeInKilobytes", "2048"),
+        format!("{size} {MORE} .")
+    );
+}
+
+/// A setting of a queue, a value that is not legal, and what is said of it.
+const ILLEGAL: &str = "\
+    LockDuration | PT4S | less than the allowed minimum of '5' seconds
+    LockDuration | PT0S | less than the allowed minimum
+    LockDuration | 1 minute | allowed: an ISO 8601 duration
+    LockDuration | -PT1M | allowed: an ISO 8601 duration
+    DefaultMessageTimeToLive | PT0.5S | allowed: 1 s (PT1S) or longer
+    AutoDeleteOnIdle | PT4M59S | allowed: 5 min (PT5M) or longer
+    MaxDeliveryCount | 0 | allowed: 1 to 2147483647
+    MaxDeliveryCount | -1 | allowed: 1 to 2147483647
+    MaxDeliveryCount | 2147483648 | allowed: 1 to 2147483647
+    MaxDeliveryCount | many | allowed: a whole number
+    MaxDeliveryCount | 1.5 | allowed: a whole number
+    MaxSizeInMegabytes | 0 | allowed: 1 to 81920
+    MaxSizeInMegabytes | 99999999999999999999999 | allowed: 1 to 81920
+    ForwardTo | NEW | allowed: another entity of the namespace
+    ForwardTo | sb://host/ | allowed: the name of a queue or topic
+    ForwardTo | a b | allowed: the name of a queue or topic
+    Status | Creating | allowed: Active, Disabled, SendDisabled, ReceiveDisabled
+    Status | Asleep | allowed: Active
+    EnablePartitioning | maybe | allowed: true or false
+    IsAnonymousAccessible | true | not supported by the emulator; allowed: false";
+
+#[test]
+fn every_illegal_value_is_refused_with_what_is_allowed() {
+    let bus = Bus::with_queues(&["other"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    for line in ILLEGAL.lines() {
+        let [name, value, allowed] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let name = name.trim();
+        let text = refused(&admin, "/new", "Queue", name, value);
+        assert!(
+            text.contains(allowed) && text.contains(name),
+            "{line}: {text}"
+        );
+    }
+    let long = "x".repeat(1025);
+    let text = refused(&admin, "/new", "Queue", "UserMetadata", &long);
+    assert!(
+        text.contains("at most 1024 characters") && !text.contains(&long),
+        "{text}"
+    );
+    for (name, value) in [
+        ("Status", "ReceiveDisabled"),
+        ("FilteringMessagesBeforePublishing", "true"),
+    ] {
+        refused(&admin, "/new", "Topic", name, value);
+    }
+    for (name, value) in [("Status", "SendDisabled"), ("IsClientAffine", "true")] {
+        refused(&admin, "/t/Subscriptions/new", "Subscription", name, value);
+    }
+    // What such an entity does not have is not looked at.
+    admin
+        .put("/new", &topic_entry("<LockDuration>no</LockDuration>"))
+        .expect(201);
+}
+
+#[test]
+fn a_premium_namespace_takes_large_messages() {
+    let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", "")]));
+    let admin = bus.admin();
+    let set = |size: u64| {
+        queue(&format!(
+            "<MaxMessageSizeInKilobytes>{size}</MaxMessageSizeInKilobytes>"
+        ))
+    };
+    let made = admin
+        .put("/large?api-version=2021-05", &set(102_400))
+        .expect(201);
+    assert_eq!(made.value("MaxMessageSizeInKilobytes"), "102400");
+    // A client of a version that does not know it changes something else.
+    let changed = admin.change(
+        "/large?api-version=2017-04",
+        &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"),
+    );
+    changed.expect(200);
+    let shown = admin.get("/large?api-version=2021-05").expect(200);
+    assert_eq!(shown.value("MaxMessageSizeInKilobytes"), "102400");
+    let text = format!(
+        "SubCode=40000. The property value for 'MaxMessageSizeInKilobytes' must be between 1024 and 102400 when the \
+         namespace 'sbemulatorns' is using 'Premium' tier. {MORE} ."
+    );
+    assert_eq!(admin.put("/new", &set(102_401)).refusal(400), text);
+}
+
+#[test]
+fn the_basic_tier_has_less() {
+    let bus = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")]));
+    let admin = bus.admin();
+    for (kind, name, value) in [
+        ("Queue", "RequiresDuplicateDetection", "true"),
+        ("Queue", "RequiresSession", "true"),
+        ("Queue", "ForwardTo", "q"),
+        ("Topic", "Status", "Active"),
+    ] {
+        let text = refused(&admin, "/new", kind, name, value);
+        assert!(
+            text.contains("is using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier."),
+            "{text}"
+        );
+    }
+    let forever = "P10675199DT2H48M5.4775807S";
+    for long in ["P15D", forever] {
+        let text = refused(&admin, "/new", "Queue", "DefaultMessageTimeToLive", long);
+        assert!(text.contains("allowed: 1 s (PT1S) to 14 days"), "{text}");
+    }
+    let made = admin.put("/new", &queue("")).expect(201);
+    assert_eq!(made.value("DefaultMessageTimeToLive"), "P14D");
+}
+
+#[test]
+fn a_target_must_be_there() {
+    let bus = Bus::with_queues(&["other"]);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+        let missing = format!("<{name}>sb://host/missing</{name}>");
+        let text = format!(
+            "SubCode=40400. The auto-forwarding destination entity 'missing' of 'q' doesn't exist. {MORE} .\n\
+             Parameter name: {name}\nActual value was missing."
+        );
+        assert_eq!(
+            refused(&admin, "/q", "Queue", name, "https://host:443/missing/"),
+            text
+        );
+        admin.change("/other", &queue(&missing)).refusal(400);
+        let path = "/t/Subscriptions/s";
+        refused(&admin, path, "Subscription", name, "t/Subscriptions/other");
+        let made = admin
+            .put(
+                &format!("/to-{name}"),
+                &queue(&format!("<{name}>http://h/T</{name}>")),
+            )
+            .expect(201);
+        assert_eq!(made.value(name), "http://h/T", "as it was given");
+    }
+    let both = "<RequiresSession>true</RequiresSession><ForwardTo>other</ForwardTo>";
+    let reply = admin.put("/q", &queue(both));
+    assert!(
+        reply
+            .refusal(400)
+            .contains("an entity that requires sessions does not forward"),
+        "{reply:?}"
+    );
+    let idle = "<ForwardTo>other</ForwardTo><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>";
+    let made = admin.put("/q", &queue(idle)).expect(201);
+    assert_eq!(made.value("AutoDeleteOnIdle"), "P10675199DT2H48M5.4775807S");
+}
+
+#[test]
+fn dead_letters_wait_for_a_target_that_is_made_again() {
+    let bus = Bus::with_queues(&["target"]);
+    let admin = bus.admin();
+    let inner = "<ForwardDeadLetteredMessagesTo>target</ForwardDeadLetteredMessagesTo>\
+                 <DefaultMessageTimeToLive>PT1S</DefaultMessageTimeToLive>\
+                 <DeadLetteringOnMessageExpiration>true</DeadLetteringOnMessageExpiration>";
+    admin.put("/source", &queue(inner)).expect(201);
+    admin.delete("/target").expect(200);
+    let mut peer = bus.client();
+    let sender = peer.sender("source");
+    peer.send(&sender, &Message::new("m"));
+    bus.http.advance(2.0);
+    assert_eq!(bus.http.held("source").1, 1);
+    admin.put("/target", &queue("")).expect(201);
+    assert_eq!(
+        (bus.http.held("source").1, bus.http.held("target").0),
+        (0, 1)
+    );
+}
+
+#[test]
+fn a_namespace_has_room_for_ten_thousand_entities() {
+    let names: Vec<String> = (0..9_999).map(|number| format!("q{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bus = Bus::with_queues(&names);
+    let admin = bus.admin();
+    admin.put("/t", &topic_entry("")).expect(201);
+    let reply = admin.put("/new", &queue(""));
+    let text = format!(
+        "SubCode=40300. The maximum number of resources of type 'Queue' has been reached or exceeded. The namespace \
+         'sbemulatorns' has 10000 queues and topics. {MORE} ."
+    );
+    assert_eq!(reply.refusal(403), text);
+    admin.put("/t2", &topic_entry("")).refusal(403);
+    for (route, path) in [("queues", "new"), ("topics", "new")] {
+        let path = format!("/$emulator/v1/namespaces/sbemulatorns/{route}/{path}");
+        assert_eq!(
+            bus.http.request("PUT", &path, None).error(403).0,
+            "limit-reached"
+        );
+    }
+    // Subscriptions do not count, changes make none, and what is removed makes room.
+    admin
+        .put("/t/Subscriptions/s", &subscription(""))
+        .expect(201);
+    admin
+        .change("/q1", &queue("<MaxDeliveryCount>3</MaxDeliveryCount>"))
+        .expect(200);
+    admin.delete("/q1").expect(200);
+    admin.put("/new", &queue("")).expect(201);
+}
+
+#[test]
+fn a_topic_has_room_for_two_thousand_subscriptions() {
+    let mut text = String::from(
+        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":["#,
+    );
+    for number in 0..2_000 {
+        let comma = if number == 0 { "" } else { "," };
+        let _ = write!(text, r#"{comma}{{"Name":"s{number}"}}"#);
+    }
+    let bus = Bus::configured(&(text + "]}]}]}}"));
+    let admin = bus.admin();
+    let reply = admin.put("/t/Subscriptions/new", &subscription(""));
+    let text = format!(
+        "SubCode=40503. The topic 't' has 2000 subscriptions, which is the most that it may have. {MORE} ."
+    );
+    assert_eq!(reply.refusal(403), text);
+    admin.delete("/t/Subscriptions/s1").expect(200);
+    admin
+        .put("/t/Subscriptions/new", &subscription(""))
+        .expect(201);
+}
+
+#[test]
+fn a_topic_has_room_for_two_thousand_sql_filters() {
+    let mut text = String::from(
+        r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["#,
+    );
+    for number in 0..2_000 {
+        let comma = if number == 0 { "" } else { "," };
+        let _ = write!(
+            text,
+            r#"{comma}{{"Name":"r{number}","Properties":{{"FilterType":"Sql","SqlFilter":{{"SqlExpression":"a={number}"}}}}}}"#
+        );
+    }
+    let bus = Bus::configured(&(text + "]}]}]}]}}"));
+    let admin = bus.admin();
+    let reply = admin.put("/t/Subscriptions/s/Rules/new", &rule(&sql_filter("a = 1")));
+    assert!(
+        reply
+            .refusal(403)
+            .starts_with("SubCode=40501. 't': The topic has 2000 filters of this kind"),
+        "{reply:?}"
+    );
+    admin
+        .put(
+            "/t/Subscriptions/s/Rules/true",
+            &rule("<Filter i:type=\"TrueFilter\"/>"),
+        )
+        .expect(201);
+    admin
+        .change("/t/Subscriptions/s/Rules/true", &rule(&sql_filter("a = 1")))
+        .refusal(403);
+    assert_eq!(
+        admin
+            .get("/t/Subscriptions/s/Rules/true")
+            .expect(200)
+            .value("SqlExpression"),
+        "1=1"
+    );
+    admin
+        .change("/t/Subscriptions/s/Rules/r1", &rule(&sql_filter("a = 1")))
+        .expect(200);
+    let shown = admin.get("/t?api-version=2024-05").expect(200);
+    assert_eq!(
+        (
+            shown.value("SqlFilterCount"),
+            shown.value("CorrelationFilterCount")
+        ),
+        ("2000", "0")
+    );
+}

@@ -1,0 +1,126 @@
+//! Scripted faults: set, counted, taken out; and a commit whose answer is lost.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const FAULTS: &str = "/$emulator/v1/namespaces/sbemulatorns/faults";
+
+fn lose_the_reply(bus: &Bus, entity: Option<&str>, nth: u64) -> Value {
+    let body =
+        json!({"operation": "discharge", "entity": entity, "nth": nth, "effect": "lose-reply"});
+    let answer = bus.http.post(FAULTS, &body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.ok()
+}
+
+/// How often a fault matched, was passed by for its entity, and struck.
+fn met(bus: &Bus, fault: &Value) -> [Option<u64>; 3] {
+    let fault = bus.http.get(&format!("{FAULTS}/{}", fault["id"])).ok();
+    ["matched", "elsewhere", "hits"].map(|name| fault[name].as_u64())
+}
+
+#[test]
+fn a_commit_happens_although_its_answer_is_lost() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let fault = lose_the_reply(&bus, Some("q"), 2);
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let (sender, elsewhere) = (peer.sender("q"), peer.sender("other"));
+    // On a session of its own, so that nothing goes by way of another queue.
+    peer.begin(1);
+    let coordinator = peer.attached(&Attach::coordinator().on(1));
+    for link in [&elsewhere, &sender] {
+        let transaction = peer.declare(&coordinator);
+        let message = Message::new("a");
+        peer.send_in(link, &transaction, &message).unwrap();
+        assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    }
+    assert_eq!(met(&bus, &fault), [Some(1), Some(1), Some(0)]);
+
+    let transaction = peer.declare(&coordinator);
+    let message = Message::new("b");
+    peer.send_in(&sender, &transaction, &message).unwrap();
+    let lost = peer.demand(&coordinator, discharge(&transaction, false));
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| !frame.is_about(lost)),
+        "{unasked:?}"
+    );
+    assert_eq!(bus.http.held("q"), (2, 0));
+    assert_eq!(met(&bus, &fault), [Some(2), Some(1), Some(1)]);
+    let events = bus.http.events("?entity=q");
+    let last: Vec<_> = events
+        .iter()
+        .rev()
+        .take(3)
+        .map(|event| &event["kind"])
+        .collect();
+    assert_eq!(last, ["fault", "sent", "transaction-committed"]);
+    let struck = &events[events.len() - 1];
+    assert_eq!(struck["client"], "worker-1");
+    assert_eq!(struck["detail"], "the reply to the discharge was lost");
+
+    // It strikes once, and the link goes on.
+    let next = peer.declare(&coordinator);
+    assert_eq!(peer.commit(&coordinator, &next), Ok(()));
+    let again = peer.commit(&coordinator, &transaction);
+    assert_eq!(again.unwrap_err().condition, "amqp:transaction:unknown-id");
+}
+
+#[test]
+fn faults_are_listed_and_taken_out() {
+    let bus = Bus::with_queues(&["q"]);
+    let first = lose_the_reply(&bus, None, 1);
+    let expected = json!({
+        "id": first["id"], "operation": "discharge", "entity": null, "nth": 1, "effect": "lose-reply",
+        "matched": 0, "elsewhere": 0, "hits": 0,
+    });
+    assert_eq!(first, expected);
+    let second = lose_the_reply(&bus, Some("q"), 7);
+    assert_eq!(
+        bus.http.get(FAULTS).ok(),
+        json!({ "faults": [first, second] })
+    );
+
+    let path = format!("{FAULTS}/{}", first["id"]);
+    assert_eq!(bus.http.request("DELETE", &path, None).status, 204);
+    for method in ["GET", "DELETE"] {
+        let answer = bus.http.request(method, &path, None);
+        let (code, message) = answer.error(404);
+        assert_eq!(code, "not-found");
+        assert_eq!(message, r#"there is no fault "1"; there are: 2"#);
+    }
+    assert_eq!(bus.http.request("DELETE", FAULTS, None).status, 204);
+    assert_eq!(bus.http.get(FAULTS).ok(), json!({ "faults": [] }));
+    let mut peer = bus.client();
+    let (coordinator, transaction) = peer.transaction();
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_what_is() {
+    let bus = Bus::with_queues(&["q"]);
+    let refused = |key: &str, value: Value, allowed: &str| {
+        let mut body = json!({"operation": "discharge", "effect": "lose-reply"});
+        body[key] = value.clone();
+        let answer = bus.http.post(FAULTS, &body);
+        assert_eq!(answer.error(400).0, "invalid-argument", "{body}");
+        let problem = json!([{"path": key, "value": value, "allowed": allowed}]);
+        assert_eq!(answer.body["error"]["problems"], problem);
+    };
+    refused("operation", json!("settle"), "discharge");
+    refused("effect", json!("explode"), "lose-reply");
+    refused("effect", json!({"lose-reply": 1}), "lose-reply");
+    for nth in [json!(0), json!(-1), json!(1.5), json!("first")] {
+        refused("nth", nth, "a whole number from 1");
+    }
+    for body in [
+        json!({"effect": "lose-reply"}),
+        json!({"operation": "discharge"}),
+        json!({"operation": "discharge", "effect": "lose-reply", "often": true}),
+    ] {
+        let answer = bus.http.post(FAULTS, &body);
+        assert_eq!(answer.error(422).0, "invalid-body");
+    }
+    assert_eq!(bus.http.get(FAULTS).ok(), json!({ "faults": [] }));
+}

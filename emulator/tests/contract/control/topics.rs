@@ -1,0 +1,307 @@
+//! Topics under the control API: their clock, their rest, their record.
+
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+
+/// The topic `t` with one subscription for everything and one for what is red.
+fn coloured() -> Bus {
+    let red = rules(&[sql("red", "colour = 'red'", "")]);
+    Bus::configured(&topic(&json!({}), &[("all", json!({})), ("red", red)]))
+}
+
+fn publish(bus: &Bus, id: &str, colour: &str) {
+    let mut peer = bus.client_as(&Open::named("publisher"));
+    let sender = peer.sender("t");
+    let message = Message::new(id).application("colour", text(colour));
+    peer.send(&sender, &message);
+}
+
+fn kinds(events: &[Value]) -> String {
+    let kinds: Vec<_> = events
+        .iter()
+        .filter_map(|event| event["kind"].as_str())
+        .collect();
+    kinds.join(" ")
+}
+
+#[test]
+fn a_timeline_tells_who_got_a_message_and_by_which_rule() {
+    let bus = coloured();
+    publish(&bus, "1", "blue");
+    publish(&bus, "2", "red");
+    let topic = bus.http.events("?entity=t");
+    assert_eq!(kinds(&topic), "sent published sent published");
+    for event in &topic {
+        assert_eq!(event["entity"], "t");
+    }
+    let all = bus.http.events("?entity=T/subscriptions/ALL");
+    assert_eq!(kinds(&all), "matched sent matched sent");
+    assert_eq!(
+        (&all[0]["detail"], &all[0]["message_id"]),
+        (&"$Default".into(), &"1".into())
+    );
+    let red = bus.http.events("?entity=t/Subscriptions/red");
+    assert_eq!(kinds(&red), "matched sent");
+    assert_eq!(
+        (&red[0]["detail"], &red[0]["sequence_number"]),
+        (&"red".into(), &1.into())
+    );
+    assert_eq!(red[0]["entity"], "t/Subscriptions/red");
+    let of = |id| bus.http.events(&format!("?message_id={id}"));
+    assert_eq!(kinds(&of("1")), "sent matched sent published");
+    assert_eq!(kinds(&of("2")), "sent matched sent matched sent published");
+    let counters = &bus.http.timeline("?entity=t")["counters"];
+    assert_eq!(
+        (&counters["sent"], &counters["published"]),
+        (&2.into(), &2.into())
+    );
+    let counters = &bus.http.timeline("?entity=t/Subscriptions/red")["counters"];
+    assert_eq!(
+        (&counters["matched"], &counters["sent"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn an_advance_goes_through_everything_that_follows_from_it() {
+    let bus = coloured();
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    let at = |seconds: i64| client_now() + seconds * 1000;
+    for (id, seconds) in [("late", 120), ("soon", 60)] {
+        peer.send(
+            &sender,
+            &Message::new(id).ttl(30_000).scheduled_at(at(seconds)),
+        );
+    }
+    let receiver = peer.receiver("t/Subscriptions/all");
+    peer.credit(&receiver, 1);
+    bus.http.advance(61.0);
+    assert_eq!(bus.http.held("t/Subscriptions/all"), (1, 0));
+    assert_eq!(peer.receive(&receiver).id(), "soon");
+    bus.http.advance(200.0);
+    assert_eq!(
+        bus.http.held("t/Subscriptions/all"),
+        (0, 0),
+        "activated and expired"
+    );
+    assert_eq!(bus.http.counts("t")["scheduled"], 0);
+    let activated = bus.http.events("?entity=t");
+    assert!(kinds(&activated).contains("activated"), "{activated:?}");
+}
+
+#[test]
+fn a_subscription_with_a_lock_is_not_at_rest() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let mut peer = bus.client_as(&Open::named("worker-1"));
+    let receiver = peer.receiver("t/Subscriptions/red");
+    let delivery = peer.receive_one(&receiver);
+    let settled = |body: Value| bus.http.post(&format!("{NAMESPACE}/settled"), &body);
+    let answer = settled(json!({"within": 0}));
+    answer.error(408);
+    let problem = &answer.body["error"]["problems"][0];
+    assert_eq!(problem["path"], "t/Subscriptions/red");
+    assert_eq!(problem["value"], "1 locked by worker-1");
+    for entity in ["t/Subscriptions/all", "t"] {
+        assert_eq!(settled(json!({"within": 0, "entity": entity})).status, 200);
+    }
+    peer.complete(&delivery);
+    assert_eq!(settled(json!({"within": 0})).status, 200);
+}
+
+#[test]
+fn a_reset_empties_subscriptions_and_what_is_scheduled() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    let later = client_now() + 60_000;
+    peer.send(&sender, &Message::new("later").scheduled_at(later));
+    bus.http
+        .post(&format!("{NAMESPACE}/reset"), &Value::Null)
+        .ok();
+    for name in ["all", "red"] {
+        assert_eq!(bus.http.held(&format!("t/Subscriptions/{name}")), (0, 0));
+    }
+    assert_eq!(bus.http.counts("t")["scheduled"], 0);
+    assert!(bus.http.events("?entity=t").is_empty());
+    publish(&bus, "2", "red");
+    for name in ["all", "red"] {
+        assert_eq!(bus.http.held(&format!("t/Subscriptions/{name}")), (1, 0));
+    }
+}
+
+#[test]
+fn the_list_of_queues_has_queues_alone() {
+    let bus = coloured();
+    let list = bus.http.get(&format!("{NAMESPACE}/queues")).ok();
+    let names: Vec<_> = list["queues"].as_array().into_iter().flatten().collect();
+    let names: Vec<_> = names.iter().map(|queue| queue["name"].clone()).collect();
+    assert_eq!(names, ["q"]);
+    for method in ["GET", "DELETE"] {
+        bus.http.queue(method, "t", None).error(404);
+        bus.http
+            .queue(method, "t/Subscriptions/all", None)
+            .error(400);
+    }
+    let answer = bus.http.queue("PUT", "T", Some("{}"));
+    let (code, message) = answer.error(409);
+    assert_eq!(code, "conflict");
+    assert!(message.contains("topic"), "{message}");
+    publish(&bus, "1", "red");
+    assert_eq!(bus.http.held("t/Subscriptions/red"), (1, 0));
+}
+
+fn put(bus: &Bus, path: &str, body: &Value) -> Answer {
+    let path = format!("{NAMESPACE}/{path}");
+    bus.http.request("PUT", &path, Some(&body.to_string()))
+}
+
+fn delete(bus: &Bus, path: &str) -> Answer {
+    bus.http
+        .request("DELETE", &format!("{NAMESPACE}/{path}"), None)
+}
+
+#[test]
+fn topics_and_subscriptions_come_and_go_while_they_are_served() {
+    let bus = coloured();
+    assert_eq!(put(&bus, "topics/new", &json!({})).status, 201);
+    assert_eq!(put(&bus, "topics/new", &json!({})).status, 200);
+    let path = "subscriptions/new/Subscriptions/s";
+    let made = put(&bus, path, &json!({"MaxDeliveryCount": 3}));
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.body["properties"]["MaxDeliveryCount"], 3);
+    put(&bus, "subscriptions/none/Subscriptions/s", &json!({})).error(404);
+    put(&bus, "topics/q", &json!({})).error(409);
+    let mut peer = bus.client();
+    let sender = peer.sender("new");
+    let receiver = peer.receiver("new/Subscriptions/s");
+    peer.send(&sender, &Message::new("m"));
+    let delivery = peer.receive_one(&receiver);
+    peer.complete(&delivery);
+    assert_eq!(delete(&bus, path).status, 204);
+    assert_eq!(
+        peer.detached(&receiver).refusal(2).condition,
+        "amqp:not-found"
+    );
+    peer.send(&sender, &Message::new("nobody's"));
+    assert_eq!(delete(&bus, "topics/new").status, 204);
+    assert_eq!(
+        peer.detached(&sender).refusal(2).condition,
+        "amqp:not-found"
+    );
+    delete(&bus, "topics/new").error(404);
+}
+
+#[test]
+fn a_deleted_topic_takes_its_subscriptions_along() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let mut peer = bus.client();
+    let receiver = peer.receiver("t/Subscriptions/red");
+    let node = peer.node("t/Subscriptions/all/$management");
+    assert_eq!(delete(&bus, "topics/t").status, 204);
+    assert_eq!(
+        peer.detached(&receiver).refusal(2).condition,
+        "amqp:not-found"
+    );
+    for operation in ["peek-message", "enumerate-rules"] {
+        let body = peek_from(0, serde_amqp::Value::Int(1));
+        refused_with(&peer.call(&node, operation, body), 404, "amqp:not-found");
+    }
+    bus.http
+        .post(&format!("{NAMESPACE}/reset"), &Value::Null)
+        .ok();
+    publish(&bus, "2", "red");
+    for name in ["all", "red"] {
+        assert_eq!(bus.http.held(&format!("t/Subscriptions/{name}")), (1, 0));
+    }
+    peer.attached(&Attach::receiver("t/Subscriptions/red").named("again"));
+}
+
+#[test]
+fn a_subscription_that_comes_again_has_lost_its_rules_and_messages() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let path = "subscriptions/t/Subscriptions/red";
+    assert_eq!(delete(&bus, path).status, 204);
+    publish(&bus, "2", "red");
+    assert_eq!(put(&bus, path, &json!({})).status, 201);
+    publish(&bus, "3", "blue");
+    let mut peer = bus.client();
+    let receiver = peer.receiver("t/Subscriptions/red");
+    let all = peer.drain(&receiver, 10);
+    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    assert_eq!(all, ["3"]);
+}
+
+#[test]
+fn changed_settings_drop_the_locks_of_a_topics_subscriptions() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let mut peer = bus.client();
+    let held = ["all", "red"].map(|name| {
+        let receiver = peer.receiver(&format!("t/Subscriptions/{name}"));
+        peer.receive_one(&receiver)
+    });
+    assert_eq!(
+        put(&bus, "topics/t", &json!({"MaxSizeInMegabytes": 2048})).status,
+        200
+    );
+    for delivery in &held {
+        let answer = peer.settle(delivery, accepted());
+        assert_eq!(
+            refused(&answer).condition,
+            "com.microsoft:message-lock-lost"
+        );
+    }
+}
+
+#[test]
+fn a_reset_brings_back_every_setting_and_every_kind() {
+    let failing = rules(&[sql("divide", "1 / n = 1", "")]);
+    let bus = Bus::configured(&topic(&json!({}), &[("s", failing)]));
+    let route = "subscriptions/t/Subscriptions/s";
+    let name = "DeadLetteringOnFilterEvaluationExceptions";
+    assert_eq!(
+        put(&bus, route, &json!({ name: false })).body["properties"][name],
+        false
+    );
+    assert_eq!(delete(&bus, "queues/q").status, 204);
+    assert_eq!(put(&bus, "topics/q", &json!({})).status, 201);
+    let reset = || {
+        bus.http
+            .post(&format!("{NAMESPACE}/reset"), &Value::Null)
+            .ok()
+    };
+    reset();
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    let message = Message::new("m").application("n", serde_amqp::Value::Int(0));
+    peer.send(&sender, &message);
+    assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 1));
+    peer.receiver("q");
+    // The other way round: a queue where a topic was declared.
+    assert_eq!(delete(&bus, "topics/t").status, 204);
+    assert_eq!(put(&bus, "queues/t", &json!({})).status, 201);
+    reset();
+    let sender = peer.attached(&Attach::sender("t").named("again"));
+    peer.send(&sender, &message);
+    assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 1));
+}
+
+#[test]
+fn a_status_alone_leaves_the_locks_of_a_topics_subscriptions() {
+    let bus = coloured();
+    publish(&bus, "1", "red");
+    let mut peer = bus.client();
+    let receiver = peer.receiver("t/Subscriptions/red");
+    let delivery = peer.receive_one(&receiver);
+    let changed = put(&bus, "topics/t", &json!({"Status": "SendDisabled"}));
+    assert_eq!(changed.status, 200);
+    peer.complete(&delivery);
+}

@@ -1,0 +1,24 @@
+//! The doors: what can be spoken at each of them, and what is not worth an answer.
+
+mod certificates;
+mod first_bytes;
+mod garbage;
+mod readme;
+mod tls;
+mod websocket;
+
+use crate::support::*;
+
+/// Sends a message that is larger than what goes in one piece anywhere, and receives it.
+fn send_and_receive(stream: Stream) {
+    let mut peer = Peer::open_over(stream, &Open::default());
+    peer.let_in();
+    let sender = peer.sender("q");
+    let body = vec![b'x'; 200_000];
+    peer.send(&sender, &Message::new("large").body(body.clone()));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    assert_eq!(delivery.message.data(), body);
+    peer.complete(&delivery);
+    peer.close();
+}

@@ -1,0 +1,161 @@
+//! The certificate that clients must trust: made once, found everywhere, or brought along.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::*;
+
+const ROUTE: &[u8] =
+    b"GET /$emulator/v1/ca.pem HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+/// A directory of a test's own.
+fn directory(name: &str) -> PathBuf {
+    let name = format!("certificates-{}-{name}", std::process::id());
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn text(path: &std::path::Path) -> String {
+    path.to_str().expect("a path that is text").to_owned()
+}
+
+#[test]
+fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
+    let directory = directory("shared");
+    let arguments = ["--tls-directory", &text(&directory)];
+    let [one, other] = [Process::start(&arguments), Process::start(&arguments)];
+    let file = directory.join("ca.pem");
+    let ca = fs::read_to_string(&file).expect("it was made");
+    for process in [&one, &other] {
+        assert_eq!(process.ready["ca_certificate"], text(&file).as_str());
+        let answer = process.http().text(ROUTE);
+        assert!(
+            answer
+                .to_lowercase()
+                .contains("content-type: application/pem-certificate-chain")
+        );
+        assert!(answer.ends_with(&ca), "{answer}");
+        let stream = Stream::secured(process.address("amqps"), "localhost", &ca);
+        let mut peer = Peer::open_over(stream.expect("one authority"), &Open::default());
+        peer.let_in();
+        peer.sender("queue.1");
+    }
+    let _ = fs::remove_dir_all(&directory);
+}
+
+#[test]
+fn nothing_is_made_before_somebody_needs_it() {
+    let directory = directory("lazy");
+    let arguments = ["--amqps-port", "off", "--tls-directory", &text(&directory)];
+    let process = Process::start(&arguments);
+    assert_eq!(process.ready["amqps"], Value::Null);
+    assert_eq!(process.ready["ca_certificate"], Value::Null);
+    assert_eq!(process.http().get("/health").status, 200);
+    assert!(!directory.exists());
+    let ca = process.http().text(ROUTE);
+    let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];
+    assert_eq!(
+        fs::read_to_string(directory.join("ca.pem")).expect("a file"),
+        ca
+    );
+    Stream::secured(process.amqp(), "localhost", ca).expect("TLS at the door of AMQP");
+    let _ = fs::remove_dir_all(&directory);
+}
+
+#[test]
+fn names_of_ones_own_are_certified() {
+    let process = Process::start(&["--tls-name", "servicebus.test,10.1.2.3"]);
+    let ca = process.ready["ca_certificate"].as_str().expect("a file");
+    let ca = fs::read_to_string(ca).expect("it can be read");
+    for name in [
+        "servicebus.test",
+        "10.1.2.3",
+        "sbemulatorns",
+        "sbemulatorns.localhost",
+    ] {
+        Stream::secured(process.address("amqps"), name, &ca).expect(name);
+    }
+    assert!(Stream::secured(process.address("amqps"), "other.test", &ca).is_err());
+}
+
+#[test]
+fn a_certificate_that_is_given_is_shown() {
+    let directory = directory("given");
+    fs::create_dir_all(&directory).expect("a directory can be made");
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let own = rcgen::CertificateParams::new(["own.test".to_owned()]).expect("a name");
+    let own = own.self_signed(&key).expect("a certificate").pem();
+    let [certificate_file, key_file] = ["c.pem", "k.pem"].map(|name| text(&directory.join(name)));
+    fs::write(&certificate_file, &own).expect("a file can be written");
+    fs::write(&key_file, key.serialize_pem()).expect("a file can be written");
+    let given = [
+        "--tls-certificate",
+        &certificate_file,
+        "--tls-key",
+        &key_file,
+    ];
+    let process = Process::start(&given);
+    assert_eq!(process.ready["ca_certificate"], Value::Null);
+    Stream::secured(process.address("amqps"), "own.test", &own).expect("it is shown");
+    let answer = process.http().get("/$emulator/v1/ca.pem");
+    let (code, message) = answer.error(404);
+    assert!(
+        code == "not-found" && message.contains("--tls-certificate"),
+        "{message}"
+    );
+
+    for (file, content, reason) in [
+        (&key_file, "nothing", "cannot read a private key from "),
+        (
+            &certificate_file,
+            "nothing",
+            "cannot read a certificate from ",
+        ),
+    ] {
+        fs::write(file, content).expect("a file can be written");
+        let ports = [
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--http-port",
+            "0",
+        ];
+        let output = run(&[&ports[..], &given].concat(), &[]);
+        assert_eq!(output.status.code(), Some(1));
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(log.contains(reason) && log.contains(file.as_str()), "{log}");
+    }
+    let _ = fs::remove_dir_all(&directory);
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_named() {
+    let file = TemporaryFile::new("a file");
+    let below = format!("{}/below", file.path());
+    let ports = [
+        "--host",
+        "127.0.0.1",
+        "--amqp-port",
+        "0",
+        "--http-port",
+        "0",
+    ];
+    let output = run(&[&ports[..], &["--tls-directory", &below]].concat(), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        log.contains(&below) && log.contains("--tls-directory"),
+        "{log}"
+    );
+    // Nobody asked for the user's cache directory: without one there is TLS all the same.
+    let variables = [("XDG_CACHE_HOME", below.as_str())];
+    let process = Process::start_with(&ports, &variables);
+    assert_eq!(process.ready["ca_certificate"], Value::Null);
+    let ca = process.http().text(ROUTE);
+    let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];
+    Stream::secured(process.address("amqps"), "localhost", ca).expect("TLS from memory");
+}

@@ -1,0 +1,217 @@
+//! What comes to the doors and is no protocol, or half of one: bounded, and logged once.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::time::Duration;
+
+use servicebus_emulator::Options;
+
+use crate::support::*;
+
+#[test]
+fn what_is_no_protocol_is_closed_with_one_line_in_the_log() {
+    let process = Process::start(&[]);
+    let ca = process.ready["ca_certificate"].as_str().expect("a file");
+    let ca = std::fs::read_to_string(ca).expect("it can be read");
+    let doors = [process.amqp(), process.http().0, process.address("amqps")];
+    for door in doors {
+        for garbage in [
+            &b"\x16\x03\x01\x00\x05hello"[..],
+            b"\x00\x01 an old protocol",
+        ] {
+            let mut peer = Peer::connect(door);
+            peer.write(garbage);
+            peer.read_to_end();
+        }
+        let mut inside = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+        inside
+            .write_all(b"\x00 an old protocol")
+            .expect("it can be written");
+        Peer::over(inside).read_to_end();
+    }
+    process.signal("TERM");
+    let ended = process.ended();
+    assert_eq!(ended.code, Some(0));
+    let logged = |text: &str| ended.stderr.matches(text).count();
+    assert_eq!(logged("no TLS handshake"), doors.len(), "{}", ended.stderr);
+    assert_eq!(
+        logged("neither AMQP nor HTTP nor TLS"),
+        2 * doors.len(),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn what_breaks_a_protocol_is_logged_once() {
+    let process = Process::start(&[]);
+    let ca = process.ready["ca_certificate"].as_str().expect("a file");
+    let ca = std::fs::read_to_string(ca).expect("it can be read");
+    let read_to_end = |mut stream: Stream| {
+        stream.set_read_timeout(PATIENCE);
+        let _ = stream.read_to_end(&mut Vec::new());
+    };
+    let door = process.address("amqps");
+    let secured = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+    let Stream::Secured(secured) = secured else {
+        unreachable!("it was secured");
+    };
+    let mut plain = Stream::Plain(secured.sock);
+    plain.write_all(AMQP_HEADER).expect("it can be written");
+    read_to_end(plain);
+    let upgraded = Stream::plain(door).upgraded("/$servicebus/websocket", Some("amqp"));
+    let mut socket = upgraded.expect("it is granted").0.into_inner();
+    socket
+        .write_all(b"\x83\x80\0\0\0\0")
+        .expect("it can be written");
+    read_to_end(socket);
+    let mut web = Stream::plain(process.http().0);
+    web.write_all(b"GET \0 HTTP/1.1\r\n\r\n")
+        .expect("it can be written");
+    read_to_end(web);
+    // Whoever just goes away has done nothing wrong.
+    drop(Stream::plain(door).upgraded("/$servicebus/websocket", Some("amqp")));
+    drop(Stream::secured(door, "localhost", &ca));
+    process.signal("TERM");
+    let log = process.ended().stderr;
+    // The first may come before the handshake is over for both.
+    assert!(log.matches("no part of the protocol").count() >= 2, "{log}");
+    assert_eq!(log.lines().count(), 3, "{log}");
+}
+
+#[test]
+fn plain_bytes_within_tls_end_the_connection_and_nothing_else() {
+    let bus = Bus::with_queues(&["q"]);
+    let ca = bus.ca();
+    let secured = || Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
+    let mut bystander = Peer::open_over(secured(), &Open::default());
+    bystander.let_in();
+    let Stream::Secured(stream) = secured() else {
+        unreachable!("it was secured");
+    };
+    let mut plain = stream.sock.try_clone().expect("a socket has two ends");
+    plain.write_all(AMQP_HEADER).expect("it can be written");
+    Peer::over(Stream::Plain(plain)).read_to_end();
+    bystander.sender("q");
+}
+
+#[test]
+fn a_handshake_that_stays_half_done_is_in_nobodys_way() {
+    let bus = Bus::with_queues(&["q"]);
+    let ca = bus.ca();
+    let half: Vec<Stream> = (0..20)
+        .map(|_| {
+            let mut stream = Stream::plain(bus.amqp);
+            stream
+                .write_all(b"\x16\x03\x01\x02\x00\x01")
+                .expect("it can be written");
+            stream
+        })
+        .collect();
+    let stream = Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
+    let mut peer = Peer::open_over(stream, &Open::default());
+    peer.let_in();
+    peer.sender("q");
+    drop(half);
+    // Emulators stop without waiting for any of this.
+    bus.stop();
+}
+
+#[test]
+fn nobody_is_waited_for_any_longer_than_said() {
+    let bus = Bus::started(Options {
+        config: parse(&queues("", &[("q", "")])),
+        patience: Duration::from_millis(500),
+        ..Options::default()
+    });
+    let ca = bus.ca();
+    // The handshake has the same time: on a machine that takes longer, another try does it.
+    let secured = || {
+        let mut tries = (0..10).filter_map(|_| Stream::secured(bus.amqp, "localhost", &ca).ok());
+        tries.next().expect("TLS begins")
+    };
+    let head = b"GET /health HTTP/1.1\r\nHost: ";
+    // Made one by one: the patience of each begins when it is connected.
+    let slow: [(&dyn Fn() -> Stream, &[u8]); 5] = [
+        (&|| Stream::plain(bus.amqp), b""),
+        (&|| Stream::plain(bus.amqp), b"\x16\x03\x01\x02\x00\x01"),
+        (&|| Stream::plain(bus.http.0), head),
+        (&secured, b""),
+        (&secured, head),
+    ];
+    for (connect, beginning) in slow {
+        let mut stream = connect();
+        stream.set_read_timeout(PATIENCE);
+        let mut answer = Vec::new();
+        // A stream that was dropped ends TLS without a word, and one that is written to too late is reset; what
+        // counts is that it ends, and well before the test's own patience.
+        let ended = stream
+            .write_all(beginning)
+            .and_then(|()| stream.read_to_end(&mut answer));
+        let waited_for = ended.is_err_and(|error| {
+            matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+        });
+        assert!(!waited_for, "{beginning:?} was waited for");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 408 "),
+            "{answer}"
+        );
+    }
+}
+
+/// Sends a request with these headers and another behind it, and returns what comes until the connection ends.
+fn smuggle(bus: &Bus, headers: &str, body: &str) -> String {
+    let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n";
+    let mut stream = Stream::plain(bus.http.0);
+    let request = format!("{health}{headers}\r\n{body}{health}\r\n");
+    // The rest may meet a closed socket, and the answer a reset.
+    let _ = stream.write_all(request.as_bytes());
+    stream.set_read_timeout(PATIENCE);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn requests_that_servers_understand_differently_are_refused() {
+    let bus = Bus::with_queues(&["q"]);
+    for (headers, body) in [
+        ("Content-Length: 5\r\nContent-Length: 6\r\n", "hello"),
+        ("Content-Length: +5\r\n", "hello"),
+        ("Content-Length: 5, 6\r\n", "hello"),
+        ("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"),
+        ("Transfer-Encoding: x\r\n", "0\r\n\r\n"),
+        ("Content-Length : 5\r\n", "hello"),
+        ("X-Folded: a\r\n b\r\n", ""),
+        ("X-Zero: a\0b\r\n", ""),
+    ] {
+        let answer = smuggle(&bus, headers, body);
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{headers}: {answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{headers}: {answer}");
+    }
+    // Read as RFC 9112 §6.3 has it, by its chunks; what comes behind it is not believed.
+    let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
+    let answer = smuggle(&bus, both, "0\r\n\r\n");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert_eq!(bus.http.get("/health").status, 200);
+}
+
+#[test]
+fn heads_are_bounded() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut stream = Stream::plain(bus.http.0);
+    let mut head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ".to_vec();
+    head.resize(1024 * 1024, b'x');
+    let _ = stream.write_all(&head);
+    stream.set_read_timeout(PATIENCE);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    // Whoever writes on is reset, and may not see the answer.
+    let text = String::from_utf8_lossy(&answer);
+    assert!(
+        text.is_empty() || text.starts_with("HTTP/1.1 431 "),
+        "{text}"
+    );
+    assert_eq!(bus.http.get("/health").status, 200);
+}

@@ -1,0 +1,103 @@
+//! AMQP and HTTP inside TLS, at every door.
+
+use std::io::{Read as _, Write as _};
+
+use super::send_and_receive;
+use crate::support::*;
+
+#[test]
+fn amqp_goes_through_tls_at_every_door() {
+    let bus = Bus::with_queues(&["q"]);
+    let ca = bus.ca();
+    for door in [bus.amqp, bus.http.0] {
+        for name in [
+            "localhost",
+            "127.0.0.1",
+            "sbemulatorns.servicebus.windows.net",
+        ] {
+            let stream = Stream::secured(door, name, &ca).expect("the client trusts us");
+            send_and_receive(stream);
+        }
+    }
+}
+
+#[test]
+fn http_goes_through_tls_at_every_door() {
+    let bus = Bus::with_queues(&["q"]);
+    for door in [bus.amqp, bus.http.0] {
+        let mut stream = Stream::secured(door, "localhost", &bus.ca()).expect("TLS begins");
+        let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).expect("a request can be written");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer comes");
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("healthy"));
+    }
+}
+
+#[test]
+fn a_client_that_trusts_somebody_else_is_not_served() {
+    let process = Process::start(&[]);
+    let stranger = rcgen_authority();
+    let refused = Stream::secured(process.address("amqps"), "localhost", &stranger);
+    let error = refused.map(|_| ()).expect_err("it trusts somebody else");
+    assert!(error.to_string().contains("UnknownIssuer"), "{error}");
+    let file = process.ready["ca_certificate"]
+        .as_str()
+        .expect("a file")
+        .to_owned();
+    process.signal("TERM");
+    let log = process.ended().stderr;
+    assert_eq!(
+        log.matches("does not trust the emulator").count(),
+        1,
+        "{log}"
+    );
+    assert!(log.contains(&file), "{log}");
+}
+
+#[test]
+fn the_name_that_tls_begins_with_chooses_the_namespace() {
+    let names = ["alpha", "beta"];
+    let namespaces = names.map(|name| {
+        format!(
+            r#"{{"Name":"{name}","Queues":[{{"Name":"q"}}],"Emulator":{{"Keys":[{{"Name":"{name}","Key":"k"}}]}}}}"#
+        )
+    });
+    let config = format!(
+        r#"{{"UserConfig":{{"Namespaces":[{}]}}}}"#,
+        namespaces.join(",")
+    );
+    let bus = Bus::configured(&config);
+    for name in names {
+        let host = format!("{name}.servicebus.windows.net");
+        let stream = Stream::secured(bus.amqp, &host, &bus.ca()).expect("TLS begins");
+        let mut peer = Peer::over(stream);
+        // The key of the other namespace is not known here.
+        let other = names.iter().find(|other| **other != name).expect("two");
+        let response = format!("\0{other}\0k");
+        assert_eq!(peer.sasl("PLAIN", response.as_bytes()), 1);
+        let stream = Stream::secured(bus.amqp, &host, &bus.ca()).expect("TLS begins");
+        let mut peer = Peer::over(stream);
+        assert_eq!(peer.sasl("PLAIN", format!("\0{name}\0k").as_bytes()), 0);
+        peer.introduce(&Open::to("localhost"));
+        peer.sender("q");
+    }
+}
+
+#[test]
+fn stopping_says_goodbye_through_tls() {
+    let bus = Bus::with_queues(&["q"]);
+    let stream = Stream::secured(bus.amqp, "localhost", &bus.ca()).expect("TLS begins");
+    let mut peer = Peer::open_over(stream, &Open::default());
+    let stopping = std::thread::spawn(move || bus.stop());
+    assert_eq!(peer.closed().condition, "amqp:connection:forced");
+    stopping.join().expect("the emulator stops");
+}
+
+/// The certificate of an authority that the emulator has nothing to do with.
+fn rcgen_authority() -> String {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut authority = rcgen::CertificateParams::default();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    authority.self_signed(&key).expect("a certificate").pem()
+}

@@ -1,0 +1,236 @@
+//! What can be done where, and with which statuses everything else is refused.
+
+use serde_json::json;
+use servicebus_emulator::auth::{Claims, Key, sas};
+
+use crate::support::*;
+
+fn bus() -> Bus {
+    let config = r#"{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns",
+        "Queues":[{"Name":"q"},{"Name":"messages"},{"Name":"a/messages"},
+            {"Name":"source","Properties":{"ForwardTo":"q"}}],
+        "Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}"#;
+    Bus::configured(config)
+}
+
+#[test]
+fn entities_that_are_not_there_are_gone() {
+    let bus = bus();
+    let rest = bus.rest();
+    for (method, path) in [
+        ("POST", "/nobody/messages"),
+        ("POST", "/nobody/messages/head"),
+        ("DELETE", "/nobody/messages/head"),
+        (
+            "DELETE",
+            "/nobody/messages/1/00000000-0000-0000-0000-000000000000",
+        ),
+        ("POST", "/t/subscriptions/nobody/messages/head"),
+        ("POST", "/q/$DeadLetterQueue/$DeadLetterQueue/messages/head"),
+        ("POST", "/q/$management/messages"),
+        ("POST", "/%ff%00/messages"),
+    ] {
+        let refused = rest.ask(method, path);
+        let words = refused.refusal(410);
+        assert!(
+            words.contains("could not be found"),
+            "{method} {path}: {words}"
+        );
+    }
+}
+
+#[test]
+fn verbs_that_mean_nothing_are_refused_with_those_that_do() {
+    let bus = bus();
+    let rest = bus.rest();
+    for (method, path, allowed) in [
+        ("GET", "/q/messages", "POST"),
+        ("PUT", "/q/messages", "POST"),
+        ("DELETE", "/q/messages", "POST"),
+        ("GET", "/q/messages/head", "POST, DELETE"),
+        ("PUT", "/q/messages/head", "POST, DELETE"),
+        ("GET", "/q/messages/1/x", "DELETE, PUT, POST"),
+        ("PATCH", "/q/messages/1/x", "DELETE, PUT, POST"),
+    ] {
+        let refused = rest.ask(method, path);
+        assert!(refused.refusal(405).contains("The specified HTTP verb"));
+        assert_eq!(refused.header("Allow"), Some(allowed), "{method} {path}");
+    }
+}
+
+#[test]
+fn each_kind_of_address_does_what_it_can() {
+    let bus = bus();
+    let rest = bus.rest();
+    for (address, said) in [
+        (
+            "t/subscriptions/s",
+            "it is a subscription; send to its topic",
+        ),
+        (
+            "q/$DeadLetterQueue",
+            "a dead-letter queue is filled by the broker alone",
+        ),
+        (
+            "t/subscriptions/s/$DeadLetterQueue",
+            "filled by the broker alone",
+        ),
+        ("q/$Transfer/$DeadLetterQueue", "filled by the broker alone"),
+    ] {
+        assert!(
+            rest.send(address, &[], "x").refusal(400).contains(said),
+            "{address}"
+        );
+    }
+    for (address, said) in [
+        ("t", "it is a topic; receive from its subscriptions"),
+        ("t/$DeadLetterQueue", "it is a topic"),
+        ("source", "it forwards them to 'q'"),
+    ] {
+        for refused in [rest.peek_lock(address), rest.take(address)] {
+            assert!(refused.refusal(400).contains(said), "{address}");
+        }
+    }
+    for address in [
+        "t/$Transfer/$DeadLetterQueue",
+        "source/$DeadLetterQueue",
+        "t/Subscriptions/s",
+    ] {
+        assert_eq!(rest.take(address).status, 204, "{address}");
+    }
+}
+
+#[test]
+fn entities_may_be_called_like_a_keyword() {
+    let bus = bus();
+    let rest = bus.rest();
+    for (address, encoded) in [("messages", "messages"), ("a/messages", "a%2fmessages")] {
+        assert_eq!(rest.send(address, &[], address).status, 201);
+        let locked = rest.peek_lock(encoded);
+        assert_eq!(locked.text(), address);
+        assert_eq!(rest.ask("DELETE", &locked.lock()).status, 200);
+    }
+}
+
+#[test]
+fn entities_that_require_sessions_are_sent_to_and_not_received_from() {
+    let bus = Bus::configured(&queues("", &[("q", r#""RequiresSession":true"#)]));
+    let rest = bus.rest();
+    assert!(
+        rest.send("q", &[], "x")
+            .refusal(400)
+            .contains("The SessionId was not set")
+    );
+    let session = ("BrokerProperties", r#"{"SessionId":"s"}"#);
+    assert_eq!(rest.send("q", &[session], "x").status, 201);
+    for refused in [rest.peek_lock("q"), rest.take("q")] {
+        assert!(
+            refused
+                .refusal(400)
+                .contains("an entity that requires sessions"),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(rest.take("q/$DeadLetterQueue").status, 204);
+}
+
+#[test]
+fn disabled_entities_say_so() {
+    let bus = bus();
+    let rest = bus.rest();
+    bus.http.set_status("q", "SendDisabled");
+    assert!(
+        rest.send("q", &[], "x")
+            .refusal(400)
+            .contains("'sb://localhost/q' is currently disabled")
+    );
+    assert_eq!(rest.take("q").status, 204);
+    bus.http.set_status("q", "ReceiveDisabled");
+    assert_eq!(rest.send("q", &[], "x").status, 201);
+    assert!(
+        rest.peek_lock("q")
+            .refusal(400)
+            .contains("is currently disabled")
+    );
+    assert!(
+        rest.take("q")
+            .refusal(400)
+            .contains("is currently disabled")
+    );
+}
+
+#[test]
+fn other_paths_are_those_of_others() {
+    let bus = bus();
+    let rest = bus.rest();
+    assert_eq!(rest.ask("GET", "/health").status, 200);
+    let queue = "/$emulator/v1/namespaces/sbemulatorns/queues/messages";
+    assert_eq!(
+        rest.ask("GET", queue).status,
+        200,
+        "the control API comes first"
+    );
+    let nothing = rest.ask("GET", "/nothing");
+    assert_eq!(nothing.status, 200, "the administration API has the rest");
+    assert!(nothing.text().contains("Publicly Listed Services"));
+}
+
+#[test]
+fn a_refusal_stands_in_the_timeline_with_its_tracking_id() {
+    let bus = bus();
+    let rest = bus.rest();
+    let refused = rest.send("q", &[("BrokerProperties", "[]")], "x");
+    let text = refused.text();
+    let id = text
+        .split("TrackingId:")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
+    let events = bus.http.events("?entity=q");
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!(events[0]["kind"], "refused");
+    assert_eq!(events[0]["client"], "HTTP");
+    let said = events[0].to_string();
+    assert!(said.contains(id.expect("an id")), "{said}");
+    assert!(
+        said.contains("SystemTracker:sbemulatorns:Queue:q"),
+        "{said}"
+    );
+}
+
+#[test]
+fn several_namespaces_are_told_apart_by_host_and_by_key() {
+    let namespace = |name: &str, key: &str| {
+        let key = json!({"Name": key, "Key": "secret", "Claims": ["Send", "Listen"]});
+        json!({"Name": name, "Queues": [{"Name": "q"}], "Topics": [], "Emulator": {"Keys": [key]}})
+    };
+    let namespaces = [namespace("one", "first"), namespace("two", "second")];
+    let config = json!({"UserConfig": {"Namespaces": namespaces}});
+    let bus = Bus::configured(&config.to_string());
+    let with = |name: &str| {
+        let key = Key {
+            name: name.into(),
+            key: "secret".into(),
+            claims: Claims::ALL,
+        };
+        let token = sas::sign("http://localhost/q", &key, in_an_hour());
+        bus.rest_with(Some(&token))
+    };
+    let host = ("Host", "two.servicebus.windows.net");
+    assert_eq!(with("second").send("q", &[host], "by host").status, 201);
+    assert_eq!(with("second").send("q", &[], "by key").status, 201);
+    assert_eq!(with("first").take("q").status, 204);
+    let taken = [0, 1].map(|_| with("second").take("q").text().to_owned());
+    assert_eq!(taken, ["by host", "by key"]);
+    let elsewhere = with("first").send("q", &[host], "x");
+    assert!(
+        elsewhere.refusal(401).contains("no key is named"),
+        "{elsewhere:?}"
+    );
+    let nowhere = with("third").take("q");
+    assert!(
+        nowhere
+            .refusal(401)
+            .contains("The namespace cannot be told"),
+        "{nowhere:?}"
+    );
+}

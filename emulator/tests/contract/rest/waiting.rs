@@ -1,0 +1,199 @@
+//! `messages/head` where there is no message yet.
+
+use serde_json::json;
+
+use crate::support::*;
+
+/// A bus on which it shows when somebody waits at `q`: only then its expired message goes to the dead letters
+/// (decision D1).
+fn bus_with_a_canary() -> Bus {
+    let settings = r#""DeadLetteringOnMessageExpiration":true"#;
+    let bus = Bus::configured(&queues(
+        r#""Expiry":"on-receive""#,
+        &[("q", settings), ("target", "")],
+    ));
+    bus.rest().send(
+        "q",
+        &[("BrokerProperties", r#"{"TimeToLive":1}"#)],
+        "canary",
+    );
+    bus.http.advance(2.0);
+    assert_eq!(bus.http.held("q"), (1, 0), "nobody waits yet");
+    bus
+}
+
+/// What ends a wait, and how that is told.
+type End = (fn(&Bus), u16, &'static str);
+
+fn until_somebody_waits(bus: &Bus) {
+    eventually("a request that waits", || {
+        (bus.http.held("q") == (0, 1)).then_some(())
+    });
+}
+
+#[test]
+fn a_request_waits_for_a_message() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
+    let default = rest.begin("DELETE", "/q/messages/head", &[], b"");
+    rest.send("q", &[], "hello");
+    rest.send("q", &[], "hello");
+    let answers = [waiting.answer(), default.answer()];
+    assert_eq!(
+        answers.map(|answer| (answer.status, answer.text().to_owned())),
+        [(201, "hello".to_owned()), (200, "hello".to_owned())]
+    );
+}
+
+#[test]
+fn a_request_waits_as_long_as_it_says_and_no_longer() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    let begun = std::time::Instant::now();
+    assert_eq!(rest.ask("POST", "/q/messages/head?timeout=1").status, 204);
+    assert!(begun.elapsed().as_millis() >= 1000);
+    assert_eq!(
+        rest.ask("POST", "/q/messages/head?api-version=2017-04&Timeout=0")
+            .status,
+        204
+    );
+    let waiting = rest.begin(
+        "POST",
+        "/q/messages/head?timeout=99999999999999999999",
+        &[],
+        b"",
+    );
+    rest.send("q", &[], "hello");
+    assert_eq!(waiting.answer().status, 201);
+    for wrong in ["x", "", "-1", "1.5", "%31x"] {
+        let refused = rest.ask("POST", &format!("/q/messages/head?timeout={wrong}"));
+        assert!(refused.refusal(400).contains("'timeout'"), "{wrong}");
+    }
+}
+
+#[test]
+fn the_time_of_the_namespace_does_not_end_the_wait() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    let waiting = rest.begin("POST", "/q/messages/head?timeout=30", &[], b"");
+    bus.http.advance(3600.0);
+    rest.send("q", &[], "hello");
+    assert_eq!(waiting.answer().status, 201);
+}
+
+#[test]
+fn nothing_is_lost_with_clients_that_go_away() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    for _ in 0..50 {
+        drop(rest.begin("POST", "/q/messages/head?timeout=60", &[], b""));
+    }
+    let mut sent = 0;
+    eventually("a message that nobody takes", || {
+        rest.send("q", &[], "hello");
+        sent += 1;
+        let counts = bus.http.counts("q");
+        let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
+        (number("active") > number("locked")).then_some(())
+    });
+    bus.http.advance(61.0);
+    let counts = bus.http.counts("q");
+    assert_eq!(
+        (&counts["active"], &counts["locked"]),
+        (&json!(sent), &json!(0))
+    );
+}
+
+#[test]
+fn a_wait_ends_with_its_client() {
+    let bus = bus_with_a_canary();
+    let rest = bus.rest();
+    let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
+    until_somebody_waits(&bus);
+    drop(waiting);
+    eventually("a message that nobody takes", || {
+        rest.send("q", &[], "hello");
+        (bus.http.held("q").0 > 0).then_some(())
+    });
+    assert_eq!(rest.take("q").text(), "hello");
+}
+
+#[test]
+fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    peer.credit(&receiver, 1);
+    let waiting = rest.begin("DELETE", "/q/messages/head?timeout=30", &[], b"");
+    rest.send("q", &[], "first");
+    assert_eq!(peer.receive(&receiver).message.data(), b"first");
+    rest.send("q", &[], "second");
+    assert_eq!(waiting.answer().text(), "second");
+}
+
+#[test]
+fn a_wait_ends_with_the_entity_or_with_its_receiving() {
+    let ends: [End; 3] = [
+        (
+            |bus| drop(bus.http.queue("DELETE", "q", None)),
+            410,
+            "could not be found",
+        ),
+        (
+            |bus| bus.http.set_status("q", "ReceiveDisabled"),
+            400,
+            "is currently disabled",
+        ),
+        (
+            |bus| drop(bus.http.put_queue("q", &json!({"ForwardTo": "target"}))),
+            400,
+            "it forwards them to 'target'",
+        ),
+    ];
+    for (end, status, said) in ends {
+        let bus = bus_with_a_canary();
+        let path = "/q/messages/head?timeout=60";
+        let waiting = ["POST", "DELETE"].map(|method| bus.rest().begin(method, path, &[], b""));
+        until_somebody_waits(&bus);
+        end(&bus);
+        for request in waiting {
+            let answer = request.answer();
+            assert!(answer.refusal(status).contains(said), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_counts_as_an_active_receiver_even_if_it_does_not_wait() {
+    let bus = bus_with_a_canary();
+    assert_eq!(bus.rest().take("q").status, 204);
+    assert_eq!(bus.http.held("q"), (0, 1));
+}
+
+#[test]
+fn an_advance_does_not_wait_for_those_who_wait() {
+    let bus = Bus::with_queues(&["q"]);
+    let rest = bus.rest();
+    let waiting: Vec<_> = (0..10)
+        .map(|_| rest.begin("POST", "/q/messages/head?timeout=30", &[], b""))
+        .collect();
+    for _ in 0..10 {
+        rest.send("q", &[], "x");
+    }
+    bus.http.advance(1.0);
+    let settled = bus.http.post(
+        "/$emulator/v1/namespaces/sbemulatorns/settled",
+        &json!({"within": 0.1}),
+    );
+    assert_eq!(settled.status, 408, "the locks of the ten: {settled:?}");
+    for request in waiting {
+        let lock = request.answer().lock();
+        assert_eq!(rest.ask("DELETE", &lock).status, 200);
+    }
+    let within = json!({"within": 5});
+    bus.http
+        .post("/$emulator/v1/namespaces/sbemulatorns/settled", &within)
+        .ok();
+}

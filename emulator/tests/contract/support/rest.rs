@@ -1,0 +1,222 @@
+//! A client of the REST data plane: one request for each connection, said exactly as told.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::Value;
+use servicebus_emulator::auth::{Key, sas};
+
+use super::{Bus, PATIENCE, in_an_hour};
+
+/// Where the data plane is, and the token that is shown there.
+#[derive(Debug, Clone)]
+pub(crate) struct Rest {
+    address: SocketAddr,
+    token: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// In the order written, names as they were sent.
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A request whose answer has not been read yet.
+#[derive(Debug)]
+pub(crate) struct Pending(TcpStream);
+
+impl Bus {
+    /// A client with a token for the whole namespace.
+    pub(crate) fn rest(&self) -> Rest {
+        self.rest_with(Some(&root_token("http://localhost")))
+    }
+
+    /// A client that shows this in its `Authorization`, or nothing.
+    pub(crate) fn rest_with(&self, token: Option<&str>) -> Rest {
+        Rest {
+            address: self.http.0,
+            token: token.map(str::to_owned),
+        }
+    }
+}
+
+impl Rest {
+    /// Sends a message with these headers.
+    pub(crate) fn send(&self, entity: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        let path = format!("/{entity}/messages");
+        self.request("POST", &path, headers, body.as_bytes())
+    }
+
+    /// Sends a batch.
+    pub(crate) fn send_batch(&self, entity: &str, batch: &Value) -> Response {
+        let content_type = ("Content-Type", "application/vnd.microsoft.servicebus.json");
+        self.send(entity, &[content_type], &batch.to_string())
+    }
+
+    /// Locks the next message, or says at once that there is none.
+    pub(crate) fn peek_lock(&self, entity: &str) -> Response {
+        self.ask("POST", &format!("/{entity}/messages/head?timeout=0"))
+    }
+
+    /// Takes the next message away, or says at once that there is none.
+    pub(crate) fn take(&self, entity: &str) -> Response {
+        self.ask("DELETE", &format!("/{entity}/messages/head?timeout=0"))
+    }
+
+    /// A request without headers and body of its own.
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Response {
+        self.request(method, path, &[], b"")
+    }
+
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        self.begin(method, path, headers, body).answer()
+    }
+
+    /// Sends a request and does not wait for its answer.
+    pub(crate) fn begin(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Pending {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            head += "Host: localhost\r\n";
+        }
+        if let Some(token) = &self.token {
+            head += &format!("Authorization: {token}\r\n");
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("Content-Length: {}\r\n\r\n", body.len());
+        self.begin_raw(&[head.as_bytes(), body].concat())
+    }
+
+    /// The same with the bytes of a whole request, or of a part of it.
+    pub(crate) fn begin_raw(&self, bytes: &[u8]) -> Pending {
+        let mut stream = TcpStream::connect(self.address).expect("HTTP accepts");
+        let patience = Some(PATIENCE * 3);
+        stream.set_read_timeout(patience).expect("it can be set");
+        stream.write_all(bytes).expect("a request can be written");
+        Pending(stream)
+    }
+}
+
+impl Pending {
+    /// Waits for the answer.
+    pub(crate) fn answer(mut self) -> Response {
+        let mut bytes = Vec::new();
+        let mut block = [0; 16 * 1024];
+        loop {
+            match self.0.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => bytes.extend_from_slice(&block[..read]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&bytes)),
+            }
+        }
+        Response::parse(&bytes)
+    }
+}
+
+impl Response {
+    fn parse(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+        let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(bytes)));
+        let head = std::str::from_utf8(&bytes[..end]).expect("heads are ASCII");
+        let mut lines = head.lines();
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        let headers = lines.filter_map(|line| line.split_once(": "));
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            status: status.unwrap_or_else(|| panic!("no status: {head}")),
+            headers: headers.collect(),
+            body: bytes[end + 4..].to_vec(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let is_it = |(own, _): &&(String, String)| own.eq_ignore_ascii_case(name);
+        self.headers
+            .iter()
+            .find(is_it)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The name of a header as it was sent.
+    pub(crate) fn spelling(&self, name: &str) -> &str {
+        let found = self
+            .headers
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.map_or("", |(own, _)| own.as_str())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is text")
+    }
+
+    /// `BrokerProperties`, or one of them.
+    pub(crate) fn properties(&self) -> Value {
+        let written = self.header("BrokerProperties");
+        let written = written.unwrap_or_else(|| panic!("no properties: {self:?}"));
+        serde_json::from_str(written).unwrap_or_else(|error| panic!("{error}: {written}"))
+    }
+
+    pub(crate) fn property(&self, name: &str) -> Value {
+        self.properties()[name].clone()
+    }
+
+    /// The path of the locked message.
+    pub(crate) fn lock(&self) -> String {
+        assert_eq!(self.status, 201, "{self:?}");
+        let location = self.header("Location").expect("a lock has a location");
+        let path = location.strip_prefix("http://localhost");
+        path.unwrap_or_else(|| panic!("{location}")).to_owned()
+    }
+
+    /// The detail of a refusal with this status, without its tail.
+    pub(crate) fn refusal(&self, status: u16) -> &str {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(
+            self.header("Content-Type"),
+            Some("application/xml; charset=utf-8")
+        );
+        let text = self.text();
+        let begin = format!("<Error><Code>{status}</Code><Detail>");
+        let detail = text.strip_prefix(&begin);
+        let detail = detail.and_then(|rest| rest.strip_suffix("</Detail></Error>"));
+        let (words, tail) = detail
+            .and_then(|detail| detail.split_once(" TrackingId:"))
+            .unwrap_or_else(|| panic!("no refusal: {text}"));
+        assert!(
+            tail.contains("_B0, SystemTracker:") && tail.contains(", Timestamp:"),
+            "{tail}"
+        );
+        words
+    }
+}
+
+/// Seconds since the Unix epoch as HTTP writes them.
+pub(crate) fn http_date(seconds: i64) -> String {
+    let instant = jiff::Timestamp::from_second(seconds).expect("an instant of our time");
+    instant.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+/// A token of the key with all rights.
+pub(crate) fn root_token(resource: &str) -> String {
+    sas::sign(resource, &Key::well_known(), in_an_hour())
+}

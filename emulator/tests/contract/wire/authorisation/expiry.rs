@@ -1,0 +1,124 @@
+//! How long what was proved holds: by the real clock, whatever the namespace's says (decision D19).
+
+use std::time::{Duration, Instant};
+
+use servicebus_emulator::Options;
+use servicebus_emulator::auth::{Key, sas};
+
+use super::{UNAUTHORIZED, keys, root_token, show, token};
+use crate::support::*;
+
+#[test]
+fn rights_end_with_their_token() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + 2);
+    show(&mut peer, "sb://localhost/a", &token);
+    let mut names = 0..;
+    // Tokens speak of real time, which nobody can move (decision D19).
+    let refusal = eventually("the end of the token", || {
+        let name = format!("link {}", names.next()?);
+        peer.attach(&Attach::sender("a").named(&name)).err()
+    });
+    assert_eq!(refusal.condition, UNAUTHORIZED);
+    bus.http.advance(3600.0);
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &root_token("sb://localhost/a"),
+    );
+    peer.sender("a");
+}
+
+#[test]
+fn links_end_with_their_token_and_others_stay() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let short = |resource: &str| sas::sign(resource, &Key::well_known(), now() + 2);
+    show(&mut peer, "sb://localhost/a", &short("sb://localhost/a"));
+    show(
+        &mut peer,
+        "sb://localhost/b",
+        &root_token("sb://localhost/b"),
+    );
+    let (sender, receiver) = (peer.sender("a"), peer.receiver("a"));
+    let management = peer.node("a/$management");
+    let stays = peer.sender("b");
+    peer.send(&sender, &Message::new("in time"));
+    peer.credit(&receiver, 5);
+    for link in [
+        &sender,
+        &receiver,
+        &management.requests,
+        &management.replies,
+    ] {
+        let refusal = peer.detached(link).refusal(2);
+        assert_eq!(refusal.condition, UNAUTHORIZED);
+        assert!(
+            refusal.text.starts_with("ExpiredToken: "),
+            "{}",
+            refusal.text
+        );
+    }
+    peer.send(&stays, &Message::new("still allowed"));
+    // The lock of what was delivered runs on, as for any link that closes.
+    assert_eq!(bus.http.held("a"), (1, 0));
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &root_token("sb://localhost/a"),
+    );
+    peer.sender("a");
+}
+
+#[test]
+fn a_token_that_is_renewed_in_time_keeps_its_links() {
+    let bus = keys();
+    let mut peer = bus.stranger();
+    let end = now() + 2;
+    let short = sas::sign("sb://localhost/a", &Key::well_known(), end);
+    show(&mut peer, "sb://localhost/a", &short);
+    let sender = peer.sender("a");
+    show(
+        &mut peer,
+        "sb://localhost/a",
+        &root_token("sb://localhost/a"),
+    );
+    eventually("the end of the first token", || (now() > end).then_some(()));
+    peer.send(&sender, &Message::new("after it"));
+    assert_eq!(bus.http.held("a"), (1, 0));
+}
+
+#[test]
+fn a_connection_that_proves_nothing_in_time_is_closed() {
+    let impatient = |setting: &str| {
+        Bus::started(Options {
+            config: parse(&queues(setting, &[("a", "")])),
+            patience: Duration::from_millis(200),
+            ..Options::default()
+        })
+    };
+    let bus = impatient("");
+    let mut idle = bus.stranger();
+    let mut wrong = bus.stranger();
+    let forged = token("sb://localhost/a", "RootManageSharedAccessKey", "wrong");
+    assert_eq!(
+        wrong.put_token("sb://localhost/a", &forged).cbs_status(),
+        401
+    );
+    let mut known = bus.client();
+    for stranger in [&mut idle, &mut wrong] {
+        let refusal = stranger.closed();
+        assert_eq!(refusal.condition, UNAUTHORIZED);
+        assert!(refusal.text.contains("within 0.2 s"), "{}", refusal.text);
+    }
+    known.sender("a");
+    // Nothing is owed where nothing is asked for.
+    let open = impatient(r#""TokenCheck":"none""#);
+    let mut peer = open.stranger();
+    let since = Instant::now();
+    eventually("more than the patience", || {
+        (since.elapsed() > Duration::from_millis(400)).then_some(())
+    });
+    peer.sender("a");
+}

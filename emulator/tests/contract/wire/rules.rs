@@ -1,0 +1,362 @@
+//! `add-rule`, `remove-rule` and `enumerate-rules` (wire.md §6.2).
+
+mod selection;
+
+use serde_amqp::Value;
+use serde_json::json;
+
+use crate::support::*;
+
+const RULE: u64 = 0x0000_0137_0000_0004;
+const EMPTY_ACTION: u64 = 0x0000_0137_0000_0005;
+const SQL_ACTION: u64 = 0x0000_0137_0000_0006;
+const SQL_FILTER: u64 = 0x0000_0013_7000_0006;
+const TRUE_FILTER: u64 = 0x0000_0013_7000_0007;
+const FALSE_FILTER: u64 = 0x0000_0013_7000_0008;
+const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
+const ARGUMENT: &str = "com.microsoft:argument-error";
+
+/// The subscription `s` of the topic `t`, and a client that manages its rules.
+fn ruled(subscription: serde_json::Value) -> (Bus, Peer, Node) {
+    let bus = Bus::configured(&topic(&json!({}), &[("s", subscription)]));
+    let mut peer = bus.client();
+    let node = peer.node("t/Subscriptions/s/$management");
+    (bus, peer, node)
+}
+
+fn expression(expression: &str) -> Value {
+    map([(text("expression"), text(expression))])
+}
+
+fn sql_filter(filter: &str) -> Value {
+    map([(text("sql-filter"), expression(filter))])
+}
+
+fn correlation(conditions: Value) -> Value {
+    map([(text("correlation-filter"), conditions)])
+}
+
+fn add(peer: &mut Peer, node: &Node, name: &str, description: Value) -> Reply {
+    let body = map([
+        (text("rule-name"), text(name)),
+        (text("rule-description"), description),
+    ]);
+    peer.call(node, "add-rule", body)
+}
+
+fn added(peer: &mut Peer, node: &Node, name: &str, description: Value) {
+    let reply = add(peer, node, name, description);
+    assert_eq!(
+        (reply.status(), &reply.body),
+        (200, &Value::Null),
+        "{name}: {}",
+        reply.text()
+    );
+}
+
+fn remove(peer: &mut Peer, node: &Node, name: &str) -> Reply {
+    peer.call(node, "remove-rule", map([(text("rule-name"), text(name))]))
+}
+
+/// The rules from `skip` on: filter, action, name and instant of each.
+fn enumerate(peer: &mut Peer, node: &Node, skip: i32, top: i32) -> Vec<[Value; 4]> {
+    let body = map([
+        (text("skip"), Value::Int(skip)),
+        (text("top"), Value::Int(top)),
+    ]);
+    let reply = peer.call(node, "enumerate-rules", body);
+    if reply.status() == 204 {
+        assert_eq!(reply.body, Value::Null);
+        return Vec::new();
+    }
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    let Value::List(rules) = reply.field("rules") else {
+        panic!("rules are a list: {reply:?}");
+    };
+    let rule = |entry: &Value| match entry {
+        Value::Map(map) if map.len() == 1 => {
+            let rule = map.get(&text("rule-description"));
+            let (code, fields) = described_list(rule.expect("an entry is a description"));
+            assert_eq!(code, RULE);
+            <[Value; 4]>::try_from(fields.to_vec()).expect("a rule has four fields")
+        }
+        other => panic!("an entry is {other:?}"),
+    };
+    rules.iter().map(rule).collect()
+}
+
+fn names(peer: &mut Peer, node: &Node, skip: i32, top: i32) -> Vec<String> {
+    let name = |[_, _, name, _]: [Value; 4]| match name {
+        Value::String(name) => name,
+        other => panic!("a name is {other:?}"),
+    };
+    let rules = enumerate(peer, node, skip, top);
+    rules.into_iter().map(name).collect()
+}
+
+/// Sends messages to the topic, and tells which the subscription got.
+fn selected(bus: &Bus, messages: &[Message]) -> Vec<String> {
+    delivered(bus, messages).iter().map(Received::id).collect()
+}
+
+fn delivered(bus: &Bus, messages: &[Message]) -> Vec<Received> {
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    for message in messages {
+        peer.send(&sender, message);
+    }
+    let receiver = peer.attached(&Attach::deleting("t/Subscriptions/s"));
+    let all = peer.drain(&receiver, 100);
+    all.into_iter().map(|delivery| delivery.message).collect()
+}
+
+#[test]
+fn a_new_subscription_has_one_rule_that_selects_everything() {
+    let (_bus, mut peer, node) = ruled(json!({}));
+    let [[filter, action, name, created]] = enumerate(&mut peer, &node, 0, i32::MAX)
+        .try_into()
+        .expect("one rule");
+    assert_eq!(filter, composite(TRUE_FILTER, []));
+    assert_eq!(action, composite(EMPTY_ACTION, []));
+    assert_eq!(name, text("$Default"));
+    let Value::Timestamp(created) = created else {
+        panic!("created at {created:?}");
+    };
+    assert!((created.milliseconds() - client_now()).abs() < 60_000);
+}
+
+#[test]
+fn rules_are_told_with_the_types_of_the_service() {
+    let never = json!({"Name": "4-never", "Properties": {"FilterType": "False"}});
+    let (bus, mut peer, node) = ruled(rules(&[never]));
+    bus.http.advance(7200.0);
+    added(&mut peer, &node, "1-sql", sql_filter("a > 1"));
+    let both = map([
+        (text("sql-filter"), expression("b = 'x'")),
+        (text("sql-rule-action"), expression("SET c = 2; REMOVE d")),
+        (text("rule-name"), text("2-action")),
+    ]);
+    added(&mut peer, &node, "2-action", both);
+    let conditions = map([
+        (text("correlation-id"), text("c")),
+        (text("message-id"), Value::Null),
+        (text("to"), text("to")),
+        (text("reply-to"), text("r")),
+        (text("label"), text("l")),
+        (text("session-id"), text("s")),
+        (text("reply-to-session-id"), text("rs")),
+        (text("content-type"), text("ct")),
+        (
+            text("properties"),
+            map([
+                (text("n"), Value::Double(2.0.into())),
+                (text("t"), text("2")),
+                (text("at"), timestamp(7)),
+            ]),
+        ),
+    ]);
+    added(&mut peer, &node, "3-correlation", correlation(conditions));
+    let all = enumerate(&mut peer, &node, 0, i32::MAX);
+    let parts: Vec<_> = all.iter().map(|rule| (&rule[0], &rule[1])).collect();
+    let none = composite(EMPTY_ACTION, []);
+    let twenty = Value::Int(20);
+    let filter = |code, expression| composite(code, [text(expression), twenty.clone()]);
+    let fields = composite(
+        CORRELATION_FILTER,
+        [
+            text("c"),
+            Value::Null,
+            text("to"),
+            text("r"),
+            text("l"),
+            text("s"),
+            text("rs"),
+            text("ct"),
+            map([
+                (text("n"), Value::Double(2.0.into())),
+                (text("t"), text("2")),
+                (text("at"), timestamp(7)),
+            ]),
+        ],
+    );
+    assert_eq!(
+        parts,
+        [
+            (&filter(SQL_FILTER, "a > 1"), &none),
+            (
+                &filter(SQL_FILTER, "b = 'x'"),
+                &filter(SQL_ACTION, "SET c = 2; REMOVE d")
+            ),
+            (&fields, &none),
+            (&composite(FALSE_FILTER, []), &none),
+        ]
+    );
+    // In the client's time, a rule of the configuration is two hours old.
+    let age = |rule: &[Value; 4]| match &rule[3] {
+        Value::Timestamp(created) => (client_now() - created.milliseconds() + 30_000) / 60_000,
+        other => panic!("created at {other:?}"),
+    };
+    assert_eq!((age(&all[0]), age(&all[3])), (0, 120));
+}
+
+#[test]
+fn rules_are_enumerated_in_pages() {
+    let (_bus, mut peer, node) = ruled(json!({}));
+    for name in ["b", "A", "c"] {
+        added(&mut peer, &node, name, sql_filter("1=1"));
+    }
+    assert_eq!(names(&mut peer, &node, 0, 2), ["$Default", "A"]);
+    assert_eq!(names(&mut peer, &node, 2, 2), ["b", "c"]);
+    assert!(names(&mut peer, &node, 4, 2).is_empty());
+    assert!(names(&mut peer, &node, 0, 0).is_empty());
+    let reply = peer.call(&node, "enumerate-rules", map([]));
+    assert_eq!(reply.status(), 200);
+    let body = map([(text("skip"), Value::Int(-1)), (text("top"), uint(1))]);
+    refused_with(&peer.call(&node, "enumerate-rules", body), 400, ARGUMENT);
+    for name in ["$default", "a", "B", "c"] {
+        assert_eq!(remove(&mut peer, &node, name).status(), 200);
+    }
+    let reply = peer.call(&node, "enumerate-rules", map([]));
+    assert_eq!((reply.status(), &reply.body), (204, &Value::Null));
+}
+
+#[test]
+fn a_name_is_taken_once_and_removed_once() {
+    let (bus, mut peer, node) = ruled(json!({}));
+    added(&mut peer, &node, "Red", sql_filter("colour = 'red'"));
+    for name in ["Red", "RED"] {
+        let reply = add(&mut peer, &node, name, sql_filter("1=1"));
+        let words = refused_with(&reply, 409, "com.microsoft:entity-already-exists");
+        assert!(words.contains(name), "{words}");
+    }
+    assert_eq!(remove(&mut peer, &node, "$Default").status(), 200);
+    for name in ["$Default", "none"] {
+        let reply = remove(&mut peer, &node, name);
+        let words = refused_with(&reply, 404, "amqp:not-found");
+        assert!(words.contains(name), "{words}");
+    }
+    let colour = |id, colour| Message::new(id).application("colour", text(colour));
+    let messages = [colour("1", "red"), colour("2", "blue")];
+    assert_eq!(selected(&bus, &messages), ["1"]);
+    assert_eq!(remove(&mut peer, &node, "red").status(), 200);
+    assert!(selected(&bus, &messages).is_empty(), "no rule, no message");
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_with_its_place_and_selects_nothing() {
+    let (bus, mut peer, node) = ruled(json!({}));
+    assert_eq!(remove(&mut peer, &node, "$Default").status(), 200);
+    let acting = |action| {
+        map([
+            (text("sql-filter"), expression("1=1")),
+            (text("sql-rule-action"), map([(text("expression"), action)])),
+        ])
+    };
+    let typed = |name, value| correlation(map([(text(name), value)]));
+    let bare = map([
+        (text("sql-filter"), expression("1=1")),
+        (text("sql-rule-action"), text("SET a = 1")),
+    ]);
+    let two = map([
+        (text("sql-filter"), expression("1=1")),
+        (text("correlation-filter"), map([(text("to"), text("x"))])),
+    ]);
+    for (description, words) in [
+        (
+            sql_filter("a = "),
+            "filter of the rule cannot be understood: column 5: expected",
+        ),
+        (sql_filter("a ==\n 'x'"), "column 4: expected"),
+        (
+            sql_filter("a = 1 AND\n sys.Nonsense = 1"),
+            "line 2, column ",
+        ),
+        (sql_filter(""), "column 1: expected"),
+        (
+            acting(text("SET sys.SequenceNumber = 1")),
+            "action of the rule",
+        ),
+        (acting(text("DELETE a")), "column 1: expected"),
+        (acting(Value::Int(1)), "sql-rule-action.expression"),
+        (bare, "sql-rule-action.expression"),
+        (map([(text("sql-filter"), map([]))]), "'sql-filter' or"),
+        (map([(text("sql-filter"), Value::Null)]), "'sql-filter' or"),
+        (
+            map([(text("sql-filter"), text("1=1"))]),
+            "sql-filter.expression",
+        ),
+        (map([]), "'sql-filter' or"),
+        (two, "either"),
+        (correlation(map([])), "'correlation-filter'"),
+        (correlation(text("x")), "names a property"),
+        (typed("label", Value::Null), "names a property"),
+        (typed("properties", map([])), "names a property"),
+        (typed("label", Value::Int(1)), "correlation-filter.label"),
+        (typed("properties", text("x")), "from strings"),
+        (
+            typed("properties", map([(text("a"), list([]))])),
+            "primitive",
+        ),
+        (
+            typed("properties", map([(uint(1), text("x"))])),
+            "from strings",
+        ),
+    ] {
+        let reply = add(&mut peer, &node, "wrong", description.clone());
+        let told = refused_with(&reply, 400, ARGUMENT);
+        assert!(told.contains(words), "{description:?}: {told}");
+    }
+    assert!(enumerate(&mut peer, &node, 0, 10).is_empty());
+    assert!(selected(&bus, &[Message::new("m")]).is_empty());
+}
+
+#[test]
+fn a_rule_has_a_name_and_a_description() {
+    let (_bus, mut peer, node) = ruled(json!({}));
+    for body in [
+        map([]),
+        Value::Null,
+        map([(text("rule-name"), text("wrong"))]),
+        map([(text("rule-description"), sql_filter("1=1"))]),
+        map([
+            (text("rule-name"), text("a/b")),
+            (text("rule-description"), sql_filter("1=1")),
+        ]),
+    ] {
+        refused_with(&peer.call(&node, "add-rule", body), 400, ARGUMENT);
+    }
+    for name in [Value::Null, uint(1), text("")] {
+        let body = map([(text("rule-name"), name)]);
+        refused_with(&peer.call(&node, "remove-rule", body), 400, ARGUMENT);
+    }
+    assert_eq!(names(&mut peer, &node, 0, 10), ["$Default"]);
+}
+
+#[test]
+fn only_a_subscription_has_rules() {
+    let (_bus, mut peer, _) = ruled(json!({}));
+    for address in ["q/$management", "t/$management"] {
+        let node = peer.node(address);
+        let reply = add(&mut peer, &node, "r", sql_filter("1=1"));
+        let words = refused_with(&reply, 400, "amqp:not-allowed");
+        assert!(words.contains("is no subscription"), "{words}");
+        for operation in ["remove-rule", "enumerate-rules"] {
+            let body = map([(text("rule-name"), text("r"))]);
+            let reply = peer.call(&node, operation, body);
+            refused_with(&reply, 400, "amqp:not-allowed");
+        }
+    }
+}
+
+#[test]
+fn a_rule_changes_what_comes_later_and_a_reset_changes_it_back() {
+    let (bus, mut peer, node) = ruled(json!({}));
+    assert_eq!(selected(&bus, &[Message::new("before")]), ["before"]);
+    added(&mut peer, &node, "more", sql_filter("1=1"));
+    assert_eq!(remove(&mut peer, &node, "$Default").status(), 200);
+    assert_eq!(selected(&bus, &[Message::new("once")]), ["once"]);
+    let path = "/$emulator/v1/namespaces/sbemulatorns/reset";
+    bus.http.post(path, &serde_json::Value::Null).ok();
+    assert_eq!(names(&mut peer, &node, 0, 10), ["$Default"]);
+    assert_eq!(selected(&bus, &[Message::new("after")]), ["after"]);
+}

@@ -1,0 +1,10 @@
+//! Sessions: accepted, waited for, held, lost, and asked about (semantics §6, wire.md §5).
+
+mod accept;
+mod crowd;
+mod lost;
+mod management;
+mod order;
+mod refusals;
+mod state;
+mod waiting;

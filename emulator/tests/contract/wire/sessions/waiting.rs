@@ -1,0 +1,185 @@
+//! Nobody has a session to give yet: the answer to the attach waits.
+
+use std::time::{Duration, Instant};
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+fn next(name: &str) -> Attach {
+    Attach::session("q", Value::Null).named(name)
+}
+
+/// Asserts that an attach is not answered, once everything that was sent before it is dealt with.
+fn assert_unanswered(peer: &mut Peer) {
+    let frames = peer.settle_down();
+    assert!(
+        frames.iter().all(|frame| frame.code != ATTACH),
+        "{frames:?}"
+    );
+}
+
+#[test]
+fn the_answer_comes_with_the_first_message() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    let attach = Attach::session("q", described(Value::Null));
+    let handle = peer.ask_to_attach(&attach);
+    assert_unanswered(&mut peer);
+    send_all(&mut bus.client(), "q", &[("m", "s")]);
+    let link = peer.answer_to(&attach, handle).expect("there is a session");
+    assert_eq!(granted(&link), described(text("s")));
+    assert_eq!(peer.receive_one(&link).id(), "m");
+}
+
+#[test]
+fn the_answer_comes_when_somebody_lets_a_session_go() {
+    let bus = Bus::with_sessions();
+    let mut holder = bus.client();
+    send_all(&mut holder, "q", &[("m", "s")]);
+    let held = holder.accept("q", "s");
+    let mut peer = bus.client();
+    let attach = next("next");
+    let handle = peer.ask_to_attach(&attach);
+    assert_unanswered(&mut peer);
+    holder.detach(&held);
+    let link = peer.answer_to(&attach, handle).expect("it is free");
+    assert_eq!(granted(&link), text("s"));
+}
+
+#[test]
+fn one_connection_may_wait_for_what_it_holds_itself() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    send_all(&mut peer, "q", &[("m", "s")]);
+    let held = peer.accept("q", "s");
+    let attach = next("next");
+    let handle = peer.ask_to_attach(&attach);
+    assert_unanswered(&mut peer);
+    peer.detach(&held);
+    peer.answer_to(&attach, handle).expect("it is free");
+}
+
+#[test]
+fn credit_may_be_given_before_the_answer() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    let attach = next("next");
+    let handle = peer.ask_to_attach(&attach);
+    let window = i32::MAX as u32;
+    let mut flow = vec![uint(0), uint(window), uint(0), uint(window)];
+    flow.extend([uint(handle), uint(0), uint(5)]);
+    peer.frame(0, FLOW, &flow);
+    assert_unanswered(&mut peer);
+    send_all(&mut peer, "q", &[("m", "s")]);
+    let link = peer.answer_to(&attach, handle).expect("there is a session");
+    assert_eq!(peer.receive(&link).id(), "m");
+}
+
+#[test]
+fn whoever_has_waited_for_long_enough_is_refused() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    for (time, shown) in [
+        (uint(0), "00:00:00"),
+        (Value::Ubyte(1), "00:00:00.0010000"),
+        (Value::Long(150), "00:00:00.1500000"),
+        (ulong(20), "00:00:00.0200000"),
+        (Value::Int(1), "00:00:00.0010000"),
+    ] {
+        let started = Instant::now();
+        let refusal = peer.refused(&next("next").patient(time.clone()));
+        assert_eq!(refusal.condition, "com.microsoft:timeout");
+        let words = format!(
+            "The operation did not complete within the allotted timeout of {shown}. The time allotted to this \
+             operation may have been a portion of a longer timeout. For more information on exception types and \
+             proper exception handling, please refer to https://aka.ms/ServiceBusExceptions ."
+        );
+        assert_eq!(refusal.words(), words);
+        if time == Value::Long(150) {
+            assert!(started.elapsed() >= Duration::from_millis(150));
+        }
+    }
+    // It was in nobody's way.
+    send_all(&mut peer, "q", &[("m", "s")]);
+    assert_eq!(peer.accept_next("q").0, "s");
+}
+
+#[test]
+fn waiting_takes_real_time_whatever_the_clock_shows() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    let attach = next("next");
+    let handle = peer.ask_to_attach(&attach);
+    assert_unanswered(&mut peer);
+    bus.http.advance(3600.0);
+    assert_unanswered(&mut peer);
+    send_all(&mut peer, "q", &[("m", "s")]);
+    peer.answer_to(&attach, handle)
+        .expect("it has waited all the time");
+}
+
+#[test]
+fn a_client_that_detaches_gives_back_what_it_was_about_to_get() {
+    let bus = Bus::with_sessions();
+    let mut gone = bus.client();
+    let attach = next("gone");
+    let handle = gone.ask_to_attach(&attach);
+    assert_unanswered(&mut gone);
+    gone.frame(0, DETACH, &[uint(handle), Value::Bool(true)]);
+    let answer = gone.expect(ATTACH);
+    assert_eq!(answer.field(5), &Value::Null, "a link without a source");
+    assert!(gone.expect(DETACH).flag(1));
+    send_all(&mut gone, "q", &[("m", "s")]);
+    assert_eq!(bus.client().accept_next("q").0, "s");
+}
+
+#[test]
+fn a_client_whose_session_or_connection_ends_waits_no_more() {
+    let bus = Bus::with_sessions();
+    let mut gone = bus.client();
+    gone.begin(3);
+    gone.ask_to_attach(&next("gone").on(3));
+    gone.end(3);
+    let mut closed = bus.client();
+    closed.ask_to_attach(&next("closed"));
+    assert_unanswered(&mut closed);
+    closed.close();
+    drop(bus.client());
+    let mut peer = bus.client();
+    send_all(&mut peer, "q", &[("m", "s")]);
+    assert_eq!(peer.accept_next("q").0, "s");
+}
+
+#[test]
+fn a_link_that_is_attached_again_waits_in_the_place_of_the_old_one() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    peer.ask_to_attach(&next("same"));
+    let handle = peer.ask_to_attach(&next("same"));
+    let stolen = peer.expect(DETACH);
+    assert_eq!(stolen.refusal(2).condition, "amqp:link:stolen");
+    send_all(&mut peer, "q", &[("m", "s")]);
+    let link = peer.answer_to(&next("same"), handle);
+    assert_eq!(granted(&link.expect("there is a session")), text("s"));
+}
+
+#[test]
+fn whoever_waits_hears_that_the_queue_is_disabled_or_deleted() {
+    for (change, condition) in [
+        ("disable", "com.microsoft:entity-disabled"),
+        ("delete", "amqp:not-found"),
+    ] {
+        let bus = Bus::with_sessions();
+        let mut peer = bus.client();
+        let attach = next("next");
+        let handle = peer.ask_to_attach(&attach);
+        assert_unanswered(&mut peer);
+        match change {
+            "disable" => bus.http.set_status("q", "Disabled"),
+            _ => assert_eq!(bus.http.queue("DELETE", "q", None).status, 204),
+        }
+        let refusal = peer.answer_to(&attach, handle).expect_err("nothing comes");
+        assert_eq!(refusal.condition, condition);
+    }
+}

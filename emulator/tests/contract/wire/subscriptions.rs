@@ -1,0 +1,218 @@
+//! Subscriptions in their surroundings: forwarding, idleness, tokens, changes (semantics §5, §11, §14).
+
+use serde_amqp::Value;
+use serde_json::json;
+use servicebus_emulator::auth::{Key, sas};
+
+use crate::support::*;
+
+const PATH: &str = "t/Subscriptions/s";
+const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+
+fn subscribed(settings: &serde_json::Value) -> Bus {
+    Bus::configured(&topic(&json!({}), &[("s", properties(settings))]))
+}
+
+fn send(bus: &Bus, address: &str, id: &str) {
+    let mut peer = bus.client();
+    let sender = peer.sender(address);
+    peer.send(&sender, &Message::new(id));
+}
+
+fn change(bus: &Bus, path: &str, settings: &serde_json::Value) {
+    let path = format!("{NAMESPACE}/{path}");
+    let answer = bus.http.request("PUT", &path, Some(&settings.to_string()));
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[test]
+fn a_queue_forwards_to_a_topic_and_its_subscription_to_a_queue() {
+    let bus = subscribed(&json!({"ForwardTo": "q"}));
+    bus.http.put_queue("first", &json!({"ForwardTo": "t"}));
+    send(&bus, "first", "m");
+    for entity in ["first", "t", PATH] {
+        assert_eq!(bus.http.held(entity), (0, 0), "{entity}");
+    }
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    let message = peer.receive_one(&receiver).message;
+    assert_eq!(message.id(), "m");
+    assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
+}
+
+#[test]
+fn a_circle_through_a_topic_ends_at_the_fifth_hop() {
+    let bus = subscribed(&json!({"ForwardTo": "q"}));
+    bus.http.put_queue("q", &json!({"ForwardTo": "t"}));
+    send(&bus, "t", "m");
+    let dead = |entity: &str| bus.http.counts(entity)["transfer_dead_letter"].clone();
+    let all = ["q", "t", PATH].map(dead);
+    let count: u64 = all.iter().filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(count, 1, "{all:?}");
+}
+
+#[test]
+fn dead_letters_of_a_subscription_are_as_those_of_a_queue() {
+    let bus = subscribed(&json!({"MaxDeliveryCount": 1}));
+    send(&bus, "t", "m");
+    let mut peer = bus.client();
+    let receiver = peer.receiver(PATH);
+    let delivery = peer.receive_one(&receiver);
+    peer.settle(&delivery, abandoned());
+    assert_eq!(bus.http.held(PATH), (0, 1));
+    let dead = peer.receiver(&format!("{PATH}/$DeadLetterQueue"));
+    let dead = peer.receive_one(&dead);
+    let reason = dead.message.application("DeadLetterReason");
+    assert_eq!(reason, text("MaxDeliveryCountExceeded"));
+}
+
+#[test]
+fn forwarded_dead_letters_name_their_subscription() {
+    let bus = subscribed(&json!({"ForwardDeadLetteredMessagesTo": "q"}));
+    send(&bus, "t", "m");
+    let mut peer = bus.client();
+    let receiver = peer.receiver(PATH);
+    let delivery = peer.receive_one(&receiver);
+    peer.settle(&delivery, dead_lettered("why", "because"));
+    let graves = peer.receiver("q");
+    let message = peer.receive_one(&graves).message;
+    let source = message.annotation("x-opt-deadletter-source");
+    assert_eq!(source, text(PATH));
+}
+
+#[test]
+fn a_lock_of_a_subscription_ends_by_the_clock() {
+    let bus = subscribed(&json!({"LockDuration": "PT10S"}));
+    send(&bus, "t", "m");
+    let mut peer = bus.client();
+    let receiver = peer.receiver(PATH);
+    let delivery = peer.receive_one(&receiver);
+    bus.http.advance(11.0);
+    let answer = peer.settle(&delivery, accepted());
+    let condition = refused(&answer).condition;
+    assert_eq!(condition, "com.microsoft:message-lock-lost");
+    let again = peer.receive_one(&receiver);
+    assert_eq!(again.message.header(4), uint(1));
+}
+
+#[test]
+fn messages_do_not_keep_a_subscription_and_rules_do() {
+    let bus = subscribed(&json!({"AutoDeleteOnIdle": "PT5M"}));
+    let mut peer = bus.client();
+    let node = peer.node(&format!("{PATH}/$management"));
+    bus.http.advance(200.0);
+    let rule = map([
+        (text("rule-name"), text("more")),
+        (
+            text("rule-description"),
+            map([(text("sql-filter"), map([(text("expression"), text("1=1"))]))]),
+        ),
+    ]);
+    assert_eq!(peer.call(&node, "add-rule", rule).status(), 200);
+    bus.http.advance(200.0);
+    send(&bus, "t", "a");
+    assert_eq!(bus.http.held(PATH), (1, 0), "it is still there");
+    bus.http.advance(200.0);
+    let refusal = peer.refused(&Attach::receiver(PATH));
+    assert_eq!(refusal.condition, "amqp:not-found");
+    send(&bus, "t", "b");
+}
+
+#[test]
+fn a_topic_is_not_idle_while_its_subscriptions_are_used() {
+    let idle = json!({"AutoDeleteOnIdle": "PT5M"});
+    let bus = Bus::configured(&topic(&idle, &[("s", json!({}))]));
+    let mut peer = bus.client();
+    let node = peer.node(&format!("{PATH}/$management"));
+    for _ in 0..3 {
+        bus.http.advance(200.0);
+        assert!(peer.peek_all(&node).is_empty());
+    }
+    peer.sender("t");
+    bus.http.advance(400.0);
+    let refusal = peer.refused(&Attach::sender("t").named("again"));
+    assert_eq!(refusal.condition, "amqp:not-found");
+    let refusal = peer.refused(&Attach::receiver(PATH));
+    assert_eq!(refusal.condition, "amqp:not-found");
+}
+
+#[test]
+fn links_follow_the_settings_of_their_subscription() {
+    let bus = subscribed(&json!({}));
+    let route = format!("subscriptions/{PATH}");
+    let mut peer = bus.client();
+    let receiver = peer.receiver(PATH);
+    change(&bus, &route, &json!({"Status": "ReceiveDisabled"}));
+    let refusal = peer.detached(&receiver).refusal(2);
+    assert_eq!(refusal.condition, "com.microsoft:entity-disabled");
+    send(&bus, "t", "m");
+    change(&bus, &route, &json!({"Status": "Active", "ForwardTo": "q"}));
+    assert_eq!((bus.http.held(PATH), bus.http.held("q")), ((0, 0), (1, 0)));
+    change(&bus, &route, &json!({"ForwardTo": ""}));
+    send(&bus, "t", "n");
+    assert_eq!((bus.http.held(PATH), bus.http.held("q")), ((1, 0), (1, 0)));
+}
+
+#[test]
+fn a_token_covers_what_is_below_it() {
+    let bus = subscribed(&json!({}));
+    let allowed = |audience: &str, attach: &Attach| {
+        let mut peer = bus.stranger();
+        let audience = format!("sb://localhost/{audience}");
+        let token = sas::sign(&audience, &Key::well_known(), in_an_hour());
+        assert_eq!(peer.put_token(&audience, &token).cbs_status(), 202);
+        match peer.attach(attach) {
+            Ok(_) => true,
+            Err(refusal) => {
+                assert_eq!(refusal.condition, "amqp:unauthorized-access", "{refusal:?}");
+                false
+            }
+        }
+    };
+    let receiver = Attach::receiver(PATH);
+    let dead = Attach::receiver(&format!("{PATH}/$DeadLetterQueue"));
+    let node = Attach::sender(&format!("{PATH}/$management"));
+    for audience in ["t", "T/", PATH, "T/subscriptions/S"] {
+        for attach in [&receiver, &dead, &node] {
+            assert!(allowed(audience, attach), "{audience} {attach:?}");
+        }
+    }
+    assert!(allowed("t", &Attach::sender("t")));
+    for audience in [PATH, "t/Subscriptions/other", "q"] {
+        assert!(!allowed(audience, &Attach::sender("t")), "{audience}");
+    }
+    assert!(!allowed("t/Subscriptions/other", &receiver));
+    // A stranger does not learn which names exist.
+    assert!(!allowed("q", &Attach::receiver("t/Subscriptions/none")));
+}
+
+#[test]
+fn the_configuration_of_the_official_emulator_does_what_it_says() {
+    let bus = Bus::configured(include_str!("../../../../fixtures/config/topics.json"));
+    let mut peer = bus.client();
+    let sender = peer.sender("topic.1");
+    for message in [
+        Message::new("json").property(6, symbol("application/json")),
+        Message::new("prop").application("prop1", text("value1")),
+        Message::new("123456").application("userProp1", text("value1")),
+        Message::new("other").application("prop1", Value::Int(1)),
+    ] {
+        peer.send(&sender, &message);
+    }
+    for (number, expected) in [
+        (1, &["json"][..]),
+        (2, &["prop"]),
+        (3, &["json", "prop", "123456", "other"]),
+        (4, &["123456"]),
+    ] {
+        let receiver = peer.receiver(&format!("topic.1/Subscriptions/subscription.{number}"));
+        let all = peer.drain(&receiver, 10);
+        let ids: Vec<_> = all.iter().map(Delivery::id).collect();
+        assert_eq!(ids, expected, "subscription.{number}");
+        if number == 4 {
+            assert_eq!(all[0].message.property(2), text("Entity"));
+            let rule = all[0].message.application("RuleName");
+            assert_eq!(rule, text("by-expression"));
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Topics and their subscriptions: what is sent to the one is received from the others (semantics §13, decision D25).
+
+use serde_json::json;
+
+use crate::support::*;
+
+/// The topic `t` with subscriptions that get everything.
+fn subscribed(names: &[&str]) -> Bus {
+    let all: Vec<_> = names.iter().map(|&name| (name, json!({}))).collect();
+    Bus::configured(&topic(&json!({}), &all))
+}
+
+fn publish(bus: &Bus, messages: &[Message]) {
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    for message in messages {
+        peer.send(&sender, message);
+    }
+}
+
+#[test]
+fn every_spelling_of_an_address_means_the_same() {
+    let bus = subscribed(&["s"]);
+    let mut peer = bus.client();
+    for (to, from) in [
+        ("t", "t/Subscriptions/s"),
+        ("T", "T/subscriptions/S"),
+        ("/t", "/t/SUBSCRIPTIONS/s"),
+        ("%74", "t%2FSubscriptions%2fs"),
+        (
+            "amqps://localhost:5671/t",
+            "amqps://localhost:5671/t/Subscriptions/s",
+        ),
+        ("sb://localhost/T", "sb://localhost/T/Subscriptions/S"),
+    ] {
+        let sender = peer.sender(to);
+        peer.send(&sender, &Message::new(to));
+        let receiver = peer.receiver(from);
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.id(), to);
+        peer.complete(&delivery);
+        peer.detach(&receiver);
+        peer.receiver(&format!("{from}/$DeadLetterQueue"));
+        let node = peer.node(&format!("{from}/$management"));
+        assert!(peer.peek_all(&node).is_empty());
+    }
+}
+
+#[test]
+fn every_subscription_has_a_copy_and_numbers_of_its_own() {
+    let red = rules(&[sql("red", "colour = 'red'", "")]);
+    let none = rules(&[sql("none", "1 = 0", "")]);
+    let config = topic(
+        &json!({}),
+        &[("all", json!({})), ("red", red), ("none", none)],
+    );
+    let bus = Bus::configured(&config);
+    let colour = |id, colour| Message::new(id).application("colour", text(colour));
+    publish(&bus, &[colour("1", "blue"), colour("2", "red")]);
+    let mut peer = bus.client();
+    let mut numbers = |name: &str| {
+        let receiver = peer.receiver(&format!("t/Subscriptions/{name}"));
+        let all = peer.drain(&receiver, 10);
+        let number = |delivery: &Delivery, name| delivery.message.annotation(name);
+        let numbers = all.iter().map(|delivery| {
+            assert_eq!(delivery.message.data(), b"body");
+            let own = number(delivery, "x-opt-sequence-number");
+            let first = number(delivery, "x-opt-enqueue-sequence-number");
+            (delivery.id(), own, first)
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    let [one, two] = ["1", "2"].map(str::to_owned);
+    assert_eq!(
+        numbers("all"),
+        [(one, long(1), long(1)), (two.clone(), long(2), long(2))]
+    );
+    assert_eq!(numbers("red"), [(two, long(1), long(2))]);
+    assert!(numbers("none").is_empty());
+    let counts = bus.http.counts("t");
+    assert_eq!(
+        (&counts["active"], &counts["transfer"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(counts["size_bytes"], 0, "nothing stays at the topic");
+}
+
+#[test]
+fn what_nobody_subscribed_to_is_accepted_and_gone() {
+    let bus = subscribed(&[]);
+    publish(&bus, &[Message::new("m")]);
+    assert_eq!(bus.http.held("t"), (0, 0));
+    assert_eq!(bus.http.counts("t")["size_bytes"], 0);
+}
+
+#[test]
+fn topics_are_sent_to_and_subscriptions_received_from() {
+    let bus = subscribed(&["s"]);
+    let mut peer = bus.client();
+    for (attach, condition, words) in [
+        (
+            Attach::sender("t/Subscriptions/s"),
+            "amqp:not-allowed",
+            "send to its topic",
+        ),
+        (
+            Attach::receiver("t"),
+            "amqp:not-allowed",
+            "receive from its subscriptions",
+        ),
+        (
+            Attach::receiver("t/$DeadLetterQueue"),
+            "amqp:not-allowed",
+            "receive from its subscriptions",
+        ),
+        (
+            Attach::sender("t/Subscriptions/s/$DeadLetterQueue"),
+            "amqp:not-allowed",
+            "",
+        ),
+        (
+            Attach::receiver("t/Subscriptions/none"),
+            "amqp:not-found",
+            "none",
+        ),
+        (
+            Attach::receiver("none/Subscriptions/s"),
+            "amqp:not-found",
+            "none",
+        ),
+        (
+            Attach::receiver("q/Subscriptions/s"),
+            "amqp:not-found",
+            "q/Subscriptions/s",
+        ),
+        (Attach::sender("t/Subscriptions"), "amqp:not-found", ""),
+    ] {
+        let refusal = peer.refused(&attach);
+        assert_eq!(refusal.condition, condition, "{attach:?}: {refusal:?}");
+        assert!(refusal.words().contains(words), "{refusal:?}");
+    }
+    peer.receiver("t/$Transfer/$DeadLetterQueue");
+    peer.receiver("t/Subscriptions/s/$Transfer/$DeadLetterQueue");
+}
+
+#[test]
+fn a_subscription_settles_as_a_queue_does() {
+    let bus = subscribed(&["s", "other"]);
+    publish(&bus, &["a", "b", "c", "d"].map(Message::new));
+    let mut peer = bus.client();
+    let path = "t/Subscriptions/s";
+    let node = peer.node(&format!("{path}/$management"));
+    assert_eq!(ids(&peer.peek_all(&node)), ["a", "b", "c", "d"]);
+    let receiver = peer.receiver(path);
+    let [a, b, c, d] = [1, 2, 3, 4].map(|_| peer.receive_one(&receiver));
+    peer.complete(&a);
+    peer.settle(&b, dead_lettered("why", "because"));
+    peer.settle(&c, deferred());
+    let renewed = peer.call(&node, "renew-lock", map([tokens(&[d.token()])]));
+    assert_eq!(renewed.status(), 200, "{}", renewed.text());
+    peer.settle_by_token(&node, "completed", d.token());
+    let number = c.message.annotation("x-opt-sequence-number");
+    assert_eq!(number, long(3));
+    let found = peer.call(&node, "receive-by-sequence-number", receive_by(&[3], 1));
+    let [(token, message)] = received(&found).try_into().expect("one message");
+    assert_eq!(message.id(), "c");
+    peer.settle_by_token(&node, "completed", token);
+    assert_eq!(bus.http.held(path), (0, 1));
+    assert_eq!(bus.http.held("t/Subscriptions/other"), (4, 0));
+    let dead = peer.receiver(&format!("{path}/$DeadLetterQueue"));
+    let dead = peer.receive_one(&dead);
+    assert_eq!(dead.id(), "b");
+    assert_eq!(dead.message.application("DeadLetterReason"), text("why"));
+    // A token is good at its own subscription only.
+    let other = peer.node("t/Subscriptions/other/$management");
+    let body = disposition("completed", &[dead.token()]);
+    assert_lock_lost(&peer.call(&other, "update-disposition", body));
+}
+
+#[test]
+fn scheduled_messages_wait_at_the_topic() {
+    let bus = subscribed(&["s"]);
+    let at = client_now() + 60_000;
+    publish(&bus, &[Message::new("sent").scheduled_at(at)]);
+    let mut peer = bus.client();
+    let node = peer.node("t/$management");
+    let messages = ["called", "cancelled"].map(|id| Message::new(id).scheduled_at(at));
+    let reply = peer.call(&node, "schedule-message", schedule(&messages));
+    let [_, cancelled] = scheduled(&reply).try_into().expect("two numbers");
+    let count = |entity: &str| bus.http.counts(entity)["scheduled"].clone();
+    assert_eq!(
+        (count("t"), count("t/Subscriptions/s")),
+        (3.into(), 0.into())
+    );
+    let reply = peer.call(
+        &node,
+        "cancel-scheduled-message",
+        map([numbers(&[cancelled])]),
+    );
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    assert_eq!(ids(&peer.peek_all(&node)), ["sent", "called"]);
+    let receiver = peer.receiver("t/Subscriptions/s");
+    peer.credit(&receiver, 10);
+    assert_eq!(bus.http.held("t/Subscriptions/s"), (0, 0));
+    bus.http.advance(61.0);
+    assert_eq!(peer.receive(&receiver).id(), "sent");
+    assert_eq!(peer.receive(&receiver).id(), "called");
+    assert_eq!(count("t"), 0);
+}
+
+#[test]
+fn the_smaller_time_to_live_wins() {
+    let lives = |seconds: u32| {
+        properties(&json!({
+            "DefaultMessageTimeToLive": format!("PT{seconds}S"),
+            "DeadLetteringOnMessageExpiration": true,
+        }))
+    };
+    let config = topic(
+        &json!({"DefaultMessageTimeToLive": "PT1M"}),
+        &[("short", lives(30)), ("long", lives(3600))],
+    );
+    let bus = Bus::configured(&config);
+    publish(
+        &bus,
+        &[
+            Message::new("own").ttl(10_000),
+            Message::new("none"),
+            Message::new("endless").ttl(7_200_000),
+        ],
+    );
+    let held = || ["short", "long"].map(|name| bus.http.held(&format!("t/Subscriptions/{name}")));
+    assert_eq!(held(), [(3, 0), (3, 0)]);
+    bus.http.advance(15.0);
+    assert_eq!(held(), [(2, 1), (2, 1)]);
+    bus.http.advance(20.0);
+    assert_eq!(held(), [(0, 3), (2, 1)]);
+    bus.http.advance(30.0);
+    assert_eq!(held(), [(0, 3), (0, 3)]);
+}
+
+#[test]
+fn messages_arrive_whatever_the_status_of_a_subscription_is() {
+    for status in ["Disabled", "ReceiveDisabled"] {
+        let disabled = properties(&json!({ "Status": status }));
+        let bus = Bus::configured(&topic(&json!({}), &[("s", disabled)]));
+        publish(&bus, &[Message::new("m")]);
+        assert_eq!(bus.http.held("t/Subscriptions/s"), (1, 0), "{status}");
+        let refusal = bus.client().refused(&Attach::receiver("t/Subscriptions/s"));
+        assert_eq!(refusal.condition, "com.microsoft:entity-disabled");
+    }
+    for status in ["Disabled", "SendDisabled"] {
+        let bus = Bus::configured(&topic(&json!({ "Status": status }), &[("s", json!({}))]));
+        let mut peer = bus.client();
+        let refusal = peer.refused(&Attach::sender("t"));
+        assert_eq!(
+            refusal.condition, "com.microsoft:entity-disabled",
+            "{status}"
+        );
+        peer.receiver("t/Subscriptions/s");
+    }
+}
+
+#[test]
+fn a_topic_drops_what_it_has_seen() {
+    let config = topic(
+        &json!({"RequiresDuplicateDetection": true}),
+        &[("a", json!({})), ("b", json!({}))],
+    );
+    let bus = Bus::configured(&config);
+    publish(&bus, &["m", "m", "n"].map(Message::new));
+    for name in ["a", "b"] {
+        assert_eq!(bus.http.held(&format!("t/Subscriptions/{name}")), (2, 0));
+    }
+}
+
+#[test]
+fn a_batch_is_published_in_its_order() {
+    let bus = subscribed(&["s"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    let messages = ["a", "b", "c"].map(|id| Message::new(id).encode());
+    let id = peer.transfer(&sender, BATCH, false, &batch(&messages));
+    peer.outcome(&sender, id).expect("the batch is accepted");
+    let receiver = peer.receiver("t/Subscriptions/s");
+    let all = peer.drain(&receiver, 10);
+    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    assert_eq!(all, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_subscription_that_forwards_sends_its_copies_on() {
+    let on = properties(&json!({"ForwardTo": "q"}));
+    let bus = Bus::configured(&topic(&json!({}), &[("on", on), ("stay", json!({}))]));
+    publish(&bus, &[Message::new("a"), Message::new("b")]);
+    assert_eq!(bus.http.held("t/Subscriptions/on"), (0, 0));
+    assert_eq!(bus.http.held("t/Subscriptions/stay"), (2, 0));
+    let mut peer = bus.client();
+    let receiver = peer.receiver("q");
+    let all = peer.drain(&receiver, 10);
+    let all: Vec<_> = all.iter().map(Delivery::id).collect();
+    assert_eq!(all, ["a", "b"]);
+    let refusal = peer.refused(&Attach::receiver("t/Subscriptions/on"));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+}
+
+#[test]
+fn links_of_a_subscription_outlive_a_reset() {
+    let bus = subscribed(&["s", "other"]);
+    let mut peer = bus.client();
+    let receiver = peer.receiver("t/Subscriptions/s");
+    bus.http
+        .post(
+            "/$emulator/v1/namespaces/sbemulatorns/reset",
+            &serde_json::Value::Null,
+        )
+        .ok();
+    publish(&bus, &[Message::new("m")]);
+    assert_eq!(
+        peer.receive_one(&receiver).id(),
+        "m",
+        "reset keeps consumers"
+    );
+}

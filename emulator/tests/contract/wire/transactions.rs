@@ -1,0 +1,229 @@
+//! Transactions, frame by frame (semantics §12, wire.md §8).
+
+mod crossing;
+mod refusals;
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+/// A queue with these messages, a client, and links to send and to receive.
+fn bus_with(ids: &[&str]) -> (Bus, Peer, Link, Link) {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for id in ids {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("q");
+    (bus, peer, sender, receiver)
+}
+
+fn drained(peer: &mut Peer, receiver: &Link) -> Vec<String> {
+    let all = peer.drain(receiver, 100);
+    all.iter().map(Delivery::id).collect()
+}
+
+#[test]
+fn the_coordinator_is_echoed_and_gives_credit() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let attach = Attach::coordinator();
+    let coordinator = peer.attached(&attach);
+    assert_eq!(coordinator.answer.field(6), &attach.target);
+    let flow = peer.take("credit", |frame| {
+        frame.code == FLOW && frame.field(4) == &uint(coordinator.handle)
+    });
+    assert!(flow.number(6) > 0, "{flow:?}");
+    let first = peer.declare(&coordinator);
+    let second = peer.declare(&coordinator);
+    assert_ne!(first, second);
+    peer.roll_back(&coordinator, &first);
+    assert_eq!(peer.commit(&coordinator, &second), Ok(()));
+}
+
+#[test]
+fn what_is_sent_and_settled_happens_with_the_discharge() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a", "b", "c", "d"]);
+    let (coordinator, transaction) = peer.transaction();
+    let outcomes = [
+        accepted(),
+        abandoned(),
+        deferred(),
+        dead_lettered("why", "x"),
+    ];
+    for outcome in outcomes {
+        let delivery = peer.receive_one(&receiver);
+        peer.settle_in(&delivery, &transaction, outcome).unwrap();
+    }
+    peer.send_in(&sender, &transaction, &Message::new("e"))
+        .unwrap();
+    let batch = batch(&[Message::new("f").encode(), Message::new("g").encode()]);
+    peer.post_in(&sender, &transaction, BATCH, &batch).unwrap();
+    let mut other = bus.client();
+    let elsewhere = other.receiver("q");
+    assert!(drained(&mut other, &elsewhere).is_empty());
+    assert_eq!(bus.http.counts("q")["locked"], 4);
+
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    let seen = other.drain(&elsewhere, 100);
+    let ids: Vec<_> = seen.iter().map(Delivery::id).collect();
+    assert_eq!(ids, ["b", "e", "f", "g"]);
+    assert_eq!(seen[0].message.header(4), uint(1));
+    let counts = bus.http.counts("q");
+    assert_eq!(
+        [&counts["deferred"], &counts["dead_letter"]].map(|count| count.as_u64()),
+        [Some(1), Some(1)],
+        "{counts}"
+    );
+}
+
+#[test]
+fn a_rollback_leaves_everything_as_it_was() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    peer.roll_back(&coordinator, &transaction);
+    assert!(drained(&mut peer, &receiver).is_empty());
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+    // The lock goes on, and can be settled by its token.
+    let node = peer.node("q/$management");
+    let body = disposition("completed", &[delivery.token()]);
+    assert_eq!(peer.call(&node, "update-disposition", body).status(), 200);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn management_requests_take_part() {
+    let (bus, mut peer, _, receiver) = bus_with(&["a", "b"]);
+    let node = peer.node("q/$management");
+    let (coordinator, transaction) = peer.transaction();
+    let held = [1, 2].map(|_| peer.receive_one(&receiver).token());
+    let settle = disposition("completed", &held);
+    let reply = peer.call_in(&node, &transaction, "update-disposition", settle.clone());
+    assert_eq!(reply.status(), 200, "{}", reply.text());
+    let again = peer.call_in(&node, &transaction, "update-disposition", settle);
+    assert_lock_lost(&again);
+    let later = Message::new("c").scheduled_at(client_now() + 60_000);
+    let body = schedule(&[later]);
+    let reply = peer.call_in(&node, &transaction, "schedule-message", body);
+    assert_eq!(scheduled(&reply), [3]);
+    let reply = peer.call_in(
+        &node,
+        &transaction,
+        "cancel-scheduled-message",
+        map([numbers(&[3])]),
+    );
+    refused_with(&reply, 400, "amqp:not-allowed");
+    // What is no work of a transaction happens at once.
+    let reply = peer.call_in(&node, &transaction, "renew-lock", map([tokens(&held)]));
+    assert_eq!(reply.status(), 200);
+    assert_eq!(bus.http.counts("q")["scheduled"], 0);
+    assert_eq!(bus.http.counts("q")["locked"], 2);
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    assert_eq!(bus.http.counts("q")["scheduled"], 1);
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    let reply = peer.call(&node, "cancel-scheduled-message", map([numbers(&[3])]));
+    assert_eq!(reply.status(), 200, "the number holds");
+}
+
+#[test]
+fn what_is_open_when_the_coordinator_or_the_connection_goes_is_rolled_back() {
+    for with_connection in [false, true] {
+        let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+        let (coordinator, transaction) = peer.transaction();
+        let delivery = peer.receive_one(&receiver);
+        peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+        peer.send_in(&sender, &transaction, &Message::new("b"))
+            .unwrap();
+        match with_connection {
+            true => drop(peer),
+            false => {
+                peer.detach(&coordinator);
+                let late = peer.send_in(&sender, &transaction, &Message::new("c"));
+                assert_eq!(late.unwrap_err().condition, "amqp:transaction:unknown-id");
+            }
+        }
+        eventually("the rollback", || {
+            let events = bus.http.events("?entity=q");
+            let rolled_back = events
+                .iter()
+                .any(|event| event["kind"] == "transaction-rolled-back");
+            rolled_back.then_some(())
+        });
+        assert_eq!(bus.http.counts("q")["locked"], 1);
+        bus.http.advance(61.0);
+        let mut other = bus.client();
+        let receiver = other.receiver("q");
+        let again = other.drain(&receiver, 10);
+        assert_eq!(again.iter().map(Delivery::id).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(again[0].message.header(4), uint(1));
+    }
+}
+
+#[test]
+fn work_may_be_on_other_sessions_than_the_coordinator() {
+    let (_bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    peer.begin(1);
+    let coordinator = peer.attached(&Attach::coordinator().on(1));
+    let transaction = peer.declare(&coordinator);
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    assert_eq!(drained(&mut peer, &receiver), ["b"]);
+}
+
+#[test]
+fn the_timeline_tells_the_story() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    peer.commit(&coordinator, &transaction).unwrap();
+    let name: String = transaction
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let events = bus.http.events("?entity=q");
+    let told: Vec<_> = events
+        .iter()
+        .filter(|event| event["detail"] == format!("transaction {name}"))
+        .map(|event| event["kind"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "settlement-enlisted",
+        "send-enlisted",
+        "transaction-committed",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn what_is_sent_settled_in_a_transaction_takes_part_without_an_answer() {
+    let (_bus, mut peer, sender, receiver) = bus_with(&[]);
+    let (coordinator, transaction) = peer.transaction();
+    let id = peer.next_delivery_id();
+    let fields = [
+        uint(sender.handle),
+        uint(id),
+        binary(&id.to_be_bytes()),
+        uint(0),
+        Value::Bool(true),
+        Value::Bool(false),
+        Value::Null,
+        composite(0x34, [binary(&transaction)]),
+    ];
+    let frame = performative(0, TRANSFER, &fields, &Message::new("a").encode());
+    peer.write(&frame);
+    let answers = peer.settle_down().into_iter();
+    assert_eq!(answers.filter(|frame| frame.code == DISPOSITION).count(), 0);
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+}

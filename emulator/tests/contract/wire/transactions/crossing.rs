@@ -1,0 +1,131 @@
+//! Transactions over several entities: by way of one of them (semantics §12, wire.md §8).
+
+use serde_json::json;
+
+use super::{bus_with, drained};
+use crate::support::*;
+
+#[test]
+fn a_link_may_say_where_its_messages_go_on_to() {
+    let (bus, mut peer, _, receiver) = bus_with(&["in"]);
+    let via = peer.attached(&Attach::via("q", "sb://localhost/other"));
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    peer.send_in(&via, &transaction, &Message::new("out"))
+        .unwrap();
+    assert_eq!(bus.http.held("other"), (0, 0));
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    let other = peer.receiver("other");
+    assert_eq!(drained(&mut peer, &other), ["out"]);
+    assert_eq!(bus.http.held("q"), (0, 0));
+    // The same without a transaction.
+    peer.send(&via, &Message::new("plain"));
+    assert_eq!(drained(&mut peer, &other), ["plain"]);
+}
+
+#[test]
+fn a_destination_must_be_there_and_be_sent_to() {
+    let (bus, mut peer, ..) = bus_with(&[]);
+    let refusal = peer.refused(&Attach::via("q", "missing"));
+    assert_eq!(refusal.condition, "amqp:not-found");
+    assert!(refusal.text.contains("missing"), "{}", refusal.text);
+    let refusal = peer.refused(&Attach::via("q", "other/$DeadLetterQueue"));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    let via = peer.attached(&Attach::via("q", "other"));
+    bus.http.queue("DELETE", "other", None).ok();
+    peer.send(&via, &Message::new("a"));
+    let dead = peer.receiver("q/$Transfer/$DeadLetterQueue");
+    let dead = peer.receive_one(&dead).message;
+    assert_eq!(
+        dead.application("DeadLetterReason"),
+        text("MessagingEntityNotFoundException")
+    );
+}
+
+#[test]
+fn on_one_session_the_first_entity_is_the_way_to_all_others() {
+    let bus = Bus::with_queues(&["q", "other", "third"]);
+    let mut setup = bus.client();
+    let sender = setup.sender("q");
+    setup.send(&sender, &Message::new("in"));
+    setup.close();
+    // As NServiceBus does: receive, send elsewhere, complete.
+    let mut peer = bus.client();
+    let coordinator = peer.attached(&Attach::coordinator());
+    let receiver = peer.receiver("q");
+    let senders = [peer.sender("other"), peer.sender("third")];
+    let delivery = peer.receive_one(&receiver);
+    for fail in [true, false] {
+        let transaction = peer.declare(&coordinator);
+        for sender in &senders {
+            peer.send_in(sender, &transaction, &Message::new("out"))
+                .unwrap();
+        }
+        assert_eq!(bus.http.held("other"), (0, 0));
+        match fail {
+            true => peer.roll_back(&coordinator, &transaction),
+            false => {
+                peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+                assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+            }
+        }
+    }
+    assert_eq!(bus.http.held("q"), (0, 0));
+    for queue in ["other", "third"] {
+        let receiver = peer.receiver(queue);
+        assert_eq!(drained(&mut peer, &receiver), ["out"], "{queue}");
+    }
+}
+
+#[test]
+fn only_the_first_entity_can_be_received_from() {
+    let (_bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let elsewhere = peer.sender("other");
+    peer.send(&elsewhere, &Message::new("b"));
+    let others = peer.receiver("other");
+    let (coordinator, transaction) = peer.transaction();
+    let (own, other) = (peer.receive_one(&receiver), peer.receive_one(&others));
+    peer.settle_in(&own, &transaction, accepted()).unwrap();
+    let refusal = peer.settle_in(&other, &transaction, accepted());
+    let refusal = refusal.unwrap_err();
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    assert!(
+        refusal
+            .words()
+            .starts_with("Local transactions cannot span multiple top-level entities"),
+        "{}",
+        refusal.text
+    );
+    peer.send_in(&sender, &transaction, &Message::new("c"))
+        .unwrap();
+    peer.send_in(&elsewhere, &transaction, &Message::new("d"))
+        .unwrap();
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    assert_eq!(drained(&mut peer, &receiver), ["c"]);
+    assert_eq!(drained(&mut peer, &others), ["d"]);
+}
+
+#[test]
+fn a_topic_and_its_subscriptions_are_one_entity() {
+    let subscriptions = ["one", "two"].map(|name| (name, json!({})));
+    let config = topic(&json!({}), &subscriptions);
+    let bus = Bus::configured(&config);
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    peer.send(&sender, &Message::new("a"));
+    peer.begin(1);
+    let coordinator = peer.attached(&Attach::coordinator().on(1));
+    let transaction = peer.declare(&coordinator);
+    let receivers = ["one", "two"].map(|name| peer.receiver(&format!("t/Subscriptions/{name}")));
+    for receiver in &receivers {
+        let delivery = peer.receive_one(receiver);
+        peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    }
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
+    for receiver in &receivers {
+        assert_eq!(drained(&mut peer, receiver), ["b"]);
+    }
+}

@@ -1,0 +1,179 @@
+//! What transactions refuse, after which they are as they were.
+
+use serde_amqp::Value;
+
+use super::{bus_with, drained};
+use crate::support::*;
+
+const UNKNOWN: &str = "amqp:transaction:unknown-id";
+const TIMEOUT: &str = "amqp:transaction:timeout";
+const ROLLBACK: &str = "amqp:transaction:rollback";
+
+fn condition(result: Result<(), Refusal>) -> String {
+    let refusal = result.expect_err("it is refused");
+    refusal.tracking_id();
+    refusal.condition
+}
+
+#[test]
+fn unknown_discharged_and_foreign_transactions_are_refused() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let mut stranger = bus.client();
+    let (_, foreign) = stranger.transaction();
+    let (coordinator, discharged) = peer.transaction();
+    peer.commit(&coordinator, &discharged).unwrap();
+    let node = peer.node("q/$management");
+    let delivery = peer.receive_one(&receiver);
+    for id in [&[][..], &[0; 8], &[1; 32], &discharged, &foreign] {
+        let result = peer.send_in(&sender, id, &Message::new("b"));
+        assert_eq!(condition(result), UNKNOWN, "{id:?}");
+        assert_eq!(condition(peer.commit(&coordinator, id)), UNKNOWN);
+        let later = schedule(&[Message::new("c").scheduled_at(client_now() + 60_000)]);
+        let reply = peer.call_in(&node, id, "schedule-message", later);
+        refused_with(&reply, 404, UNKNOWN);
+    }
+    let refusal = peer.settle_in(&delivery, &foreign, accepted());
+    let words = "Transaction hasn't been declared yet, or has already been discharged";
+    let refusal = refusal.unwrap_err();
+    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+    bus.http.advance(61.0);
+    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+}
+
+#[test]
+fn a_second_entity_is_refused_where_sessions_differ() {
+    let (_bus, mut peer, sender, receiver) = bus_with(&[]);
+    let elsewhere = peer.sender("other");
+    peer.begin(1);
+    let coordinator = peer.attached(&Attach::coordinator().on(1));
+    let transaction = peer.declare(&coordinator);
+    peer.send_in(&sender, &transaction, &Message::new("a"))
+        .unwrap();
+    let refused = peer.send_in(&elsewhere, &transaction, &Message::new("b"));
+    let refusal = refused.unwrap_err();
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    let words =
+        "Local transactions cannot span multiple top-level entities such as queue or topic.";
+    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    peer.commit(&coordinator, &transaction).unwrap();
+    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+}
+
+#[test]
+fn the_hundred_and_first_message_is_refused() {
+    let (_bus, mut peer, sender, receiver) = bus_with(&[]);
+    let (coordinator, transaction) = peer.transaction();
+    for id in 0..100 {
+        let message = Message::new(&id.to_string());
+        peer.send_in(&sender, &transaction, &message).unwrap();
+    }
+    let refused = peer.send_in(&sender, &transaction, &Message::new("100"));
+    let refusal = refused.unwrap_err();
+    let words = "Can't send more than 100 messages in a single transaction";
+    assert!(refusal.words().starts_with(words), "{}", refusal.text);
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+    peer.commit(&coordinator, &transaction).unwrap();
+    assert_eq!(drained(&mut peer, &receiver).len(), 100);
+}
+
+#[test]
+fn a_discharge_after_two_minutes_is_refused() {
+    let (bus, mut peer, sender, receiver) = bus_with(&[]);
+    let (coordinator, transaction) = peer.transaction();
+    bus.http.advance(600.0);
+    peer.send_in(&sender, &transaction, &Message::new("a"))
+        .unwrap();
+    bus.http.advance(121.0);
+    let late = peer.send_in(&sender, &transaction, &Message::new("b"));
+    assert_eq!(condition(late), TIMEOUT);
+    assert_eq!(condition(peer.commit(&coordinator, &transaction)), TIMEOUT);
+    assert_eq!(condition(peer.commit(&coordinator, &transaction)), UNKNOWN);
+    assert!(drained(&mut peer, &receiver).is_empty());
+}
+
+#[test]
+fn a_lock_that_was_lost_fails_the_discharge() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    peer.settle_in(&delivery, &transaction, accepted()).unwrap();
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    bus.http.advance(61.0);
+    let refusal = peer.commit(&coordinator, &transaction).unwrap_err();
+    assert_eq!(refusal.condition, ROLLBACK);
+    let words = "the lock of message 1 of 'q' was lost before the discharge";
+    assert!(refusal.words().contains(words), "{}", refusal.text);
+    assert_eq!(drained(&mut peer, &receiver), ["a"]);
+}
+
+#[test]
+fn a_lock_that_is_lost_when_it_is_settled_is_refused_at_once() {
+    let (bus, mut peer, sender, receiver) = bus_with(&["a"]);
+    let (coordinator, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    bus.http.advance(61.0);
+    let refused = peer.settle_in(&delivery, &transaction, accepted());
+    assert_eq!(condition(refused), "com.microsoft:message-lock-lost");
+    peer.send_in(&sender, &transaction, &Message::new("b"))
+        .unwrap();
+    peer.commit(&coordinator, &transaction).unwrap();
+    assert_eq!(drained(&mut peer, &receiver), ["a", "b"]);
+}
+
+#[test]
+fn a_release_is_no_work_of_a_transaction() {
+    let (bus, mut peer, _, receiver) = bus_with(&["a"]);
+    let (_, transaction) = peer.transaction();
+    let delivery = peer.receive_one(&receiver);
+    let refused = peer.settle_in(&delivery, &transaction, released());
+    assert_eq!(condition(refused), "amqp:not-allowed");
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+}
+
+#[test]
+fn an_entity_that_is_gone_fails_the_discharge() {
+    let (bus, mut peer, sender, _) = bus_with(&[]);
+    let (coordinator, transaction) = peer.transaction();
+    peer.send_in(&sender, &transaction, &Message::new("a"))
+        .unwrap();
+    bus.http.queue("DELETE", "q", None).ok();
+    let refused = peer.commit(&coordinator, &transaction);
+    assert_eq!(condition(refused), ROLLBACK);
+}
+
+#[test]
+fn what_is_no_demand_is_refused_and_the_link_goes_on() {
+    let (_bus, mut peer, ..) = bus_with(&[]);
+    let coordinator = peer.attached(&Attach::coordinator());
+    for body in [Value::Null, text("declare"), composite(0x30, [])] {
+        let id = peer.demand(&coordinator, body);
+        let refused = peer.outcome(&coordinator, id);
+        assert_eq!(condition(refused), "amqp:not-implemented");
+    }
+    let id = peer.demand(&coordinator, composite(0x32, []));
+    let refused = peer.outcome(&coordinator, id);
+    assert_eq!(condition(refused), UNKNOWN);
+    peer.declare(&coordinator);
+}
+
+#[test]
+fn a_connection_has_so_many_transactions_open() {
+    let (bus, mut peer, sender, receiver) = bus_with(&[]);
+    let (coordinator, first) = peer.transaction();
+    peer.send_in(&sender, &first, &Message::new("a")).unwrap();
+    for _ in 1..1000 {
+        peer.declare(&coordinator);
+    }
+    let id = peer.demand(&coordinator, composite(0x31, []));
+    let refused = peer.outcome(&coordinator, id);
+    assert_eq!(condition(refused), "amqp:resource-limit-exceeded");
+    // One whose time is over makes room.
+    bus.http.advance(121.0);
+    let last = peer.declare(&coordinator);
+    assert_eq!(condition(peer.commit(&coordinator, &first)), UNKNOWN);
+    peer.send_in(&sender, &last, &Message::new("b")).unwrap();
+    peer.commit(&coordinator, &last).unwrap();
+    assert_eq!(drained(&mut peer, &receiver), ["b"]);
+}

@@ -1,0 +1,152 @@
+//! A link that receives from one session: how it is asked for, and what is said about it at `$management`.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use fe2o3_amqp::{
+    Receiver,
+    link::receiver::CreditMode,
+    types::{
+        definitions::{Fields, ReceiverSettleMode, SenderSettleMode},
+        messaging::Source,
+        primitives::{Binary, Symbol, Value},
+    },
+};
+
+use super::{
+    ANSWER_WITHIN, Amqp, AmqpError, Consumer, LockToken, ReceiveMode,
+    management::{field, instant, map, unexpected},
+};
+use crate::peeked::PeekedMessage;
+
+/// What makes a receiver one of sessions.
+const FILTER: &str = "com.microsoft:session-filter";
+/// How long the emulator is to wait for the next available session.
+const PATIENCE: &str = "com.microsoft:timeout";
+/// Until when the session is locked.
+const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
+/// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
+const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
+const TICKS_PER_MILLISECOND: i64 = 10_000;
+
+/// A session, and the link that holds it.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) consumer: Consumer,
+    pub(crate) session: String,
+    pub(crate) locked_until: SystemTime,
+}
+
+impl Amqp {
+    /// Accepts a session, or the next available one, for which it waits.
+    pub(crate) async fn accept_session(
+        &self,
+        address: &str,
+        wanted: Option<&str>,
+        patience: Duration,
+    ) -> Result<Accepted, AmqpError> {
+        let mut session = super::within(self.session()).await?;
+        let wanted = wanted.map_or(Value::Null, Value::from);
+        let source = Source::builder()
+            .address(address)
+            .add_to_filter_using_legacy_format(FILTER, wanted)
+            .build();
+        let milliseconds = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let mut properties = Fields::new();
+        properties.insert(Symbol::from(PATIENCE), Value::Uint(milliseconds));
+        let attach = Receiver::builder()
+            .name(self.link_name())
+            .source(source)
+            .properties(properties)
+            .sender_settle_mode(SenderSettleMode::Mixed)
+            .receiver_settle_mode(ReceiverSettleMode::Second)
+            .credit_mode(CreditMode::Manual)
+            .attach(&mut session);
+        let within = patience + ANSWER_WITHIN;
+        let receiver = tokio::time::timeout(within, attach)
+            .await
+            .map_err(|_elapsed| AmqpError::TimedOut { within })??;
+        Ok(Accepted {
+            session: granted(&receiver)?,
+            locked_until: locked_until(&receiver)?,
+            consumer: Consumer::new(session, receiver),
+        })
+    }
+
+    /// Prolongs the lock of a session and returns until when it holds, by the client's clock.
+    pub(crate) async fn renew_session_lock(
+        &self,
+        address: &str,
+        session: &str,
+    ) -> Result<SystemTime, AmqpError> {
+        let body = map([("session-id", session.into())]);
+        let answer = self.ask(address, "renew-session-lock", body).await?;
+        match field(answer, "expiration")? {
+            Value::Timestamp(end) => Ok(instant(end.milliseconds())),
+            other => Err(unexpected("expiration", Some(&other))),
+        }
+    }
+
+    /// Returns what is kept with a session.
+    pub(crate) async fn session_state(
+        &self,
+        address: &str,
+        session: &str,
+    ) -> Result<Option<Bytes>, AmqpError> {
+        let body = map([("session-id", session.into())]);
+        let answer = self.ask(address, "get-session-state", body).await?;
+        match field(answer, "session-state")? {
+            Value::Null => Ok(None),
+            Value::Binary(state) => Ok(Some(state.into_vec().into())),
+            other => Err(unexpected("session-state", Some(&other))),
+        }
+    }
+
+    /// Keeps something with a session, or nothing any longer.
+    pub(crate) async fn set_session_state(
+        &self,
+        address: &str,
+        session: &str,
+        state: Option<Bytes>,
+    ) -> Result<(), AmqpError> {
+        let state = state.map_or(Value::Null, |state| {
+            Value::Binary(Binary::from(state.to_vec()))
+        });
+        let body = map([("session-id", session.into()), ("session-state", state)]);
+        let answer = self.ask(address, "set-session-state", body).await;
+        answer.map(|_nothing| ())
+    }
+
+    /// Receives a deferred message of a session that is held.
+    pub(crate) async fn receive_deferred_of_session(
+        &self,
+        address: &str,
+        number: i64,
+        session: &str,
+    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+        self.by_number(address, number, ReceiveMode::PeekLock, Some(session))
+            .await
+    }
+}
+
+fn granted(receiver: &Receiver) -> Result<String, AmqpError> {
+    let source = receiver.source().as_ref();
+    let filter = source.and_then(|source| source.filter.as_ref());
+    match filter.and_then(|filter| filter.get(&Symbol::from(FILTER))) {
+        Some(Value::String(session)) => Ok(session.clone()),
+        other => Err(unexpected("session filter", other)),
+    }
+}
+
+fn locked_until(receiver: &Receiver) -> Result<SystemTime, AmqpError> {
+    receiver.properties(|properties| {
+        let properties = properties.as_ref();
+        match properties.and_then(|properties| properties.get(&Symbol::from(LOCKED_UNTIL))) {
+            Some(Value::Long(ticks)) => {
+                let millis = ticks.saturating_sub(EPOCH_TICKS) / TICKS_PER_MILLISECOND;
+                Ok(instant(millis))
+            }
+            other => Err(unexpected("end of a session's lock", other)),
+        }
+    })
+}

@@ -1,0 +1,114 @@
+//! The end of a bus: whether every fault has fired that was scripted on it.
+//!
+//! It is a part of the bus and goes before the emulator does. A drop cannot await, so it blocks while the background
+//! runtime asks the emulator; where no fault was scripted it asks nothing and does not block.
+
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
+
+use serde::Deserialize;
+
+use super::{Met, Operation, script::Set};
+use crate::{control::ControlError, doors::Doors, text};
+
+/// Judges when it is dropped; a test that fails already is left alone.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    doors: Arc<Doors>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Listed {
+    faults: Vec<Met>,
+}
+
+impl Verdict {
+    pub(crate) fn new(doors: Arc<Doors>) -> Self {
+        Self { doors }
+    }
+
+    /// Judges where it is possible to wait.
+    ///
+    /// # Panics
+    ///
+    /// When a fault has not fired.
+    pub(crate) async fn pronounce(self) {
+        let sets = self.doors.script.take();
+        if sets.is_empty() {
+            return;
+        }
+        let judge = |doors: Arc<Doors>| async move { judge(&doors, &sets).await };
+        if let Err(failure) = self.doors.run(judge).await {
+            panic!("{failure}");
+        }
+    }
+}
+
+impl Drop for Verdict {
+    fn drop(&mut self) {
+        let sets = self.doors.script.take();
+        if sets.is_empty() || thread::panicking() {
+            return;
+        }
+        let (tell, told) = mpsc::channel();
+        let doors = Arc::clone(&self.doors);
+        let _asking = self.doors.background.spawn(async move {
+            // Nobody to tell means that the test thread is gone.
+            let _ = tell.send(judge(&doors, &sets).await);
+        });
+        // The question has a deadline of its own.
+        if let Ok(Err(failure)) = told.recv() {
+            panic!("{failure}");
+        }
+    }
+}
+
+/// Finds the faults that have not fired, or fails with all that is known of them.
+async fn judge(doors: &Doors, sets: &[Set]) -> Result<(), String> {
+    let met = doors.control.get::<Listed>("faults", &[]).await;
+    let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
+}
+
+fn failure(set: &Set, met: &Result<Listed, ControlError>) -> Option<String> {
+    let near = match met {
+        Ok(listed) => {
+            let met = listed.faults.iter().find(|met| met.id == set.id)?;
+            if met.hits > 0 {
+                return None;
+            }
+            near(set.operation, met)
+        }
+        Err(error) => format!("or it is not known: {error}"),
+    };
+    Some(format!(
+        "a fault never fired: {}\n  {near}\n  scripted at {}",
+        set.words, set.at
+    ))
+}
+
+/// Says what came near.
+fn near(operation: Operation, met: &Met) -> String {
+    let count = |number: u64| {
+        text::count(
+            usize::try_from(number).unwrap_or(usize::MAX),
+            operation.name(),
+        )
+    };
+    match (met.matched, met.elsewhere) {
+        (0, 0) => format!("no {} came", operation.name()),
+        (0, elsewhere) => format!("{} came, in other entities", count(elsewhere)),
+        (matched, 0) => format!("only {} came", count(matched)),
+        (matched, elsewhere) => {
+            format!(
+                "only {} came, and {elsewhere} in other entities",
+                count(matched)
+            )
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A rule as the builder spells it: what selects messages, and what changes the copies of those.
+//!
+//! Expressions are read by the emulator, so a mistake in one is told when the bus starts.
+
+use serde_json::{Map, Value, json};
+
+use crate::PropertyValue;
+
+/// A rule of a subscription to start with.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    name: String,
+    properties: Map<String, Value>,
+}
+
+impl Rule {
+    /// Selects the messages of which a SQL expression holds: `price < 10 AND sys.Label = 'changed'`.
+    pub fn sql(name: impl Into<String>, expression: impl Into<String>) -> Self {
+        let filter = json!({ "SqlExpression": expression.into() });
+        Self::of_type(name, "Sql").with("SqlFilter", filter)
+    }
+
+    /// Selects the messages that have exactly these values.
+    pub fn correlation(name: impl Into<String>, values: Correlation) -> Self {
+        Self::of_type(name, "Correlation").with("CorrelationFilter", values.document())
+    }
+
+    /// Selects every message.
+    pub fn all(name: impl Into<String>) -> Self {
+        Self::of_type(name, "True")
+    }
+
+    /// Selects no message.
+    pub fn none(name: impl Into<String>) -> Self {
+        Self::of_type(name, "False")
+    }
+
+    /// Gives the rule a copy of its own of every message it selects, changed by these statements:
+    /// `SET region = 'eu'; REMOVE draft`.
+    pub fn action(self, statements: impl Into<String>) -> Self {
+        self.with("Action", json!({ "SqlExpression": statements.into() }))
+    }
+
+    pub(super) fn document(&self) -> Value {
+        json!({ "Name": self.name, "Properties": self.properties })
+    }
+
+    fn of_type(name: impl Into<String>, filter_type: &str) -> Self {
+        let rule = Self {
+            name: name.into(),
+            properties: Map::new(),
+        };
+        rule.with("FilterType", json!(filter_type))
+    }
+
+    fn with(mut self, property: &str, value: Value) -> Self {
+        self.properties.insert(property.to_owned(), value);
+        self
+    }
+}
+
+/// What a message must have for a correlation rule to select it: all of it, at least one value, in the same
+/// letter case and of the same type. Numbers are compared by value, and never equal a string.
+#[derive(Debug, Clone, Default)]
+pub struct Correlation {
+    system: Map<String, Value>,
+    properties: Map<String, Value>,
+}
+
+impl Correlation {
+    /// Starts without values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the content type.
+    pub fn content_type(self, text: impl Into<String>) -> Self {
+        self.with("ContentType", text)
+    }
+
+    /// Sets the correlation id.
+    pub fn correlation_id(self, text: impl Into<String>) -> Self {
+        self.with("CorrelationId", text)
+    }
+
+    /// Sets the subject, which the configuration format calls `Label`.
+    pub fn subject(self, text: impl Into<String>) -> Self {
+        self.with("Label", text)
+    }
+
+    /// Sets the message id.
+    pub fn message_id(self, text: impl Into<String>) -> Self {
+        self.with("MessageId", text)
+    }
+
+    /// Sets the address to reply to.
+    pub fn reply_to(self, text: impl Into<String>) -> Self {
+        self.with("ReplyTo", text)
+    }
+
+    /// Sets the session to reply to.
+    pub fn reply_to_session_id(self, text: impl Into<String>) -> Self {
+        self.with("ReplyToSessionId", text)
+    }
+
+    /// Sets the session.
+    pub fn session_id(self, text: impl Into<String>) -> Self {
+        self.with("SessionId", text)
+    }
+
+    /// Sets the address the message is for.
+    pub fn to(self, text: impl Into<String>) -> Self {
+        self.with("To", text)
+    }
+
+    /// Sets an application property: a string, a number or a boolean, for the format has no others.
+    pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+        let value = match value.into() {
+            PropertyValue::Null => Value::Null,
+            PropertyValue::Bool(flag) => json!(flag),
+            PropertyValue::Integer(number) => json!(number),
+            PropertyValue::Float(number) => json!(number),
+            PropertyValue::Text(text) | PropertyValue::Other(text) => json!(text),
+            // The emulator refuses it, with the place.
+            PropertyValue::Bytes(bytes) => json!(bytes),
+        };
+        self.properties.insert(name.into(), value);
+        self
+    }
+
+    fn document(self) -> Value {
+        let mut document = self.system;
+        if !self.properties.is_empty() {
+            document.insert("Properties".to_owned(), self.properties.into());
+        }
+        document.into()
+    }
+
+    fn with(mut self, property: &str, text: impl Into<String>) -> Self {
+        self.system.insert(property.to_owned(), json!(text.into()));
+        self
+    }
+}

@@ -1,0 +1,142 @@
+//! The same cases by every door: TLS, and WebSocket with and without it.
+//!
+//! The SDK takes the authority that it trusts from the environment of its process, so a door's cases run in a process of
+//! their own: this executable again, told by a variable which door its clients take.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use servicebus_harness::Builder;
+use servicebus_harness::azservicebus::ServiceBusTransportType;
+use servicebus_harness::prelude::*;
+use tokio::process::Command;
+
+/// Names the door in a process that was started for one.
+const VARIABLE: &str = "SERVICEBUS_CONFORMANCE_DOOR";
+/// Lets the doors be left out that need ports which the system keeps for privileged users.
+const LEAVE_OUT: &str = "SERVICEBUS_SKIP_WEB_PORTS";
+/// Cases that between them use every kind of link and message.
+const CASES: [&str; 6] = [
+    "send::",
+    "receive::",
+    "settle::",
+    "peek::",
+    "deferral::",
+    "limits::",
+];
+/// Where the SDK looks for WebSockets: it drops ports.
+const WEB_PORTS: (u16, u16) = (80, 443);
+
+/// How clients come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Plain,
+    Tls,
+    WebSocket,
+    SecuredWebSocket,
+}
+
+impl Door {
+    const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::Tls,
+        Self::WebSocket,
+        Self::SecuredWebSocket,
+    ];
+
+    /// The one that this process was started for.
+    pub(crate) fn of_this_process() -> Self {
+        let named = std::env::var(VARIABLE).unwrap_or_default();
+        let door = Self::ALL.into_iter().find(|door| door.name() == named);
+        door.unwrap_or(Self::Plain)
+    }
+
+    /// A bus that has this door, and connection strings for it.
+    pub(crate) fn open(self, bus: Builder) -> Builder {
+        let bus = bus.use_tls(matches!(self, Self::Tls | Self::SecuredWebSocket));
+        match self {
+            Self::Plain | Self::Tls => bus,
+            Self::WebSocket | Self::SecuredWebSocket => bus.web_ports(WEB_PORTS.0, WEB_PORTS.1),
+        }
+    }
+
+    pub(crate) fn transport(self) -> ServiceBusTransportType {
+        match self {
+            Self::Plain | Self::Tls => ServiceBusTransportType::AmqpTcp,
+            Self::WebSocket | Self::SecuredWebSocket => ServiceBusTransportType::AmqpWebSocket,
+        }
+    }
+
+    fn name(self) -> String {
+        format!("{self:?}")
+    }
+}
+
+#[tokio::test]
+async fn over_tls() {
+    through(Door::Tls).await;
+}
+
+#[tokio::test]
+async fn over_websocket() {
+    through(Door::WebSocket).await;
+}
+
+#[tokio::test]
+async fn over_websocket_and_tls() {
+    through(Door::SecuredWebSocket).await;
+}
+
+/// Runs the cases in a process whose clients take the door.
+async fn through(door: Door) {
+    if door != Door::Tls && may_not_listen() {
+        assert!(
+            std::env::var_os(LEAVE_OUT).is_some(),
+            "this user may not listen on port 80, where the SDK looks for WebSockets: allow it (on Linux \
+             `sysctl net.ipv4.ip_unprivileged_port_start=80`), or set {LEAVE_OUT}=1 to leave the test out"
+        );
+        return;
+    }
+    let ca = Authority::new(door, &ServiceBus::start().await.ca_certificate_pem().await);
+    let mut command = Command::new(std::env::current_exe().expect("a test has an executable"));
+    command
+        .args(CASES)
+        .env(VARIABLE, door.name())
+        .env("SSL_CERT_FILE", &ca.0)
+        .env_remove("SSL_CERT_DIR")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = command.output().await.expect("the executable starts again");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && !said.contains(" 0 passed"),
+        "{door:?}:\n{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Whether the system keeps the usual ports of HTTP for others.
+fn may_not_listen() -> bool {
+    let listening = TcpListener::bind(("127.88.0.1", WEB_PORTS.0));
+    listening.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+/// A file with the certificate to trust, removed when it has served.
+struct Authority(PathBuf);
+
+impl Authority {
+    fn new(door: Door, pem: &str) -> Self {
+        let name = format!("servicebus-conformance-{}-{door:?}.pem", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, pem).expect("a temporary file can be written");
+        Self(path)
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

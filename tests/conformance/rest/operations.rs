@@ -1,0 +1,134 @@
+//! Every operation of the SDK.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use azure_core_rest::StatusCode;
+use azure_core_rest::error::{Error, ErrorKind};
+use azure_core_rest::headers::Headers;
+use azure_messaging_servicebus::service_bus::{SendMessageOptions, SettableBrokerProperties};
+use servicebus_harness::prelude::*;
+
+use super::http_client::{queue, topic};
+use crate::client::{bus, start};
+
+const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+
+fn status(error: &Error) -> Option<StatusCode> {
+    if let ErrorKind::HttpResponse { status, .. } = error.kind() {
+        return Some(*status);
+    }
+    None
+}
+
+#[tokio::test]
+async fn what_is_sent_is_received_and_deleted() {
+    let servicebus = bus().await;
+    let orders = queue(&servicebus, "orders");
+    orders.send_message("hello", None).await.unwrap();
+    assert_eq!(orders.receive_and_delete_message().await.unwrap(), "hello");
+    assert_message_count!(servicebus.queue("orders"), active = 0).await;
+}
+
+#[tokio::test]
+async fn a_locked_message_has_all_that_the_sdk_reads() {
+    let servicebus = bus().await;
+    let orders = queue(&servicebus, "orders");
+    let options = SendMessageOptions {
+        content_type: Some("text/plain".to_owned()),
+        broker_properties: Some(SettableBrokerProperties {
+            message_id: Some("m-1".to_owned()),
+            time_to_live: Some(Duration::from_millis(90_500)),
+            ..Default::default()
+        }),
+        custom_properties: Some(HashMap::from([(
+            "Priority".to_owned(),
+            "\"High\"".to_owned(),
+        )])),
+    };
+    orders.send_message("hello", Some(options)).await.unwrap();
+
+    let locked = orders.peek_lock_message2(AT_ONCE).await.unwrap();
+    assert_eq!(*locked.status(), StatusCode::Created);
+    assert_eq!(locked.body(), "hello");
+    let properties = locked.broker_properties().unwrap();
+    assert_eq!(properties.message_id, "m-1");
+    assert_eq!(properties.delivery_count, 1);
+    assert_eq!(properties.sequence_number, 1);
+    assert_eq!(properties.enqueued_sequence_number, Some(0));
+    assert_eq!(properties.state, "Active");
+    assert!((properties.time_to_live - 90.5).abs() < 0.001);
+    let lock = properties.locked_until_utc - properties.enqueued_time_utc.unwrap();
+    assert_eq!(lock.whole_seconds(), 60);
+    let headers: Headers = locked.custom_properties().unwrap();
+    let priority = headers.get_optional_str(&"priority".into());
+    assert_eq!(priority, Some("\"High\""));
+
+    locked.delete_message().await.unwrap();
+    assert_message_count!(servicebus.queue("orders"), active = 0).await;
+    let lost = locked.delete_message().await.unwrap_err();
+    assert_eq!(status(&lost), Some(StatusCode::NotFound));
+}
+
+#[tokio::test]
+async fn an_unlocked_message_comes_again_and_a_renewed_lock_lasts() {
+    let servicebus = bus().await;
+    let orders = queue(&servicebus, "orders");
+    orders.send_message("hello", None).await.unwrap();
+    let locked = orders.peek_lock_message2(AT_ONCE).await.unwrap();
+    locked.unlock_message().await.unwrap();
+    let again = orders.peek_lock_message2(AT_ONCE).await.unwrap();
+    assert_eq!(again.broker_properties().unwrap().delivery_count, 2);
+
+    servicebus.clock().advance(Duration::from_secs(50)).await;
+    again.renew_message_lock().await.unwrap();
+    servicebus.clock().advance(Duration::from_secs(50)).await;
+    again.delete_message().await.unwrap();
+    assert_message_count!(servicebus.queue("orders"), active = 0).await;
+}
+
+#[tokio::test]
+async fn nothing_there_is_an_empty_answer() {
+    let servicebus = bus().await;
+    let orders = queue(&servicebus, "orders");
+    let nothing = orders.peek_lock_message2(AT_ONCE).await.unwrap();
+    assert_eq!(*nothing.status(), StatusCode::NoContent);
+    assert!(nothing.broker_properties().is_none());
+    assert_eq!(orders.peek_lock_message(AT_ONCE).await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_receive_waits_for_what_is_sent_meanwhile() {
+    let servicebus = bus().await;
+    let orders = queue(&servicebus, "orders");
+    let waiting = tokio::spawn({
+        let orders = orders.clone();
+        async move { orders.receive_and_delete_message().await }
+    });
+    orders.send_message("hello", None).await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn a_topic_is_sent_to_and_its_subscription_received_from() {
+    let subscribed = Topic::new("news").subscription(Subscription::new("all"));
+    let servicebus = start(Topology::new().topic(subscribed)).await;
+    let news = topic(&servicebus, "news");
+    let (sender, receiver) = (news.topic_sender(), news.subscription_receiver("all"));
+    sender.send_message("one", None).await.unwrap();
+    sender.send_message("two", None).await.unwrap();
+    let locked = receiver.peek_lock_message2(AT_ONCE).await.unwrap();
+    assert_eq!(locked.body(), "one");
+    locked.delete_message().await.unwrap();
+    assert_eq!(receiver.receive_and_delete_message().await.unwrap(), "two");
+}
+
+#[tokio::test]
+async fn an_entity_that_is_not_there_is_gone() {
+    let servicebus = bus().await;
+    let nobody = queue(&servicebus, "nobody");
+    let refused = nobody.send_message("hello", None).await.unwrap_err();
+    assert_eq!(status(&refused), Some(StatusCode::Gone));
+    let refused = nobody.receive_and_delete_message().await.unwrap_err();
+    assert_eq!(status(&refused), Some(StatusCode::Gone));
+}

@@ -1,0 +1,269 @@
+//! Messages of sessions: in strict order, and what becomes of them without a receiver's success.
+//!
+//! Source: message-sessions, message-deferral, message-browsing, service-bus-dead-letter-queues.
+
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::EventKind;
+use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
+use servicebus_harness::azservicebus::{
+    ServiceBusMessage, ServiceBusMessageState, ServiceBusPeekedMessage, ServiceBusReceiver,
+    ServiceBusReceiverOptions, SubQueue,
+};
+use servicebus_harness::prelude::*;
+
+use super::receiver::{
+    abandon, accept, accept_next, close, complete, complete_all, defer, receive, receive_nothing,
+    receive_one,
+};
+use super::{bus, cart};
+use crate::client::{
+    bodies, body, connect, dead_letters, refusal, send, sender, subscriber_with, within,
+};
+
+#[tokio::test]
+async fn an_abandoned_message_is_the_next_one_again() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = ["a", "b", "c", "d"].map(|text| cart("1", text));
+    send(&mut client, "carts", messages).await;
+    let mut receiver = accept(&mut client, "carts", "1").await;
+    let first = receive_one(&mut receiver).await;
+    abandon(&mut receiver, &first).await;
+    let held = receive(&mut receiver, 3).await;
+    assert_eq!(bodies(&held), ["a", "b", "c"]);
+    abandon(&mut receiver, &held[2]).await;
+    complete(&mut receiver, &held[1]).await;
+    abandon(&mut receiver, &held[0]).await;
+
+    let messages = receive(&mut receiver, 3).await;
+    let seen: Vec<_> = messages
+        .iter()
+        .map(|message| (body(message), message.delivery_count()))
+        .collect();
+    let expected = [("a", Some(3)), ("c", Some(2)), ("d", Some(1))];
+    assert_eq!(seen, expected.map(|(text, count)| (text.to_owned(), count)));
+    complete_all(&mut receiver, &messages).await;
+    assert_empty!(servicebus.queue("carts")).await;
+}
+
+#[tokio::test]
+async fn a_deferred_message_is_received_by_who_holds_its_session() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "carts", [cart("1", "a"), cart("1", "b")]).await;
+    let mut receiver = accept(&mut client, "carts", "1").await;
+    let messages = receive(&mut receiver, 2).await;
+    defer(&mut receiver, &messages[0]).await;
+    complete(&mut receiver, &messages[1]).await;
+    receive_nothing(&mut receiver).await;
+    close(receiver).await;
+    assert_message_count!(servicebus.queue("carts"), deferred = 1, locked = 0).await;
+
+    let mut another = accept(&mut client, "carts", "2").await;
+    let receiving = another.receive_deferred_messages(std::iter::once(1));
+    let error = refusal(within("the answer", receiving).await);
+    assert!(error.contains("404"), "{error}");
+    let mut receiver = accept(&mut client, "carts", "1").await;
+    for delivery in 1..=2 {
+        let receiving = receiver.receive_deferred_message(1);
+        let message = within("the deferred message", receiving).await.unwrap();
+        let message = message.expect("it is deferred");
+        assert_eq!(message.state(), ServiceBusMessageState::Deferred);
+        assert_eq!(message.delivery_count(), Some(delivery));
+        if delivery == 1 {
+            abandon(&mut receiver, &message).await;
+        } else {
+            complete(&mut receiver, &message).await;
+        }
+    }
+    assert_empty!(servicebus.queue("carts")).await;
+}
+
+#[tokio::test]
+async fn a_session_receiver_peeks_at_its_session_alone() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
+    send(&mut client, "carts", messages).await;
+    let mut receiver = accept(&mut client, "carts", "1").await;
+    let peeked = within("a peek", receiver.peek_messages(10, None))
+        .await
+        .unwrap();
+    assert_eq!(numbers(&peeked), [1, 3]);
+    let peeked = within("a peek", receiver.peek_messages(10, Some(2)))
+        .await
+        .unwrap();
+    assert_eq!(numbers(&peeked), [3]);
+    assert_eq!(peeked[0].session_id(), Some("1"));
+    assert_message_count!(servicebus.queue("carts"), active = 3, locked = 0).await;
+}
+
+#[tokio::test]
+async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "carts", [cart("1", "bad"), cart("2", "worse")]).await;
+    for session in ["1", "2"] {
+        let mut receiver = accept(&mut client, "carts", session).await;
+        let message = receive_one(&mut receiver).await;
+        let options = DeadLetterOptions {
+            dead_letter_reason: Some("Rejected".to_owned()),
+            ..DeadLetterOptions::default()
+        };
+        let settling = receiver.dead_letter_message(&message, options);
+        within("the settlement", settling).await.unwrap();
+        close(receiver).await;
+    }
+    let mut dead = dead_letters(&mut client, "carts").await;
+    let messages = crate::client::receive(&mut dead, 2).await;
+    assert_eq!(bodies(&messages), ["bad", "worse"]);
+    for (message, session) in messages.iter().zip(["1", "2"]) {
+        assert_eq!(message.session_id(), Some(session));
+        assert_eq!(message.dead_letter_reason(), Some("Rejected"));
+        crate::client::complete(&mut dead, message).await;
+    }
+    assert_message_count!(servicebus.queue("carts"), active = 0, dead_letter = 0).await;
+}
+
+#[tokio::test]
+async fn a_message_at_its_last_delivery_leaves_its_session_to_those_behind_it() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = [cart("1", "poison"), cart("1", "good")];
+    send(&mut client, "limited-carts", messages).await;
+    let mut receiver = accept(&mut client, "limited-carts", "1").await;
+    for delivery in 1..=2 {
+        let message = receive_one(&mut receiver).await;
+        assert_eq!(body(&message), "poison");
+        assert_eq!(message.delivery_count(), Some(delivery));
+        abandon(&mut receiver, &message).await;
+    }
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), "good");
+    complete(&mut receiver, &message).await;
+    let limited = servicebus.queue("limited-carts");
+    assert_message_count!(limited, active = 0, dead_letter = 1).await;
+}
+
+#[tokio::test]
+async fn a_session_queue_takes_no_message_without_a_session_id() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "carts").await;
+    let stray = || ServiceBusMessage::new("stray");
+    expect_no_session_id(within("the outcome", sender.send_message(stray())).await);
+    let batch = [cart("1", "a"), stray()];
+    expect_no_session_id(within("the outcome", sender.send_messages(batch)).await);
+    let at = SystemTime::now() + Duration::from_secs(60);
+    let scheduling = sender.schedule_message(stray(), at.into());
+    expect_no_session_id(within("the answer", scheduling).await);
+
+    let carts = servicebus.queue("carts");
+    assert_message_count!(carts, active = 0, scheduled = 0, dead_letter = 0).await;
+    let timeline = servicebus.timeline(&carts).await;
+    assert_eq!(timeline.count(&EventKind::Refused), 3, "{timeline}");
+}
+
+#[tokio::test]
+async fn a_session_subscription_dead_letters_a_message_without_a_session_id() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = [ServiceBusMessage::new("stray"), cart("1", "a")];
+    send(&mut client, "steps", messages).await;
+    let all = servicebus.subscription("steps", "all");
+    assert_message_count!(all, active = 2, dead_letter = 0).await;
+    let by_cart = servicebus.subscription("steps", "by-cart");
+    assert_message_count!(by_cart, active = 1, dead_letter = 1).await;
+    let options = ServiceBusReceiverOptions {
+        sub_queue: SubQueue::DeadLetter,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let mut dead = subscriber_with(&mut client, "steps", "by-cart", options).await;
+    expect_dead_for_want_of_id(&mut dead).await;
+}
+
+#[tokio::test]
+async fn a_forwarded_message_joins_its_session_or_is_dead_lettered() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let messages = [cart("1", "a"), ServiceBusMessage::new("stray")];
+    send(&mut client, "inbox", messages).await;
+    let mut receiver = accept(&mut client, "carts", "1").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(body(&message), "a");
+    complete(&mut receiver, &message).await;
+    let mut dead = dead_letters(&mut client, "carts").await;
+    expect_dead_for_want_of_id(&mut dead).await;
+}
+
+#[tokio::test]
+async fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut sender = sender(&mut client, "carts").await;
+    let at = SystemTime::now() + Duration::from_secs(300);
+    let messages = [cart("1", "a"), cart("2", "b"), cart("1", "c")];
+    let scheduling = sender.schedule_messages(messages, at.into());
+    within("the numbers", scheduling).await.unwrap();
+    assert_message_count!(servicebus.queue("carts"), active = 0, scheduled = 3).await;
+    let mut early = accept(&mut client, "carts", "1").await;
+    receive_nothing(&mut early).await;
+    close(early).await;
+
+    servicebus.clock().advance(Duration::from_secs(301)).await;
+    let mut receiver = accept_next(&mut client, "carts").await;
+    assert_eq!(receiver.session_id(), "1");
+    let messages = receive(&mut receiver, 2).await;
+    assert_eq!(bodies(&messages), ["a", "c"]);
+    complete_all(&mut receiver, &messages).await;
+    assert_message_count!(servicebus.queue("carts"), active = 1, scheduled = 0).await;
+}
+
+#[tokio::test]
+async fn a_reply_finds_the_session_that_the_request_named() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut request = cart("requests", "ask");
+    request
+        .set_reply_to_session_id("answers-7".to_owned())
+        .unwrap();
+    send(&mut client, "carts", [request]).await;
+    let mut requests = accept(&mut client, "carts", "requests").await;
+    let request = receive_one(&mut requests).await;
+    let session = request.reply_to_session_id().expect("it names a session");
+    send(&mut client, "carts", [cart(session, "answer")]).await;
+    complete(&mut requests, &request).await;
+
+    let mut answers = accept(&mut client, "carts", "answers-7").await;
+    let answer = receive_one(&mut answers).await;
+    assert_eq!(body(&answer), "answer");
+    assert_eq!(answer.reply_to_session_id(), None);
+    complete(&mut answers, &answer).await;
+}
+
+fn expect_no_session_id<T>(outcome: Result<T, impl std::fmt::Debug>) {
+    let error = refusal(outcome);
+    let words = "The SessionId was not set on a message, and it cannot be sent to the entity.";
+    assert!(error.contains(words), "{error}");
+}
+
+/// Receives the one dead letter that has no session id.
+async fn expect_dead_for_want_of_id(receiver: &mut ServiceBusReceiver) {
+    let message = crate::client::receive_one(receiver).await;
+    assert_eq!(body(&message), "stray");
+    assert_eq!(message.session_id(), None);
+    assert_eq!(message.dead_letter_reason(), Some("Session ID is null."));
+    assert_eq!(
+        message.dead_letter_error_description(),
+        Some("Session enabled entity doesn't allow a message whose session identifier is null.")
+    );
+    crate::client::complete(receiver, &message).await;
+}
+
+fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {
+    messages
+        .iter()
+        .map(ServiceBusPeekedMessage::sequence_number)
+        .collect()
+}

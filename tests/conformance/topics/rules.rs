@@ -1,0 +1,254 @@
+//! The rules of a subscription, as its rule manager makes, shows and removes them.
+//!
+//! Source: topic-filters, service-bus-amqp-request-response (add, remove and enumerate rules).
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::{Duration, SystemTime};
+
+use servicebus_harness::azservicebus::ServiceBusRuleManager;
+use servicebus_harness::azservicebus::administration::{
+    CorrelationRuleFilter, FalseRuleFilter, RuleAction, RuleFilter, RuleProperties, SqlRuleAction,
+    SqlRuleFilter, TrueRuleFilter,
+};
+
+use super::{bus, change, complete_all, expect, price, property};
+use crate::client::{
+    Client, bodies, connect, receive, receive_nothing, refusal, send, subscriber, within,
+};
+
+#[tokio::test]
+async fn configured_rules_are_shown_and_without_any_the_default_one() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let all = rules_of(&mut client, "prices", "all").await;
+    assert_eq!(names(&all), [RuleProperties::DEFAULT_RULE_NAME]);
+    assert_eq!(all[0].filters, RuleFilter::True(TrueRuleFilter));
+    assert!(matches!(all[0].actions, RuleAction::Empty(_)), "{all:?}");
+    let created: SystemTime = all[0].created_at.expect("it was created once").into();
+    let age = created.elapsed().unwrap_or_default();
+    assert!(age < Duration::from_secs(60), "created {age:?} ago");
+
+    let cheap = rules_of(&mut client, "prices", "cheap").await;
+    assert_eq!(names(&cheap), ["below-ten"]);
+    assert_eq!(expression(&cheap[0]), "price < 10");
+    let eu = rules_of(&mut client, "prices", "eu").await;
+    assert_eq!(names(&eu), ["of-the-eu"]);
+    assert_eq!(eu[0].filters, RuleFilter::Correlation(of_region("eu")));
+    let marked = rules_of(&mut client, "alarms", "marked").await;
+    let raised = marked.iter().find(|rule| rule.name == "raised");
+    let RuleAction::Sql(action) = &raised.expect("it is configured").actions else {
+        panic!("{marked:?}");
+    };
+    assert!(action.expression.starts_with("SET level = level + 1;"));
+}
+
+#[tokio::test]
+async fn what_is_added_is_shown_as_it_was_given() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "all").await;
+    let whole = CorrelationRuleFilter::builder()
+        .correlation_id("c")
+        .message_id("m")
+        .to("t")
+        .reply_to("r")
+        .subject("s")
+        .session_id("i")
+        .reply_to_session_id("ri")
+        .content_type("text/plain")
+        .properties(
+            [
+                ("text".to_owned(), "x".to_owned().into()),
+                ("number".to_owned(), 5_i32.into()),
+                ("long".to_owned(), 5_i64.into()),
+                ("yes".to_owned(), true.into()),
+            ]
+            .into_iter()
+            .collect(),
+        )
+        .build();
+    let halve = SqlRuleAction::new("SET price = price / 2;");
+    let by_price = SqlRuleFilter::new("Price >= 10 AND [my region] LIKE 'e%'");
+    added(manager.create_rule("by-price", by_price)).await;
+    added(manager.create_rule("halved", (SqlRuleFilter::new("price = 4"), halve))).await;
+    added(manager.create_rule("whole", whole.clone())).await;
+    added(manager.create_rule("always", TrueRuleFilter)).await;
+    added(manager.create_rule("never", FalseRuleFilter)).await;
+
+    let rules = shown(&mut manager).await;
+    let of = |name| {
+        let rule = rules.iter().find(|rule| rule.name == name);
+        rule.unwrap_or_else(|| panic!("{name} is shown: {rules:?}"))
+    };
+    assert_eq!(rules.len(), 6);
+    assert_eq!(
+        expression(of("by-price")),
+        "Price >= 10 AND [my region] LIKE 'e%'"
+    );
+    assert_eq!(expression(of("halved")), "price = 4");
+    assert!(matches!(&of("halved").actions, RuleAction::Sql(action)
+        if action.expression == "SET price = price / 2;"));
+    assert_eq!(of("whole").filters, RuleFilter::Correlation(whole));
+    assert!(matches!(of("whole").actions, RuleAction::Empty(_)));
+    // The SDK sends both of them as expressions.
+    assert_eq!(expression(of("always")), "1=1");
+    assert_eq!(expression(of("never")), "1=0");
+}
+
+#[tokio::test]
+async fn rules_take_effect_for_messages_sent_later_and_without_any_nothing_arrives() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "all").await;
+    send(&mut client, "prices", [price("before", 50)]).await;
+    remove(&mut manager, RuleProperties::DEFAULT_RULE_NAME).await;
+    // The SDK takes the answer that there are none, 204, for an error.
+    refusal(within("the answer", manager.get_rules()).await);
+    send(&mut client, "prices", [price("none", 50)]).await;
+    added(manager.create_rule("very-dear", SqlRuleFilter::new("price > 30"))).await;
+    added(manager.create_rule("uk", of_region("uk"))).await;
+    let messages = [price("dear", 31), change("eu", "eu"), change("uk", "uk")];
+    send(&mut client, "prices", messages).await;
+    remove(&mut manager, "very-dear").await;
+    send(&mut client, "prices", [price("too late", 31)]).await;
+    expect(&mut client, "all", &["before", "dear", "uk"]).await;
+}
+
+#[tokio::test]
+async fn an_action_changes_its_copy_and_names_its_rule() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "all").await;
+    remove(&mut manager, RuleProperties::DEFAULT_RULE_NAME).await;
+    let change = "SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'";
+    let rule = (
+        SqlRuleFilter::new("price >= 10"),
+        SqlRuleAction::new(change),
+    );
+    added(manager.create_rule("halved", rule)).await;
+    send(&mut client, "prices", [price("a", 30), price("b", 9)]).await;
+
+    let mut receiver = subscriber(&mut client, "prices", "all").await;
+    let messages = receive(&mut receiver, 1).await;
+    assert_eq!(bodies(&messages), ["a"]);
+    assert_eq!(messages[0].subject(), Some("half"));
+    assert_eq!(property(&messages[0], "price"), "Some(Int(15))");
+    assert_eq!(property(&messages[0], "region"), r#"Some(String("eu"))"#);
+    assert_eq!(
+        property(&messages[0], "RuleName"),
+        r#"Some(String("halved"))"#
+    );
+    complete_all(&mut receiver, &messages).await;
+    receive_nothing(&mut receiver).await;
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "cheap").await;
+    let adding = manager.create_rule("below-ten", TrueRuleFilter);
+    let error = refusal(within("the answer", adding).await);
+    assert!(error.contains("409"), "{error}");
+    assert_eq!(expression(&shown(&mut manager).await[0]), "price < 10");
+}
+
+#[tokio::test]
+async fn what_is_not_there_cannot_be_removed() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "all").await;
+    let error = refusal(within("the answer", manager.delete_rule("missing")).await);
+    assert!(error.contains("404"), "{error}");
+    assert_eq!(shown(&mut manager).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_understood_makes_no_rule() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let mut manager = manager(&mut client, "prices", "all").await;
+    for wrong in ["price <", "price = 'open", "sys.Nothing = 1", ""] {
+        let adding = manager.create_rule("wrong", SqlRuleFilter::new(wrong));
+        let error = refusal(within("the answer", adding).await);
+        assert!(error.contains("400"), "{wrong}: {error}");
+    }
+    let rule = (SqlRuleFilter::new("1=1"), SqlRuleAction::new("DROP price"));
+    let error = refusal(within("the answer", manager.create_rule("wrong", rule)).await);
+    assert!(error.contains("400"), "{error}");
+    let rules = shown(&mut manager).await;
+    assert_eq!(names(&rules), [RuleProperties::DEFAULT_RULE_NAME]);
+}
+
+#[tokio::test]
+async fn only_a_subscription_that_exists_has_rules() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    for (topic, subscription) in [("missing", "all"), ("prices", "missing")] {
+        let opening = client.create_rule_manager(topic, subscription);
+        let error = refusal(within("the answer", opening).await);
+        assert!(error.contains("NotFound"), "{error}");
+    }
+}
+
+async fn manager(client: &mut Client, topic: &str, subscription: &str) -> ServiceBusRuleManager {
+    within(
+        "the rule manager",
+        client.create_rule_manager(topic, subscription),
+    )
+    .await
+    .expect("the rule manager's links open")
+}
+
+async fn rules_of(client: &mut Client, topic: &str, subscription: &str) -> Vec<RuleProperties> {
+    let mut manager = manager(client, topic, subscription).await;
+    let rules = shown(&mut manager).await;
+    within("the rule manager's end", manager.dispose())
+        .await
+        .expect("the rule manager closes");
+    rules
+}
+
+async fn shown(manager: &mut ServiceBusRuleManager) -> Vec<RuleProperties> {
+    within("the rules", manager.get_rules())
+        .await
+        .expect("the rules can be read")
+}
+
+/// Waits for a rule to be added; the SDK has no name for what it takes as its filter.
+async fn added<E: Debug>(adding: impl Future<Output = Result<(), E>>) {
+    within("the answer", adding)
+        .await
+        .expect("the rule is added");
+}
+
+async fn remove(manager: &mut ServiceBusRuleManager, name: &str) {
+    within("the answer", manager.delete_rule(name))
+        .await
+        .expect("the rule is removed");
+}
+
+fn names(rules: &[RuleProperties]) -> Vec<&str> {
+    rules.iter().map(|rule| rule.name.as_str()).collect()
+}
+
+/// The condition of a rule that has one.
+fn expression(rule: &RuleProperties) -> &str {
+    let RuleFilter::Sql(filter) = &rule.filters else {
+        panic!("{rule:?} has an expression");
+    };
+    &filter.expression
+}
+
+/// What `eu` has, for any region.
+fn of_region(region: &str) -> CorrelationRuleFilter {
+    CorrelationRuleFilter::builder()
+        .subject("changed")
+        .properties(
+            [("region".to_owned(), region.to_owned().into())]
+                .into_iter()
+                .collect(),
+        )
+        .build()
+}

@@ -1,0 +1,210 @@
+//! Transactions: what is sent and settled in one happens at its commit, all of it or nothing.
+//!
+//! Source: service-bus-transactions; semantics §12. Through `fe2o3-amqp`, whose transactions are those of the AMQP
+//! standard, because `azservicebus` has none: with its feature `transaction` it attaches to the coordinator and names
+//! the partition of a transfer, and that is all ([`sdk`]). What the second client cannot do either: it does not show why
+//! a send in a transaction is refused, nor what becomes of a settlement; the timeline does.
+
+mod entities;
+mod peer;
+mod refusals;
+mod scheduling;
+mod sdk;
+mod sessions;
+
+use std::time::Duration;
+
+use fe2o3_amqp::transaction::TransactionRetirement;
+use fe2o3_amqp::types::definitions::{Error, ErrorCondition, Fields};
+use fe2o3_amqp::types::messaging::Modified;
+use fe2o3_amqp::types::primitives::{Symbol, Value};
+use servicebus_harness::prelude::*;
+
+use crate::client::{bus, within};
+use peer::{Peer, body, commit, complete, letter, post, receive, roll_back, rolled_back};
+
+/// A bus whose queue "orders" holds these messages, and a client.
+async fn bus_with(bodies: &[&str]) -> (ServiceBus, Peer) {
+    let servicebus = bus().await;
+    servicebus.queue("orders").send_all(bodies.to_vec()).await;
+    let peer = Peer::connect(&servicebus).await;
+    (servicebus, peer)
+}
+
+/// Why a message is dead-lettered, as SDKs say it.
+fn dead(description: &str) -> Error {
+    let mut info = Fields::new();
+    for (name, value) in [
+        ("DeadLetterReason", "Rejected"),
+        ("DeadLetterErrorDescription", description),
+    ] {
+        info.insert(Symbol::from(name), Value::from(value));
+    }
+    let condition = ErrorCondition::Custom(Symbol::from("com.microsoft:dead-letter"));
+    Error::new(condition, None, info)
+}
+
+#[tokio::test]
+async fn what_is_sent_is_seen_when_it_is_committed() {
+    let (servicebus, mut peer) = bus_with(&[]).await;
+    let orders = servicebus.queue("orders");
+    let mut sender = peer.sender("orders").await;
+    let transaction = peer.declare().await;
+    post(&transaction, &mut sender, letter("a")).await;
+    post(&transaction, &mut sender, letter("b")).await;
+    assert_empty!(orders).await;
+    orders.send("meanwhile").await;
+    assert_eq!(orders.receive_and_delete().await.body_text(), "meanwhile");
+
+    commit(transaction).await;
+    let seen = orders.peek().await;
+    let seen: Vec<_> = seen
+        .iter()
+        .map(|m| (m.body_text(), m.sequence_number))
+        .collect();
+    // The numbers are given at the commit.
+    assert_eq!(seen, [("a".into(), 2), ("b".into(), 3)]);
+}
+
+#[tokio::test]
+async fn what_was_sent_is_gone_after_a_rollback() {
+    let (servicebus, mut peer) = bus_with(&[]).await;
+    let orders = servicebus.queue("orders");
+    let mut sender = peer.sender("orders").await;
+    let transaction = peer.declare().await;
+    post(&transaction, &mut sender, letter("a")).await;
+    roll_back(transaction).await;
+    assert_empty!(orders).await;
+    let next = peer.declare().await;
+    post(&next, &mut sender, letter("b")).await;
+    commit(next).await;
+    let message = orders.receive().await;
+    assert_eq!(
+        (message.body_text(), message.sequence_number),
+        ("b".into(), 1)
+    );
+}
+
+#[tokio::test]
+async fn every_settlement_takes_part() {
+    let (servicebus, mut peer) = bus_with(&["done", "again", "later", "bad"]).await;
+    let orders = servicebus.queue("orders");
+    let mut receiver = peer.receiver("orders").await;
+    let transaction = peer.declare().await;
+    let mut letters = Vec::new();
+    for _ in 0..4 {
+        letters.push(receive(&mut receiver).await);
+    }
+    complete(&transaction, &mut receiver, &letters[0]).await;
+    let modified = |failed, elsewhere| Modified {
+        delivery_failed: Some(failed),
+        undeliverable_here: Some(elsewhere),
+        message_annotations: None,
+    };
+    for (letter, how) in [(1, modified(true, false)), (2, modified(true, true))] {
+        let settling = transaction.modify(&mut receiver, &letters[letter], how);
+        within("the settlement", settling).await.unwrap();
+    }
+    let settling = transaction.reject(&mut receiver, &letters[3], Some(dead("no total")));
+    within("the settlement", settling).await.unwrap();
+    // A send is answered, and everything before it has arrived by then.
+    let mut sender = peer.sender("orders").await;
+    post(&transaction, &mut sender, letter("new")).await;
+    assert_message_count!(
+        orders,
+        active = 4,
+        locked = 4,
+        deferred = 0,
+        dead_letter = 0
+    )
+    .await;
+
+    commit(transaction).await;
+    assert_message_count!(
+        orders,
+        active = 3,
+        locked = 0,
+        deferred = 1,
+        dead_letter = 1
+    )
+    .await;
+    assert_dead_lettered!(orders, reason = "Rejected", description = "no total").await;
+    let again = orders.receive().await;
+    assert_eq!(
+        (again.body_text(), again.delivery_count()),
+        ("again".into(), 2)
+    );
+    assert_eq!(orders.receive().await.body_text(), "new");
+    let later = orders.receive_deferred(3).await;
+    assert_eq!(
+        (later.body_text(), later.delivery_count()),
+        ("later".into(), 1)
+    );
+}
+
+#[tokio::test]
+async fn a_rollback_leaves_a_message_locked_to_the_end_of_its_lock() {
+    let (servicebus, mut peer) = bus_with(&["a"]).await;
+    let orders = servicebus.queue("orders");
+    let mut receiver = peer.receiver("orders").await;
+    let transaction = peer.declare().await;
+    let locked = receive(&mut receiver).await;
+    complete(&transaction, &mut receiver, &locked).await;
+    roll_back(transaction).await;
+    assert_message_count!(orders, active = 1, locked = 1).await;
+
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let again = orders.receive().await;
+    assert_eq!((again.body_text(), again.delivery_count()), ("a".into(), 2));
+    again.complete().await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test]
+async fn a_message_goes_on_as_another_or_stays() {
+    for is_to_succeed in [false, true] {
+        let (servicebus, mut peer) = bus_with(&["a"]).await;
+        let (orders, limited) = (servicebus.queue("orders"), servicebus.queue("limited"));
+        let mut receiver = peer.receiver("orders").await;
+        let mut sender = peer.sender("limited").await;
+        let transaction = peer.declare().await;
+        let order = receive(&mut receiver).await;
+        let answer = format!("{}, done", body(&order));
+        complete(&transaction, &mut receiver, &order).await;
+        post(&transaction, &mut sender, letter(&answer)).await;
+        assert_message_count!(orders, active = 1, locked = 1).await;
+        assert_empty!(limited).await;
+        if is_to_succeed {
+            commit(transaction).await;
+            assert_empty!(orders).await;
+            assert_eq!(limited.receive().await.body_text(), "a, done");
+        } else {
+            roll_back(transaction).await;
+            assert_message_count!(orders, active = 1, locked = 1).await;
+            assert_empty!(limited).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_takes_its_transaction_along() {
+    let (servicebus, mut peer) = bus_with(&["a"]).await;
+    let orders = servicebus.queue("orders");
+    let mut receiver = peer.receiver("orders").await;
+    let mut sender = peer.sender("orders").await;
+    let mut transaction = peer.declare().await;
+    // The connection goes without a word about the transaction.
+    transaction.set_rollback_on_drop_trials(0);
+    let locked = receive(&mut receiver).await;
+    complete(&transaction, &mut receiver, &locked).await;
+    post(&transaction, &mut sender, letter("b")).await;
+    drop((peer, receiver, sender, transaction));
+    rolled_back(&orders).await;
+
+    assert_message_count!(orders, active = 1, locked = 1).await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let again = orders.receive().await;
+    assert_eq!((again.body_text(), again.delivery_count()), ("a".into(), 2));
+    again.complete().await;
+    assert_empty!(orders).await;
+}

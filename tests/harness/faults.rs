@@ -1,0 +1,158 @@
+//! Faults: what goes wrong as it was scripted, what the record says of it, and a script that was not played.
+
+use servicebus_harness::{EventKind, prelude::*};
+
+use crate::{normalised::normalised, trader::Trader};
+
+async fn bus() -> ServiceBus {
+    let topology = Topology::new()
+        .queue(Queue::new("orders"))
+        .queue(Queue::new("audit"));
+    let started = ServiceBus::builder().topology(topology).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How a test fails that does this.
+async fn failure(test: impl Future<Output = ()> + Send + 'static) -> String {
+    let failed = tokio::spawn(test).await.expect_err("the test fails");
+    let failed = failed.into_panic();
+    *failed.downcast::<String>().expect("it fails with a text")
+}
+
+#[tokio::test]
+async fn a_discharge_whose_reply_is_lost_happens_all_the_same() {
+    let servicebus = bus().await;
+    let faults = servicebus.faults();
+    let fault = faults.on(Operation::Discharge).entity("orders").nth(2);
+    let fault = fault.lose_reply().await;
+    let mut trader = Trader::connect(&servicebus).await;
+    trader.send("orders", "a").await.commit().await;
+    assert_eq!(fault.hits().await, 0);
+    let fired = async {
+        while fault.hits().await == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let trade = trader.send("orders", "b").await;
+    trade.commit_unheard(fired).await;
+    assert_eq!(fault.hits().await, 1);
+    let orders = servicebus.queue("orders");
+    assert_message_count!(orders, active = 2).await;
+    let timeline = servicebus.timeline(&orders).await;
+    assert_eq!(timeline.count(&EventKind::TransactionCommitted), 2);
+    assert_eq!(timeline.count(&EventKind::Fault), 1);
+    let shown = timeline.to_string();
+    let fault = shown.lines().find(|line| line.contains(" fault "));
+    assert_eq!(
+        normalised(fault.expect("the fault is on record")),
+        "  +… fault                 by the trader, the reply to the discharge was lost"
+    );
+    servicebus.stop().await;
+}
+
+#[tokio::test]
+async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_dropped() {
+    let failure = failure(async {
+        let servicebus = bus().await;
+        let orders = servicebus
+            .faults()
+            .on(Operation::Discharge)
+            .entity("orders");
+        orders.nth(2).lose_reply().await;
+        let any = servicebus.faults().on(Operation::Discharge).nth(9);
+        any.lose_reply().await;
+        let mut trader = Trader::connect(&servicebus).await;
+        trader.send("orders", "a").await.commit().await;
+        trader.send("audit", "b").await.commit().await;
+    });
+    assert_eq!(
+        unplaced(&failure.await),
+        r#"a fault never fired: on(Operation::Discharge).entity("orders").nth(2).lose_reply()
+  only 1 discharge came, and 1 in other entities
+  scripted at tests/harness/faults.rs:…
+a fault never fired: on(Operation::Discharge).nth(9).lose_reply()
+  only 2 discharges came
+  scripted at tests/harness/faults.rs:…"#
+    );
+}
+
+#[tokio::test]
+async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_stopped() {
+    let failure = failure(async {
+        let servicebus = bus().await;
+        servicebus
+            .faults()
+            .on(Operation::Discharge)
+            .lose_reply()
+            .await;
+        servicebus.stop().await;
+    });
+    assert_eq!(
+        unplaced(&failure.await),
+        "a fault never fired: on(Operation::Discharge).nth(1).lose_reply()
+  no discharge came
+  scripted at tests/harness/faults.rs:…"
+    );
+}
+
+#[tokio::test]
+async fn a_fault_whose_entity_was_passed_by_says_so() {
+    let failure = failure(async {
+        let servicebus = bus().await;
+        let orders = servicebus
+            .faults()
+            .on(Operation::Discharge)
+            .entity("orders");
+        orders.lose_reply().await;
+        let mut trader = Trader::connect(&servicebus).await;
+        trader.send("audit", "a").await.commit().await;
+    });
+    let failure = failure.await;
+    let near = failure.lines().nth(1);
+    assert_eq!(near, Some("  1 discharge came, in other entities"));
+}
+
+#[tokio::test]
+async fn a_test_that_fails_already_fails_with_its_own_words() {
+    let failure = failure(async {
+        let servicebus = bus().await;
+        servicebus
+            .faults()
+            .on(Operation::Discharge)
+            .lose_reply()
+            .await;
+        panic!("{}", "the test's own words");
+    });
+    assert_eq!(failure.await, "the test's own words");
+}
+
+#[tokio::test]
+async fn a_fault_that_was_removed_need_not_fire() {
+    let servicebus = bus().await;
+    let fault = servicebus.faults().on(Operation::Discharge).lose_reply();
+    let fault = fault.await;
+    fault.remove().await;
+    assert_eq!(fault.try_hits().await.unwrap_err().status(), Some(404));
+    let mut trader = Trader::connect(&servicebus).await;
+    trader.send("orders", "a").await.commit().await;
+}
+
+#[tokio::test]
+async fn a_fault_that_cannot_be_is_refused_with_what_can() {
+    let servicebus = bus().await;
+    let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
+    let refused = zeroth.try_lose_reply().await.unwrap_err().to_string();
+    assert!(refused.contains("nth"), "{refused}");
+    assert!(refused.contains("a whole number from 1"), "{refused}");
+}
+
+/// A failure without the lines of this file.
+fn unplaced(failure: &str) -> String {
+    let lines = failure
+        .lines()
+        .map(|line| match line.split_once("faults.rs:") {
+            Some((before, _)) => format!("{before}faults.rs:…"),
+            None => line.to_owned(),
+        });
+    Vec::from_iter(lines).join("\n")
+}

@@ -1,0 +1,355 @@
+//! Sessions: accepted as a competing receiver would, settled, kept, lost; and the sentences about them.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use servicebus_harness::{
+    AcceptSessionError, EventKind, ReceiveError, SessionError, SettleError, prelude::*,
+};
+
+use crate::failures::{SHORT, assert_text};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A bus with a queue of shopping carts, and a topic with a subscription to them.
+async fn bus_with_carts() -> ServiceBus {
+    let mine = Subscription::new("mine").requires_session(true);
+    let topology = Topology::new()
+        .queue(Queue::new("carts").requires_session(true))
+        .queue(Queue::new("plain"))
+        .topic(Topic::new("events").subscription(mine));
+    let started = ServiceBus::builder().topology(topology).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn step(body: &str, session: &str) -> Message {
+    Message::from(body).id(body).session_id(session)
+}
+
+#[tokio::test]
+async fn a_session_is_received_in_order_and_settled_in_every_way() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    let sent = ["1", "2", "3", "4"].map(|body| step(body, "cart-7"));
+    carts.send_all(sent).await;
+    carts.send(step("other", "cart-8")).await;
+
+    let cart = carts.accept_session("cart-7").await;
+    assert_eq!(cart.id(), "cart-7");
+    assert!(cart.locked_until() > SystemTime::now());
+    let first = cart.receive().await;
+    assert_eq!(first.body_text(), "1");
+    first.abandon().await;
+    let again = cart.receive().await;
+    assert_eq!(
+        (again.body_text().as_ref(), again.delivery_count()),
+        ("1", 2)
+    );
+    again.complete().await;
+    cart.receive().await.release().await;
+    cart.receive().await.dead_letter("Rejected", "no").await;
+    let number = cart.receive().await.defer().await;
+    let last = cart.receive().await;
+    assert_eq!(last.body_text(), "4");
+    last.complete().await;
+
+    let deferred = cart.receive_deferred(number).await;
+    assert_eq!(deferred.body_text(), "3");
+    deferred.complete().await;
+    cart.close().await;
+    assert_completed!(carts, count = 3).await;
+    assert_dead_lettered!(carts, reason = "Rejected", message_id = "2").await;
+    assert_message_count!(carts, active = 1).await;
+}
+
+#[tokio::test]
+async fn the_next_session_is_the_one_that_has_waited_longest() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts
+        .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
+        .await;
+    let first = carts.accept_next_session(Duration::ZERO).await;
+    let second = carts.accept_next_session(Duration::ZERO).await;
+    assert_eq!((first.id(), second.id()), ("b", "a"));
+
+    let error = carts.try_accept_next_session(SHORT).await.unwrap_err();
+    assert!(matches!(error, AcceptSessionError::NoneAvailable { .. }));
+    assert_eq!(
+        error.to_string(),
+        "carts: no session was available within 0.01 s; it holds 3 active"
+    );
+    let next = carts.accept_next_session(MINUTE);
+    let ((), next) = tokio::join!(carts.send(step("4", "c")), next);
+    assert_eq!(next.id(), "c");
+}
+
+#[tokio::test]
+async fn a_session_that_is_held_is_nobody_elses() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts.send(step("1", "cart-7")).await;
+    let held = carts.accept_session("cart-7").await;
+    let unsettled = held.receive().await;
+    let error = carts.try_accept_session("cart-7").await.unwrap_err();
+    assert!(
+        matches!(error, AcceptSessionError::Taken { .. }),
+        "{error:?}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "carts: the session \"cart-7\" is held by the test"
+    );
+    held.close().await;
+    let next = carts.accept_session("cart-7").await;
+    assert_eq!(next.receive().await.delivery_count(), 1);
+    let error = unsettled.try_complete().await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("the session was closed"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_is_dropped_is_free() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts.send(step("1", "cart-7")).await;
+    drop(carts.accept_session("cart-7").await);
+    let next = carts.accept_next_session(MINUTE).await;
+    assert_eq!(next.receive().await.body_text(), "1");
+}
+
+#[tokio::test]
+async fn receiving_nothing_from_a_session_keeps_it() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    let cart = carts.accept_session("cart-7").await;
+    let error = cart.try_receive(SHORT).await.unwrap_err();
+    assert!(matches!(error, ReceiveError::Nothing { .. }), "{error:?}");
+    for body in ["1", "2", "3"] {
+        carts.send(step(body, "cart-7")).await;
+        let received = cart.try_receive(MINUTE).await.unwrap();
+        assert_eq!(received.body_text(), body);
+        received.complete().await;
+        assert!(cart.try_receive(Duration::ZERO).await.is_err());
+    }
+    assert_empty!(carts).await;
+}
+
+#[tokio::test]
+async fn a_state_is_kept_with_the_session() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    assert_session_state!(carts, session = "cart-7", set = false).await;
+    let cart = carts.accept_session("cart-7").await;
+    assert_eq!(cart.state().await, None);
+    cart.set_state(r#"{"step":1}"#).await;
+    assert_eq!(cart.state().await.unwrap(), r#"{"step":1}"#);
+    cart.close().await;
+
+    assert_session_state!(carts, session = "cart-7").await;
+    assert_session_state!(carts, session = "cart-7", bytes = r#"{"step":1}"#).await;
+    assert_session_state!(carts, session = "cart-7", text = contains("step")).await;
+    assert_session_state!(carts, session = "cart-7", json = json!({ "step": 1 })).await;
+    carts.accept_session("cart-7").await.clear_state().await;
+    assert_session_state!(carts, session = "cart-7", set = false, within = MINUTE).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_renewed_and_runs_out() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts.send(step("1", "cart-7")).await;
+    let mut cart = carts.accept_session("cart-7").await;
+    let message = cart.receive().await;
+    servicebus.clock().advance(MINUTE / 2).await;
+    let end = cart.renew_lock().await;
+    assert_eq!(cart.locked_until(), end);
+    servicebus.clock().advance(MINUTE * 2 / 3).await;
+    assert_eq!(
+        carts.sessions().await[0].holder.as_deref(),
+        Some("the test")
+    );
+    servicebus.clock().advance(MINUTE).await;
+
+    let error = message.try_complete().await.unwrap_err();
+    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    let error = cart.try_renew_lock().await.unwrap_err();
+    assert!(matches!(error, SessionError::LockLost { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the session \"cart-7\" of carts is not held any longer"
+    );
+    cart.close().await;
+    let next = carts.accept_next_session(Duration::ZERO).await;
+    assert_eq!(next.receive().await.delivery_count(), 2);
+}
+
+#[tokio::test]
+async fn a_lock_is_taken_away() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts.send(step("1", "cart-7")).await;
+    let cart = carts.accept_session("cart-7").await;
+    carts.lose_session_lock("cart-7").await;
+    let error = cart.try_receive(MINUTE).await.unwrap_err();
+    assert!(error.to_string().contains("session-lock-lost"), "{error}");
+    let error = carts.try_lose_session_lock("cart-7").await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot take the session \"cart-7\" of carts away: "),
+        "{error}"
+    );
+    let timeline = servicebus.timeline(&carts).await;
+    let kinds = [EventKind::SessionAccepted, EventKind::SessionLockExpired];
+    for kind in kinds {
+        assert_eq!(timeline.count(&kind), 1, "{timeline}");
+    }
+    let told = timeline.of_session("cart-7").to_string();
+    assert!(
+        told.contains("session accepted     cart-7, by the test (lock 60 s)"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn sessions_are_listed() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts.send_all([step("1", "b"), step("2", "b")]).await;
+    let held = carts.accept_session("a").await;
+    held.set_state(vec![0xff; 3]).await;
+    let shown: Vec<String> = carts
+        .sessions()
+        .await
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "\"a\": 0 messages, held by the test, state of 3 bytes",
+            "\"b\": 2 messages, free, no state",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_subscription_has_sessions_too() {
+    let servicebus = bus_with_carts().await;
+    let mine = servicebus.subscription("events", "mine");
+    let events = servicebus.topic("events");
+    events
+        .send_all([step("1", "a"), step("2", "b"), step("3", "a")])
+        .await;
+    events.send("without a session").await;
+    assert_in_order!(mine, session = "a", bodies = ["1", "3"]).await;
+    assert_dead_lettered!(mine, reason = "Session ID is null.").await;
+    let held = mine.accept_session("a").await;
+    held.receive().await.complete().await;
+    assert_in_order!(mine, session = "a", bodies = ["3"]).await;
+}
+
+#[tokio::test]
+async fn what_has_no_sessions_says_so() {
+    let servicebus = bus_with_carts().await;
+    let plain = servicebus.queue("plain");
+    let error = plain.try_accept_session("a").await.unwrap_err().to_string();
+    assert!(error.contains("does not require sessions"), "{error}");
+    let error = plain.try_sessions().await.unwrap_err().to_string();
+    assert!(
+        error.contains("a queue or subscription with RequiresSession"),
+        "{error}"
+    );
+    let carts = servicebus.queue("carts");
+    let error = carts.try_receive(SHORT).await.unwrap_err().to_string();
+    assert!(error.contains("non-sessionful message receiver"), "{error}");
+    let error = carts.try_send("hello").await.unwrap_err().to_string();
+    assert!(error.contains("The SessionId was not set"), "{error}");
+    let error = servicebus.queue("cart").try_accept_session("a").await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("there is no queue \"cart\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_queue_made_at_run_time_has_sessions() {
+    let servicebus = ServiceBus::start().await;
+    let queue = Queue::new("late").requires_session(true);
+    let late = servicebus.create_queue(queue).await;
+    late.send(step("1", "a")).await;
+    assert_in_order!(late, session = "a", bodies = ["1"]).await;
+}
+
+#[tokio::test]
+async fn a_session_in_another_order() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    carts
+        .send_all([step("1", "cart-7"), step("2", "cart-7")])
+        .await;
+    let expectation = carts.expect_in_order("cart-7").bodies(["2", "1"]);
+    let failed = expectation.within(SHORT).await;
+    assert_text(
+        failed,
+        r#"carts: expected session "cart-7" to hold "2", "1", found "1", "2" within 0.01 s
+
+carts holds 2 messages
+  #1 "1" (message-id 1): active
+  #2 "2" (message-id 2): active
+
+carts has 1 session
+  "cart-7": 2 messages, free, no state
+
+timeline of 1 in carts
+  +… sent            by the test, 39 bytes
+
+timeline of 2 in carts
+  +… sent            by the test, 39 bytes
+
+hint: 1 was never received; is a consumer running?"#,
+    );
+}
+
+#[tokio::test]
+async fn a_session_with_another_state() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    let cart = carts.accept_session("cart-7").await;
+    cart.set_state("open").await;
+    cart.close().await;
+    let expectation = carts.expect_session_state("cart-7").text("paid");
+    let failed = expectation.within(SHORT).await;
+    assert_text(
+        failed,
+        r#"carts: expected session "cart-7" to have the state "paid", found "open" within 0.01 s
+
+carts is empty
+
+carts has 1 session
+  "cart-7": 0 messages, free, state "open"
+
+timeline of session cart-7 in carts
+  +… session accepted  by the test (lock 60 s)
+  +… session state set by the test, 4 bytes
+  +… session released  by the test"#,
+    );
+}
+
+#[tokio::test]
+async fn a_session_without_a_state() {
+    let servicebus = bus_with_carts().await;
+    let carts = servicebus.queue("carts");
+    let failed = carts.expect_session_state("cart-7").within(SHORT).await;
+    assert_text(
+        failed,
+        r#"carts: expected session "cart-7" to have a state, found none within 0.01 s
+
+carts is empty
+
+carts has no sessions
+
+hint: the state of session "cart-7" was never set"#,
+    );
+}

@@ -1,0 +1,60 @@
+//! Clients come over TLS as they do to the service, and trust one authority for every bus.
+
+use rstest::rstest;
+use servicebus_harness::prelude::*;
+
+use crate::{built, orders};
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn every_bus_has_a_door_for_tls(#[case] mode: Mode) {
+    let start = |use_tls| {
+        let bus = ServiceBus::builder().topology(orders()).mode(mode);
+        bus.binary(built::emulator()).use_tls(use_tls).start()
+    };
+    let (plain, secured) = (start(false).await.unwrap(), start(true).await.unwrap());
+
+    assert_eq!(plain.endpoints().amqps.port(), 5671);
+    let host = plain.endpoints().amqps.ip();
+    let key = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;";
+    assert_eq!(
+        plain.tls_connection_string(),
+        format!("Endpoint=sb://{host};{key}")
+    );
+    assert_eq!(
+        plain.tls_admin_connection_string(),
+        format!("Endpoint=sb://{host}:5300;{key}")
+    );
+    assert!(
+        plain
+            .connection_string()
+            .ends_with("UseDevelopmentEmulator=true;")
+    );
+    assert_eq!(secured.connection_string(), secured.tls_connection_string());
+    assert_eq!(
+        secured.admin_connection_string(),
+        secured.tls_admin_connection_string()
+    );
+
+    let ca = plain.ca_certificate_pem().await;
+    assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"), "{ca}");
+    assert_eq!(secured.ca_certificate_pem().await, ca);
+    // The harness's own handles come without TLS whatever the strings say.
+    secured.queue("orders").send("hello").await;
+    assert_message_count!(secured.queue("orders"), active = 1).await;
+}
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn web_ports_are_those_that_were_asked_for(#[case] mode: Mode) {
+    let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
+    let servicebus = bus.web_ports(8080, 8443).start().await.unwrap();
+    let endpoints = servicebus.endpoints();
+    assert_eq!(endpoints.http.port(), 8080);
+    assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
+    servicebus.settled().await;
+}

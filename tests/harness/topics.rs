@@ -1,0 +1,353 @@
+//! Topics are sent to, subscriptions are received from, and both explain what they did with a message.
+
+use std::time::Duration;
+
+use servicebus_harness::{
+    CreateError, EntityKind, EventKind, SendError, Verdict, assertion::AssertionFailed, prelude::*,
+};
+
+use crate::{
+    failures::{SHORT, assert_text},
+    normalised::normalised,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A topic with a subscription for high prices and one for all.
+async fn bus_with_prices() -> ServiceBus {
+    let high = Subscription::new("high")
+        .max_delivery_count(2)
+        .dead_lettering_on_message_expiration(true)
+        .rule(Rule::sql("high", "price > 10"));
+    let prices = Topic::new("prices")
+        .subscription(high)
+        .subscription(Subscription::new("all"));
+    let topology = Topology::new().queue(Queue::new("orders")).topic(prices);
+    let started = ServiceBus::builder().topology(topology).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn price(price: i64) -> Message {
+    let message = Message::from("{}").id(format!("p-{price}"));
+    message.property("price", price)
+}
+
+#[tokio::test]
+async fn a_topic_is_sent_to_and_its_subscriptions_are_received_from() {
+    let servicebus = bus_with_prices().await;
+    servicebus
+        .topic("prices")
+        .send_all([price(3), price(12)])
+        .await;
+    let high = servicebus.subscription("prices", "high");
+    let all = servicebus.topic("prices").subscription("all");
+    assert_message_count!(high, active = 1).await;
+    assert_message_count!(all, active = 2).await;
+    assert_eq!(high.peek().await[0].message_id.as_deref(), Some("p-12"));
+
+    high.receive().await.complete().await;
+    assert_completed!(high, message_id = "p-12", count = 1).await;
+    assert_delivered!(high, message_id = "p-12", times = 1).await;
+    assert_never_delivered!(high, message_id = "p-3").await;
+    assert_never_delivered!(all).await;
+    assert_empty!(high).await;
+    assert_eq!(
+        all.purge().await.to_string(),
+        "removed 2 messages, left no messages"
+    );
+}
+
+#[tokio::test]
+async fn handles_print_their_paths() {
+    let servicebus = bus_with_prices().await;
+    let prices = servicebus.topic("prices");
+    let high = servicebus.subscription("prices", "high");
+    assert_eq!((prices.path(), prices.name()), ("prices", "prices"));
+    assert_eq!((high.topic_name(), high.name()), ("prices", "high"));
+    assert_eq!(high.kind(), EntityKind::Subscription);
+    assert_eq!(high.path(), "prices/Subscriptions/high");
+    let below = [
+        (
+            high.dead_letters(),
+            "prices/Subscriptions/high/$DeadLetterQueue",
+        ),
+        (
+            high.transfer_dead_letters(),
+            "prices/Subscriptions/high/$Transfer/$DeadLetterQueue",
+        ),
+        (
+            prices.transfer_dead_letters(),
+            "prices/$Transfer/$DeadLetterQueue",
+        ),
+    ];
+    for (mailbox, path) in below {
+        assert_eq!(mailbox.path(), path);
+        assert_empty!(mailbox).await;
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_of_a_subscription_are_its_own() {
+    let servicebus = bus_with_prices().await;
+    let prices = servicebus.topic("prices");
+    let high = servicebus.subscription("prices", "high");
+    prices.send(price(12)).await;
+    high.receive().await.abandon().await;
+    high.receive().await.abandon().await;
+    assert_dead_lettered!(high, reason = "MaxDeliveryCountExceeded", count = 1).await;
+    assert_not_dead_lettered!(servicebus.subscription("prices", "all")).await;
+
+    prices.send(price(20).time_to_live(MINUTE)).await;
+    servicebus.clock().advance(2 * MINUTE).await;
+    assert_expired!(high, message_id = "p-20").await;
+    assert_dead_lettered!(high, reason = "TTLExpiredException", message_id = "p-20").await;
+    assert_eq!(high.dead_letters().purge().await.removed, 2);
+}
+
+#[tokio::test]
+async fn a_topic_holds_what_waits_for_its_time() {
+    let servicebus = bus_with_prices().await;
+    let prices = servicebus.topic("prices");
+    let high = servicebus.subscription("prices", "high");
+    let number = prices.schedule(price(12), 10 * MINUTE).await;
+    prices.schedule(price(20), 10 * MINUTE).await;
+    assert_message_count!(prices, scheduled = 2).await;
+    assert_scheduled!(prices, due_in = 10 * MINUTE, count = 2).await;
+    prices.cancel_scheduled(number).await;
+    let error = prices.try_cancel_scheduled(number).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "prices holds no scheduled message 1; only 2 is scheduled"
+    );
+    assert_eq!(prices.counts().await.scheduled, 1);
+    assert_empty!(high).await;
+
+    servicebus.clock().advance(10 * MINUTE).await;
+    assert_message_count!(prices, scheduled = 0).await;
+    assert_eq!(
+        high.receive_and_delete().await.message_id.as_deref(),
+        Some("p-20")
+    );
+}
+
+#[tokio::test]
+async fn the_record_tells_what_was_published_and_which_rule_matched() {
+    let servicebus = bus_with_prices().await;
+    let prices = servicebus.topic("prices");
+    prices.send_all([price(3), price(12)]).await;
+    let published = servicebus.timeline(&prices).await;
+    assert_eq!(published.count(&EventKind::Published), 2, "{published}");
+
+    let high = servicebus.subscription("prices", "high");
+    let matched = servicebus.timeline(&high).await;
+    assert_eq!(matched.count(&EventKind::Matched), 1, "{matched}");
+    let of_message = matched.of_message("p-12");
+    let event = &of_message.events()[0];
+    assert_eq!(event.kind, EventKind::Matched, "{matched}");
+    assert_eq!(event.detail.as_deref(), Some("high"));
+    let shown = of_message.titled("p-12").to_string();
+    assert_eq!(
+        normalised(&shown),
+        "timeline of p-12 in prices/Subscriptions/high
+  +… matched         by rule high
+  +… sent            41 bytes"
+    );
+}
+
+#[tokio::test]
+async fn rules_explain_what_they_say_of_a_message() {
+    let servicebus = bus_with_prices().await;
+    let high = servicebus.subscription("prices", "high");
+    let explained = servicebus.explain(price(3), &high).await;
+    assert!(!explained.is_matched());
+    assert_eq!(
+        explained.to_string(),
+        "prices/Subscriptions/high does not get the message
+  rule high: not matched: price > 10 is false, price = 3 (a whole number)"
+    );
+    let explained = servicebus.explain("no price", &high).await;
+    assert_eq!(
+        explained.rule("HIGH").unwrap().to_string(),
+        "rule high: not matched: price > 10 is unknown, price does not exist"
+    );
+    let explained = servicebus.explain(price(12), &high).await;
+    assert!(explained.is_matched());
+    assert_eq!(explained.rules[0].verdict, Verdict::Matched);
+    assert_empty!(high).await;
+    let nowhere = servicebus.subscription("prices", "low");
+    let error = servicebus.try_explain(price(3), &nowhere).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "the topic \"prices\" has no subscription \"low\"; it has all, high"
+    );
+}
+
+#[tokio::test]
+async fn what_is_unknown_fails_with_what_there_is() {
+    let servicebus = bus_with_prices().await;
+    let unknown = servicebus.topic("prises");
+    let error = unknown.try_send("hello").await.unwrap_err();
+    assert!(matches!(error, SendError::UnknownEntity(_)), "{error:?}");
+    let expected = "there is no topic \"prises\"; the bus has prices";
+    assert_eq!(error.to_string(), expected);
+    let error = unknown.try_schedule("hello", MINUTE).await.unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    let below = unknown.subscription("high");
+    assert_eq!(below.try_peek().await.unwrap_err().to_string(), expected);
+
+    let unknown = servicebus.subscription("prices", "hihg");
+    let expected = "the topic \"prices\" has no subscription \"hihg\"; it has high, all";
+    let errors = [
+        unknown.try_peek().await.unwrap_err().to_string(),
+        unknown.try_counts().await.unwrap_err().to_string(),
+        unknown.try_timeline().await.unwrap_err().to_string(),
+        unknown
+            .try_receive(Duration::ZERO)
+            .await
+            .unwrap_err()
+            .to_string(),
+        unknown.try_delete().await.unwrap_err().to_string(),
+        unknown.expect_empty().await.unwrap_err().to_string(),
+        unknown.expect_delivered().await.unwrap_err().to_string(),
+    ];
+    for error in errors {
+        assert_eq!(error, expected);
+    }
+    let queue = servicebus.queue("prices").expect_empty().await;
+    assert_text(queue, "there is no queue \"prices\"; it is a topic");
+}
+
+#[tokio::test]
+async fn topics_and_subscriptions_are_made_and_changed_and_deleted() {
+    let servicebus = bus_with_prices().await;
+    let news = Topic::new("news").subscription(Subscription::new("eu"));
+    let news = servicebus.create_topic(news).await;
+    let us = Subscription::new("us").max_delivery_count(1);
+    let us = servicebus.create_subscription("news", us).await;
+    news.send(Message::from("hello").id("n-1")).await;
+    us.receive().await.abandon().await;
+    assert_dead_lettered!(us, reason = "MaxDeliveryCountExceeded").await;
+    assert_message_count!(news.subscription("eu"), active = 1).await;
+
+    us.update(|it| it.forward_to("orders")).await;
+    news.send(Message::from("on").id("n-2")).await;
+    assert_forwarded!(us, to = "orders", count = 1).await;
+    us.delete().await;
+    let error = us.try_peek().await.unwrap_err().to_string();
+    let expected = "the topic \"news\" has no subscription \"us\"; it has eu";
+    assert_eq!(error, expected);
+
+    news.update(|topic| topic.status(EntityStatus::SendDisabled))
+        .await;
+    let error = news.try_send("hello").await.unwrap_err().to_string();
+    assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
+    news.delete().await;
+    let error = news.subscription("eu").try_counts().await.unwrap_err();
+    let expected = "there is no topic \"news\"; the bus has prices";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_topic_or_subscription_is_told() {
+    let servicebus = bus_with_prices().await;
+    let create = |subscription| servicebus.try_create_subscription("prices", subscription);
+    let error = create(Subscription::new("low").rule(Rule::none("none"))).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, CreateError::Rules { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the subscription \"prices/Subscriptions/low\" cannot be made with rules of its own while the bus runs: declare it in the topology, or let an SDK exchange its rule $Default"
+    );
+    let error = create(Subscription::new("High")).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is a subscription \"prices/Subscriptions/High\" already; update it, or delete it first"
+    );
+    let error = create(Subscription::new("low").max_delivery_count(0)).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "cannot create the subscription \"prices/Subscriptions/low\": the properties are not allowed (status 400)\n  MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"
+    );
+    let nowhere = servicebus.try_create_subscription("prises", Subscription::new("low"));
+    assert_eq!(
+        nowhere.await.unwrap_err().to_string(),
+        "there is no topic \"prises\"; the bus has prices"
+    );
+    let taken = servicebus.try_create_topic(Topic::new("orders")).await;
+    assert_eq!(
+        taken.unwrap_err().to_string(),
+        "there is a queue \"orders\" already; update it, or delete it first"
+    );
+    let high = servicebus.subscription("prices", "high");
+    let error = high.try_update(|it| it.rule(Rule::all("all"))).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "an update of the subscription \"prices/Subscriptions/high\" cannot set its rules"
+    );
+}
+
+#[tokio::test]
+async fn a_subscription_that_nothing_came_to() {
+    let servicebus = bus_with_prices().await;
+    servicebus.topic("prices").send(price(3)).await;
+    let high = servicebus.subscription("prices", "high");
+    assert_text(
+        high.expect_delivered()
+            .message_id("p-3")
+            .within(SHORT)
+            .await,
+        r#"prices/Subscriptions/high: expected 1 delivery with message id "p-3", found none within 0.01 s
+
+prices/Subscriptions/high is empty
+
+hint: no message of prices ever came to prices/Subscriptions/high; `explain` tells which of its rules match a message"#,
+    );
+}
+
+#[tokio::test]
+async fn a_dead_letter_of_a_subscription_with_another_reason() {
+    let servicebus = bus_with_prices().await;
+    servicebus.topic("prices").send(price(12)).await;
+    let high = servicebus.subscription("prices", "high");
+    high.receive()
+        .await
+        .dead_letter("Rejected", "too high")
+        .await;
+    let failed = high.expect_dead_lettered().reason("Refused").within(SHORT);
+    assert_text(
+        failed.await,
+        r#"prices/Subscriptions/high: expected 1 message dead-lettered with reason "Refused", found none within 0.01 s
+
+prices/Subscriptions/high/$DeadLetterQueue holds 1 message
+  #1 "{}" (message-id p-12): reason "Rejected" — differs
+
+timeline of p-12 in prices/Subscriptions/high
+  +… matched         by rule high
+  +… sent            41 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 2)
+  +… dead-lettered   by the test, Rejected: too high
+
+hint: a message was dead-lettered with reason "Rejected" ("too high"), not with "Refused""#,
+    );
+}
+
+#[tokio::test]
+async fn a_subscription_that_should_be_empty() {
+    let servicebus = bus_with_prices().await;
+    servicebus.topic("prices").send(price(12)).await;
+    let all = servicebus.subscription("prices", "all");
+    let failed: Result<(), AssertionFailed> = all.expect_empty().within(SHORT).await;
+    assert_text(
+        failed,
+        r#"prices/Subscriptions/all: expected to be empty, found 1 message after 0.01 s
+
+prices/Subscriptions/all holds 1 message
+  #1 "{}" (message-id p-12): active
+
+timeline of p-12 in prices/Subscriptions/all
+  +… matched         by rule $Default
+  +… sent            41 bytes
+
+hint: p-12 was never received; is a consumer running?"#,
+    );
+}
