@@ -43,7 +43,7 @@ pub(crate) const CONTAINER: &str = "the test";
 const CHANNELS: u16 = 4095;
 
 /// How long the emulator may take for one exchange.
-pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// What is needed to log in.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use crate::{kind::EntityKind, process::Liveness, text};
 pub use refusal::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// What a query value may hold as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')

@@ -17,7 +17,7 @@ use servicebus_harness::prelude::*;
 use crate::doors::Door;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 /// For asserting that nothing comes: the SDK waits that long before it says so.
 const NOTHING: Duration = Duration::from_millis(300);
 

@@ -56,7 +56,7 @@ async fn a_receive_for_more_than_there_is_returns_what_there_is() {
     send(&mut client, "orders", sent.clone()).await;
 
     let mut receiver = receiver(&mut client, "orders").await;
-    let waiting = receiver.receive_messages_with_max_wait_time(50, Duration::from_secs(1));
+    let waiting = receiver.receive_messages_with_max_wait_time(50, Duration::from_secs(5));
     let messages = within("what there is", waiting).await.unwrap();
     assert_eq!(bodies(&messages), sent);
     for message in messages.iter().rev() {

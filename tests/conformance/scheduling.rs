@@ -38,7 +38,7 @@ async fn a_message_sent_with_a_time_waits_for_it_and_then_has_a_new_number() {
     assert_eq!(message.sequence_number(), 2);
     let enqueued: SystemTime = message.enqueued_time().into();
     let age = enqueued.elapsed().unwrap_or_default();
-    assert!(age < Duration::from_secs(15), "enqueued {age:?} ago");
+    assert!(age < Duration::from_secs(60), "enqueued {age:?} ago");
     complete(&mut receiver, &message).await;
     assert_message_count!(orders, active = 0, scheduled = 0).await;
 }

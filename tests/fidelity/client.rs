@@ -16,7 +16,7 @@ use servicebus_harness::prelude::*;
 use tokio::net::TcpStream;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) type Message = messaging::Message<Body<Value>>;
 

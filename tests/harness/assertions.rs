@@ -25,7 +25,7 @@ async fn sentences_about_dead_letters() {
         reason = "Rejected",
         description = contains("total is"),
         count = 2,
-        within = Duration::from_secs(1),
+        within = Duration::from_secs(30),
     )
     .await;
     assert_dead_lettered!(
@@ -84,7 +84,8 @@ async fn a_negative_assertion_waits_for_rest() {
     let restless = orders.expect_not_dead_lettered().within(within).await;
     let text = restless.unwrap_err().to_string();
     assert!(
-        text.starts_with("the bus did not come to rest within 0.05 s\n  orders: "),
+        text.starts_with("the bus did not come to rest within 0.05 s\n  ")
+            && text.contains("\n  orders: "),
         "{text}"
     );
     received.complete().await;
@@ -113,6 +114,8 @@ async fn expiry_in_virtual_time() {
         .await
         .unwrap();
     let orders = servicebus.queue("orders");
+    // Real time has no part in it, however long the machine takes.
+    servicebus.clock().freeze().await;
     orders.send("hello").await;
     servicebus.clock().advance(Duration::from_secs(59)).await;
     assert_not_dead_lettered!(orders).await;

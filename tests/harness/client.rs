@@ -48,7 +48,7 @@ async fn a_worker_that_rejects_is_seen_by_the_harness() {
     let options = ServiceBusReceiverOptions::default();
     let receiver = client.create_receiver_for_queue("orders", options).await;
     let mut receiver = receiver.unwrap();
-    let wait = Some(Duration::from_secs(5));
+    let wait = Some(Duration::from_secs(30));
     let message = receiver.receive_message_with_max_wait_time(wait).await;
     let message = message.unwrap().unwrap();
     let options = azservicebus::receiver::DeadLetterOptions {

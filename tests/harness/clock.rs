@@ -35,7 +35,7 @@ async fn a_frozen_clock_stands_still() {
     let started = SystemTime::now();
     while clock.now().await == frozen + Duration::from_millis(1500) {
         let waited = started.elapsed().unwrap_or_default();
-        assert!(waited < Duration::from_secs(5), "the clock does not run");
+        assert!(waited < Duration::from_secs(60), "the clock does not run");
     }
 }
 
@@ -49,7 +49,7 @@ async fn a_clock_belongs_to_its_bus() {
         .now()
         .await
         .duration_since(second.clock().now().await);
-    assert!(ahead.unwrap() > day - Duration::from_secs(60));
+    assert!(ahead.unwrap() > day - Duration::from_secs(600));
 }
 
 #[tokio::test]
@@ -65,7 +65,8 @@ async fn a_bus_is_settled_when_nobody_holds_a_lock() {
     assert!(matches!(error, SettledError::Restless { .. }), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.starts_with("the bus did not come to rest within 0.05 s\n  orders: "),
+        text.starts_with("the bus did not come to rest within 0.05 s\n  ")
+            && text.contains("\n  orders: "),
         "{text}"
     );
     received.complete().await;

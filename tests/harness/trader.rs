@@ -21,7 +21,7 @@ use servicebus_harness::ServiceBus;
 use tokio::net::TcpStream;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A connection with an AMQP session, on which all its links are.
 pub(crate) struct Trader {

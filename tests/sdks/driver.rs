@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::broker_side;
@@ -17,7 +20,12 @@ use crate::environment::{self, Language};
 use crate::topology::topology;
 
 /// Longer than the scripts' own deadline, which says more about what they wait for.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(240);
+
+/// Turns at running a script: no more at a time than there are processors for, whatever the number of tests, so that
+/// the locks and deadlines of each are not used up by waiting for the others.
+static TURNS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(available_parallelism().map_or(2, usize::from).clamp(2, 16)));
 
 /// A client library under test.
 #[derive(Clone, Copy)]
@@ -240,6 +248,7 @@ async fn javascript() -> Option<Command> {
 
 /// Runs a script; fails with all it printed when it fails, and kills it past the deadline.
 pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
+    let _turn = TURNS.acquire().await.expect("it is never closed");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

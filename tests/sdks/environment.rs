@@ -14,7 +14,11 @@ use std::time::Duration;
 use tokio::process::Command;
 
 /// An installer that takes longer is stuck.
-const INSTALL_DEADLINE: Duration = Duration::from_secs(300);
+const INSTALL_DEADLINE: Duration = Duration::from_secs(900);
+/// How often an environment is made before it is given up, and how long after one another: a registry may be out of
+/// reach for a moment.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// A language whose SDK is driven.
 #[derive(Clone, Copy)]
@@ -128,6 +132,23 @@ async fn lock(language: Language) -> File {
 }
 
 async fn make(language: Language, directory: &Path) {
+    for attempt in 1.. {
+        let Err(problem) = try_to_make(language, directory).await else {
+            return;
+        };
+        assert!(
+            attempt < ATTEMPTS,
+            "the tests of the {name} SDK need {needs}: install it, or set SERVICEBUS_SKIP_SDKS={name} \
+             to leave them out\n{problem}",
+            name = language.name(),
+            needs = language.needs(),
+        );
+        note(language, &format!("once more, since {problem}"));
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn try_to_make(language: Language, directory: &Path) -> Result<(), String> {
     if directory.exists() {
         fs::remove_dir_all(directory).expect("the old environment can be removed");
     }
@@ -137,10 +158,10 @@ async fn make(language: Language, directory: &Path) {
     }
 }
 
-async fn make_python(language: Language, directory: &Path) {
+async fn make_python(language: Language, directory: &Path) -> Result<(), String> {
     let interpreter = if cfg!(windows) { "python" } else { "python3" };
     let mut create = Command::new(interpreter);
-    install(language, create.args(["-m", "venv"]).arg(directory)).await;
+    install(language, create.args(["-m", "venv"]).arg(directory)).await?;
     let mut fetch = Command::new(python(directory));
     fetch
         .args([
@@ -152,10 +173,10 @@ async fn make_python(language: Language, directory: &Path) {
         ])
         .arg("--requirement")
         .arg(language.pins());
-    install(language, &mut fetch).await;
+    install(language, &mut fetch).await
 }
 
-async fn make_javascript(directory: &Path) {
+async fn make_javascript(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).expect("the environment's directory can be made");
     for file in ["package.json", "package-lock.json"] {
         let pins = scripts(Language::JavaScript).join(file);
@@ -165,33 +186,26 @@ async fn make_javascript(directory: &Path) {
     fetch
         .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
         .current_dir(directory);
-    install(Language::JavaScript, &mut fetch).await;
+    install(Language::JavaScript, &mut fetch).await
 }
 
-/// Runs an installer to its end, or fails with its output and with what it needs.
-async fn install(language: Language, command: &mut Command) {
+/// Runs an installer to its end, or returns why it failed, with its output.
+async fn install(language: Language, command: &mut Command) -> Result<(), String> {
     command.stdin(Stdio::null()).kill_on_drop(true);
     let shown = shown(command);
     note(language, &shown);
-    let output = tokio::time::timeout(INSTALL_DEADLINE, command.output())
-        .await
-        .unwrap_or_else(|_| panic!("`{shown}` took longer than {INSTALL_DEADLINE:?}"));
-    let problem = match output {
-        Ok(output) if output.status.success() => return,
-        Ok(output) => format!(
+    let problem = match tokio::time::timeout(INSTALL_DEADLINE, command.output()).await {
+        Ok(Ok(output)) if output.status.success() => return Ok(()),
+        Ok(Ok(output)) => format!(
             "{}\n{}{}",
             output.status,
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         ),
-        Err(error) => error.to_string(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("it took longer than {INSTALL_DEADLINE:?}"),
     };
-    panic!(
-        "the tests of the {name} SDK need {needs}: install it, or set SERVICEBUS_SKIP_SDKS={name} \
-         to leave them out\n`{shown}` failed: {problem}",
-        name = language.name(),
-        needs = language.needs(),
-    );
+    Err(format!("`{shown}` failed: {problem}"))
 }
 
 fn shown(command: &Command) -> String {

@@ -72,7 +72,7 @@ fn take_stock(bus: &Bus, ledger: &Ledger, seed: u64) {
         (counts["locked"] == 0).then_some(counts)
     });
     let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
-    bus.http.post(path, &serde_json::json!({"within": 0})).ok();
+    bus.http.post(path, &serde_json::json!({"within": 30})).ok();
     let mut peer = bus.client();
     let mut left = |address: &str, count: u64| {
         let receiver = peer.attached(&Attach::deleting(address));

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long a child may take to become ready.
-const READY_WITHIN: Duration = Duration::from_secs(10);
+const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// Describes a bus before it starts.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ impl Builder {
         self
     }
 
-    /// Sets how long the process of mode [`Mode::Process`] may take to become ready; 10 s unless set.
+    /// Sets how long the process of mode [`Mode::Process`] may take to become ready; 30 s unless set.
     pub fn ready_within(mut self, within: Duration) -> Self {
         self.ready_within = Some(within);
         self

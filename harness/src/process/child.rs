@@ -22,7 +22,7 @@ const KEPT_LINES: usize = 40;
 /// How long a child may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a child that closed its doors may take to be seen as ended.
-const DYING_WITHIN: Duration = Duration::from_secs(1);
+const DYING_WITHIN: Duration = Duration::from_secs(10);
 
 /// A child process that ends when this is dropped.
 #[derive(Debug)]

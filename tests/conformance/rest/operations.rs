@@ -77,6 +77,7 @@ async fn an_unlocked_message_comes_again_and_a_renewed_lock_lasts() {
     orders.send_message("hello", None).await.unwrap();
     let locked = orders.peek_lock_message2(AT_ONCE).await.unwrap();
     locked.unlock_message().await.unwrap();
+    servicebus.clock().freeze().await;
     let again = orders.peek_lock_message2(AT_ONCE).await.unwrap();
     assert_eq!(again.broker_properties().unwrap().delivery_count, 2);
 

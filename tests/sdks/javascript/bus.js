@@ -7,8 +7,8 @@ const { setTimeout: pause } = require("node:timers/promises");
 const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const Long = require("long");
 
-// Long enough for a slow machine, short enough to be told from a hang.
-const WAIT_MILLISECONDS = 10_000;
+// Long enough for a machine that is busy with something else, short enough to be told from a hang.
+const WAIT_MILLISECONDS = 45_000;
 // For asserting that nothing comes: the SDK waits that long before it says so.
 const NOTHING_MILLISECONDS = 300;
 
@@ -247,7 +247,7 @@ function expectFreshLock(instant) {
  */
 function expectTimeToLive(message, expected) {
   const excess = message.timeToLive - expected;
-  if (!(excess >= 0 && excess < 10_000)) {
+  if (!(excess >= 0 && excess < 30_000)) {
     throw new Error(`time to live: expected ${expected} ms, got ${message.timeToLive}`);
   }
 }

@@ -12,7 +12,7 @@
 
 const { Bus } = require("./bus");
 
-const DEADLINE_MILLISECONDS = 40_000;
+const DEADLINE_MILLISECONDS = 180_000;
 
 async function run(name) {
   const [module, function_] = name.split(".");

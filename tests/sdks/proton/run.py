@@ -20,7 +20,7 @@ from proton import Array, Delivery, Described, Message
 from proton.handlers import IncomingMessageHandler, MessagingHandler
 from proton.reactor import AtLeastOnce, Container
 
-DEADLINE_SECONDS = 40
+DEADLINE_SECONDS = 180
 QUEUE = "letters"
 PARTS = ("body", "properties", "priority", "id", "user_id", "address", "subject", "reply_to",
          "correlation_id", "content_type", "content_encoding", "creation_time", "group_id",

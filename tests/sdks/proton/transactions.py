@@ -16,7 +16,7 @@ from proton.handlers import TransactionalClientHandler
 from proton.reactor import AtLeastOnce, AtMostOnce, Container
 from proton.utils import BlockingConnection
 
-DEADLINE_SECONDS = 40
+DEADLINE_SECONDS = 180
 QUEUE = "orders"
 MARKER = "marker"
 

@@ -16,7 +16,7 @@ import traceback
 
 from bus import Bus
 
-DEADLINE_SECONDS = 40
+DEADLINE_SECONDS = 180
 
 
 async def run(flavour, case):

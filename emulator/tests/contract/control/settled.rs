@@ -11,6 +11,19 @@ fn settled(bus: &Bus, body: &Value) -> Answer {
         .post("/$emulator/v1/namespaces/sbemulatorns/settled", body)
 }
 
+/// What keeps the bus from rest, once all that it has said to clients is in their sockets: a client may read an
+/// answer before the emulator has noted that it is written.
+fn problems(bus: &Bus) -> Value {
+    eventually("nothing but locks", || {
+        let answer = settled(bus, &json!({"within": 0.01}));
+        let expected = ("not-settled", "not at rest within 0.01 s");
+        assert_eq!(answer.error(408), expected);
+        let problems = answer.body["error"]["problems"].clone();
+        let is_written = !problems.to_string().contains("output is not written");
+        is_written.then_some(problems)
+    })
+}
+
 /// A queue with a locked message, its holder named.
 fn locked() -> (Bus, Peer, Delivery) {
     let bus = Bus::with_queues(&["q", "other"]);
@@ -30,8 +43,8 @@ fn messages_without_a_taker_are_at_rest() {
     peer.send(&sender, &Message::new("m"));
     for body in [
         json!({}),
-        json!({"within": 0}),
-        json!({"within": 5, "entity": null}),
+        json!({"within": 30}),
+        json!({"within": 30, "entity": null}),
         json!({"entity": "q"}),
     ] {
         assert_eq!(settled(&bus, &body).status, 200, "{body}");
@@ -41,25 +54,13 @@ fn messages_without_a_taker_are_at_rest() {
 #[test]
 fn a_lock_is_told_with_its_holder() {
     let (bus, mut peer, delivery) = locked();
-    let answer = settled(&bus, &json!({"within": 0.01}));
-    let (code, message) = answer.error(408);
-    assert_eq!(
-        (code, message),
-        ("not-settled", "not at rest within 0.01 s")
-    );
-    let problems = answer.body["error"]["problems"].clone();
     let expected = json!([{"path": "q", "value": "1 locked by worker-1", "allowed": "at rest"}]);
-    assert_eq!(problems, expected);
+    assert_eq!(problems(&bus), expected);
     peer.settle(&delivery, dead_lettered("why", ""));
-    assert_eq!(settled(&bus, &json!({"within": 0})).status, 200);
+    assert_eq!(settled(&bus, &json!({"within": 30})).status, 200);
     let dead = peer.receiver("q/$DeadLetterQueue");
     peer.receive_one(&dead);
-    let answer = settled(&bus, &json!({"within": 0}));
-    answer.error(408);
-    assert_eq!(
-        answer.body["error"]["problems"][0]["path"],
-        "q/$DeadLetterQueue"
-    );
+    assert_eq!(problems(&bus)[0]["path"], "q/$DeadLetterQueue");
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn an_entity_is_meant_by_any_of_its_addresses() {
     }
     for entity in ["other", "q/$DeadLetterQueue"] {
         assert_eq!(
-            settled(&bus, &json!({"within": 0, "entity": entity})).status,
+            settled(&bus, &json!({"within": 30, "entity": entity})).status,
             200,
             "{entity}"
         );

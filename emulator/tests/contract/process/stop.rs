@@ -21,7 +21,11 @@ fn ends_well(arguments: &[&str], end: impl FnOnce(&mut Process)) {
         );
     }
     let ended = process.ended();
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.code, Some(0));
+    // Of whoever was too busy to answer in two seconds it says so.
+    let is_meant = |line: &&str| !line.contains("connections were cut");
+    let logged: Vec<&str> = ended.stderr.lines().filter(is_meant).collect();
+    assert!(logged.is_empty(), "{logged:?}");
 }
 
 #[test]
@@ -59,6 +63,7 @@ fn clients_that_do_not_answer_hold_it_up_for_seconds_at_most() {
     process.signal("TERM");
     let ended = process.ended();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(start.elapsed().as_secs() < 6);
+    // The emulator gives them two seconds here, and twenty to whoever has not come to the end of a handshake.
+    assert!(start.elapsed().as_secs() < 18);
     drop((silent, open));
 }

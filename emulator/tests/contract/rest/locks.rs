@@ -60,6 +60,7 @@ fn an_unlocked_message_is_ready_again_and_its_delivery_counts() {
 #[test]
 fn a_lock_ends_with_its_time_and_lasts_when_it_is_renewed() {
     let (bus, rest, lock) = locked("");
+    bus.http.freeze();
     bus.http.advance(50.0);
     let renewed = rest.ask("POST", &lock);
     assert_eq!((renewed.status, renewed.text()), (200, ""));

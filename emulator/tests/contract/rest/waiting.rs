@@ -97,12 +97,13 @@ fn nothing_is_lost_with_clients_that_go_away() {
         let number = |name: &str| counts[name].as_u64().expect("counts are numbers");
         (number("active") > number("locked")).then_some(())
     });
-    bus.http.advance(61.0);
-    let counts = bus.http.counts("q");
-    assert_eq!(
-        (&counts["active"], &counts["locked"]),
-        (&json!(sent), &json!(0))
-    );
+    // A request that was dropped may be read this late, and take a lock that ends like the others.
+    eventually("every message", || {
+        bus.http.advance(61.0);
+        let counts = bus.http.counts("q");
+        let free = (&counts["active"], &counts["locked"]) == (&json!(sent), &json!(0));
+        free.then_some(())
+    });
 }
 
 #[test]
@@ -126,6 +127,7 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
     let mut peer = bus.client();
     let receiver = peer.receiver("q");
     peer.credit(&receiver, 1);
+    peer.settle_down();
     let waiting = rest.begin("DELETE", "/q/messages/head?timeout=30", &[], b"");
     rest.send("q", &[], "first");
     assert_eq!(peer.receive(&receiver).message.data(), b"first");
@@ -183,6 +185,9 @@ fn an_advance_does_not_wait_for_those_who_wait() {
         rest.send("q", &[], "x");
     }
     bus.http.advance(1.0);
+    eventually("ten locks", || {
+        (bus.http.counts("q")["locked"] == 10).then_some(())
+    });
     let settled = bus.http.post(
         "/$emulator/v1/namespaces/sbemulatorns/settled",
         &json!({"within": 0.1}),
@@ -192,7 +197,7 @@ fn an_advance_does_not_wait_for_those_who_wait() {
         let lock = request.answer().lock();
         assert_eq!(rest.ask("DELETE", &lock).status, 200);
     }
-    let within = json!({"within": 5});
+    let within = json!({"within": 30});
     bus.http
         .post("/$emulator/v1/namespaces/sbemulatorns/settled", &within)
         .ok();

@@ -290,7 +290,14 @@ impl Peer {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 ) => {}
             // Whoever closes a socket with unread input in it resets the connection.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.ended = true,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+                ) =>
+            {
+                self.ended = true;
+            }
             Err(error) => panic!("{error}"),
         }
         !self.ended

@@ -9,6 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
@@ -161,6 +162,10 @@ fn upgrade(path: &str, protocol: Option<&str>) -> Request {
 fn io_error(error: tungstenite::Error) -> io::Error {
     match error {
         tungstenite::Error::Io(error) => error,
+        // The socket ended under it.
+        tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+            io::ErrorKind::ConnectionReset.into()
+        }
         other => io::Error::other(other),
     }
 }

@@ -44,6 +44,7 @@ fn a_duplicate_is_accepted_and_dropped() {
 fn an_id_is_remembered_for_its_window_even_when_its_message_has_gone() {
     let window = r#","DuplicateDetectionHistoryTimeWindow":"PT1M""#;
     let (bus, mut peer, sender) = detecting(window);
+    bus.http.freeze();
     peer.send(&sender, &Message::new("a"));
     let receiver = peer.receiver("q");
     let delivery = peer.receive_one(&receiver);

@@ -52,7 +52,7 @@ fn as_documented_it_waits_for_somebody_who_would_receive_it() {
         "a link without credit wants nothing"
     );
     let path = "/$emulator/v1/namespaces/sbemulatorns/settled";
-    let rest = bus.http.post(path, &serde_json::json!({"within": 0}));
+    let rest = bus.http.post(path, &serde_json::json!({"within": 30}));
     assert_eq!(rest.status, 200, "what waits is at rest: {rest:?}");
     peer.credit(&receiver, 1);
     let left = peer

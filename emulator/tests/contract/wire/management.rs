@@ -121,9 +121,7 @@ fn the_correlation_id_has_the_type_of_the_message_id() {
 #[test]
 fn renewing_starts_the_lock_again() {
     let (bus, mut peer, node) = bus_with(&["a", "b"]);
-    bus.http
-        .post("/$emulator/v1/clock/freeze", &serde_json::Value::Null)
-        .ok();
+    bus.http.freeze();
     let receiver = peer.receiver("q");
     let held = [peer.receive_one(&receiver), peer.receive_one(&receiver)];
     bus.http.advance(40.0);

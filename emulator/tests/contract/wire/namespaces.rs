@@ -218,17 +218,20 @@ fn a_slow_reader_of_one_does_not_keep_the_other_from_rest() {
     slow.credit(&receiver, 300);
     let settled = |namespace: &str| {
         let path = format!("/$emulator/v1/namespaces/{namespace}/settled");
-        bus.http.post(&path, &json!({"within": 0.0}))
+        bus.http.post(&path, &json!({"within": 0.01}))
     };
     eventually("a reader that is too slow", || {
         let answer = settled("beta").body.to_string();
         answer.contains("output is not written").then_some(())
     });
     assert_eq!(settled("alpha").status, 200);
+    // An advance that waits for a slow reader takes two seconds.
     let start = std::time::Instant::now();
-    bus.http.advance(1.0);
+    for _ in 0..20 {
+        bus.http.advance(1.0);
+    }
     assert!(
-        start.elapsed().as_secs() < 2,
-        "an advance waited for the other namespace"
+        start.elapsed().as_secs() < 30,
+        "advances waited for the other namespace"
     );
 }

@@ -164,6 +164,7 @@ fn what_is_not_held_is_a_lost_lock() {
 #[test]
 fn a_lock_that_has_ended_is_lost_and_its_message_comes_again() {
     let (bus, mut peer, receiver) = receiving(&["a"]);
+    bus.http.freeze();
     let first = peer.receive_one(&receiver);
     bus.http.advance(59.0);
     assert_eq!(bus.http.counts("q")["locked"], 1);

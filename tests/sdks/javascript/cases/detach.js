@@ -45,7 +45,7 @@ async function settled_by_token(bus) {
 async function dropped(bus) {
   await bus.send("orders", { body: "held" });
   const dying = join(__dirname, "..", "die_holding_a_lock.js");
-  execFileSync(process.execPath, [dying, "orders"], { timeout: 30_000, stdio: "inherit" });
+  execFileSync(process.execPath, [dying, "orders"], { timeout: 120_000, stdio: "inherit" });
   if (bus.locksOnDetach === "release") {
     await expectCounts(bus, "orders", { active: 1, locked: 0 });
     const receiver = bus.receiver("orders");

@@ -80,7 +80,7 @@ async function target_full(bus) {
 
 /** A queue that forwards cannot be received from; its dead-letter queues can. */
 async function not_received_from(bus) {
-  const receiving = bus.receiver("inbox").receiveMessages(1, { maxWaitTimeInMs: 5_000 });
+  const receiving = bus.receiver("inbox").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   const error = await expectError("GeneralError", receiving);
   expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
   await receiveNothing(bus.deadLetters("inbox"));

@@ -13,7 +13,7 @@ async function deleted(bus) {
   await sender.sendMessages({ body: "left" });
   await bus.advance(301);
   await expectError("MessagingEntityNotFound", sender.sendMessages({ body: "late" }));
-  const receiving = bus.receiver("idle").receiveMessages(1, { maxWaitTimeInMs: 5_000 });
+  const receiving = bus.receiver("idle").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   await expectError("MessagingEntityNotFound", receiving);
 }
 

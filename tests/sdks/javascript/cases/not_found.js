@@ -10,12 +10,12 @@ async function sender(bus) {
 
 /** Receiving from a missing queue. */
 async function receiver(bus) {
-  await expectError("MessagingEntityNotFound", bus.receiver("missing").receiveMessages(1, { maxWaitTimeInMs: 5_000 }));
+  await expectError("MessagingEntityNotFound", bus.receiver("missing").receiveMessages(1, { maxWaitTimeInMs: 30_000 }));
 }
 
 /** Receiving from the dead-letter queue of a missing queue. */
 async function dead_letters(bus) {
-  await expectError("MessagingEntityNotFound", bus.deadLetters("missing").receiveMessages(1, { maxWaitTimeInMs: 5_000 }));
+  await expectError("MessagingEntityNotFound", bus.deadLetters("missing").receiveMessages(1, { maxWaitTimeInMs: 30_000 }));
 }
 
 /** Peeking at a missing queue. */

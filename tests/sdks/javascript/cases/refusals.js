@@ -13,7 +13,7 @@ async function wrong_key(bus) {
   const wrong = process.env.SERVICEBUS_CONNECTION_STRING.replace("SharedAccessKey=", "SharedAccessKey=not");
   const stranger = bus.tryingOnce(wrong);
   await expectError("UnauthorizedAccess", stranger.send("orders", { body: "forged" }));
-  const receiving = stranger.receiver("orders").receiveMessages(1, { maxWaitTimeInMs: 5_000 });
+  const receiving = stranger.receiver("orders").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   await expectError("UnauthorizedAccess", receiving);
   await stranger.close();
 }

@@ -1,8 +1,8 @@
 /**
  * Locks of sessions: renewed in time, by the application or the SDK, or lost with all that was received.
  *
- * Source: message-sessions, and D17 for a changed queue. The locks of `quick-carts` last twelve seconds: the
- * SDK renews a lock after half its time, by its own clock. It does so for every receiver unless told otherwise.
+ * Source: message-sessions, and D17 for a changed queue. The locks of `quick-carts` last twenty seconds: the
+ * SDK renews a lock that has ten seconds left, by its own clock. It does so for every receiver unless told otherwise.
  */
 "use strict";
 
@@ -43,7 +43,7 @@ async function loses_lock(bus) {
 async function loses_lock_on_renewal(bus) {
   for (const attempt of [
     (receiver) => receiver.renewSessionLock(),
-    (receiver) => receiver.receiveMessages(1, { maxWaitTimeInMs: 5_000 }),
+    (receiver) => receiver.receiveMessages(1, { maxWaitTimeInMs: 30_000 }),
   ]) {
     const receiver = await bus.session("carts", "1");
     await bus.advance(61);
@@ -116,7 +116,7 @@ async function auto_renewed(bus) {
   const [message] = await receive(receiver);
   const lockedUntil = receiver.sessionLockedUntilUtc;
   await until("a renewal", () => receiver.sessionLockedUntilUtc > lockedUntil);
-  await bus.advance(8);
+  await bus.advance(12);
   await receiver.completeMessage(message);
   await expectCounts(bus, "quick-carts", { active: 0, locked: 0 });
 }

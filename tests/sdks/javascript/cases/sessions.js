@@ -202,7 +202,7 @@ async function plain_receiver(bus) {
   const words =
     "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.";
   for (const receiver of [bus.receiver("carts"), bus.subscriber("steps", "by-cart")]) {
-    expectWords(await expectError("GeneralError", receiver.receiveMessages(1, { maxWaitTimeInMs: 5_000 })), words);
+    expectWords(await expectError("GeneralError", receiver.receiveMessages(1, { maxWaitTimeInMs: 30_000 })), words);
   }
 }
 

@@ -98,7 +98,7 @@ async function expectNoSend(bus) {
 }
 
 async function expectNoReceive(bus) {
-  await expectDisabled(bus.receiver("orders").receiveMessages(1, { maxWaitTimeInMs: 5_000 }));
+  await expectDisabled(bus.receiver("orders").receiveMessages(1, { maxWaitTimeInMs: 30_000 }));
 }
 
 /** Receives and completes the next message. */

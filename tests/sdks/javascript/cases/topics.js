@@ -215,7 +215,7 @@ async function forwards(bus) {
   expect("source", failure.deadLetterSource, "calls/Subscriptions/complaints");
   expect("reason", failure.deadLetterReason, "MaxDeliveryCountExceeded");
   await failures.completeMessage(failure);
-  const receiving = bus.subscriber("calls", "to-orders").receiveMessages(1, { maxWaitTimeInMs: 5_000 });
+  const receiving = bus.subscriber("calls", "to-orders").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   const error = await expectError("GeneralError", receiving);
   expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
 }
@@ -247,8 +247,8 @@ async function addresses(bus) {
 async function wrong_direction(bus) {
   for (const attempt of [
     () => bus.send("prices/Subscriptions/all", { body: "lost" }),
-    () => bus.receiver("prices").receiveMessages(1, { maxWaitTimeInMs: 5_000 }),
-    () => bus.deadLetters("prices").receiveMessages(1, { maxWaitTimeInMs: 5_000 }),
+    () => bus.receiver("prices").receiveMessages(1, { maxWaitTimeInMs: 30_000 }),
+    () => bus.deadLetters("prices").receiveMessages(1, { maxWaitTimeInMs: 30_000 }),
   ]) {
     const error = await expectError("GeneralError", attempt());
     expect("whether it says why", error.message.startsWith("InvalidOperationError"), true);
@@ -265,7 +265,7 @@ async function not_found(bus) {
     ["orders", "all"],
   ]) {
     const receiver = () => bus.subscriber(topic, subscription);
-    await expectError("MessagingEntityNotFound", receiver().receiveMessages(1, { maxWaitTimeInMs: 5_000 }));
+    await expectError("MessagingEntityNotFound", receiver().receiveMessages(1, { maxWaitTimeInMs: 30_000 }));
     await expectError("MessagingEntityNotFound", receiver().peekMessages(1));
   }
 }

@@ -84,7 +84,7 @@ async def not_received_from(bus):
     """A queue that forwards cannot be received from; its dead-letter queues can."""
     async with bus.trying_once() as bus_once:
         with expect_error(ServiceBusError, "amqp:not-allowed"):
-            await bus_once.receiver("inbox").receive_messages(1, max_wait_time=5)
+            await bus_once.receiver("inbox").receive_messages(1, max_wait_time=30)
     async with bus.dead_letters("inbox") as receiver:
         await receive_nothing(receiver)
 

@@ -18,7 +18,7 @@ async def deleted(bus):
         with not_found():
             await sender.send_messages(ServiceBusMessage("late"))
     with not_found():
-        await bus.receiver("idle").receive_messages(1, max_wait_time=5)
+        await bus.receiver("idle").receive_messages(1, max_wait_time=30)
 
 
 async def used(bus):

@@ -16,14 +16,14 @@ async def receiver(bus):
     """Receiving from a missing queue."""
     with expect_error(MessagingEntityNotFoundError):
         async with bus.receiver("missing") as receiver_of_missing:
-            await receiver_of_missing.receive_messages(1, max_wait_time=5)
+            await receiver_of_missing.receive_messages(1, max_wait_time=30)
 
 
 async def dead_letters(bus):
     """Receiving from the dead-letter queue of a missing queue."""
     with expect_error(MessagingEntityNotFoundError):
         async with bus.dead_letters("missing") as receiver_of_missing:
-            await receiver_of_missing.receive_messages(1, max_wait_time=5)
+            await receiver_of_missing.receive_messages(1, max_wait_time=30)
 
 
 async def peek(bus):

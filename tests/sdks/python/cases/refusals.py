@@ -24,7 +24,7 @@ async def wrong_key(bus):
         with expect_error(kind):
             await stranger.send("orders", ServiceBusMessage("forged"))
         with expect_error(kind):
-            await stranger.receiver("orders").receive_messages(1, max_wait_time=5)
+            await stranger.receiver("orders").receive_messages(1, max_wait_time=30)
 
 
 async def to_dead_letters(bus):

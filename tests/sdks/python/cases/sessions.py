@@ -185,7 +185,7 @@ async def plain_receiver(bus):
     async with bus.trying_once() as once:
         for receiver in [once.receiver("carts"), once.subscriber("steps", "by-cart")]:
             with expect_error(ServiceBusError, "amqp:not-allowed", text):
-                await receiver.receive_messages(1, max_wait_time=5)
+                await receiver.receive_messages(1, max_wait_time=30)
 
 
 async def on_plain_queue(bus):
@@ -199,7 +199,7 @@ async def on_plain_queue(bus):
             once.receiver("carts/$DeadLetterQueue", session_id="1"),
         ]:
             with expect_error(ServiceBusError, "amqp:not-allowed", text):
-                await receiver.receive_messages(1, max_wait_time=5)
+                await receiver.receive_messages(1, max_wait_time=30)
 
 
 async def long_id(bus):
@@ -219,10 +219,10 @@ async def disabled(bus):
         async with once.receiver("carts", session_id="1") as receiver:
             await bus.configure("carts", Status="ReceiveDisabled")
             with expect_disabled():
-                await receiver.receive_messages(1, max_wait_time=5)
+                await receiver.receive_messages(1, max_wait_time=30)
         for receiver in [once.receiver("carts", session_id="1"), once.next_session("carts")]:
             with expect_disabled():
-                await receiver.receive_messages(1, max_wait_time=5)
+                await receiver.receive_messages(1, max_wait_time=30)
     await bus.configure("carts", Status="Active")
     async with bus.next_session("carts") as receiver:
         (message,) = await receive(receiver)

@@ -55,7 +55,7 @@ async def open_receiver(bus):
         await bus.configure("orders", Status="ReceiveDisabled")
         await bus.send("orders", ServiceBusMessage("kept"))
         with disabled_error():
-            await receiver.receive_messages(1, max_wait_time=5)
+            await receiver.receive_messages(1, max_wait_time=30)
     await bus.configure("orders", Status="Active")
     await expect_receive(bus, b"kept")
 
@@ -97,7 +97,7 @@ async def expect_no_receive(bus):
     """Receiving is refused."""
     async with bus.trying_once() as bus_once:
         with disabled_error():
-            await bus_once.receiver("orders").receive_messages(1, max_wait_time=5)
+            await bus_once.receiver("orders").receive_messages(1, max_wait_time=30)
 
 
 async def expect_receive(bus, expected):

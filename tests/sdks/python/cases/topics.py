@@ -215,7 +215,7 @@ async def forwards(bus):
         await receiver.complete_message(message)
     async with bus.trying_once() as once:
         with expect_error(ServiceBusError, "amqp:not-allowed"):
-            await once.subscriber("calls", "to-orders").receive_messages(1, max_wait_time=5)
+            await once.subscriber("calls", "to-orders").receive_messages(1, max_wait_time=30)
 
 
 async def duplicates(bus):
@@ -246,9 +246,9 @@ async def wrong_direction(bus):
         with expect_error(ServiceBusError, "amqp:not-allowed"):
             await once.send("prices/Subscriptions/all", ServiceBusMessage("lost"))
         with expect_error(ServiceBusError, "amqp:not-allowed"):
-            await once.receiver("prices").receive_messages(1, max_wait_time=5)
+            await once.receiver("prices").receive_messages(1, max_wait_time=30)
         with expect_error(ServiceBusError, "amqp:not-allowed"):
-            await once.dead_letters("prices").receive_messages(1, max_wait_time=5)
+            await once.dead_letters("prices").receive_messages(1, max_wait_time=30)
     await expect_counts(bus, "prices/Subscriptions/all", active=0)
 
 
@@ -258,7 +258,7 @@ async def not_found(bus):
         await bus.publish("missing", ServiceBusMessage("lost"))
     for topic, subscription in [("missing", "all"), ("prices", "missing"), ("orders", "all")]:
         with expect_error(MessagingEntityNotFoundError):
-            await bus.subscriber(topic, subscription).receive_messages(1, max_wait_time=5)
+            await bus.subscriber(topic, subscription).receive_messages(1, max_wait_time=30)
         with expect_error(MessagingEntityNotFoundError):
             await bus.subscriber(topic, subscription).peek_messages(1)
 

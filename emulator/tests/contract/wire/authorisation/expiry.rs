@@ -1,6 +1,6 @@
 //! How long what was proved holds: by the real clock, whatever the namespace's says (decision D19).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use servicebus_emulator::Options;
 use servicebus_emulator::auth::{Key, sas};
@@ -8,14 +8,17 @@ use servicebus_emulator::auth::{Key, sas};
 use super::{UNAUTHORIZED, keys, root_token, show, token};
 use crate::support::*;
 
+/// How long a token of these tests is good for, in seconds of real time, which nobody can move: long enough for a
+/// busy machine to do meanwhile what it allows.
+const LIFE: i64 = 10;
+
 #[test]
 fn rights_end_with_their_token() {
     let bus = keys();
     let mut peer = bus.stranger();
-    let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + 2);
+    let token = sas::sign("sb://localhost/a", &Key::well_known(), now() + LIFE);
     show(&mut peer, "sb://localhost/a", &token);
     let mut names = 0..;
-    // Tokens speak of real time, which nobody can move (decision D19).
     let refusal = eventually("the end of the token", || {
         let name = format!("link {}", names.next()?);
         peer.attach(&Attach::sender("a").named(&name)).err()
@@ -34,7 +37,7 @@ fn rights_end_with_their_token() {
 fn links_end_with_their_token_and_others_stay() {
     let bus = keys();
     let mut peer = bus.stranger();
-    let short = |resource: &str| sas::sign(resource, &Key::well_known(), now() + 2);
+    let short = |resource: &str| sas::sign(resource, &Key::well_known(), now() + LIFE);
     show(&mut peer, "sb://localhost/a", &short("sb://localhost/a"));
     show(
         &mut peer,
@@ -75,7 +78,7 @@ fn links_end_with_their_token_and_others_stay() {
 fn a_token_that_is_renewed_in_time_keeps_its_links() {
     let bus = keys();
     let mut peer = bus.stranger();
-    let end = now() + 2;
+    let end = now() + LIFE;
     let short = sas::sign("sb://localhost/a", &Key::well_known(), end);
     show(&mut peer, "sb://localhost/a", &short);
     let sender = peer.sender("a");
@@ -91,13 +94,17 @@ fn a_token_that_is_renewed_in_time_keeps_its_links() {
 
 #[test]
 fn a_connection_that_proves_nothing_in_time_is_closed() {
+    // Whoever does prove something needs to do so in this time.
     let impatient = |setting: &str| {
         Bus::started(Options {
             config: parse(&queues(setting, &[("a", "")])),
-            patience: Duration::from_millis(200),
+            patience: Duration::from_secs(5),
             ..Options::default()
         })
     };
+    // Nothing is owed where nothing is asked for.
+    let open = impatient(r#""TokenCheck":"none""#);
+    let mut first = open.stranger();
     let bus = impatient("");
     let mut idle = bus.stranger();
     let mut wrong = bus.stranger();
@@ -110,15 +117,9 @@ fn a_connection_that_proves_nothing_in_time_is_closed() {
     for stranger in [&mut idle, &mut wrong] {
         let refusal = stranger.closed();
         assert_eq!(refusal.condition, UNAUTHORIZED);
-        assert!(refusal.text.contains("within 0.2 s"), "{}", refusal.text);
+        assert!(refusal.text.contains("within 5 s"), "{}", refusal.text);
     }
     known.sender("a");
-    // Nothing is owed where nothing is asked for.
-    let open = impatient(r#""TokenCheck":"none""#);
-    let mut peer = open.stranger();
-    let since = Instant::now();
-    eventually("more than the patience", || {
-        (since.elapsed() > Duration::from_millis(400)).then_some(())
-    });
-    peer.sender("a");
+    // It came before those whose time is over.
+    first.sender("a");
 }
