@@ -48,23 +48,19 @@ fn build_once(wanted: &Path) {
 
 fn build() {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let is_release = directory().ends_with("release");
     let mut build = Command::new(cargo);
+    // With the profile and the packages of `cargo test`, so that nothing is built that it has built.
     build.args([
         "build",
         "--quiet",
+        "--workspace",
         "--bin",
         "servicebus-emulator",
         "--examples",
+        "--profile",
+        if is_release { "release" } else { "test" },
     ]);
-    build.args([
-        "--package",
-        "servicebus-emulator",
-        "--package",
-        "servicebus-tests",
-    ]);
-    if directory().ends_with("release") {
-        build.arg("--release");
-    }
     assert!(build.status().unwrap().success(), "cargo failed");
 }
 

@@ -262,6 +262,7 @@ fn what_a_deleted_queue_counted_still_counts_in_all() {
     let sender = peer.sender("q");
     peer.send(&sender, &Message::new("m"));
     bus.http.queue("DELETE", "q", None).ok();
+    peer.detached(&sender);
     let timeline = bus.http.timeline("");
     assert_eq!(timeline["counters"]["sent"], 1);
     let kinds: Vec<&str> = timeline["events"]
