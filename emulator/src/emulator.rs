@@ -384,10 +384,12 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
 }
 
 fn has_no_ipv6(error: &io::Error) -> bool {
-    matches!(
+    let is_unknown = matches!(
         error.kind(),
         io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
-    )
+    );
+    // A kernel without it makes no such socket, and its reason has no kind of its own.
+    is_unknown || TcpSocket::new_v6().is_err()
 }
 
 fn local(listeners: &[TcpListener], host: &str) -> Result<SocketAddr, StartError> {

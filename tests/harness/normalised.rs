@@ -10,17 +10,14 @@ pub(crate) fn normalised(text: &str) -> String {
 fn wait(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let round = |(index, word): (usize, &&str)| {
-        let follows = |before: &[&str]| words[..index].ends_with(before);
-        let number = word.parse::<u64>().ok();
-        let is_wait = follows(&["due", "in"]) || follows(&["has"]);
-        match number.filter(|_| {
-            is_wait
-                && words
-                    .get(index + 1)
-                    .is_some_and(|unit| unit.starts_with('s'))
-        }) {
-            Some(seconds) => (seconds.div_ceil(30) * 30).to_string(),
-            None => (*word).to_owned(),
+        let is_wait =
+            words[..index].ends_with(&["due", "in"]) || words[..index].ends_with(&["has"]);
+        let unit = words
+            .get(index + 1)
+            .map(|unit| unit.trim_end_matches([',', ';']));
+        match word.parse::<u64>() {
+            Ok(seconds) if is_wait && unit == Some("s") => (seconds.div_ceil(30) * 30).to_string(),
+            _ => (*word).to_owned(),
         }
     };
     Vec::from_iter(words.iter().enumerate().map(round)).join(" ")

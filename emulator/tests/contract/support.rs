@@ -35,7 +35,7 @@ pub(crate) use link::{Attach, Link};
 pub(crate) use message::{Message, Received};
 pub(crate) use node::{Node, Reply};
 pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
-pub(crate) use process::{Process, TemporaryFile, run};
+pub(crate) use process::{Process, TemporaryFile, own_loopback, run};
 pub(crate) use receiving::{
     Delivery, abandoned, accepted, dead_lettered, deferred, refused, released,
 };

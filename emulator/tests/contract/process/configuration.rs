@@ -151,23 +151,18 @@ fn a_port_that_is_taken_ends_with_three_and_its_address() {
 
 #[test]
 fn a_port_is_free_again_at_once() {
-    let process = Process::start(&[]);
+    let host = own_loopback(58).unwrap_or_else(|| "127.0.0.1".into());
+    let start = |port: &str| {
+        let arguments = ["--host", &host, "--amqp-port", port, "--http-port", "0"];
+        Process::start_with(&arguments, &[])
+    };
+    let process = start("0");
     let port = process.amqp().port().to_string();
     // A client that is still there when the emulator stops: its side of the connection lingers.
     let peer = process.client();
     process.signal("TERM");
     drop(peer);
     assert_eq!(process.ended().code, Some(0));
-    let again = Process::start_with(
-        &[
-            "--host",
-            "127.0.0.1",
-            "--amqp-port",
-            &port,
-            "--http-port",
-            "0",
-        ],
-        &[],
-    );
+    let again = start(&port);
     assert_eq!(again.amqp().port().to_string(), port);
 }

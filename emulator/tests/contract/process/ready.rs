@@ -116,12 +116,9 @@ fn a_connection_string_names_the_host_that_was_asked_for() {
 
 #[test]
 fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
-    // An address that nobody else listens on, where the system has more than one.
-    let pid = std::process::id();
-    let host = format!("127.57.{}.{}", pid / 250 % 250, pid % 250 + 1);
-    if std::net::TcpListener::bind((host.as_str(), 0)).is_err() {
+    let Some(host) = own_loopback(57) else {
         return;
-    }
+    };
     let process = Process::start_with(&["--host", &host], &[]);
     assert_eq!(
         (process.amqp().port(), process.http().0.port()),

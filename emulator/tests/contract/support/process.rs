@@ -1,7 +1,7 @@
 //! The binary, as a script starts it.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -184,6 +184,15 @@ impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// An address of the loopback on which nobody takes a port but who asked for it, where the system has more than one:
+/// on the usual one every connection of every test takes some port.
+pub(crate) fn own_loopback(block: u8) -> Option<String> {
+    let pid = std::process::id();
+    let host = format!("127.{block}.{}.{}", pid / 250 % 250, pid % 250 + 1);
+    let is_there = TcpListener::bind((host.as_str(), 0)).is_ok();
+    is_there.then_some(host)
 }
 
 /// Runs the binary to its end.
