@@ -42,7 +42,7 @@ fn messages_are_told_apart_by_what_they_bring() {
     let letters = [
         Message::new("1").application("n", text("a")),
         Message::new("2")
-            .application("n", int(7))
+            .application("n", serde_amqp::Value::Int(7))
             .property(10, text("s")),
     ];
     for (narrowing, expected) in [

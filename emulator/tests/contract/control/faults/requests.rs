@@ -17,7 +17,11 @@ fn a_management_request_is_answered_with_a_status() {
     let node = peer.node("q/$management");
     let reply = peer.call(&node, "get-message-sessions", map([]));
     assert_ne!(reply.status(), 503);
-    let reply = peer.call(&node, "peek-message", peek_from(0, int(1)));
+    let reply = peer.call(
+        &node,
+        "peek-message",
+        peek_from(0, serde_amqp::Value::Int(1)),
+    );
     assert_eq!(
         (reply.status(), reply.condition().as_str()),
         (503, "com.microsoft:server-busy")
@@ -40,7 +44,11 @@ fn a_rejected_request_has_the_status_of_its_condition() {
     script(&bus, &json!({"operation": "management", "effect": effect}));
     let mut peer = bus.client();
     let node = peer.node("q/$management");
-    let reply = peer.call(&node, "peek-message", peek_from(0, int(1)));
+    let reply = peer.call(
+        &node,
+        "peek-message",
+        peek_from(0, serde_amqp::Value::Int(1)),
+    );
     assert_eq!(
         (reply.status(), reply.condition().as_str()),
         (408, "com.microsoft:timeout")
