@@ -14,6 +14,7 @@ mod openapi;
 mod queues;
 mod routes;
 mod sessions;
+mod spoiled;
 mod subscriptions;
 mod timeline;
 mod topics;
@@ -33,6 +34,7 @@ use crate::emulator::StartError;
 use crate::listen;
 use crate::rest::{Door, Route};
 use crate::server::{Listening, Shared};
+pub(crate) use spoiled::HangUp;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -121,8 +123,14 @@ async fn beside(
     State(messages): State<Arc<Door>>,
     request: Request,
 ) -> Response {
-    match Route::of(request.uri().path()) {
-        Some(route) => messages.serve(route, request).await,
-        None => admin::serve(&admin, request).await,
-    }
+    let (head, body) = request.into_parts();
+    let namespace = admin.namespace_of(&head);
+    let request = Request::from_parts(head.clone(), body);
+    let serve = async {
+        match Route::of(request.uri().path()) {
+            Some(route) => messages.serve(route, request).await,
+            None => admin::serve(&admin, request).await,
+        }
+    };
+    spoiled::serve(namespace, &head, serve).await
 }

@@ -39,6 +39,8 @@ pub(crate) struct Doorbell {
 pub(crate) enum News {
     /// Entities were changed or deleted: links may have to go.
     EntitiesChanged,
+    /// The service is updated, and all links have to go.
+    ServiceUpdated,
     /// The namespace is gone, and the connection has to go too.
     Dismissed,
 }
@@ -52,6 +54,8 @@ struct Rung {
     busy: bool,
     /// The gravest of what was not heard yet.
     news: Option<News>,
+    /// Whether something has come that the connection waits for.
+    nudged: bool,
 }
 
 impl ConnectionId {
@@ -113,6 +117,29 @@ impl Router {
         }
     }
 
+    /// Tells all connections that the service is updated: their links have to go.
+    pub(crate) fn service_updated(&self) {
+        for bell in self.members().bells.values() {
+            bell.tell(News::ServiceUpdated);
+        }
+    }
+
+    /// Tells all connections, and those that come later, that the namespace is gone.
+    pub(crate) fn dismiss(&self) {
+        let mut members = self.members_mut();
+        members.dismissed = true;
+        for bell in members.bells.values() {
+            bell.tell(News::Dismissed);
+        }
+    }
+
+    /// Tells a connection that something it waits for has come.
+    pub(crate) fn nudge(&self, id: ConnectionId) {
+        if let Some(bell) = self.members().bells.get(&id) {
+            bell.nudge();
+        }
+    }
+
     /// The connections that have something to do or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
         let members = self.members();
@@ -144,13 +171,24 @@ impl Doorbell {
 
     /// The gravest of what happened to the namespace since this was last asked.
     pub(crate) fn news(&self) -> Option<News> {
-        self.rung().news.take()
+        let mut rung = self.rung();
+        rung.nudged = false;
+        rung.news.take()
+    }
+
+    fn nudge(&self) {
+        let mut rung = self.rung();
+        rung.nudged = true;
+        rung.busy = true;
+        drop(rung);
+        self.notify.notify_one();
     }
 
     /// Says at the end of a turn whether something is left to write.
     pub(crate) fn turn_ended(&self, unwritten: bool) {
         let mut rung = self.rung();
-        let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.news.is_some();
+        let called = !rung.woken.is_empty() || !rung.lost.is_empty();
+        let called = called || rung.news.is_some() || rung.nudged;
         rung.busy = unwritten || called;
     }
 

@@ -9,7 +9,6 @@ use super::links::{Link, Waiting};
 use super::peer::Peer;
 use crate::namespace::Entity;
 use crate::nodes::{Condition, Refusal};
-use crate::router::News;
 
 /// Detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
@@ -18,11 +17,6 @@ impl Peer {
     /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
     /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
     pub(super) fn follow_changes(&mut self) {
-        match self.bell.news() {
-            None => return,
-            Some(News::EntitiesChanged) => {}
-            Some(News::Dismissed) => return self.follow_dismissal(),
-        }
         let lost: Vec<_> = self
             .links
             .iter()
@@ -41,7 +35,7 @@ impl Peer {
     }
 
     /// The namespace is gone, and nothing is left to do in it.
-    fn follow_dismissal(&mut self) {
+    pub(super) fn follow_dismissal(&mut self) {
         let namespace = self.namespace.as_ref();
         let name = namespace.map_or("", |namespace| namespace.name());
         let text = format!("The namespace '{name}' was removed.");
