@@ -57,6 +57,8 @@ pub struct Options {
     pub config: Config,
     /// Makes lock tokens, message ids and tracking ids the same in every run.
     pub seed: Option<u64>,
+    /// Whether messages are kept behind the record, up to 64 MiB a namespace, for timelines that ask for them.
+    pub record_messages: bool,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
     /// thousand hangs there (decision D31).
     pub outcome_delay: bool,
@@ -76,6 +78,7 @@ impl Default for Options {
             tls: TlsOptions::default(),
             config: Config::default(),
             seed: None,
+            record_messages: false,
             outcome_delay: true,
             patience: PATIENCE,
         }
@@ -293,7 +296,8 @@ fn share(options: Options, endpoints: Endpoints) -> Result<Shared, StartError> {
     };
     let served = options.config.namespaces.into_iter().map(|config| {
         let router = Arc::clone(&router);
-        Arc::new(Namespace::new(config, real, router, options.seed))
+        let (seed, records) = (options.seed, options.record_messages);
+        Arc::new(Namespace::new(config, real, router, seed, records))
     });
     let served = served.collect();
     Ok(Shared::new(switches, real, router, served, tls))

@@ -58,6 +58,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         tls: options.tls,
         config,
         seed: options.seed,
+        record_messages: options.record_messages,
         outcome_delay: options.outcome_delay,
         ..Options::default()
     });

@@ -20,12 +20,15 @@ use crate::timers::Alarm;
 mod awaited;
 mod declare;
 mod keys;
+mod letters;
 mod operate;
 mod particulars;
 mod registry;
 mod rest;
+mod sends;
 
 use awaited::Awaited;
+pub(crate) use letters::{Letters, Place};
 use operate::Followers;
 pub(crate) use particulars::{AuthorizationRule, Remarks};
 pub(crate) use registry::Entity;
@@ -44,6 +47,7 @@ pub(crate) struct Namespace {
     registry: Registry,
     awaited: Awaited,
     timeline: Mutex<Timeline>,
+    pub(crate) letters: Letters,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
     /// The caller that stands for time.
     broker: Mutex<Caller>,
@@ -118,6 +122,7 @@ impl Namespace {
         real: RealClock,
         router: Arc<Router>,
         seed: Option<u64>,
+        records_messages: bool,
     ) -> Self {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
@@ -130,6 +135,7 @@ impl Namespace {
             router,
             faults: Faults::default(),
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
+            letters: Letters::new(records_messages),
             clients: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),

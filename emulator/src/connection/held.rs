@@ -65,7 +65,7 @@ impl Peer {
                 let item = Item::Outcome(link, delivery, state.into());
                 self.held.queue.push_back((now + delay, item));
             }
-            None => self.engine.outcome(link, delivery, state),
+            None => self.hand_out(link, delivery, state),
         }
     }
 
@@ -89,7 +89,7 @@ impl Peer {
         while let Some((_, item)) = self.held.queue.pop_front_if(|(due, _)| *due <= now) {
             match item {
                 Item::Outcome(link, delivery, state) => {
-                    self.engine.outcome(link, delivery, state);
+                    self.hand_out(link, delivery, state);
                 }
                 Item::Reply(link, message) => {
                     self.held.bytes -= message.len();

@@ -50,6 +50,8 @@ pub(super) struct Peer {
     pub(super) postponed: Vec<ConsumerId>,
     pub(super) taken: Vec<Delivery>,
     pub(super) scratch: Vec<u8>,
+    /// Links with outcomes that are not in the socket yet.
+    pub(super) answered: Vec<LinkId>,
     pub(super) replies_sent: u64,
 }
 
@@ -85,6 +87,7 @@ impl Peer {
             postponed: Vec::new(),
             taken: Vec::new(),
             scratch: Vec::new(),
+            answered: Vec::new(),
             replies_sent: 0,
         };
         if let Some(only) = only {
@@ -183,6 +186,11 @@ impl Peer {
                 size,
                 limit,
             } => {
+                if let Some(Link::Sender(sender)) = self.links.get_mut(&link)
+                    && !settled
+                {
+                    sender.await_outcome();
+                }
                 let refusal = Refusal::message_too_large(delivery.0, size, limit);
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
@@ -377,6 +385,9 @@ impl Peer {
     /// A turn is over, and all output was `written` or not.
     pub(super) fn turn_ended(&mut self, written: bool) {
         let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
+        if written {
+            self.outcomes_written();
+        }
         self.bell.turn_ended(!written || untaken);
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();
