@@ -33,7 +33,7 @@ use crate::process::Liveness;
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
-pub(crate) use management::{LockToken, encode};
+pub(crate) use management::{LockToken, decode, encode};
 pub(crate) use session::Accepted;
 
 /// How the timeline names the harness; it reads as "delivered to the test".

@@ -27,6 +27,7 @@ pub(crate) async fn start(
             http_port: ports.http,
             https_port: ports.https,
             seed,
+            record_messages: true,
             ..Options::default()
         };
         let options = match &config {

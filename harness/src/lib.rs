@@ -57,7 +57,7 @@ pub use mailbox::{
     RenewError, ScheduleError, SendError, SessionError, SessionInfo, SessionsError, SettleError,
     SubscriptionHandle, TimelineError, TopicHandle, UnknownEntity,
 };
-pub use matcher::{Text, contains};
+pub use matcher::{Text, contains, predicate::Predicate, satisfies};
 pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode, ModeError};
 pub use peeked::{MessageState, PeekedMessage};
@@ -77,8 +77,9 @@ pub mod prelude {
         Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus, Subscription,
         SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned, assert_completed,
         assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
-        assert_forwarded, assert_in_order, assert_lock_renewed, assert_message_count,
-        assert_never_delivered, assert_not_dead_lettered, assert_scheduled, assert_session_state,
-        contains, servicebus,
+        assert_forwarded, assert_in_flight, assert_in_order, assert_lock_renewed,
+        assert_message_count, assert_never_delivered, assert_not_abandoned, assert_not_completed,
+        assert_not_dead_lettered, assert_not_expired, assert_not_forwarded, assert_scheduled,
+        assert_session_state, contains, satisfies, servicebus,
     };
 }

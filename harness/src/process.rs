@@ -81,6 +81,7 @@ fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<
     // The ports are said, so that the environment of the test does not say others.
     let fixed = [
         "--exit-with-stdin",
+        "--record-messages",
         "--amqp-port",
         "5672",
         "--amqps-port",

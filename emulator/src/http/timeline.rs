@@ -160,7 +160,7 @@ impl Reader<'_> {
                 known.insert(here, (message_id, here));
             }
             let whole = known.get(&here).copied();
-            let id = own.or(whole.map(|(id, _)| id));
+            let id = own.or_else(|| whole.map(|(id, _)| id));
             if let (Some((store, moved_to)), Some(whole)) = (moved(&fact.kind), whole) {
                 known.insert((fact.entity, store, moved_to), whole);
             }
