@@ -33,6 +33,7 @@ mod held;
 mod hint;
 mod in_flight;
 mod in_order;
+mod left_behind;
 mod lock_renewed;
 mod macros;
 mod message_count;
@@ -71,6 +72,7 @@ pub use not_dead_lettered::NotDeadLettered;
 pub use session_state::SessionState;
 
 use failure::Report;
+pub(crate) use left_behind::left_behind;
 
 /// How long an assertion waits in real time, unless it says otherwise.
 const WITHIN: Duration = Duration::from_secs(5);

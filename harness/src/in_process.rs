@@ -2,7 +2,7 @@
 //!
 //! Its tasks run on the background runtime, so the test's own may have one thread or be paused.
 
-use std::{io::ErrorKind, sync::Arc};
+use std::{io::ErrorKind, path::Path, sync::Arc};
 
 use servicebus_emulator::{Emulator, Options, config::Config};
 
@@ -66,6 +66,7 @@ fn started(emulator: Emulator) -> Started {
     Started {
         endpoints,
         namespaces: namespaces.collect(),
+        ca_file: emulator.ca_certificate().map(Path::to_owned),
         running: Running::InProcess(emulator),
     }
 }

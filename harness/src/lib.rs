@@ -16,12 +16,15 @@ mod connection_string;
 mod control;
 mod doors;
 mod entities;
+mod env;
 mod error;
 mod explain;
 mod faults;
 mod fixture;
 mod in_process;
+mod keep;
 mod kind;
+mod leaks;
 mod mailbox;
 mod matcher;
 mod message;
@@ -50,6 +53,7 @@ pub use error::StartError;
 pub use explain::{ExplainError, Explanation, NamedValue, Reason, RuleExplanation, Verdict};
 pub use faults::{Fault, FaultOn, Faults, Operation};
 pub use fixture::servicebus;
+pub use keep::KEEP_VARIABLE;
 pub use kind::EntityKind;
 pub use mailbox::{
     AcceptSessionError, CancelError, Counts, CountsError, DeleteMessagesError, Due, HeldSession,

@@ -5,6 +5,7 @@
 
 mod display;
 pub(crate) mod instant;
+mod json;
 
 use std::{
     collections::{BTreeMap, HashMap},

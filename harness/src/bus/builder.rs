@@ -4,7 +4,7 @@ use std::{panic::Location, path::PathBuf, time::Duration};
 
 use servicebus_emulator::config::Config;
 
-use super::{ServiceBus, or_panic};
+use super::{ServiceBus, Wishes, or_panic};
 use crate::{
     background::Background,
     catalog::Catalog,
@@ -30,6 +30,7 @@ pub struct Builder {
     seed: Option<u64>,
     ports: WebPorts,
     use_tls: bool,
+    leak_check: bool,
 }
 
 impl Builder {
@@ -67,6 +68,13 @@ impl Builder {
     /// must trust [`ServiceBus::ca_certificate_pem`].
     pub fn use_tls(mut self, use_tls: bool) -> Self {
         self.use_tls = use_tls;
+        self
+    }
+
+    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with messages that are locked or that nobody has
+    /// read. What is on its way is waited for, up to 5 s. Dead letters and what waits for its time do not count.
+    pub fn leak_check(mut self, leak_check: bool) -> Self {
+        self.leak_check = leak_check;
         self
     }
 
@@ -109,7 +117,11 @@ impl Builder {
             }
             Mode::Container | Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
         };
-        ServiceBus::new(mode, background, started, declared, self.use_tls)
+        let wishes = Wishes {
+            use_tls: self.use_tls,
+            leak_check: self.leak_check,
+        };
+        ServiceBus::new(mode, background, started, declared, wishes)
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {
