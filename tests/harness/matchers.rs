@@ -156,7 +156,7 @@ on record
   #1 "{\"id\":\"o-17\",\"lines\":[{\"sku\":\"a\"}],\"total\":3}" (message-id o-17): total is 3 — differs
 
 timeline of o-17 in orders
-  +… sent            by the test, 82 bytes
+  +… sent            by the test, 92 bytes
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
   +… completed       by the test"#,
     );

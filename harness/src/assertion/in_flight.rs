@@ -70,7 +70,7 @@ impl InFlight {
         let sends =
             |number: u64| text::count(usize::try_from(number).unwrap_or(usize::MAX), "send");
         let wanted = match (self.least(), self.at_most) {
-            (least, Some(most)) if least == most => sends(most),
+            (least, Some(most)) if least == most && self.at_least.is_some() => sends(most),
             (0, Some(most)) => format!("at most {}", sends(most)),
             (least, Some(most)) => format!("{least} to {}", sends(most)),
             (least, None) => format!("at least {}", sends(least)),
