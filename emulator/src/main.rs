@@ -57,6 +57,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         https_port: options.https_port,
         tls: options.tls,
         config,
+        tier: options.tier.unwrap_or_default(),
         seed: options.seed,
         record_messages: options.record_messages,
         outcome_delay: options.outcome_delay,
@@ -80,7 +81,9 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
 fn exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
-        StartError::Description { .. } | StartError::Tls(_) => BAD_CONFIGURATION,
+        StartError::Description { .. } | StartError::Namespace { .. } | StartError::Tls(_) => {
+            BAD_CONFIGURATION
+        }
     }
 }
 

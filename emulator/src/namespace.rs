@@ -19,6 +19,7 @@ use crate::timers::Alarm;
 
 mod awaited;
 mod declare;
+mod end;
 mod keys;
 mod letters;
 mod operate;
@@ -26,6 +27,7 @@ mod particulars;
 mod registry;
 mod rest;
 mod sends;
+mod topology;
 
 use awaited::Awaited;
 pub(crate) use letters::{Letters, Place};
@@ -42,7 +44,7 @@ pub(crate) struct Namespace {
     pub(crate) clock: NamespaceClock,
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
-    pub(crate) router: Arc<Router>,
+    pub(crate) router: Router,
     pub(crate) faults: Faults,
     registry: Registry,
     awaited: Awaited,
@@ -120,7 +122,6 @@ impl Namespace {
     pub(crate) fn new(
         config: NamespaceConfig,
         real: RealClock,
-        router: Arc<Router>,
         seed: Option<u64>,
         records_messages: bool,
     ) -> Self {
@@ -132,7 +133,7 @@ impl Namespace {
             clock,
             config,
             alarm: Alarm::default(),
-            router,
+            router: Router::default(),
             faults: Faults::default(),
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             letters: Letters::new(records_messages),

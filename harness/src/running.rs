@@ -8,7 +8,10 @@ use std::{net::SocketAddr, path::PathBuf};
 use serde::Deserialize;
 use servicebus_emulator::{Emulator, HTTP_PORT};
 
-use crate::process::ChildProcess;
+use crate::{
+    process::{ChildProcess, Liveness},
+    shared::Share,
+};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Started {
 pub(crate) enum Running {
     InProcess(Emulator),
     Process(ChildProcess),
+    /// A part of one that others use too.
+    Shared(Share),
 }
 
 impl Running {
@@ -33,6 +38,7 @@ impl Running {
         match self {
             Self::InProcess(_) => None,
             Self::Process(child) => Some(child.id()),
+            Self::Shared(share) => share.process(),
         }
     }
 
@@ -41,6 +47,16 @@ impl Running {
         match self {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
+            Self::Shared(share) => share.stop().await,
+        }
+    }
+
+    /// Knows whether the emulator is still there, as far as that can be known.
+    pub(crate) fn liveness(&self) -> Liveness {
+        match self {
+            Self::InProcess(_) => Liveness::default(),
+            Self::Process(child) => child.liveness(),
+            Self::Shared(share) => share.liveness(),
         }
     }
 }
@@ -60,7 +76,7 @@ pub struct Endpoints {
 }
 
 /// The ports that a bus listens on beside those of AMQP.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WebPorts {
     pub(crate) http: u16,
     pub(crate) https: Option<u16>,

@@ -12,3 +12,4 @@ mod sessions;
 mod settled;
 mod timeline;
 mod topics;
+mod virtual_namespaces;

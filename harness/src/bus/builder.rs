@@ -1,8 +1,8 @@
 //! What a bus is started with.
 
-use std::{panic::Location, path::PathBuf, time::Duration};
+use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::config::Config;
+use servicebus_emulator::config::{Config, DEFAULT_QUEUE};
 
 use super::{ServiceBus, Wishes, or_panic};
 use crate::{
@@ -12,8 +12,9 @@ use crate::{
     in_process,
     mode::{Mode, ModeError},
     process::{self, ProcessOptions},
-    running::WebPorts,
-    topology::Topology,
+    running::{Started, WebPorts},
+    shared::{self, Terms},
+    topology::{Queue, Resolved, Topology},
 };
 
 /// How long a child may take to become ready.
@@ -31,6 +32,7 @@ pub struct Builder {
     ports: WebPorts,
     use_tls: bool,
     leak_check: bool,
+    shared: bool,
 }
 
 impl Builder {
@@ -88,40 +90,80 @@ impl Builder {
         self
     }
 
+    /// Shares one emulator with the other buses of this process that ask for it, each with a namespace of its own: they
+    /// do not meet, and such a bus is there in less time. The last of them takes the emulator along. A drop waits until
+    /// the namespace is removed.
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
     /// Starts the bus.
     pub async fn start(self) -> Result<ServiceBus, StartError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
-        let resolved = self
-            .topology
-            .map(|topology| topology.resolve())
-            .transpose()?;
+        let topology = self.topology.as_ref();
+        let resolved = topology.map(Topology::resolve).transpose()?;
         let declared = match &resolved {
             Some(resolved) => Catalog::declared(&resolved.config),
             None => Catalog::declared(&Config::default()),
         };
         let background = Background::shared().map_err(StartError::Runtime)?;
-        let started = match mode {
-            Mode::InProcess => {
-                let config = resolved.map(|resolved| resolved.config);
-                in_process::start(&background, config, self.seed, self.ports).await?
-            }
-            Mode::Process => {
-                let options = ProcessOptions {
-                    binary: self.binary,
-                    topology: resolved.map(|resolved| resolved.text),
-                    seed: self.seed,
-                    ready_within: self.ready_within.unwrap_or(READY_WITHIN),
-                    ports: self.ports,
-                };
-                process::start(&background, options).await?
-            }
-            Mode::Container | Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
+        let started = match self.shared {
+            true => self.join(&background, mode, resolved).await?,
+            false => self.start_in(&background, mode, resolved).await?,
         };
         let wishes = Wishes {
             use_tls: self.use_tls,
             leak_check: self.leak_check,
         };
         ServiceBus::new(mode, background, started, declared, wishes)
+    }
+
+    /// Starts an emulator.
+    async fn start_in(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        resolved: Option<Resolved>,
+    ) -> Result<Started, StartError> {
+        match mode {
+            Mode::InProcess => {
+                let config = resolved.map(|resolved| resolved.config);
+                in_process::start(background, config, self.seed, self.ports).await
+            }
+            Mode::Process => {
+                let options = ProcessOptions {
+                    binary: self.binary.clone(),
+                    topology: resolved.map(|resolved| resolved.text),
+                    seed: self.seed,
+                    ready_within: self.ready_within.unwrap_or(READY_WITHIN),
+                    ports: self.ports,
+                };
+                process::start(background, options).await
+            }
+            Mode::Container | Mode::Namespace => Err(ModeError::NotBuilt { mode }.into()),
+        }
+    }
+
+    /// Takes a part of an emulator that is shared.
+    async fn join(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        resolved: Option<Resolved>,
+    ) -> Result<Started, StartError> {
+        let resolved = match resolved {
+            Some(resolved) => resolved,
+            None => Topology::new().queue(Queue::new(DEFAULT_QUEUE)).resolve()?,
+        };
+        let terms = Terms {
+            mode,
+            binary: self.binary.clone(),
+            seed: self.seed,
+            ports: self.ports,
+        };
+        let start = async || self.start_in(background, mode, None).await;
+        shared::join(background, terms, &resolved.text, start).await
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {
