@@ -71,6 +71,11 @@ pub(crate) enum ReceiveMode {
 }
 
 impl Amqp {
+    /// Returns the name of the key that it logs in with.
+    pub(crate) fn key_name(&self) -> &str {
+        &self.login.key_name
+    }
+
     pub(crate) fn new(login: Login) -> Self {
         Self {
             login,

@@ -14,6 +14,7 @@ use std::{
 };
 
 use crate::{
+    Claims,
     amqp::{Amqp, Login},
     background::Background,
     catalog::Catalog,
@@ -24,6 +25,7 @@ use crate::{
     error::StartError,
     faults::{Faults, Script, Verdict},
     keep::Keeper,
+    keys::Keys,
     kind::subscription_path,
     leaks::LeakCheck,
     mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
@@ -50,7 +52,8 @@ pub struct ServiceBus {
     secured: Secured,
     use_tls: bool,
     ca_file: Option<PathBuf>,
-    doors: Arc<Doors>,
+    keys: Keys,
+    pub(crate) doors: Arc<Doors>,
     /// Dropped before the emulator ends, because it asks that.
     verdict: Verdict,
     /// The same, because it looks into the queues.
@@ -91,6 +94,31 @@ impl ServiceBus {
             true => &self.secured.connection_string,
             false => &self.namespace.connection_string,
         }
+    }
+
+    /// Returns the connection string with a key that gives these rights and no others.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # fn test(servicebus: &ServiceBus) {
+    /// let reader = servicebus.connection_string_with(Claims::LISTEN);
+    /// let worker = servicebus.connection_string_with(Claims::SEND | Claims::LISTEN);
+    /// # }
+    /// ```
+    ///
+    /// The right to manage comes with all others, as in the service.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such key: for no right at all, or where the bus was not started here.
+    #[track_caller]
+    pub fn connection_string_with(&self, claims: Claims) -> String {
+        let limited = self.keys.limited(self.connection_string(), claims);
+        limited.unwrap_or_else(|| {
+            panic!(
+                "this bus has no key with the rights \"{claims}\"; a bus in mode in-process or process has one for Send, Listen, both, and all"
+            )
+        })
     }
 
     /// Returns the connection string for clients without TLS.
@@ -287,6 +315,7 @@ impl ServiceBus {
             secured: Secured::new(&namespace, started.endpoints),
             use_tls: wishes.use_tls,
             ca_file: started.ca_file,
+            keys: wishes.keys,
             namespace,
             verdict: Verdict::new(Arc::clone(&doors)),
             leaks: LeakCheck::new(&doors, wishes.leak_check),
@@ -307,8 +336,9 @@ impl fmt::Debug for ServiceBus {
 }
 
 /// What a test wants of its bus, whatever mode it runs in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Wishes {
+    keys: Keys,
     use_tls: bool,
     leak_check: bool,
 }

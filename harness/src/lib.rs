@@ -23,6 +23,7 @@ mod faults;
 mod fixture;
 mod in_process;
 mod keep;
+mod keys;
 mod kind;
 mod leaks;
 mod mailbox;
@@ -69,6 +70,7 @@ pub use mode::{MODE_VARIABLE, Mode, ModeError};
 pub use peeked::{MessageState, PeekedMessage};
 pub use process::ReadyError;
 pub use running::Endpoints;
+pub use servicebus_emulator::auth::Claims;
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
 pub use topology::{
@@ -79,11 +81,11 @@ pub use topology::{
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        Correlation, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach, Mailbox,
-        Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus, Subscription,
-        SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned, assert_completed,
-        assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
-        assert_forwarded, assert_in_flight, assert_in_order, assert_lock_renewed,
+        Claims, Correlation, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach,
+        Mailbox, Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus,
+        Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned,
+        assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
+        assert_expired, assert_forwarded, assert_in_flight, assert_in_order, assert_lock_renewed,
         assert_message_count, assert_never_delivered, assert_not_abandoned, assert_not_completed,
         assert_not_dead_lettered, assert_not_expired, assert_not_forwarded, assert_scheduled,
         assert_session_state, contains, satisfies, servicebus,

@@ -10,11 +10,13 @@ mod trader;
 mod waiting;
 
 mod assertions;
+mod claims;
 mod client;
 mod clock;
 mod entities;
 mod environment;
 mod examples;
+mod exported;
 mod failed_sentences;
 mod failures;
 mod faults;

@@ -2,8 +2,6 @@
 
 use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::config::{Config, DEFAULT_QUEUE};
-
 use super::{ServiceBus, Wishes, or_panic};
 use crate::{
     background::Background,
@@ -14,7 +12,7 @@ use crate::{
     process::{self, ProcessOptions},
     running::{Started, WebPorts},
     shared::{self, Terms},
-    topology::{Queue, Resolved, Topology},
+    topology::{Resolved, Topology},
 };
 
 /// How long a child may take to become ready.
@@ -101,18 +99,19 @@ impl Builder {
     /// Starts the bus.
     pub async fn start(self) -> Result<ServiceBus, StartError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
-        let topology = self.topology.as_ref();
-        let resolved = topology.map(Topology::resolve).transpose()?;
-        let declared = match &resolved {
-            Some(resolved) => Catalog::declared(&resolved.config),
-            None => Catalog::declared(&Config::default()),
+        let mut resolved = match &self.topology {
+            Some(topology) => topology.resolve()?,
+            None => Resolved::usual(),
         };
+        let declared = Catalog::declared(&resolved.config);
+        let keys = resolved.declare_keys(self.shared);
         let background = Background::shared().map_err(StartError::Runtime)?;
         let started = match self.shared {
-            true => self.join(&background, mode, resolved).await?,
-            false => self.start_in(&background, mode, resolved).await?,
+            true => self.join(&background, mode, &resolved.text).await?,
+            false => self.start_in(&background, mode, Some(resolved)).await?,
         };
         let wishes = Wishes {
+            keys,
             use_tls: self.use_tls,
             leak_check: self.leak_check,
         };
@@ -150,12 +149,8 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
-        resolved: Option<Resolved>,
+        topology: &str,
     ) -> Result<Started, StartError> {
-        let resolved = match resolved {
-            Some(resolved) => resolved,
-            None => Topology::new().queue(Queue::new(DEFAULT_QUEUE)).resolve()?,
-        };
         let terms = Terms {
             mode,
             binary: self.binary.clone(),
@@ -163,7 +158,7 @@ impl Builder {
             ports: self.ports,
         };
         let start = async || self.start_in(background, mode, None).await;
-        shared::join(background, terms, &resolved.text, start).await
+        shared::join(background, terms, topology, start).await
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {
