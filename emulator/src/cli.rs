@@ -46,6 +46,8 @@ pub struct RunOptions {
     pub tier: Option<Tier>,
     /// Makes lock tokens, tracking ids and choices the same in every run.
     pub seed: Option<u64>,
+    /// Whether messages are kept behind the record.
+    pub record_messages: bool,
     /// Whether to end when standard input closes.
     pub exit_with_stdin: bool,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond (decision D31).
@@ -223,6 +225,10 @@ struct RunArguments {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
+    /// Keep messages behind the record, up to 64 MiB a namespace, so that timelines can show them
+    #[arg(long)]
+    record_messages: bool,
+
     /// End when standard input closes
     #[arg(long)]
     exit_with_stdin: bool,
@@ -258,6 +264,7 @@ impl From<RunArguments> for RunOptions {
             },
             tier: arguments.tier,
             seed: arguments.seed,
+            record_messages: arguments.record_messages,
             exit_with_stdin: arguments.exit_with_stdin,
             outcome_delay: !arguments.no_outcome_delay,
         }

@@ -123,6 +123,11 @@ impl SubscriptionConfig {
 }
 
 impl NamespaceConfig {
+    /// A configuration file that declares this namespace alone, every effective value written out.
+    pub fn to_json(&self) -> serde_json::Value {
+        export(self)
+    }
+
     /// A namespace without entities, with the key that every client of an emulator knows.
     pub fn new(name: impl Into<String>) -> Self {
         Self {

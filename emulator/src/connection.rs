@@ -17,6 +17,7 @@ mod sessions;
 mod tokens;
 mod transact;
 mod transactions;
+mod unsettled;
 mod wire;
 
 use std::future::poll_fn;

@@ -50,6 +50,8 @@ pub struct Options {
     pub tier: Tier,
     /// Makes lock tokens, message ids and tracking ids the same in every run.
     pub seed: Option<u64>,
+    /// Whether messages are kept behind the record, up to 64 MiB a namespace, for timelines that ask for them.
+    pub record_messages: bool,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
     /// thousand hangs there (decision D31).
     pub outcome_delay: bool,
@@ -70,6 +72,7 @@ impl Default for Options {
             config: Config::default(),
             tier: Tier::default(),
             seed: None,
+            record_messages: false,
             outcome_delay: true,
             patience: PATIENCE,
         }
@@ -251,7 +254,7 @@ fn share(
         tier: options.tier,
     };
     let place = Place::new(&options.host, endpoints);
-    let namespaces = Namespaces::new(real, options.seed, place);
+    let namespaces = Namespaces::new(real, options.seed, options.record_messages, place);
     Ok(Shared::new(switches, real, namespaces, listeners, tls))
 }
 

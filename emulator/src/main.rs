@@ -59,6 +59,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         config,
         tier: options.tier.unwrap_or_default(),
         seed: options.seed,
+        record_messages: options.record_messages,
         outcome_delay: options.outcome_delay,
         ..Options::default()
     });

@@ -21,13 +21,16 @@ mod awaited;
 mod declare;
 mod end;
 mod keys;
+mod letters;
 mod operate;
 mod particulars;
 mod registry;
 mod rest;
+mod sends;
 mod topology;
 
 use awaited::Awaited;
+pub(crate) use letters::{Letters, Place};
 use operate::Followers;
 pub(crate) use particulars::{AuthorizationRule, Remarks};
 pub(crate) use registry::Entity;
@@ -46,6 +49,7 @@ pub(crate) struct Namespace {
     registry: Registry,
     awaited: Awaited,
     timeline: Mutex<Timeline>,
+    pub(crate) letters: Letters,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
     /// The caller that stands for time.
     broker: Mutex<Caller>,
@@ -115,7 +119,12 @@ impl Caller {
 }
 
 impl Namespace {
-    pub(crate) fn new(config: NamespaceConfig, real: RealClock, seed: Option<u64>) -> Self {
+    pub(crate) fn new(
+        config: NamespaceConfig,
+        real: RealClock,
+        seed: Option<u64>,
+        records_messages: bool,
+    ) -> Self {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
             registry: Registry::default(),
@@ -127,6 +136,7 @@ impl Namespace {
             router: Router::default(),
             faults: Faults::default(),
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
+            letters: Letters::new(records_messages),
             clients: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),

@@ -33,6 +33,7 @@ pub(crate) struct Namespaces {
     creating: Mutex<()>,
     real: RealClock,
     seed: Option<u64>,
+    records_messages: bool,
     place: Place,
 }
 
@@ -63,12 +64,18 @@ struct Entry {
 
 impl Namespaces {
     /// None yet; clients reach them at `place`.
-    pub(crate) fn new(real: RealClock, seed: Option<u64>, place: Place) -> Self {
+    pub(crate) fn new(
+        real: RealClock,
+        seed: Option<u64>,
+        records_messages: bool,
+        place: Place,
+    ) -> Self {
         Self {
             served: RwLock::default(),
             creating: Mutex::default(),
             real,
             seed,
+            records_messages,
             place,
         }
     }

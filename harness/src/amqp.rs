@@ -33,7 +33,7 @@ use crate::process::Liveness;
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
-pub(crate) use management::{LockToken, encode};
+pub(crate) use management::{LockToken, decode, encode};
 pub(crate) use session::Accepted;
 
 /// How the timeline names the harness; it reads as "delivered to the test".
@@ -71,6 +71,11 @@ pub(crate) enum ReceiveMode {
 }
 
 impl Amqp {
+    /// Returns the name of the key that it logs in with.
+    pub(crate) fn key_name(&self) -> &str {
+        &self.login.key_name
+    }
+
     pub(crate) fn new(login: Login) -> Self {
         Self {
             login,

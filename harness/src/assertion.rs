@@ -3,6 +3,23 @@
 //! Each assertion is a value that is built, awaited, and yields a `Result`; the macros await it and panic at
 //! the line of the test. Each looks again and again up to a deadline in real time, and asks only what any
 //! client could: a negative one first waits for the bus to come to rest.
+//!
+//! # Which messages
+//!
+//! Assertions about messages take what these are like, and are about all of them without: `message_id` and `body`, each
+//! a text that is compared exactly, with [`contains`](crate::contains) or [`satisfies`](crate::satisfies); `body_json`, a
+//! value of which objects may have more than is expected; `matching`, a predicate of the message as it came in.
+//!
+//! ```no_run
+//! # use servicebus_harness::prelude::*;
+//! # use serde_json::json;
+//! # async fn test(servicebus: ServiceBus) {
+//! let orders = servicebus.queue("orders");
+//! assert_delivered!(orders, body_json = json!({"total": 3}), times = 1).await;
+//! assert_not_completed!(orders, body = contains("poison")).await;
+//! assert_dead_lettered!(orders, matching = |order| order.body.len() > 1000).await;
+//! # }
+//! ```
 
 mod abandoned;
 mod completed;
@@ -14,13 +31,17 @@ mod failure;
 mod forwarded;
 mod held;
 mod hint;
+mod in_flight;
 mod in_order;
+mod left_behind;
 mod lock_renewed;
 mod macros;
 mod message_count;
+mod never;
 mod not_dead_lettered;
 mod recorded;
 mod session_state;
+mod which;
 
 use std::{
     future::{Future, IntoFuture},
@@ -34,15 +55,16 @@ use crate::{
     settled::SettledError,
 };
 
-pub use abandoned::Abandoned;
-pub use completed::Completed;
+pub use abandoned::{Abandoned, NotAbandoned};
+pub use completed::{Completed, NotCompleted};
 pub use dead_lettered::DeadLettered;
 pub use delivered::{Delivered, NeverDelivered};
 pub use empty::Empty;
-pub use expired::Expired;
+pub use expired::{Expired, NotExpired};
 pub use failure::AssertionFailed;
-pub use forwarded::Forwarded;
+pub use forwarded::{Forwarded, NotForwarded};
 pub use held::{Deferred, Scheduled};
+pub use in_flight::InFlight;
 pub use in_order::InOrder;
 pub use lock_renewed::LockRenewed;
 pub use message_count::MessageCount;
@@ -50,6 +72,7 @@ pub use not_dead_lettered::NotDeadLettered;
 pub use session_state::SessionState;
 
 use failure::Report;
+pub(crate) use left_behind::left_behind;
 
 /// How long an assertion waits in real time, unless it says otherwise.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -82,6 +105,11 @@ impl Mailbox {
         Completed::of(self)
     }
 
+    /// Expects no messages to have been settled as done once the bus is at rest.
+    pub fn expect_not_completed(&self) -> NotCompleted {
+        NotCompleted::of(self)
+    }
+
     /// Expects messages to have gone to consumers, with a lock or without.
     pub fn expect_delivered(&self) -> Delivered {
         Delivered::of(self)
@@ -95,6 +123,11 @@ impl Mailbox {
     /// Expects deliveries to have been given back as failed, by anyone.
     pub fn expect_abandoned(&self) -> Abandoned {
         Abandoned::of(self)
+    }
+
+    /// Expects no deliveries to have been given back as failed once the bus is at rest.
+    pub fn expect_not_abandoned(&self) -> NotAbandoned {
+        NotAbandoned::of(self)
     }
 
     /// Expects locks to have been prolonged, by anyone.
@@ -117,9 +150,24 @@ impl Mailbox {
         Expired::of(self)
     }
 
+    /// Expects no messages to have expired once the bus is at rest.
+    pub fn expect_not_expired(&self) -> NotExpired {
+        NotExpired::of(self)
+    }
+
     /// Expects messages to have gone on to another queue.
     pub fn expect_forwarded(&self) -> Forwarded {
         Forwarded::of(self)
+    }
+
+    /// Expects no messages to have gone on to another queue once the bus is at rest.
+    pub fn expect_not_forwarded(&self) -> NotForwarded {
+        NotForwarded::of(self)
+    }
+
+    /// Expects bounds of how many sends ever waited for their outcome at once.
+    pub fn expect_in_flight(&self) -> InFlight {
+        InFlight::of(self)
     }
 
     /// Expects messages of a session in the queue, in an order.
@@ -174,11 +222,16 @@ awaitable!(
     Empty,
     Expired,
     Forwarded,
+    InFlight,
     InOrder,
     LockRenewed,
     MessageCount,
     NeverDelivered,
+    NotAbandoned,
+    NotCompleted,
     NotDeadLettered,
+    NotExpired,
+    NotForwarded,
     Scheduled,
     SessionState
 );
@@ -230,6 +283,12 @@ enum ProbeError {
     Control(#[from] ControlError),
     #[error(transparent)]
     UnknownEntity(#[from] UnknownEntity),
+    #[error("this emulator does not count unsettled sends")]
+    NoSends,
+    #[error(
+        "this emulator keeps no messages, so that only their ids are known of those that are gone; start it with `--record-messages`, as the harness does"
+    )]
+    NoMessages,
 }
 
 /// Fails at once when the queue or subscription does not exist, with the names of those that do.

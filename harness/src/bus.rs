@@ -5,9 +5,16 @@
 
 mod builder;
 
-use std::{fmt, panic::Location, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    panic::Location,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
+    Claims,
     amqp::{Amqp, Login},
     background::Background,
     catalog::Catalog,
@@ -17,7 +24,10 @@ use crate::{
     doors::{Cancelled, Doors},
     error::StartError,
     faults::{Faults, Script, Verdict},
+    keep::Keeper,
+    keys::Keys,
     kind::subscription_path,
+    leaks::LeakCheck,
     mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
     mode::Mode,
     running::{Endpoints, Namespace, Running, Started},
@@ -33,15 +43,21 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A Service Bus for one test.
 pub struct ServiceBus {
+    /// Dropped first, because it waits where somebody wants to look into the bus.
+    keeper: Option<Keeper>,
     mode: Mode,
     endpoints: Endpoints,
     namespace: Namespace,
     /// Of the same namespace for clients that come over TLS.
     secured: Secured,
     use_tls: bool,
-    doors: Arc<Doors>,
+    ca_file: Option<PathBuf>,
+    keys: Keys,
+    pub(crate) doors: Arc<Doors>,
     /// Dropped before the emulator ends, because it asks that.
     verdict: Verdict,
+    /// The same, because it looks into the queues.
+    leaks: LeakCheck,
     /// Dropped last, so that connections close before the emulator does.
     running: Running,
 }
@@ -78,6 +94,31 @@ impl ServiceBus {
             true => &self.secured.connection_string,
             false => &self.namespace.connection_string,
         }
+    }
+
+    /// Returns the connection string with a key that gives these rights and no others.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # fn test(servicebus: &ServiceBus) {
+    /// let reader = servicebus.connection_string_with(Claims::LISTEN);
+    /// let worker = servicebus.connection_string_with(Claims::SEND | Claims::LISTEN);
+    /// # }
+    /// ```
+    ///
+    /// The right to manage comes with all others, as in the service.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such key: for no right at all, or where the bus was not started here.
+    #[track_caller]
+    pub fn connection_string_with(&self, claims: Claims) -> String {
+        let limited = self.keys.limited(self.connection_string(), claims);
+        limited.unwrap_or_else(|| {
+            panic!(
+                "this bus has no key with the rights \"{claims}\"; a bus in mode in-process or process has one for Send, Listen, both, and all"
+            )
+        })
     }
 
     /// Returns the connection string for clients without TLS.
@@ -118,6 +159,16 @@ impl ServiceBus {
     pub async fn try_ca_certificate_pem(&self) -> Result<String, ControlError> {
         let fetch = |doors: Arc<Doors>| async move { doors.control.ca_certificate().await };
         self.doors.run(fetch).await
+    }
+
+    /// Returns the file with the certificate that clients over TLS must trust; none where the emulator keeps none on this
+    /// machine.
+    pub fn ca_certificate_file(&self) -> Option<&Path> {
+        self.ca_file.as_deref()
+    }
+
+    pub(crate) fn uses_tls(&self) -> bool {
+        self.use_tls
     }
 
     /// Returns where the bus listens.
@@ -216,15 +267,17 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When a fault was scripted that has not fired.
+    /// When a fault was scripted that has not fired, or the leak check finds messages.
     pub async fn stop(self) {
         let Self {
             doors,
             running,
             verdict,
+            leaks,
             ..
         } = self;
         verdict.pronounce().await;
+        leaks.pronounce().await;
         doors.run(|_| running.stop()).await;
     }
 
@@ -233,7 +286,7 @@ impl ServiceBus {
         background: Arc<Background>,
         started: Started,
         declared: Catalog,
-        use_tls: bool,
+        wishes: Wishes,
     ) -> Result<Self, StartError> {
         let namespaces = started.namespaces.into_iter().next();
         let namespace = namespaces.ok_or(StartError::NoNamespace)?;
@@ -256,12 +309,16 @@ impl ServiceBus {
         };
         let doors = Arc::new(doors);
         Ok(Self {
+            keeper: Keeper::new(&namespace, &doors.control.url(), started.running.process()),
             mode,
             endpoints: started.endpoints,
             secured: Secured::new(&namespace, started.endpoints),
-            use_tls,
+            use_tls: wishes.use_tls,
+            ca_file: started.ca_file,
+            keys: wishes.keys,
             namespace,
             verdict: Verdict::new(Arc::clone(&doors)),
+            leaks: LeakCheck::new(&doors, wishes.leak_check),
             doors,
             running: started.running,
         })
@@ -272,9 +329,18 @@ impl fmt::Debug for ServiceBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceBus")
             .field("mode", &self.mode)
+            .field("is_kept", &self.keeper.is_some())
             .field("connection_string", &self.connection_string())
             .finish_non_exhaustive()
     }
+}
+
+/// What a test wants of its bus, whatever mode it runs in.
+#[derive(Debug, Clone)]
+struct Wishes {
+    keys: Keys,
+    use_tls: bool,
+    leak_check: bool,
 }
 
 /// Turns an error into the panic of a test, which names the line of the test.

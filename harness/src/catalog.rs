@@ -83,6 +83,12 @@ impl Catalog {
         Some(Self::listed(lists))
     }
 
+    /// Returns every entity, by kind and name.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (EntityKind, &str)> {
+        let entities = self.entities.iter();
+        entities.map(|entity| (entity.kind, entity.name.as_str()))
+    }
+
     /// Finds an entity of a kind by name, whatever the letter case.
     pub(crate) fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
         let mut entities = self.of_kind(kind);

@@ -2,7 +2,7 @@
 //!
 //! Its tasks run on the background runtime, so the test's own may have one thread or be paused.
 
-use std::{io::ErrorKind, sync::Arc};
+use std::{io::ErrorKind, path::Path, sync::Arc};
 
 use servicebus_emulator::{Emulator, Options, config::Config};
 
@@ -27,6 +27,7 @@ pub(crate) async fn start(
             http_port: ports.http,
             https_port: ports.https,
             seed,
+            record_messages: true,
             ..Options::default()
         };
         let options = match &config {
@@ -65,6 +66,7 @@ fn started(emulator: Emulator) -> Started {
     Started {
         endpoints,
         namespaces: namespaces.collect(),
+        ca_file: emulator.ca_certificate().map(Path::to_owned),
         running: Running::InProcess(emulator),
     }
 }

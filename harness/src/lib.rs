@@ -16,12 +16,16 @@ mod connection_string;
 mod control;
 mod doors;
 mod entities;
+mod env;
 mod error;
 mod explain;
 mod faults;
 mod fixture;
 mod in_process;
+mod keep;
+mod keys;
 mod kind;
+mod leaks;
 mod mailbox;
 mod matcher;
 mod message;
@@ -52,6 +56,7 @@ pub use error::StartError;
 pub use explain::{ExplainError, Explanation, NamedValue, Reason, RuleExplanation, Verdict};
 pub use faults::{Effect, Fault, FaultOn, Faults, Operation, RandomFaults};
 pub use fixture::servicebus;
+pub use keep::KEEP_VARIABLE;
 pub use kind::EntityKind;
 pub use mailbox::{
     AcceptSessionError, CancelError, Counts, CountsError, DeleteMessagesError, Due, HeldSession,
@@ -59,12 +64,13 @@ pub use mailbox::{
     RenewError, ScheduleError, SendError, SessionError, SessionInfo, SessionsError, SettleError,
     SubscriptionHandle, TimelineError, TopicHandle, UnknownEntity,
 };
-pub use matcher::{Text, contains};
+pub use matcher::{Text, contains, predicate::Predicate, satisfies};
 pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode, ModeError};
 pub use peeked::{MessageState, PeekedMessage};
 pub use process::ReadyError;
 pub use running::Endpoints;
+pub use servicebus_emulator::auth::Claims;
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
 pub use topology::{
@@ -75,12 +81,13 @@ pub use topology::{
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        Correlation, Effect, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach,
+        Claims, Correlation, Effect, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach,
         Mailbox, Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus,
         Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned,
         assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
-        assert_expired, assert_forwarded, assert_in_order, assert_lock_renewed,
-        assert_message_count, assert_never_delivered, assert_not_dead_lettered, assert_scheduled,
-        assert_session_state, contains, servicebus,
+        assert_expired, assert_forwarded, assert_in_flight, assert_in_order, assert_lock_renewed,
+        assert_message_count, assert_never_delivered, assert_not_abandoned, assert_not_completed,
+        assert_not_dead_lettered, assert_not_expired, assert_not_forwarded, assert_scheduled,
+        assert_session_state, contains, satisfies, servicebus,
     };
 }

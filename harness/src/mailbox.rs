@@ -20,6 +20,8 @@ mod topic;
 
 use std::{fmt, panic::Location, sync::Arc, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
 use crate::{
     amqp::{AmqpError, Arrived, Consumer, ReceiveMode},
     bus::or_panic,
@@ -191,15 +193,28 @@ impl Mailbox {
 
     /// Returns what happened here so far, or says why not.
     pub async fn try_timeline(&self) -> Result<Timeline, TimelineError> {
+        self.ask_for_timeline(&[]).await
+    }
+
+    /// The same with the messages behind the events, where the emulator keeps them.
+    pub(crate) async fn timeline_with_messages(&self) -> Result<Timeline, TimelineError> {
+        self.ask_for_timeline(&[("messages", "true")]).await
+    }
+
+    async fn ask_for_timeline(
+        &self,
+        more: &'static [(&str, &str)],
+    ) -> Result<Timeline, TimelineError> {
         let asked: Result<_, ControlError> = self
             .run(|mailbox| async move {
-                let query = [("entity", mailbox.path.as_str())];
+                let query = [&[("entity", mailbox.path.as_str())], more].concat();
                 let control = &mailbox.doors.control;
-                let answer: Answer = control.get("timeline", &query).await?;
+                let mut answer: Answer = control.get("timeline", &query).await?;
+                let messages = answer.messages.take().map(decoded);
                 let catalog = mailbox.doors.catalog().await;
                 let declared = catalog.find(mailbox.kind, &mailbox.owner);
                 let limit = declared.and_then(|declared| declared.max_delivery_count);
-                Ok(Timeline::new(&mailbox.path, answer, limit))
+                Ok(Timeline::new(&mailbox.path, answer, limit).with_messages(messages))
             })
             .await;
         match asked {
@@ -300,4 +315,13 @@ impl AsRef<Self> for Mailbox {
     fn as_ref(&self) -> &Self {
         self
     }
+}
+
+/// Reads messages as the control API shows them. One that cannot be read is an empty one: its place counts.
+fn decoded(messages: Vec<String>) -> Vec<PeekedMessage> {
+    let messages = messages.into_iter().map(|encoded| {
+        let bytes = BASE64_STANDARD.decode(encoded).ok()?;
+        crate::amqp::decode(&bytes).ok()
+    });
+    messages.map(Option::unwrap_or_default).collect()
 }

@@ -1,6 +1,11 @@
-//! What a text is compared with: exactly, unless a test says otherwise.
+//! What a value is compared with: exactly, unless a test says otherwise.
+
+pub(crate) mod json;
+pub(crate) mod predicate;
 
 use std::fmt;
+
+use predicate::Predicate;
 
 /// An expectation about a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,11 +14,18 @@ pub enum Text {
     Is(String),
     /// It contains this.
     Contains(String),
+    /// A predicate of the test says yes to it.
+    Satisfies(Predicate<str>),
 }
 
 /// Expects a text to contain another: `description = contains("total")`.
 pub fn contains(part: impl Into<String>) -> Text {
     Text::Contains(part.into())
+}
+
+/// Expects a predicate to say yes to a text: `reason = satisfies(|reason| reason.starts_with("Max"))`.
+pub fn satisfies(predicate: impl Fn(&str) -> bool + Send + Sync + 'static) -> Text {
+    Text::Satisfies(Predicate::new(predicate))
 }
 
 impl Text {
@@ -22,6 +34,7 @@ impl Text {
         match self {
             Self::Is(text) => found == Some(text),
             Self::Contains(part) => found.is_some_and(|found| found.contains(part)),
+            Self::Satisfies(predicate) => found.is_some_and(|found| predicate.is_true_of(found)),
         }
     }
 }
@@ -31,6 +44,7 @@ impl fmt::Display for Text {
         match self {
             Self::Is(text) => write!(f, "{text:?}"),
             Self::Contains(part) => write!(f, "containing {part:?}"),
+            Self::Satisfies(_) => f.write_str("that satisfies the test's predicate"),
         }
     }
 }
@@ -57,5 +71,15 @@ mod tests {
         assert!(!Text::from("Reject").matches(Some("Rejected")));
         assert!(contains("ject").matches(Some("Rejected")));
         assert!(!contains("ject").matches(None));
+    }
+
+    #[test]
+    fn a_predicate_is_asked_about_what_is_there() {
+        let short = satisfies(|text| text.len() < 4);
+        assert!(short.matches(Some("yes")));
+        assert!(!short.matches(Some("maybe")));
+        assert!(!short.matches(None));
+        assert_eq!(short, short.clone());
+        assert_ne!(short, satisfies(|text| text.len() < 4));
     }
 }

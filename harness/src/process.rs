@@ -19,6 +19,7 @@ use crate::{
     address,
     background::Background,
     error::StartError,
+    keep,
     running::{Running, Started, WebPorts},
 };
 
@@ -80,13 +81,16 @@ pub(crate) async fn start(
 fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<String> {
     // The ports are said, so that the environment of the test does not say others.
     let fixed = [
-        "--exit-with-stdin",
+        "--record-messages",
         "--amqp-port",
         "5672",
         "--amqps-port",
         "5671",
     ];
     let mut arguments = fixed.map(str::to_owned).to_vec();
+    if !keep::is_asked() {
+        arguments.push("--exit-with-stdin".to_owned());
+    }
     let https = options.ports.https;
     let https = https.map_or_else(|| "off".to_owned(), |port| port.to_string());
     arguments.extend(["--https-port".to_owned(), https]);
@@ -107,6 +111,7 @@ fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Re
     Ok(Started {
         endpoints: ready.endpoints()?,
         namespaces: ready.namespaces,
+        ca_file: ready.ca_certificate,
         running: Running::Process(child),
     })
 }

@@ -3,7 +3,7 @@
 //! A mode yields one of these: the doors to dial, and the value whose drop ends the emulator. Nothing
 //! beyond this file knows which mode it was.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::PathBuf};
 
 use serde::Deserialize;
 use servicebus_emulator::{Emulator, HTTP_PORT};
@@ -19,6 +19,8 @@ pub(crate) struct Started {
     pub(crate) running: Running,
     pub(crate) endpoints: Endpoints,
     pub(crate) namespaces: Vec<Namespace>,
+    /// The certificate that clients over TLS must trust.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Keeps the emulator; dropping it ends the emulator and never blocks.
@@ -31,6 +33,15 @@ pub(crate) enum Running {
 }
 
 impl Running {
+    /// Returns the id of the process that the emulator is, if it is not this one.
+    pub(crate) fn process(&self) -> Option<u32> {
+        match self {
+            Self::InProcess(_) => None,
+            Self::Process(child) => Some(child.id()),
+            Self::Shared(share) => share.process(),
+        }
+    }
+
     /// Ends the emulator in good order and waits until it has ended.
     pub(crate) async fn stop(self) {
         match self {

@@ -11,12 +11,12 @@ use std::{
 use tokio::sync::Mutex;
 
 use crate::{
+    background::Background,
     error::StartError,
     mode::Mode,
     process::Liveness,
     running::{Endpoints, Running, Started, WebPorts},
     virtual_namespace::{self, VirtualNamespace},
-    background::Background,
 };
 
 static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec::new());
@@ -36,6 +36,7 @@ pub(crate) struct SharedEmulator {
     endpoints: Endpoints,
     running: Running,
     liveness: Liveness,
+    ca_file: Option<PathBuf>,
 }
 
 /// A bus's part of a shared emulator.
@@ -74,6 +75,7 @@ pub(crate) async fn join(
     Ok(Started {
         endpoints,
         namespaces: vec![namespace.info().clone()],
+        ca_file: emulator.ca_file.clone(),
         running: Running::Shared(Share {
             namespace,
             emulator,
@@ -87,6 +89,7 @@ impl SharedEmulator {
             endpoints: started.endpoints,
             liveness: started.running.liveness(),
             running: started.running,
+            ca_file: started.ca_file,
         }
     }
 }
@@ -94,6 +97,11 @@ impl SharedEmulator {
 impl Share {
     pub(crate) fn liveness(&self) -> Liveness {
         self.emulator.liveness.clone()
+    }
+
+    /// Returns the id of the process that the emulator is, if it is not this one.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.emulator.running.process()
     }
 
     /// Removes the namespace and waits until that is done, and until the emulator has ended where nobody else uses it.

@@ -5,6 +5,7 @@
 
 mod display;
 pub(crate) mod instant;
+mod json;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,6 +15,8 @@ use std::{
 use serde::Deserialize;
 
 pub use display::Shown;
+
+use crate::peeked::PeekedMessage;
 
 /// What kind of thing happened.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -123,6 +126,9 @@ pub struct Event {
     pub detail: Option<String>,
     /// The session it happened to, when it is not about a message.
     pub session: Option<String>,
+    /// Which of the messages of the answer it happened to.
+    #[serde(default)]
+    message: Option<usize>,
 }
 
 impl Event {
@@ -155,6 +161,9 @@ pub struct Timeline {
     dropped: u64,
     counters: BTreeMap<String, u64>,
     max_delivery_count: Option<u32>,
+    /// Of those that were asked for and are still kept.
+    messages: Option<Vec<PeekedMessage>>,
+    most_unsettled_sends: Option<u64>,
 }
 
 impl Timeline {
@@ -212,7 +221,28 @@ impl Timeline {
             dropped: answer.dropped,
             counters: answer.counters,
             max_delivery_count,
+            messages: None,
+            most_unsettled_sends: answer.sends_unsettled.map(|sends| sends.most),
         }
+    }
+
+    /// Adds the messages that the events are about.
+    pub(crate) fn with_messages(self, messages: Option<Vec<PeekedMessage>>) -> Self {
+        Self { messages, ..self }
+    }
+
+    pub(crate) fn has_messages(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Returns the message that an event is about, where it was asked for and is kept.
+    pub(crate) fn message(&self, event: &Event) -> Option<&PeekedMessage> {
+        self.messages.as_ref()?.get(event.message?)
+    }
+
+    /// Returns how many sends to the entity ever waited for their outcome at once, over all connections.
+    pub fn most_unsettled_sends(&self) -> Option<u64> {
+        self.most_unsettled_sends
     }
 }
 
@@ -241,6 +271,17 @@ pub(crate) struct Answer {
     events: Vec<Event>,
     #[serde(default)]
     counters: BTreeMap<String, u64>,
+    /// Encoded, in base64; only where they were asked for and are kept.
+    #[serde(default)]
+    pub(crate) messages: Option<Vec<String>>,
+    #[serde(default)]
+    sends_unsettled: Option<Sends>,
+}
+
+/// Sends that wait for their outcome.
+#[derive(Debug, Deserialize)]
+struct Sends {
+    most: u64,
 }
 
 impl EventKind {

@@ -1,10 +1,11 @@
 //! What a bus holds when a test begins.
 //!
-//! A topology is written in two spellings, a file and a builder, that both end as one text: the official
-//! emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
+//! A topology is written in two spellings, a file and a builder, or taken from a bus that runs; all end as one text:
+//! the official emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
 //! spelling and whichever mode it came through. Nothing is read or checked before the bus starts.
 
 mod document;
+mod export;
 mod file;
 mod queue;
 mod rule;
@@ -26,6 +27,8 @@ pub use topic::Topic;
 
 use settings::Settings;
 
+use crate::keys::Keys;
+
 /// The entities and settings a bus starts with.
 ///
 /// ```
@@ -45,6 +48,8 @@ use settings::Settings;
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     file: Option<PathBuf>,
+    /// The text of a bus that was running.
+    exported: Option<String>,
     queues: Vec<Queue>,
     topics: Vec<Topic>,
     settings: Settings,
@@ -63,6 +68,13 @@ impl Topology {
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(path.into()),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn exported(text: String) -> Self {
+        Self {
+            exported: Some(text),
             ..Self::default()
         }
     }
@@ -106,11 +118,17 @@ impl Topology {
     /// Reads and checks the topology.
     pub(crate) fn resolve(&self) -> Result<Resolved, TopologyError> {
         let (path, text) = match &self.file {
+            None if self.exported.is_some() && self.is_extended() => {
+                return Err(TopologyError::ExtendedExport);
+            }
             Some(path) if self.is_extended() => {
                 return Err(TopologyError::Extended { path: path.clone() });
             }
             Some(path) => file::read(path).map(|(path, text)| (Some(path), text))?,
-            None => (None, document::text(self)),
+            None => {
+                let exported = self.exported.clone();
+                (None, exported.unwrap_or_else(|| document::text(self)))
+            }
         };
         match Config::parse(&text) {
             Ok(config) => Ok(Resolved { text, config }),
@@ -141,6 +159,31 @@ pub(crate) struct Resolved {
     pub(crate) config: Config,
 }
 
+impl Resolved {
+    /// What a bus holds that is told nothing.
+    pub(crate) fn usual() -> Self {
+        let config = Config::default();
+        let text = text_of(&config);
+        Self { text, config }
+    }
+
+    /// Adds the keys that the harness gives every bus; one that `is_shared` gets a key of its own as well.
+    pub(crate) fn declare_keys(&mut self, is_shared: bool) -> Keys {
+        let keys = Keys::declare(&mut self.config, is_shared);
+        self.text = text_of(&self.config);
+        keys
+    }
+}
+
+/// Writes a configuration as a file that declares the same.
+fn text_of(config: &Config) -> String {
+    let namespaces = config.namespaces.iter().filter_map(|namespace| {
+        let file = namespace.to_json();
+        file.pointer("/UserConfig/Namespaces/0").cloned()
+    });
+    document::of(namespaces.collect())
+}
+
 /// Why a topology cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
@@ -161,6 +204,11 @@ pub enum TopologyError {
     /// The text was read and is wrong; every problem is listed.
     #[error("the topology is invalid:\n{0}")]
     Invalid(ConfigError),
+    /// The topology of a running bus was taken, and the builder was to add to it.
+    #[error(
+        "the topology of a running bus cannot be extended by the builder: change the bus before it is exported"
+    )]
+    ExtendedExport,
     /// A file was named, and the builder was to add to it.
     #[error("the topology file {} cannot be extended by the builder: write it all in one of the two", path.display())]
     Extended {

@@ -1,6 +1,7 @@
 //! The three rights of Service Bus and sets of them.
 
 use std::fmt;
+use std::ops::BitOr;
 
 /// One right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +43,24 @@ impl Claim {
 impl Claims {
     /// Every right.
     pub const ALL: Self = Self(0b111);
+    /// To send and nothing else.
+    pub const SEND: Self = Self(0b001);
+    /// To receive and nothing else.
+    pub const LISTEN: Self = Self(0b010);
     /// No right.
     pub const NONE: Self = Self(0);
 
     /// Whether the set has the right.
     pub fn contains(self, claim: Claim) -> bool {
         self.0 & claim.bit() != 0
+    }
+}
+
+impl BitOr for Claims {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 
@@ -87,5 +100,7 @@ mod tests {
         assert_eq!(claims.to_string(), "Send, Manage");
         assert_eq!(Claim::ALL.into_iter().collect::<Claims>(), Claims::ALL);
         assert_eq!(Claims::NONE.to_string(), "none");
+        let both: Claims = [Claim::Send, Claim::Listen].into_iter().collect();
+        assert_eq!(Claims::SEND | Claims::LISTEN, both);
     }
 }

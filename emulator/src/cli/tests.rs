@@ -20,6 +20,7 @@ fn defaults() -> RunOptions {
         tls: TlsOptions::default(),
         tier: None,
         seed: None,
+        record_messages: false,
         exit_with_stdin: false,
         outcome_delay: true,
     }
@@ -57,6 +58,7 @@ fn run_may_be_left_out() {
         "premium",
         "--seed",
         "7",
+        "--record-messages",
         "--exit-with-stdin",
     ];
     let expected = RunOptions {
@@ -67,6 +69,7 @@ fn run_may_be_left_out() {
         http_port: 8080,
         tier: Some(Tier::Premium),
         seed: Some(7),
+        record_messages: true,
         exit_with_stdin: true,
         outcome_delay: true,
         ..defaults()

@@ -98,6 +98,8 @@ impl Peer {
                     entity: Arc::clone(entity),
                     destination: self.destination(attach)?,
                     session: attach.session(),
+                    unsettled: 0,
+                    answered: 0,
                 }))
             }
             LinkRole::Receiver => {
@@ -268,6 +270,7 @@ impl Peer {
                 waiting.receiver
             }
             Some(Link::Coordinator(_)) => return self.forget_coordinator(link),
+            Some(Link::Sender(sender)) => return sender.give_up(),
             _ => return,
         };
         self.consumers.remove(&receiver.consumer);

@@ -112,9 +112,9 @@ impl Messages {
 
 impl Peer {
     pub(super) fn on_transfer(&mut self, transfer: Transfer, now: Duration, work: &mut Work) {
-        let sender = match self.links.get(&transfer.link) {
+        let sender = match self.links.get_mut(&transfer.link) {
             Some(Link::Sender(sender)) => sender,
-            Some(&Link::Coordinator(session)) => {
+            Some(&mut Link::Coordinator(session)) => {
                 self.commit(work);
                 self.on_demand(session, &transfer, now);
                 return;
@@ -129,6 +129,9 @@ impl Peer {
             Some(Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_))
             | None => return,
         };
+        if !transfer.settled {
+            sender.await_outcome();
+        }
         if let Some(transaction) = transfer.transaction.clone() {
             let sender = sender.clone();
             self.commit(work);

@@ -127,15 +127,16 @@ impl Peer {
             own.state = Some(state);
             return;
         }
-        self.engine.outcome(link, delivery, state);
+        self.hand_out(link, delivery, state);
         let known = |held: &HeldBack| held.link == link && held.state.is_some();
         for held in self.held.back.iter_mut().filter(|held| known(held)) {
             held.behind = held.behind.saturating_sub(1);
         }
         let free = |held: &mut HeldBack| known(held) && held.behind == 0;
-        for held in self.held.back.extract_if(.., free) {
+        let freed: Vec<HeldBack> = self.held.back.extract_if(.., free).collect();
+        for held in freed {
             if let Some(state) = held.state {
-                self.engine.outcome(link, held.delivery, state);
+                self.hand_out(link, held.delivery, state);
             }
         }
     }

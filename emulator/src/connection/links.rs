@@ -36,6 +36,10 @@ pub(super) struct Sender {
     /// Where they go on to from there, if they do (send-via, semantics §12).
     pub(super) destination: Option<EntityPath>,
     pub(super) session: SessionId,
+    /// Transfers whose outcome is not in the socket.
+    pub(super) unsettled: u32,
+    /// Those of them whose outcome is on its way there.
+    pub(super) answered: u32,
 }
 
 /// A link that messages go out on.

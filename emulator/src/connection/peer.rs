@@ -53,6 +53,8 @@ pub(super) struct Peer {
     pub(super) postponed: Vec<ConsumerId>,
     pub(super) taken: Vec<Delivery>,
     pub(super) scratch: Vec<u8>,
+    /// Links with outcomes that are not in the socket yet.
+    pub(super) answered: Vec<LinkId>,
     pub(super) replies_sent: u64,
 }
 
@@ -89,6 +91,7 @@ impl Peer {
             postponed: Vec::new(),
             taken: Vec::new(),
             scratch: Vec::new(),
+            answered: Vec::new(),
             replies_sent: 0,
         };
         if let Some(chosen) = chosen {
@@ -202,6 +205,11 @@ impl Peer {
                 size,
                 limit,
             } => {
+                if let Some(Link::Sender(sender)) = self.links.get_mut(&link)
+                    && !settled
+                {
+                    sender.await_outcome();
+                }
                 let refusal = Refusal::message_too_large(delivery.0, size, limit);
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
@@ -405,6 +413,9 @@ impl Peer {
         let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
         // What a fault keeps from being written must not keep time from going on.
         let is_unwritten = !written && !self.is_silent();
+        if written {
+            self.outcomes_written();
+        }
         self.bell.turn_ended(is_unwritten || untaken);
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();

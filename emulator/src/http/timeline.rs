@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use servicebus_broker::{
@@ -20,12 +22,15 @@ use servicebus_broker::{
 use super::counts::find;
 use super::error::ApiError;
 use super::namespaces::Chosen;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, Place};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
     entity: Option<String>,
     message_id: Option<String>,
+    /// Whether the messages themselves are wanted.
+    #[serde(default)]
+    messages: bool,
 }
 
 /// One event (interfaces.md).
@@ -45,28 +50,47 @@ struct Event {
     detail: Option<String>,
     /// The session that it happened to.
     session: Option<String>,
+    /// Which of the messages it happened to, where these are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<usize>,
 }
 
 pub(super) async fn show(
     Chosen(namespace): Chosen,
     query: Result<Query<Which>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let Query(Which { entity, message_id }) = query?;
+    let Query(Which {
+        entity,
+        message_id,
+        messages,
+    }) = query?;
     let entity = entity
         .as_deref()
         .map(|entity| find(&namespace, entity))
         .transpose()?;
+    let sends = entity
+        .as_ref()
+        .map(|(entity, _)| json!({"now": entity.sends.now(), "most": entity.sends.most()}));
     let entity = entity.map(|(entity, kind)| (entity.id, kind));
     let reader = Reader {
         namespace: &namespace,
         timeline: &namespace.timeline(),
     };
-    let events = reader.events(entity, message_id.as_deref());
-    Ok(Json(json!({
+    let told = messages && namespace.letters.are_kept();
+    let mut shown = told.then(|| Shown::new(&namespace));
+    let events = reader.events(entity, message_id.as_deref(), shown.as_mut());
+    let mut answer = json!({
         "dropped": reader.timeline.dropped(),
         "events": events,
         "counters": reader.counters(entity),
-    })))
+    });
+    if let Some(sends) = sends {
+        answer["sends_unsettled"] = sends;
+    }
+    if let Some(shown) = shown {
+        answer["messages"] = shown.messages.into();
+    }
+    Ok(Json(answer))
 }
 
 /// An instant in UTC.
@@ -80,8 +104,38 @@ struct Reader<'a> {
     timeline: &'a Timeline,
 }
 
-/// Where a message is, for finding its id.
-type Place = (EntityId, StoreKind, SequenceNumber);
+/// What is known of the message at a place: its id, and where it came in.
+type Known = (Text, Place);
+
+/// The messages of some events, each once, in base64.
+struct Shown<'a> {
+    namespace: &'a Namespace,
+    ahead: i64,
+    messages: Vec<String>,
+    /// Where they stand in that list; none for one that is kept no longer.
+    by_place: BTreeMap<Place, Option<usize>>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(namespace: &'a Namespace) -> Self {
+        Self {
+            namespace,
+            ahead: namespace.clock.read().ahead,
+            messages: Vec::new(),
+            by_place: BTreeMap::new(),
+        }
+    }
+
+    /// The place in the list of the message that came in at `place`.
+    fn show(&mut self, place: Place) -> Option<usize> {
+        let messages = &mut self.messages;
+        let (letters, ahead) = (&self.namespace.letters, self.ahead);
+        *self.by_place.entry(place).or_insert_with(|| {
+            messages.push(BASE64_STANDARD.encode(letters.encoded(&place, ahead)?));
+            Some(messages.len() - 1)
+        })
+    }
+}
 
 impl Reader<'_> {
     /// The events of one entity, its dead letters included, and of the namespace itself.
@@ -89,8 +143,9 @@ impl Reader<'_> {
         &self,
         entity: Option<(EntityId, StoreKind)>,
         message_id: Option<&str>,
+        mut shown: Option<&mut Shown<'_>>,
     ) -> Vec<Event> {
-        let mut ids = BTreeMap::<Place, Text>::new();
+        let mut known = BTreeMap::<Place, Known>::new();
         let mut events = Vec::new();
         let mut facts = self.timeline.facts().iter().peekable();
         while let Some(fact) = facts.next() {
@@ -102,11 +157,12 @@ impl Reader<'_> {
             let own = own_id(arrival.map_or(&fact.kind, |arrival| &arrival.kind));
             // What was never held has no number of its own, and shares none with others that have none.
             if let Some(message_id) = own.filter(|_| fact.number.0 > 0) {
-                ids.insert(here, message_id);
+                known.insert(here, (message_id, here));
             }
-            let id = own.or_else(|| ids.get(&here).copied());
-            if let (Some((store, moved_to)), Some(id)) = (moved(&fact.kind), id) {
-                ids.insert((fact.entity, store, moved_to), id);
+            let whole = known.get(&here).copied();
+            let id = own.or_else(|| whole.map(|(id, _)| id));
+            if let (Some((store, moved_to)), Some(whole)) = (moved(&fact.kind), whole) {
+                known.insert((fact.entity, store, moved_to), whole);
             }
             let wanted = entity.is_none_or(|(entity, _)| entity == fact.entity);
             if !wanted && fact.entity != EntityId::NAMESPACE {
@@ -115,7 +171,11 @@ impl Reader<'_> {
             let id = id.map(|id| self.timeline.facts().read(id));
             let wanted = message_id.is_none() || id.is_none() || message_id == id.as_deref();
             if wanted {
-                events.push(self.event(fact, id));
+                let shown = shown.as_mut().zip(whole.filter(|_| fact.number.0 > 0));
+                events.push(Event {
+                    message: shown.and_then(|(shown, (_, origin))| shown.show(origin)),
+                    ..self.event(fact, id)
+                });
             }
         }
         events
@@ -153,6 +213,7 @@ impl Reader<'_> {
             reason: None,
             detail: None,
             session: None,
+            message: None,
         };
         self.describe(fact, &mut event);
         event

@@ -32,6 +32,10 @@ impl Namespace {
         }
         self.declare();
         self.timeline().clear();
+        self.letters.clear();
+        for entity in self.entities() {
+            entity.sends.forget();
+        }
         self.turns.notify_waiters();
     }
 

@@ -71,6 +71,7 @@ impl Namespace {
         let deadline = queue.mailbox.next_deadline();
         if !caller.facts.is_empty() {
             // Under the entity's lock, so that its facts stand in the order in which they happened.
+            self.letters.keep(&queue, &caller.facts);
             self.timeline().absorb(&mut caller.facts);
         }
         drop(queue);
@@ -99,6 +100,9 @@ impl Namespace {
             facts: &mut caller.facts,
         };
         let result = commit(transaction, &mut mailboxes, &mut cx);
+        for queue in &queues {
+            self.letters.keep(queue, &caller.facts);
+        }
         let deadlines = queues
             .iter()
             .filter_map(|queue| queue.mailbox.next_deadline());

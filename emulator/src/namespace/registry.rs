@@ -12,6 +12,7 @@ use servicebus_broker::{
 
 use super::Namespace;
 use super::particulars::Particulars;
+use super::sends::Sends;
 
 /// Most queues and topics of a namespace (semantics §1).
 const MAX_ENTITIES: usize = 10_000;
@@ -28,6 +29,8 @@ pub(crate) struct Entity {
     queue: Mutex<Queue>,
     particulars: Mutex<Particulars>,
     deleted: AtomicBool,
+    /// Sends that wait for their outcome.
+    pub(crate) sends: Sends,
 }
 
 /// Which entities there are.
@@ -105,6 +108,7 @@ impl Registry {
             particulars: Mutex::new(Particulars::new(mailbox.last_used())),
             queue: Mutex::new(Queue::of(id, mailbox)),
             deleted: AtomicBool::new(false),
+            sends: Sends::default(),
         });
         live.queues_and_topics += usize::from(entity.kind != EntityKind::Subscription);
         live.by_path.insert(path.clone(), Arc::clone(&entity));

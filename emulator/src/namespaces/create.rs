@@ -105,14 +105,18 @@ impl Creation<'_> {
         self.check_name(&config.name)?;
         self.check_free(&config)?;
         let Namespaces {
-            real, seed, place, ..
+            real,
+            seed,
+            records_messages,
+            place,
+            ..
         } = self.namespaces;
         let listening = match config.address {
             Some(Address::Ip(address)) => listen(address).map_err(CreateError::Listen)?,
             Some(Address::Host(_)) | None => None,
         };
         let info = place.info(&config);
-        let namespace = Arc::new(Namespace::new(config, *real, *seed));
+        let namespace = Arc::new(Namespace::new(config, *real, *seed, *records_messages));
         let mut timers = JoinSet::new();
         timers.spawn(timers::run(Arc::clone(&namespace)));
         self.namespaces.served_mut().insert(Entry {

@@ -5,6 +5,7 @@ mod counts;
 mod errors;
 mod explain;
 mod faults;
+mod letters;
 mod namespaces;
 mod queues;
 mod sessions;

@@ -16,7 +16,7 @@ use fe2o3_amqp::{
 
 use super::{Amqp, AmqpError, Condition, accepted, within};
 
-pub(crate) use encoded::write as encode;
+pub(crate) use encoded::{read as decode, write as encode};
 pub(crate) use requests::LockToken;
 pub(super) use requests::{field, instant, map};
 

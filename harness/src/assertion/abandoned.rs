@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::{
     hint,
+    never::by_absence,
     recorded::{Number, Recorded, Verb, by_record},
 };
-use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
+use crate::{mailbox::Mailbox, timeline::EventKind};
 
 static ABANDONED: Verb = Verb {
     one: "delivery abandoned",
@@ -34,12 +35,6 @@ impl Abandoned {
         }
     }
 
-    /// Expects it of this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Expects it exactly so many times.
     pub fn times(mut self, times: u64) -> Self {
         self.recorded.number = Number::Exactly(times);
@@ -58,3 +53,8 @@ impl Abandoned {
         self
     }
 }
+
+by_absence!(
+    /// Expects no deliveries to have been abandoned once the bus is at rest.
+    NotAbandoned, ABANDONED
+);

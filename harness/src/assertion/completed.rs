@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::{
     hint,
+    never::by_absence,
     recorded::{Number, Recorded, Verb, by_record},
 };
-use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
+use crate::{mailbox::Mailbox, timeline::EventKind};
 
 static COMPLETED: Verb = Verb {
     one: "message completed",
@@ -34,12 +35,6 @@ impl Completed {
         }
     }
 
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Expects exactly so many messages.
     pub fn count(mut self, count: u64) -> Self {
         self.recorded.number = Number::Exactly(count);
@@ -52,3 +47,8 @@ impl Completed {
         self
     }
 }
+
+by_absence!(
+    /// Expects no messages to have been completed once the bus is at rest.
+    NotCompleted, COMPLETED
+);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::{
-    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, failure::state_of, hint,
-    known, poll,
+    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN,
+    failure::state_of,
+    hint, known, poll,
+    which::{self, Which, about_messages},
 };
 use crate::{mailbox::Mailbox, matcher::Text, peeked::PeekedMessage, text};
 
@@ -17,6 +19,8 @@ pub struct DeadLettered {
     count: Option<usize>,
     within: Duration,
 }
+
+about_messages!(DeadLettered, wanted.which);
 
 impl DeadLettered {
     /// Expects a message of any kind.
@@ -38,12 +42,6 @@ impl DeadLettered {
     /// Expects this description.
     pub fn description(mut self, description: impl Into<Text>) -> Self {
         self.wanted.description = Some(description.into());
-        self
-    }
-
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.wanted.message_id = Some(id.into());
         self
     }
 
@@ -114,7 +112,7 @@ impl Expectation for DeadLettered {
 pub(super) struct Wanted {
     pub(super) reason: Option<Text>,
     pub(super) description: Option<Text>,
-    pub(super) message_id: Option<Text>,
+    pub(super) which: Which,
 }
 
 impl Wanted {
@@ -126,19 +124,11 @@ impl Wanted {
 
     /// Names what is wanted: ` with reason "Rejected"`.
     pub(super) fn sentence(&self) -> String {
-        let parts = [
-            self.reason.as_ref().map(|text| format!("reason {text}")),
-            self.description
-                .as_ref()
-                .map(|text| format!("description {text}")),
-            self.message_id
-                .as_ref()
-                .map(|text| format!("message id {text}")),
-        ];
-        match Vec::from_iter(parts.into_iter().flatten()) {
-            empty if empty.is_empty() => String::new(),
-            parts => format!(" with {}", parts.join(" and ")),
-        }
+        let reason = self.reason.as_ref().map(|text| format!("reason {text}"));
+        let description = self.description.as_ref();
+        let description = description.map(|text| format!("description {text}"));
+        let own = [reason, description].into_iter().flatten();
+        which::sentence(&own.chain(self.which.parts()).collect::<Vec<_>>())
     }
 
     /// Shows why a dead letter lies there and where it differs: `: reason "Rejected" — differs`.
@@ -167,8 +157,8 @@ impl Wanted {
                 mark(differs(&self.description, description))
             );
         }
-        if differs(&self.message_id, message.message_id.as_deref()) {
-            text += ", message id differs";
+        for difference in self.which.differences(message) {
+            text += &format!(", {difference}");
         }
         text
     }
@@ -179,6 +169,6 @@ impl Wanted {
         };
         fits(&self.reason, message.dead_letter_reason())
             && fits(&self.description, message.dead_letter_description())
-            && fits(&self.message_id, message.message_id.as_deref())
+            && self.which.matches(message)
     }
 }

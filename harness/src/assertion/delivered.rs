@@ -1,19 +1,16 @@
 //! Messages went out to consumers, or never did.
 //!
 //! A delivery is one to somebody who received, with a lock or without; a message that merely lies in its queue
-//! was not delivered. The record holds no bodies, so messages are known by their ids.
+//! was not delivered.
 
 use std::time::Duration;
 
 use super::{
-    AssertionFailed, Expectation, ProbeError, Report, hint, known,
-    recorded::{Number, Recorded, Verb, by_record, undecided},
+    hint,
+    never::by_absence,
+    recorded::{Number, Recorded, Verb, by_record},
 };
-use crate::{
-    mailbox::Mailbox,
-    matcher::Text,
-    timeline::{EventKind, Timeline},
-};
+use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
 
 static DELIVERED: Verb = Verb {
     one: "delivery",
@@ -55,12 +52,6 @@ impl Delivered {
         self
     }
 
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Expects exactly so many deliveries.
     pub fn times(mut self, times: u64) -> Self {
         self.recorded.number = Number::Exactly(times);
@@ -87,6 +78,8 @@ pub struct NeverDelivered {
     recorded: Recorded,
 }
 
+by_absence!(NeverDelivered);
+
 impl NeverDelivered {
     /// Expects none of any kind.
     pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
@@ -101,52 +94,9 @@ impl NeverDelivered {
         self
     }
 
-    /// Expects none of this message; others may be.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Waits so long for the bus to come to rest, in real time.
     pub fn within(mut self, within: Duration) -> Self {
         self.recorded.within = within;
         self
-    }
-
-    /// Returns the record that speaks against it, if there is one.
-    async fn look(&self) -> Result<Option<Timeline>, ProbeError> {
-        let recorded = &self.recorded;
-        known(&recorded.mailbox).await?;
-        let refuted =
-            |timeline: &Timeline| recorded.found(timeline) > 0 || !recorded.is_exact(timeline);
-        // A delivery is never taken back: what has happened need not be waited for.
-        let so_far = recorded.look().await?;
-        if refuted(&so_far) {
-            return Ok(Some(so_far));
-        }
-        recorded.mailbox.settled(recorded.within).await?;
-        Ok(Some(recorded.look().await?).filter(refuted))
-    }
-}
-
-impl Expectation for NeverDelivered {
-    fn mailbox(&self) -> &Mailbox {
-        &self.recorded.mailbox
-    }
-
-    async fn check(self) -> Result<(), AssertionFailed> {
-        let timeline = match self.look().await {
-            Ok(None) => return Ok(()),
-            Ok(Some(timeline)) => timeline,
-            Err(error) => return Err(AssertionFailed::unchecked(&error)),
-        };
-        let which = self.recorded.which();
-        let found = self.recorded.found(&timeline);
-        let mut sentence = format!("expected no delivery{which}, found {found}");
-        if found == 0 {
-            sentence += &undecided(&timeline);
-        }
-        let report = Report::of(&self.recorded.mailbox).await;
-        Err(report.hinted_failure(&sentence, None))
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::{
     hint,
+    never::by_absence,
     recorded::{Number, Recorded, Verb, by_record},
 };
-use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
+use crate::{mailbox::Mailbox, timeline::EventKind};
 
 /// The reason of dead letters that expired.
 pub(super) const REASON: &str = "TTLExpiredException";
@@ -44,12 +45,6 @@ impl Expired {
         }
     }
 
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Expects exactly so many messages.
     pub fn count(mut self, count: u64) -> Self {
         self.recorded.number = Number::Exactly(count);
@@ -62,3 +57,8 @@ impl Expired {
         self
     }
 }
+
+by_absence!(
+    /// Expects no messages to have expired once the bus is at rest.
+    NotExpired, EXPIRED
+);

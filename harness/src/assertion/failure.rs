@@ -71,6 +71,8 @@ pub(super) struct Report {
     pub(super) shows_dead: bool,
     /// The sessions, and what happened to the one the assertion is about.
     pub(super) sessions: Vec<String>,
+    /// The messages of the record that were judged, and how; they may be gone by now.
+    pub(super) judged: Vec<String>,
 }
 
 impl Report {
@@ -115,6 +117,7 @@ impl Report {
             timeline: owner.try_timeline().await.unwrap_or_default(),
             shows_dead: !mailbox.is_owner(),
             sessions: Vec::new(),
+            judged: Vec::new(),
         }
     }
 
@@ -148,6 +151,7 @@ impl Report {
             let remark = |message: &PeekedMessage| remark(message, false);
             parts.push(contents(&self.owner, &self.live, &remark));
         }
+        parts.extend(judged(&self.judged));
         parts.extend(self.sessions.iter().cloned());
         parts.extend(self.timelines());
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
@@ -217,6 +221,19 @@ pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
 pub(super) fn due_in(message: &PeekedMessage) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
+}
+
+/// Lists the messages of the record that were judged.
+fn judged(lines: &[String]) -> Option<String> {
+    if lines.is_empty() {
+        return None;
+    }
+    let mut listed = vec!["on record".to_owned()];
+    listed.extend(lines.iter().take(LISTED).map(|line| format!("  {line}")));
+    if lines.len() > LISTED {
+        listed.push(format!("  … and {} more", lines.len() - LISTED));
+    }
+    Some(listed.join("\n"))
 }
 
 fn listing(path: &str, sessions: &[SessionInfo]) -> String {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     hint,
+    never::by_absence,
     recorded::{Number, Recorded, Verb, by_record},
 };
 use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
@@ -40,12 +41,6 @@ impl Forwarded {
         self
     }
 
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
-    }
-
     /// Expects exactly so many messages.
     pub fn count(mut self, count: u64) -> Self {
         self.recorded.number = Number::Exactly(count);
@@ -55,6 +50,19 @@ impl Forwarded {
     /// Waits so long, in real time.
     pub fn within(mut self, within: Duration) -> Self {
         self.recorded.within = within;
+        self
+    }
+}
+
+by_absence!(
+    /// Expects no messages to have been forwarded once the bus is at rest.
+    NotForwarded, FORWARDED
+);
+
+impl NotForwarded {
+    /// Expects none to have gone to this queue; to others they may.
+    pub fn to(mut self, queue: impl Into<Text>) -> Self {
+        self.recorded.target = Some(queue.into());
         self
     }
 }

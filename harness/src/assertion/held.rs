@@ -3,12 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use super::{
-    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, failure::state_of, hint,
-    known, poll,
+    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN,
+    failure::state_of,
+    hint, known, poll,
+    which::{Which, about_messages},
 };
 use crate::{
     mailbox::Mailbox,
-    matcher::Text,
     peeked::{MessageState, PeekedMessage},
     text,
 };
@@ -23,18 +24,14 @@ pub struct Deferred {
     held: Held,
 }
 
+about_messages!(Deferred, held.which);
+
 impl Deferred {
     /// Expects a message of any kind.
     pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
         Self {
             held: Held::new(mailbox.as_ref(), MessageState::Deferred),
         }
-    }
-
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.held.message_id = Some(id.into());
-        self
     }
 
     /// Expects exactly so many messages.
@@ -56,6 +53,8 @@ impl Deferred {
 pub struct Scheduled {
     held: Held,
 }
+
+about_messages!(Scheduled, held.which);
 
 impl Scheduled {
     /// Expects a message of any kind, for any time.
@@ -82,12 +81,6 @@ impl Scheduled {
         self
     }
 
-    /// Expects this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.held.message_id = Some(id.into());
-        self
-    }
-
     /// Expects exactly so many messages.
     pub fn count(mut self, count: usize) -> Self {
         self.held.count = Some(count);
@@ -106,7 +99,7 @@ impl Scheduled {
 struct Held {
     mailbox: Mailbox,
     state: MessageState,
-    message_id: Option<Text>,
+    which: Which,
     due: Option<SystemTime>,
     tolerance: Duration,
     count: Option<usize>,
@@ -118,7 +111,7 @@ impl Held {
         Self {
             mailbox: mailbox.clone(),
             state,
-            message_id: None,
+            which: Which::default(),
             due: None,
             tolerance: TOLERANCE,
             count: None,
@@ -142,14 +135,9 @@ impl Held {
     async fn look(&self) -> Result<usize, ProbeError> {
         let messages = self.mailbox.try_peek().await?;
         let matching = messages.iter().filter(|message| {
-            message.state == self.state && self.is_named(message) && self.is_timely(message)
+            message.state == self.state && self.which.matches(message) && self.is_timely(message)
         });
         Ok(matching.count())
-    }
-
-    fn is_named(&self, message: &PeekedMessage) -> bool {
-        let id = message.message_id.as_deref();
-        self.message_id.as_ref().is_none_or(|text| text.matches(id))
     }
 
     fn is_timely(&self, message: &PeekedMessage) -> bool {
@@ -178,9 +166,19 @@ impl Held {
             text::seconds(self.within)
         );
         let remark = |message: &PeekedMessage, _is_dead: bool| {
-            let differs = message.state == self.state && !self.is_timely(message);
-            let mark = if differs { " — differs" } else { "" };
-            state_of(&report, message) + mark
+            let mut remark = state_of(&report, message);
+            if message.state != self.state {
+                return remark;
+            }
+            for difference in self.which.differences(message) {
+                remark += &format!(", {difference}");
+            }
+            let mark = if self.is_timely(message) {
+                ""
+            } else {
+                " — differs"
+            };
+            remark + mark
         };
         report.failure(&expected, &remark, hint::absence(&report))
     }
@@ -191,9 +189,7 @@ impl Held {
             let tolerance = text::seconds(self.tolerance);
             format!(" due in {} (± {tolerance})", text::rounded_seconds(wait))
         });
-        let id = self.message_id.as_ref();
-        let id = id.map(|id| format!(" with message id {id}"));
-        [due, id].into_iter().flatten().collect()
+        due.unwrap_or_default() + &self.which.sentence()
     }
 }
 

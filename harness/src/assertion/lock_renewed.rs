@@ -6,7 +6,7 @@ use super::{
     hint,
     recorded::{Number, Recorded, Verb, by_record},
 };
-use crate::{mailbox::Mailbox, matcher::Text, timeline::EventKind};
+use crate::{mailbox::Mailbox, timeline::EventKind};
 
 static RENEWED: Verb = Verb {
     one: "lock renewed",
@@ -32,12 +32,6 @@ impl LockRenewed {
         Self {
             recorded: Recorded::new(mailbox.as_ref(), &RENEWED),
         }
-    }
-
-    /// Expects it of this message.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.recorded.message_id = Some(id.into());
-        self
     }
 
     /// Expects it exactly so many times.

@@ -14,7 +14,8 @@
 /// # }
 /// ```
 ///
-/// Without `count` one message is enough. Takes `reason`, `description`, `message_id`, `count` and `within`.
+/// Without `count` one message is enough. Takes `reason`, `description`, [what messages are like](crate::assertion#which-messages),
+/// `count` and `within`.
 #[macro_export]
 macro_rules! assert_dead_lettered {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -24,7 +25,8 @@ macro_rules! assert_dead_lettered {
 
 /// Asserts that no message is in the dead-letter queue once the bus is at rest.
 ///
-/// Takes `reason`, `message_id` and `within`; with them only such messages matter.
+/// Takes `reason`, `description`, [what messages are like](crate::assertion#which-messages) and `within`; with them only
+/// such messages matter.
 #[macro_export]
 macro_rules! assert_not_dead_lettered {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -62,7 +64,7 @@ macro_rules! assert_message_count {
 
 /// Asserts that messages were settled as done, by anyone.
 ///
-/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_completed {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -72,7 +74,8 @@ macro_rules! assert_completed {
 
 /// Asserts that messages went out to consumers, with a lock or without.
 ///
-/// Without `times` once is enough. Takes `message_id`, `to` (the client), `times`, `at_least` and `within`.
+/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `to` (the client),
+/// `times`, `at_least` and `within`.
 #[macro_export]
 macro_rules! assert_delivered {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -82,7 +85,8 @@ macro_rules! assert_delivered {
 
 /// Asserts that no message went out to a consumer once the bus is at rest.
 ///
-/// Takes `message_id`, `to` (the client) and `within`; with them only such deliveries matter.
+/// Takes [what messages are like](crate::assertion#which-messages), `to` (the client) and `within`; with them only such
+/// deliveries matter.
 #[macro_export]
 macro_rules! assert_never_delivered {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -92,7 +96,8 @@ macro_rules! assert_never_delivered {
 
 /// Asserts that deliveries were given back as failed, by anyone.
 ///
-/// Without `times` once is enough. Takes `message_id`, `times`, `at_least` and `within`.
+/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
+/// `within`.
 #[macro_export]
 macro_rules! assert_abandoned {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -102,7 +107,8 @@ macro_rules! assert_abandoned {
 
 /// Asserts that locks were prolonged, by anyone.
 ///
-/// Without `times` once is enough. Takes `message_id`, `times`, `at_least` and `within`.
+/// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
+/// `within`.
 #[macro_export]
 macro_rules! assert_lock_renewed {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -112,7 +118,7 @@ macro_rules! assert_lock_renewed {
 
 /// Asserts that messages lie in the queue that were put aside.
 ///
-/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_deferred {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -131,7 +137,7 @@ macro_rules! assert_deferred {
 /// ```
 ///
 /// Without `count` one is enough. Takes `at` or `due_in`, `tolerance` (one second unless said otherwise),
-/// `message_id`, `count` and `within`.
+/// [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_scheduled {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -141,7 +147,7 @@ macro_rules! assert_scheduled {
 
 /// Asserts that messages expired, whether they were dropped or dead-lettered.
 ///
-/// Without `count` one is enough. Takes `message_id`, `count` and `within`.
+/// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_expired {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
@@ -151,11 +157,74 @@ macro_rules! assert_expired {
 
 /// Asserts that messages went on to another queue.
 ///
-/// Without `count` one is enough. Takes `to`, `message_id`, `count` and `within`.
+/// Without `count` one is enough. Takes `to`, [what messages are like](crate::assertion#which-messages), `count` and
+/// `within`.
 #[macro_export]
 macro_rules! assert_forwarded {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
         $crate::__assert!(Forwarded, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message was settled as done once the bus is at rest.
+///
+/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_not_completed {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotCompleted, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no delivery was given back as failed once the bus is at rest.
+///
+/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_not_abandoned {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotAbandoned, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message expired once the bus is at rest.
+///
+/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_not_expired {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotExpired, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message went on to another queue once the bus is at rest.
+///
+/// Takes `to`, [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_not_forwarded {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotForwarded, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts how many sends ever waited for their outcome at once, over all connections to the queue or topic.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_in_flight!(servicebus.queue("orders"), sends_at_most = 10).await;
+/// # }
+/// ```
+///
+/// Counts what came over AMQP and was not sent settled. Takes `sends`, `sends_at_least`, `sends_at_most` and `within`;
+/// without any, one is enough.
+#[macro_export]
+macro_rules! assert_in_flight {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(InFlight, $queue $(, $field = $value)*)
     };
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     AssertionFailed, Expectation, ProbeError, Report, WITHIN, dead_lettered::Wanted,
-    failure::state_of, known,
+    failure::state_of, known, which::about_messages,
 };
 use crate::{mailbox::Mailbox, matcher::Text, peeked::PeekedMessage};
 
@@ -16,6 +16,8 @@ pub struct NotDeadLettered {
     wanted: Wanted,
     within: Duration,
 }
+
+about_messages!(NotDeadLettered, wanted.which);
 
 impl NotDeadLettered {
     /// Expects none of any kind.
@@ -33,9 +35,9 @@ impl NotDeadLettered {
         self
     }
 
-    /// Expects that this message is not there; others may be.
-    pub fn message_id(mut self, id: impl Into<Text>) -> Self {
-        self.wanted.message_id = Some(id.into());
+    /// Expects none with this description; others may be there.
+    pub fn description(mut self, description: impl Into<Text>) -> Self {
+        self.wanted.description = Some(description.into());
         self
     }
 

@@ -1,12 +1,12 @@
 //! What the emulator's record says happened, so many times.
 //!
 //! Nothing in a queue shows that a message was completed or forwarded, so this asks the record: its counters,
-//! which are exact, or its events when some messages are meant. Where events were dropped that could matter,
-//! the assertion fails and says so.
+//! which are exact, or its events when some messages are meant, with the messages behind them where ids do not
+//! tell. Where events or messages were dropped that could matter, the assertion fails and says so.
 
 use std::time::Duration;
 
-use super::{AssertionFailed, Looked, ProbeError, Report, WITHIN, known, poll};
+use super::{AssertionFailed, Looked, ProbeError, Report, WITHIN, known, poll, which::Which};
 use crate::{
     mailbox::Mailbox,
     matcher::Text,
@@ -43,7 +43,7 @@ pub(super) struct Recorded {
     pub(super) mailbox: Mailbox,
     pub(super) verb: &'static Verb,
     pub(super) target: Option<Text>,
-    pub(super) message_id: Option<Text>,
+    pub(super) which: Which,
     pub(super) number: Number,
     pub(super) within: Duration,
 }
@@ -55,7 +55,7 @@ impl Recorded {
             mailbox: mailbox.clone(),
             verb,
             target: None,
-            message_id: None,
+            which: Which::default(),
             number: Number::AtLeast(1),
             within: WITHIN,
         }
@@ -72,6 +72,7 @@ impl Recorded {
             Ok(Looked::Otherwise(timeline)) => {
                 let report = Report::with_transfers(&self.mailbox).await;
                 let hint = (self.verb.hint)(&report);
+                let report = self.showing(report, &timeline);
                 Err(report.hinted_failure(&self.sentence(&timeline), hint))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
@@ -79,7 +80,14 @@ impl Recorded {
     }
 
     pub(super) async fn look(&self) -> Result<Timeline, ProbeError> {
-        Ok(self.mailbox.try_timeline().await?)
+        if !self.which.needs_message() {
+            return Ok(self.mailbox.try_timeline().await?);
+        }
+        let timeline = self.mailbox.timeline_with_messages().await?;
+        match timeline.has_messages() {
+            true => Ok(timeline),
+            false => Err(ProbeError::NoMessages),
+        }
     }
 
     /// Counts how often it happened, as far as the record goes back.
@@ -87,26 +95,61 @@ impl Recorded {
         if let Some(count) = self.counted(timeline) {
             return count;
         }
-        let fits = |wanted: &Option<Text>, found: Option<&str>| {
-            wanted.as_ref().is_none_or(|text| text.matches(found))
-        };
-        let events = timeline.events().iter().filter(|event| {
+        let events = self.events(timeline);
+        let meant = events.filter(|event| match self.which.needs_message() {
+            true => timeline
+                .message(event)
+                .is_some_and(|message| self.which.matches(message)),
+            false => self.which.is_named(event.message_id.as_deref()),
+        });
+        meant.count() as u64
+    }
+
+    /// Returns the events of the verb and target, whichever messages they are about.
+    fn events<'a>(&'a self, timeline: &'a Timeline) -> impl Iterator<Item = &'a Event> {
+        timeline.events().iter().filter(|event| {
+            let target = (self.verb.target)(event);
             (self.verb.is)(event)
                 && event.is_at(self.mailbox.path())
-                && fits(&self.message_id, event.message_id.as_deref())
-                && fits(&self.target, (self.verb.target)(event))
-        });
-        events.count() as u64
+                && self.target.as_ref().is_none_or(|text| text.matches(target))
+        })
     }
 
     fn counted(&self, timeline: &Timeline) -> Option<u64> {
-        let any = self.message_id.is_none() && self.target.is_none();
+        let any = self.which.is_any() && self.target.is_none();
         any.then(|| (self.verb.counted)(timeline)).flatten()
     }
 
     /// Tells whether nothing that is missing from the record could change the number.
     pub(super) fn is_exact(&self, timeline: &Timeline) -> bool {
-        timeline.dropped() == 0 || self.counted(timeline).is_some()
+        self.counted(timeline).is_some() || timeline.dropped() == 0 && self.knows_all(timeline)
+    }
+
+    /// Tells whether every message that could be meant is still known.
+    fn knows_all(&self, timeline: &Timeline) -> bool {
+        let mut unknown = self.events(timeline).filter(|event| {
+            self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
+        });
+        !self.which.needs_message() || unknown.next().is_none()
+    }
+
+    /// Adds what was asked of messages that are gone, and what they were like instead.
+    pub(super) fn showing(&self, report: Report, timeline: &Timeline) -> Report {
+        let messages = self
+            .events(timeline)
+            .filter_map(|event| timeline.message(event));
+        let lines = messages.map(|message| {
+            let differences = self.which.differences(message);
+            let listed = match differences.is_empty() {
+                true => "as expected".to_owned(),
+                false => format!("{} — differs", differences.join(", ")),
+            };
+            format!("{message}: {listed}")
+        });
+        Report {
+            judged: lines.collect(),
+            ..report
+        }
     }
 
     fn is_expected(&self, timeline: &Timeline) -> bool {
@@ -140,9 +183,7 @@ impl Recorded {
     /// Names whose matter it is: ` to "audit" with message id "o-17"`.
     pub(super) fn which(&self) -> String {
         let target = self.target.as_ref().map(|text| format!(" to {text}"));
-        let id = self.message_id.as_ref();
-        let id = id.map(|id| format!(" with message id {id}"));
-        [target, id].into_iter().flatten().collect()
+        target.unwrap_or_default() + &self.which.sentence()
     }
 
     fn counting(&self, number: u64) -> String {
@@ -156,14 +197,19 @@ impl Recorded {
 /// Says that the record does not reach back far enough.
 pub(super) fn undecided(timeline: &Timeline) -> String {
     format!(
-        "\n  the record dropped its {} oldest events, so this cannot be decided; a count of all messages is exact",
-        timeline.dropped()
+        "\n  the record dropped its {}, so this cannot be decided; a count of all messages is exact",
+        match timeline.dropped() {
+            0 => "oldest messages".to_owned(),
+            dropped => format!("{dropped} oldest events"),
+        }
     )
 }
 
-/// Lets assertions of the record be checked.
+/// Lets assertions of the record be checked, and gives them what they share.
 macro_rules! by_record {
-    ($($expectation:ty),+) => {$(
+    ($($expectation:ident),+) => {$(
+        $crate::assertion::which::about_messages!($expectation, recorded.which);
+
         impl $crate::assertion::Expectation for $expectation {
             fn mailbox(&self) -> &$crate::mailbox::Mailbox {
                 &self.recorded.mailbox

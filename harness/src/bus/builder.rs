@@ -2,9 +2,7 @@
 
 use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::config::{Config, DEFAULT_QUEUE};
-
-use super::{ServiceBus, or_panic};
+use super::{ServiceBus, Wishes, or_panic};
 use crate::{
     background::Background,
     catalog::Catalog,
@@ -14,7 +12,7 @@ use crate::{
     process::{self, ProcessOptions},
     running::{Started, WebPorts},
     shared::{self, Terms},
-    topology::{Queue, Resolved, Topology},
+    topology::{Resolved, Topology},
 };
 
 /// How long a child may take to become ready.
@@ -31,6 +29,7 @@ pub struct Builder {
     seed: Option<u64>,
     ports: WebPorts,
     use_tls: bool,
+    leak_check: bool,
     shared: bool,
 }
 
@@ -72,6 +71,13 @@ impl Builder {
         self
     }
 
+    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with messages that are locked or that nobody has
+    /// read. What is on its way is waited for, up to 5 s. Dead letters and what waits for its time do not count.
+    pub fn leak_check(mut self, leak_check: bool) -> Self {
+        self.leak_check = leak_check;
+        self
+    }
+
     /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
     /// WebSockets at 80 and 443, which the system may keep for privileged users.
     pub fn web_ports(mut self, http: u16, https: u16) -> Self {
@@ -93,18 +99,23 @@ impl Builder {
     /// Starts the bus.
     pub async fn start(self) -> Result<ServiceBus, StartError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
-        let topology = self.topology.as_ref();
-        let resolved = topology.map(Topology::resolve).transpose()?;
-        let declared = match &resolved {
-            Some(resolved) => Catalog::declared(&resolved.config),
-            None => Catalog::declared(&Config::default()),
+        let mut resolved = match &self.topology {
+            Some(topology) => topology.resolve()?,
+            None => Resolved::usual(),
         };
+        let declared = Catalog::declared(&resolved.config);
+        let keys = resolved.declare_keys(self.shared);
         let background = Background::shared().map_err(StartError::Runtime)?;
         let started = match self.shared {
-            true => self.join(&background, mode, resolved).await?,
-            false => self.start_in(&background, mode, resolved).await?,
+            true => self.join(&background, mode, &resolved.text).await?,
+            false => self.start_in(&background, mode, Some(resolved)).await?,
         };
-        ServiceBus::new(mode, background, started, declared, self.use_tls)
+        let wishes = Wishes {
+            keys,
+            use_tls: self.use_tls,
+            leak_check: self.leak_check,
+        };
+        ServiceBus::new(mode, background, started, declared, wishes)
     }
 
     /// Starts an emulator.
@@ -138,12 +149,8 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
-        resolved: Option<Resolved>,
+        topology: &str,
     ) -> Result<Started, StartError> {
-        let resolved = match resolved {
-            Some(resolved) => resolved,
-            None => Topology::new().queue(Queue::new(DEFAULT_QUEUE)).resolve()?,
-        };
         let terms = Terms {
             mode,
             binary: self.binary.clone(),
@@ -151,7 +158,7 @@ impl Builder {
             ports: self.ports,
         };
         let start = async || self.start_in(background, mode, None).await;
-        shared::join(background, terms, &resolved.text, start).await
+        shared::join(background, terms, topology, start).await
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {

@@ -2,7 +2,8 @@
 //!
 //! Two threads read what the child writes, so that it never waits for a reader. Dropping the value closes
 //! the child's standard input, which is its order to end; a third thread then collects it, and kills it
-//! should it not obey. None of this blocks the one who drops.
+//! should it not obey. None of this blocks the one who drops. Where buses of failed tests are kept, a panic leaves the
+//! child alone.
 
 use std::{
     collections::VecDeque,
@@ -16,6 +17,8 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+
+use crate::keep;
 
 /// How many lines of standard error are kept.
 const KEPT_LINES: usize = 40;
@@ -108,6 +111,12 @@ impl ChildProcess {
         view.wait_for_end(PATIENCE * 2).await;
     }
 
+    /// Returns the id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        let child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.id()
+    }
+
     /// Lets others see whether the child lives.
     pub(crate) fn liveness(&self) -> Liveness {
         Liveness(Some(self.view()))
@@ -139,7 +148,16 @@ impl ChildProcess {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         drop(self.stdin.take());
+        let kept = keep::is_asked();
+        if kept && thread::panicking() {
+            return;
+        }
         let child = Arc::clone(&self.child);
+        if kept {
+            // It does not end with its input then, so that it can outlive a test that fails.
+            let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = child.kill();
+        }
         // Without a thread the child still ends by itself and is only collected later.
         let _ = thread::Builder::new().spawn(move || collect(&child));
     }

@@ -25,6 +25,8 @@ pub(super) struct Ready {
     amqps: Option<String>,
     http: String,
     https: Option<String>,
+    #[serde(default)]
+    pub(super) ca_certificate: Option<PathBuf>,
     pub(super) namespaces: Vec<Namespace>,
 }
 

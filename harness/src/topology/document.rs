@@ -16,8 +16,13 @@ pub(super) fn text(topology: &Topology) -> String {
     if !settings.is_empty() {
         namespace["Emulator"] = Value::Object(settings);
     }
+    of(vec![namespace])
+}
+
+/// Writes a configuration file with these namespaces.
+pub(super) fn of(namespaces: Vec<Value>) -> String {
     let document = json!({
-        "UserConfig": { "Namespaces": [namespace], "Logging": { "Type": "Console" } }
+        "UserConfig": { "Namespaces": namespaces, "Logging": { "Type": "Console" } }
     });
     format!("{document:#}")
 }

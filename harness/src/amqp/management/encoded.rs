@@ -30,7 +30,7 @@ pub(crate) fn write(message: Message<Data>) -> Result<Vec<u8>, AmqpError> {
 }
 
 /// Reads a message.
-pub(super) fn read(bytes: &[u8]) -> Result<PeekedMessage, AmqpError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<PeekedMessage, AmqpError> {
     let malformed = |error: String| AmqpError::Protocol(format!("a message is malformed: {error}"));
     let sections = Sections::split(bytes).map_err(|error| malformed(error.to_string()))?;
     let message = Body::<Value>::decode_message_from_reader(SliceReader::new(&sections.plain))

@@ -1,0 +1,117 @@
+//! The messages behind the record, where somebody asked for them to be kept.
+//!
+//! A timeline names messages by their ids, which is enough for people. Tests also ask for bodies of messages that are
+//! gone by now, so that with `--record-messages` each message is kept as it came in, up to a number of bytes; the oldest
+//! go first. Without it nothing is kept and nothing is looked up.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use servicebus_broker::{
+    EntityId, Fact, FactKind, Facts, Message, Queue, SequenceNumber, Stamp, StoreKind,
+};
+
+/// Bytes of messages that a namespace keeps.
+const CAPACITY: u64 = 64 * 1024 * 1024;
+/// What a message costs beside its own bytes.
+const OVERHEAD: u64 = 256;
+
+/// Where a message came in.
+pub(crate) type Place = (EntityId, StoreKind, SequenceNumber);
+
+/// The kept messages of one namespace.
+#[derive(Debug)]
+pub(crate) struct Letters(Option<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_place: BTreeMap<Place, (Stamp, Message)>,
+    /// Oldest first.
+    order: VecDeque<Place>,
+    bytes: u64,
+}
+
+impl Letters {
+    /// Keeps messages if that `is_asked`.
+    pub(crate) fn new(is_asked: bool) -> Self {
+        Self(is_asked.then(Mutex::default))
+    }
+
+    /// Whether messages are kept.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Keeps the messages that came in by these facts; to be called while nobody can have taken them.
+    pub(super) fn keep(&self, queue: &Queue, facts: &Facts) {
+        let Some(mut kept) = self.kept() else {
+            return;
+        };
+        for fact in facts
+            .iter()
+            .filter(|fact| fact.entity == queue.id && is_arrival(fact))
+        {
+            let here = queue.mailbox.look(fact.store, fact.number).next();
+            let own = here.filter(|(stamp, _)| same_place(stamp.sequence_number, fact.number));
+            if let Some((stamp, message)) = own {
+                let place = (fact.entity, fact.store, fact.number);
+                kept.insert(place, (stamp, message.clone()));
+            }
+        }
+    }
+
+    /// The message that came in at a place, encoded as a receiver would get it; none if it is kept no longer.
+    pub(crate) fn encoded(&self, place: &Place, ahead: i64) -> Option<Vec<u8>> {
+        let kept = self.kept()?;
+        let (stamp, message) = kept.by_place.get(place)?;
+        let mut encoded = Vec::new();
+        let tail = message.encode(stamp, ahead, &mut encoded).ok()?;
+        encoded.extend_from_slice(&tail);
+        Some(encoded)
+    }
+
+    /// Forgets all of them.
+    pub(super) fn clear(&self) {
+        if let Some(mut kept) = self.kept() {
+            *kept = Kept::default();
+        }
+    }
+
+    fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
+        let kept = self.0.as_ref()?;
+        Some(kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Kept {
+    fn insert(&mut self, place: Place, (stamp, message): (Stamp, Message)) {
+        self.bytes += cost(&message);
+        self.by_place.insert(place, (stamp, message));
+        self.order.push_back(place);
+        while self.bytes > CAPACITY {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            if let Some((_, message)) = self.by_place.remove(&oldest) {
+                self.bytes -= cost(&message);
+            }
+        }
+    }
+}
+
+fn cost(message: &Message) -> u64 {
+    message.size() + OVERHEAD
+}
+
+fn is_arrival(fact: &Fact) -> bool {
+    matches!(
+        fact.kind,
+        FactKind::Enqueued { .. } | FactKind::Scheduled { .. }
+    )
+}
+
+/// Whether two numbers mean the same message: one of them may show its partition.
+fn same_place(shown: SequenceNumber, number: SequenceNumber) -> bool {
+    const PLACE: u64 = (1 << 48) - 1;
+    shown.0 & PLACE == number.0 & PLACE
+}

@@ -1,0 +1,55 @@
+//! What a child process needs in its environment to find its bus.
+
+use crate::bus::ServiceBus;
+
+/// Under which names clients and their samples look for a connection string.
+const CONNECTION_STRING: [&str; 3] = [
+    "SERVICEBUS_CONNECTION_STRING",
+    "SERVICEBUS_CONNECTION_STR",
+    "AZURE_SERVICEBUS_CONNECTION_STRING",
+];
+const ADMIN_CONNECTION_STRING: &str = "SERVICEBUS_ADMIN_CONNECTION_STRING";
+/// The authority to trust, beside others.
+const MORE_AUTHORITIES: [&str; 2] = ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"];
+/// The authority to trust, and no other.
+const ONLY_AUTHORITY: [&str; 2] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
+
+impl ServiceBus {
+    /// Returns the environment of a child process that is to use this bus, to be given to
+    /// [`Command::envs`](std::process::Command::envs).
+    ///
+    /// | variable | value |
+    /// | --- | --- |
+    /// | `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONNECTION_STR`, `AZURE_SERVICEBUS_CONNECTION_STRING` | [`Self::connection_string`] |
+    /// | `SERVICEBUS_ADMIN_CONNECTION_STRING` | [`Self::admin_connection_string`] |
+    /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], where there is one |
+    /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::use_tls`](crate::Builder::use_tls) only: whoever reads these trusts no other authority |
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # fn test(servicebus: &ServiceBus) -> std::io::Result<()> {
+    /// let mut worker = std::process::Command::new("target/debug/worker");
+    /// worker.envs(servicebus.env()).spawn()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn env(&self) -> Vec<(&'static str, String)> {
+        let named = |names: &[&'static str], value: &str| {
+            let pairs = names.iter().map(|name| (*name, value.to_owned()));
+            pairs.collect::<Vec<_>>()
+        };
+        let mut env = named(&CONNECTION_STRING, self.connection_string());
+        env.extend(named(
+            &[ADMIN_CONNECTION_STRING],
+            self.admin_connection_string(),
+        ));
+        if let Some(file) = self.ca_certificate_file() {
+            let file = file.to_string_lossy();
+            env.extend(named(&MORE_AUTHORITIES, &file));
+            if self.uses_tls() {
+                env.extend(named(&ONLY_AUTHORITY, &file));
+            }
+        }
+        env
+    }
+}

@@ -1,0 +1,85 @@
+//! Keeping the bus of a failed test, so that somebody can look into it.
+//!
+//! With `SERVICEBUS_HARNESS_KEEP=1` a test that panics does not take its bus along. A bus inside the test's process
+//! lives no longer than that, so the end of the test waits there until somebody presses Enter or interrupts it. A bus
+//! in a process of its own is left running while the tests go on. Both say how to reach it on standard error, past the
+//! capture of the test runner.
+
+use std::{
+    env,
+    io::{self, BufRead as _, Write as _},
+    thread,
+};
+
+use crate::running::Namespace;
+
+/// The environment variable that keeps the buses of failed tests: `1` does, anything else does not.
+pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
+
+/// Tells whether buses of failed tests are kept.
+pub(crate) fn is_asked() -> bool {
+    env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1")
+}
+
+/// Keeps a bus when it is dropped by a panic.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    words: String,
+    /// The process that the bus is, if it is not this one.
+    process: Option<u32>,
+}
+
+impl Keeper {
+    /// Is asked to keep a bus, or not; without it nothing happens.
+    pub(crate) fn new(
+        namespace: &Namespace,
+        control_url: &str,
+        process: Option<u32>,
+    ) -> Option<Self> {
+        let keeper = || Self {
+            words: format!(
+                "  connection string  {}\n  administration     {}\n  control API        {control_url}",
+                namespace.connection_string, namespace.admin_connection_string
+            ),
+            process,
+        };
+        is_asked().then(keeper)
+    }
+
+    fn announce(&self) {
+        let test = thread::current().name().unwrap_or("a test").to_owned();
+        let how = match self.process {
+            Some(id) => format!("it is process {id}; end it with `kill {id}`"),
+            None => "it ends when you press Enter, or interrupt the test".to_owned(),
+        };
+        let words = format!(
+            "\n{KEEP_VARIABLE}: the bus of {test} is kept\n{}\n  {how}\n",
+            self.words
+        );
+        // Whom nobody can tell cannot be helped.
+        let _ = io::stderr().write_all(words.as_bytes());
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        self.announce();
+        if self.process.is_none() {
+            wait_for_somebody();
+        }
+    }
+}
+
+/// Waits for a line on standard input; where that is closed, as under most test runners, until the process ends.
+fn wait_for_somebody() {
+    let read = io::stdin().lock().read_line(&mut String::new());
+    if matches!(read, Ok(1..)) {
+        return;
+    }
+    loop {
+        thread::park();
+    }
+}

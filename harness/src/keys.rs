@@ -1,0 +1,67 @@
+//! Keys with fewer rights than all, which every bus has beside its own.
+//!
+//! They are declared with the bus, under names that no other bus of an emulator has, so that a connection string with
+//! them costs nothing and works in every mode that starts an emulator.
+
+use servicebus_emulator::{
+    auth::{Claim, Claims, ConnectionString, Key},
+    config::Config,
+};
+
+use crate::address::random_number;
+
+/// What the names of these keys begin with.
+const PREFIX: &str = "harness-";
+
+/// The keys of one bus, by what they give.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keys(Vec<Key>);
+
+impl Keys {
+    /// Declares them in the first namespace of a configuration. One that shares its emulator, and declared no keys, is
+    /// given a name for the key of its own too: the usual one would be there twice.
+    pub(crate) fn declare(config: &mut Config, is_shared: bool) -> Self {
+        let Some(namespace) = config.namespaces.first_mut() else {
+            return Self::default();
+        };
+        if is_shared && namespace.keys == [Key::well_known()] {
+            namespace.keys = vec![made("all", Claims::ALL)];
+        }
+        let limited = vec![
+            made("send", Claims::SEND),
+            made("listen", Claims::LISTEN),
+            made("send-listen", Claims::SEND | Claims::LISTEN),
+        ];
+        namespace.keys.extend(limited.iter().cloned());
+        Self(limited)
+    }
+
+    /// Puts the key that gives these rights into a connection string. Managing comes with every other right, as in the
+    /// service, so that asking for it leaves the string as it is; none if there is no such key.
+    pub(crate) fn limited(&self, connection_string: &str, claims: Claims) -> Option<String> {
+        if claims.contains(Claim::Manage) {
+            return Some(connection_string.to_owned());
+        }
+        let key = self.0.iter().find(|key| key.claims == claims)?;
+        let read: ConnectionString = connection_string.parse().ok()?;
+        let limited = ConnectionString {
+            key_name: Some(key.name.clone()),
+            key: Some(key.key.clone()),
+            ..read
+        };
+        Some(limited.to_string())
+    }
+}
+
+/// Tells whether a key was declared by the harness, by its name.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+fn made(what: &str, claims: Claims) -> Key {
+    Key {
+        name: format!("{PREFIX}{what}-{:016x}", random_number()),
+        key: format!("{:016x}{:016x}", random_number(), random_number()),
+        claims,
+    }
+}

@@ -1,0 +1,82 @@
+//! Whether a JSON value holds what a test expects of it.
+//!
+//! An object may have more members than are expected, at every depth. Lists and everything else must be equal, item by
+//! item, because their order and length are part of what they say. Numbers are equal by value: 1 is 1.0.
+
+use serde_json::Value;
+
+/// Returns the first place where `found` lacks what is `expected` and what stands there, or nothing if it has it all.
+pub(crate) fn difference(expected: &Value, found: &Value) -> Option<String> {
+    differing(expected, found, "")
+}
+
+fn differing(expected: &Value, found: &Value, path: &str) -> Option<String> {
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.iter().find_map(|(name, expected)| {
+                let path = match path {
+                    "" => name.clone(),
+                    path => format!("{path}.{name}"),
+                };
+                match found.get(name) {
+                    Some(found) => differing(expected, found, &path),
+                    None => Some(format!("{path} is missing")),
+                }
+            })
+        }
+        (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => {
+            let mut pairs = wanted.iter().zip(items).enumerate();
+            pairs.find_map(|(index, (wanted, item))| {
+                differing(wanted, item, &format!("{path}[{index}]"))
+            })
+        }
+        (Value::Number(expected), Value::Number(found))
+            if expected == found || expected.as_f64() == found.as_f64() =>
+        {
+            None
+        }
+        _ if expected == found => None,
+        _ => Some(match path {
+            "" => format!("it is {found}"),
+            path => format!("{path} is {found}"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn more_than_is_expected_may_be_there() {
+        let found = json!({"id": 7, "lines": [{"sku": "a", "price": 1.0}], "note": null});
+        let expectations = [
+            json!({}),
+            json!({"id": 7}),
+            json!({"id": 7.0, "note": null}),
+            json!({"lines": [{"sku": "a"}]}),
+            json!({"lines": [{"price": 1}]}),
+        ];
+        for expected in expectations {
+            assert_eq!(difference(&expected, &found), None, "{expected}");
+        }
+    }
+
+    #[test]
+    fn the_first_difference_is_named_by_its_path() {
+        let found = json!({"id": 7, "lines": [{"sku": "a"}]});
+        let cases = [
+            (json!({"id": 8}), "id is 7"),
+            (json!({"total": 3}), "total is missing"),
+            (json!({"lines": [{"sku": "b"}]}), "lines[0].sku is \"a\""),
+            (json!({"lines": []}), "lines is [{\"sku\":\"a\"}]"),
+            (json!([1]), "it is {\"id\":7,\"lines\":[{\"sku\":\"a\"}]}"),
+        ];
+        for (expected, difference) in cases {
+            let found = super::difference(&expected, &found);
+            assert_eq!(found.as_deref(), Some(difference));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The topology of a bus that is running.
+
+use std::{panic::Location, sync::Arc};
+
+use serde_json::Value;
+
+use super::{Topology, TopologyError};
+use crate::{
+    bus::{ServiceBus, or_panic},
+    control::ControlError,
+    doors::Doors,
+    keys,
+};
+
+impl ServiceBus {
+    /// Returns what the bus holds now, as it would be declared: to start another bus with, or to keep in a file.
+    ///
+    /// The keys and the address by which this bus is reached are not part of it; keys that its own topology declared
+    /// are.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn topology(&self) -> impl Future<Output = Topology> + Send {
+        or_panic(Location::caller(), self.try_topology())
+    }
+
+    /// Returns what the bus holds now, or says why not.
+    pub async fn try_topology(&self) -> Result<Topology, ControlError> {
+        let ask = |doors: Arc<Doors>| async move {
+            let mut document: Value = doors.control.get("topology", &[]).await?;
+            let own = doors.amqp.key_name().to_owned();
+            forget_entrance(&mut document, &own);
+            Ok(document)
+        };
+        let document = self.doors.run(ask).await?;
+        Ok(Topology::exported(format!("{document:#}")))
+    }
+}
+
+impl Topology {
+    /// Returns the topology in the official emulator's JSON: what a file holds, or what the builder and an export write.
+    pub fn json(&self) -> Result<String, TopologyError> {
+        self.resolve().map(|resolved| resolved.text)
+    }
+}
+
+/// Leaves out how the bus is reached, which another one would have to share.
+fn forget_entrance(document: &mut Value, own: &str) {
+    let Some(block) = document.pointer_mut("/UserConfig/Namespaces/0/Emulator") else {
+        return;
+    };
+    let Some(block) = block.as_object_mut() else {
+        return;
+    };
+    block.remove("Address");
+    let Some(Value::Array(mut declared)) = block.remove("Keys") else {
+        return;
+    };
+    declared.retain(|key| {
+        let name = key["Name"].as_str().unwrap_or_default();
+        name != own && !keys::is_own(name)
+    });
+    if !declared.is_empty() {
+        block.insert("Keys".to_owned(), declared.into());
+    }
+}

@@ -1,0 +1,56 @@
+//! Child processes of the code under test find their bus in the environment.
+
+use std::{collections::HashMap, fs, process::Command};
+
+use rstest::rstest;
+use servicebus_harness::prelude::*;
+
+use crate::built;
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn a_child_process_finds_the_bus(#[case] mode: Mode) {
+    let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
+    let servicebus = bus.start().await.unwrap();
+    let mut child = Command::new(if cfg!(windows) { "cmd" } else { "env" });
+    if cfg!(windows) {
+        child.args(["/c", "set"]);
+    }
+    let output = child.env_clear().envs(servicebus.env()).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let read: HashMap<_, _> = printed
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+
+    let names = [
+        "SERVICEBUS_CONNECTION_STRING",
+        "SERVICEBUS_CONNECTION_STR",
+        "AZURE_SERVICEBUS_CONNECTION_STRING",
+    ];
+    for name in names {
+        assert_eq!(read[name], servicebus.connection_string());
+    }
+    let admin = read["SERVICEBUS_ADMIN_CONNECTION_STRING"];
+    assert_eq!(admin, servicebus.admin_connection_string());
+    let pem = servicebus.ca_certificate_pem().await;
+    for name in ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"] {
+        assert_eq!(fs::read_to_string(read[name]).unwrap(), pem);
+    }
+    assert!(!read.contains_key("SSL_CERT_FILE"), "{printed}");
+}
+
+#[tokio::test]
+async fn over_tls_a_child_process_trusts_nobody_else() {
+    let servicebus = ServiceBus::builder().use_tls(true).start().await.unwrap();
+    let env: HashMap<_, _> = servicebus.env().into_iter().collect();
+    let file = servicebus.ca_certificate_file().unwrap();
+    for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"] {
+        assert_eq!(env[name], file.to_string_lossy());
+    }
+    let connection_string = &env["SERVICEBUS_CONNECTION_STRING"];
+    assert_eq!(*connection_string, servicebus.tls_connection_string());
+    assert!(!connection_string.contains("UseDevelopmentEmulator"));
+}

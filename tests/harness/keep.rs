@@ -1,0 +1,135 @@
+//! The bus of a test that fails stays where somebody asked for that, and goes where nobody did.
+
+#![cfg(unix)]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::SocketAddr,
+    process::{Child, ChildStderr, Stdio},
+};
+
+use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
+
+use crate::{built, child, waiting::until_gone};
+
+/// A test that fails in a process of its own, where its bus is to be kept.
+struct Failing {
+    child: Child,
+    complaints: BufReader<ChildStderr>,
+}
+
+impl Failing {
+    fn start(test: &str, mode: &str) -> Self {
+        let mut child = child::again(test)
+            .env(KEEP_VARIABLE, "1")
+            .env(MODE_VARIABLE, mode)
+            .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let complaints = BufReader::new(child.stderr.take().unwrap());
+        Self { child, complaints }
+    }
+
+    /// Reads up to the line that begins like this, and returns its rest.
+    fn told(&mut self, beginning: &str) -> String {
+        let mut read = String::new();
+        loop {
+            let mut line = String::new();
+            let length = self.complaints.read_line(&mut line).unwrap();
+            assert!(length > 0, "no line begins with {beginning:?} in:\n{read}");
+            if let Some(rest) = line.trim().strip_prefix(beginning) {
+                return rest.trim().to_owned();
+            }
+            read += &line;
+        }
+    }
+
+    /// Reads where the emulator listens.
+    fn address(&mut self) -> SocketAddr {
+        let string = self.told("connection string");
+        let host = string
+            .strip_prefix("Endpoint=sb://")
+            .and_then(|rest| rest.split_once(';'));
+        let (host, _) = host.unwrap();
+        assert!(
+            self.told("administration")
+                .starts_with(&format!("Endpoint=sb://{host}:5300;"))
+        );
+        assert_eq!(
+            self.told("control API"),
+            format!("http://{host}:5300/$emulator/v1")
+        );
+        SocketAddr::new(host.parse().unwrap(), 5672)
+    }
+}
+
+#[test]
+fn a_bus_in_process_stays_until_somebody_presses_enter() {
+    if child::is_child() {
+        return child::play(fail());
+    }
+    let mut test = Failing::start(
+        "keep::a_bus_in_process_stays_until_somebody_presses_enter",
+        "in-process",
+    );
+    let address = test.address();
+    test.told("it ends when you press Enter");
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    let mut input = test.child.stdin.take().unwrap();
+    input.write_all(b"\n").unwrap();
+    assert!(!test.child.wait().unwrap().success());
+    until_gone(address);
+}
+
+#[test]
+fn a_bus_in_a_process_of_its_own_stays_when_the_tests_are_over() {
+    if child::is_child() {
+        return child::play(fail());
+    }
+    let mut test = Failing::start(
+        "keep::a_bus_in_a_process_of_its_own_stays_when_the_tests_are_over",
+        "process",
+    );
+    let address = test.address();
+    let how = test.told("it is process");
+    let (id, command) = how.split_once(';').unwrap();
+    assert_eq!(command, format!(" end it with `kill {id}`"));
+    assert!(!test.child.wait().unwrap().success());
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    let killed = std::process::Command::new("kill").arg(id).status();
+    assert!(killed.unwrap().success());
+    until_gone(address);
+}
+
+#[test]
+fn a_test_that_passes_keeps_nothing() {
+    if child::is_child() {
+        return child::play(pass());
+    }
+    for mode in ["in-process", "process"] {
+        let mut test = Failing::start("keep::a_test_that_passes_keeps_nothing", mode);
+        let address = test.told("listening at").parse().unwrap();
+        let mut rest = String::new();
+        test.complaints.read_to_string(&mut rest).unwrap();
+        assert!(test.child.wait().unwrap().success(), "{rest}");
+        assert!(!rest.contains(KEEP_VARIABLE), "{rest}");
+        until_gone(address);
+    }
+}
+
+async fn fail() {
+    let servicebus = ServiceBus::start().await;
+    servicebus.queue("queue.1").send("hello").await;
+    panic!("the test fails here");
+}
+
+async fn pass() {
+    let servicebus = ServiceBus::start().await;
+    let line = format!("listening at {}\n", servicebus.endpoints().amqp);
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+    servicebus.stop().await;
+}

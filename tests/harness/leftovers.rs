@@ -1,0 +1,192 @@
+//! Tests leave nothing behind, however many there are and however they end.
+//!
+//! Threads, files and sockets are counted in a process of its own, where nobody else has any.
+
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    panic,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use servicebus_harness::prelude::*;
+use tokio::task::JoinSet;
+
+use crate::{bus_with_orders, child, waiting::until_gone};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a process has that a bus may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Belongings {
+    threads: usize,
+    files: usize,
+}
+
+impl Belongings {
+    fn now() -> Self {
+        let entries = |directory| fs::read_dir(directory).unwrap().count();
+        Self {
+            threads: entries("/proc/self/task"),
+            files: entries("/proc/self/fd"),
+        }
+    }
+}
+
+/// Waits until the process has no more than it had.
+fn until_nothing_is_left(before: Belongings) {
+    let started = Instant::now();
+    loop {
+        let now = Belongings::now();
+        if now.threads <= before.threads && now.files <= before.files {
+            return;
+        }
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{now:?} are more than {before:?}"
+        );
+        thread::yield_now();
+    }
+}
+
+/// Runs what a child has to do, and expects that it leaves nothing.
+fn judged(test: &str, part: impl Fn()) {
+    if child::is_child() {
+        // Once before counting: what is made once in a process is nobody's leftover.
+        part();
+        let before = Belongings::now();
+        part();
+        return until_nothing_is_left(before);
+    }
+    // Some systems give a process 1,024 files unless it asks for more.
+    let raised = r#"ulimit -Sn "$(ulimit -Hn)"; exec "$0" "$@""#;
+    let output = child::again_through(&["/bin/sh", "-c", raised], test).output();
+    let output = output.unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaints}");
+}
+
+fn block_on(part: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(part);
+}
+
+#[test]
+fn a_panicking_test_leaves_no_thread_and_no_file() {
+    judged(
+        "leftovers::a_panicking_test_leaves_no_thread_and_no_file",
+        || {
+            let test = thread::spawn(|| {
+                block_on(async {
+                    let servicebus = bus_with_orders().await;
+                    let orders = servicebus.queue("orders");
+                    orders.send("hello").await;
+                    let _locked = orders.receive().await;
+                    panic::resume_unwind(Box::new("the test fails here"));
+                });
+            });
+            assert!(test.join().is_err());
+        },
+    );
+}
+
+#[test]
+fn two_hundred_tests_one_after_the_other_leave_nothing() {
+    judged(
+        "leftovers::two_hundred_tests_one_after_the_other_leave_nothing",
+        || {
+            // Twice, because each part is done twice.
+            for _ in 0..100 {
+                block_on(async {
+                    let servicebus = bus_with_orders().await;
+                    let orders = servicebus.queue("orders");
+                    orders.send("hello").await;
+                    orders.receive().await.complete().await;
+                });
+            }
+        },
+    );
+}
+
+#[test]
+fn two_hundred_tests_side_by_side_do_not_meet() {
+    judged(
+        "leftovers::two_hundred_tests_side_by_side_do_not_meet",
+        || {
+            block_on(async {
+                let mut tests = JoinSet::new();
+                for number in 0..200 {
+                    tests.spawn(async move {
+                        let servicebus = bus_with_orders().await;
+                        let orders = servicebus.queue("orders");
+                        orders.send(format!("message of test {number}")).await;
+                        let received = orders.receive().await;
+                        assert_eq!(received.body_text(), format!("message of test {number}"));
+                        received.complete().await;
+                        assert_completed!(orders, count = 1).await;
+                        assert_empty!(orders).await;
+                        servicebus
+                    });
+                }
+                // All of them live at once before the first goes.
+                drop(tests.join_all().await);
+            });
+        },
+    );
+}
+
+/// Two processes with a test each are what two tests in one run of nextest are.
+#[test]
+fn tests_in_processes_of_their_own_do_not_meet() {
+    const TEST: &str = "leftovers::tests_in_processes_of_their_own_do_not_meet";
+    if child::is_child() {
+        return child::play(report_and_wait());
+    }
+    let mut tests: Vec<_> = (0..2)
+        .map(|_| {
+            let mut test = child::again(TEST);
+            test.stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let addresses: Vec<SocketAddr> = tests
+        .iter_mut()
+        .map(|test| {
+            let mut lines = BufReader::new(test.stdout.as_mut().unwrap()).lines();
+            lines
+                .find_map(|line| {
+                    line.unwrap()
+                        .strip_prefix("holds 1 message at ")?
+                        .parse()
+                        .ok()
+                })
+                .unwrap()
+        })
+        .collect();
+    assert_ne!(addresses[0], addresses[1]);
+    for test in &mut tests {
+        drop(test.stdin.take());
+        assert!(test.wait().unwrap().success());
+    }
+    addresses.into_iter().for_each(until_gone);
+}
+
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn report_and_wait() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    let held = orders.counts().await.active;
+    println!("\nholds {held} message at {}", servicebus.endpoints().amqp);
+    // Until the other one is there too.
+    let _ = std::io::stdin().lines().next();
+}

@@ -1,0 +1,257 @@
+//! What messages are like: every assertion tells them apart by body, JSON and predicate, also when they are gone.
+
+use std::time::Duration;
+
+use serde_json::json;
+use servicebus_harness::prelude::*;
+
+use crate::{
+    bus_with_orders,
+    failures::{SHORT, assert_text},
+};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn order(id: &str, total: u32) -> Message {
+    Message::from(json!({"id": id, "total": total, "lines": [{"sku": "a"}]})).id(id)
+}
+
+#[tokio::test]
+async fn messages_that_are_gone_are_told_apart() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send_all([order("o-1", 3), order("o-2", 30)]).await;
+    orders.receive().await.complete().await;
+    orders.receive().await.abandon().await;
+    let mut received = orders.receive().await;
+    received.renew_lock().await;
+    received.complete().await;
+
+    assert_completed!(orders, body_json = json!({"total": 3}), count = 1).await;
+    assert_completed!(orders, body = contains("o-2"), count = 1).await;
+    assert_completed!(
+        orders,
+        body = satisfies(|body| body.ends_with('}')),
+        count = 2
+    )
+    .await;
+    assert_completed!(
+        orders,
+        matching = |order| order.body.len() > 1_000,
+        count = 0
+    )
+    .await;
+    assert_not_completed!(orders, body_json = json!({"total": 4})).await;
+    assert_delivered!(
+        orders,
+        body_json = json!({"total": 30}),
+        times = 2,
+        to = "the test"
+    )
+    .await;
+    assert_delivered!(
+        orders,
+        body_json = json!({"total": 3}),
+        message_id = "o-2",
+        times = 0
+    )
+    .await;
+    assert_never_delivered!(orders, body_json = json!({"lines": []})).await;
+    assert_abandoned!(orders, body_json = json!({"id": "o-2"}), times = 1).await;
+    assert_not_abandoned!(orders, body_json = json!({"id": "o-1"})).await;
+    assert_lock_renewed!(
+        orders,
+        matching = |order| order.message_id.as_deref() == Some("o-2")
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn messages_that_lie_there_are_told_apart() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    for total in [3, 30] {
+        orders.send(order("o-1", total)).await;
+        let received = orders.receive().await;
+        received.dead_letter("Rejected", "no").await;
+        orders.schedule(order("o-2", total), HOUR).await;
+    }
+    orders.send_all([order("o-3", 3), order("o-4", 4)]).await;
+    for _ in 0..2 {
+        orders.receive().await.defer().await;
+    }
+
+    let three = || json!({"total": 3});
+    assert_dead_lettered!(orders, body_json = three(), reason = "Rejected", count = 1).await;
+    assert_dead_lettered!(orders, body = contains("30"), count = 1).await;
+    assert_dead_lettered!(
+        orders,
+        reason = satisfies(|reason| reason.len() == 8),
+        matching = |order| order.dead_letter_description() == Some("no"),
+        count = 2
+    )
+    .await;
+    assert_not_dead_lettered!(orders, body_json = json!({"total": 4})).await;
+    assert_not_dead_lettered!(orders, description = "yes").await;
+    assert_scheduled!(
+        orders,
+        body_json = three(),
+        due_in = HOUR,
+        tolerance = HOUR,
+        count = 1
+    )
+    .await;
+    assert_deferred!(orders, body_json = three(), message_id = "o-3", count = 1).await;
+    assert_deferred!(
+        orders,
+        matching = |order| order.session_id.is_some(),
+        count = 0
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn messages_are_known_by_their_bodies_wherever_they_went() {
+    let topology = Topology::new()
+        .queue(Queue::new("inbox").forward_to("orders"))
+        .queue(Queue::new("orders").dead_lettering_on_message_expiration(true))
+        .topic(Topic::new("prices").subscription(Subscription::new("all")));
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let servicebus = servicebus.unwrap();
+    let (inbox, orders) = (servicebus.queue("inbox"), servicebus.queue("orders"));
+    inbox.send(order("o-1", 3).time_to_live(HOUR)).await;
+    assert_forwarded!(inbox, to = "orders", body_json = json!({"total": 3})).await;
+    assert_not_forwarded!(inbox, body_json = json!({"total": 4})).await;
+    assert_not_forwarded!(inbox, to = "audit").await;
+    assert_not_expired!(orders).await;
+    servicebus.clock().advance(2 * HOUR).await;
+    assert_expired!(orders, body_json = json!({"total": 3}), count = 1).await;
+    assert_not_expired!(orders, body = "{}").await;
+
+    let all = servicebus.subscription("prices", "all");
+    servicebus.topic("prices").send(order("p-1", 7)).await;
+    all.receive_and_delete().await;
+    assert_delivered!(all, body_json = json!({"total": 7}), times = 1).await;
+
+    orders.schedule(order("o-2", 8), HOUR).await;
+    servicebus.clock().advance(HOUR).await;
+    orders.receive().await.complete().await;
+    assert_completed!(orders, body_json = json!({"total": 8}), count = 1).await;
+}
+
+#[tokio::test]
+async fn other_bodies_are_listed_with_what_differs() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(order("o-17", 3)).await;
+    orders.receive().await.complete().await;
+    let failed = orders.expect_completed().body_json(json!({"total": 4}));
+    assert_text(
+        failed.within(SHORT).await,
+        r#"orders: expected 1 message completed with body JSON {"total":4}, found none within 0.01 s
+
+orders is empty
+
+on record
+  #1 "{\"id\":\"o-17\",\"lines\":[{\"sku\":\"a\"}],\"total\":3}" (message-id o-17): total is 3 — differs
+
+timeline of o-17 in orders
+  +… sent            by the test, 92 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… completed       by the test"#,
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_completed_and_should_not_have_been() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("poison").id("o-17")).await;
+    orders.receive().await.complete().await;
+    let failed = orders.expect_not_completed().body(contains("poison"));
+    assert_text(
+        failed.await,
+        r#"orders: expected no message completed with body containing "poison", found 1
+
+orders is empty
+
+on record
+  #1 "poison" (message-id o-17): as expected
+
+timeline of o-17 in orders
+  +… sent            by the test, 30 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… completed       by the test"#,
+    );
+}
+
+#[tokio::test]
+async fn opposites_are_seen_to_fail() {
+    let topology = Topology::new()
+        .queue(Queue::new("inbox").forward_to("orders"))
+        .queue(Queue::new("orders"));
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let servicebus = servicebus.unwrap();
+    let (inbox, orders) = (servicebus.queue("inbox"), servicebus.queue("orders"));
+    inbox.send(Message::from("{}").time_to_live(HOUR)).await;
+    orders.receive().await.abandon().await;
+    servicebus.clock().advance(2 * HOUR).await;
+
+    let first_lines = [
+        (
+            inbox.expect_not_forwarded().to("orders").await,
+            "inbox: expected no message forwarded to \"orders\", found 1\n",
+        ),
+        (
+            orders.expect_not_abandoned().await,
+            "orders: expected no delivery abandoned, found 1\n",
+        ),
+        (
+            orders
+                .expect_not_expired()
+                .matching(|order| order.body == "{}")
+                .await,
+            "orders: expected no message expired with what the test's predicate asks, found 1\n",
+        ),
+        (
+            orders.expect_never_delivered().to("the test").await,
+            "orders: expected no delivery to \"the test\", found 1\n",
+        ),
+    ];
+    for (result, expected) in first_lines {
+        let text = result.unwrap_err().to_string();
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("timeline of "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_differs_stands_with_each_message_that_lies_there() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(order("o-17", 3)).await;
+    orders.receive().await.defer().await;
+    let failed = orders.expect_deferred().message_id("o-18").body("{}");
+    let text = failed.within(SHORT).await.unwrap_err().to_string();
+    assert!(
+        text.contains("(message-id o-17): deferred, message id differs, body differs\n"),
+        "{text}"
+    );
+    let number = orders
+        .expect_deferred()
+        .matching(|order| order.body.is_empty());
+    let text = number.within(SHORT).await.unwrap_err().to_string();
+    assert!(
+        text.contains("(message-id o-17): deferred, the test's predicate says no\n"),
+        "{text}"
+    );
+
+    orders.send(Message::from("no JSON").id("o-18")).await;
+    orders.receive().await.dead_letter("Rejected", "no").await;
+    let failed = orders.expect_dead_lettered().body_json(json!({}));
+    let text = failed.within(SHORT).await.unwrap_err().to_string();
+    assert!(
+        text.contains("(message-id o-18): reason \"Rejected\", body is no JSON\n"),
+        "{text}"
+    );
+}
