@@ -118,12 +118,14 @@ impl Admin {
                 ahead: namespace.clock.read().ahead,
             },
         };
-        match head.method.as_str() {
-            "GET" => call.get(&route),
-            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?),
-            "DELETE" => call.delete(&route),
-            other => Err(Refusal::verb(other)),
-        }
+        let answer = match head.method.as_str() {
+            "GET" => return call.get(&route),
+            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?)?,
+            "DELETE" => call.delete(&route)?,
+            other => return Err(Refusal::verb(other)),
+        };
+        namespace.changes_told().await;
+        Ok(answer)
     }
 
     /// Says no, and puts the same into log and timeline (decision D29).

@@ -33,6 +33,8 @@ pub const HTTP_PORT: u16 = 5300;
 const SERVICE: &str = "*.servicebus.windows.net";
 /// How long the queue of connections that wait to be accepted may be.
 const BACKLOG: u32 = 1024;
+/// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
+const WAITING_REQUESTS: u32 = 5_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How many ports are tried where any will do.
 const ANY_PORT_TRIES: u32 = 16;
@@ -63,6 +65,9 @@ pub struct Options {
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
     /// and to put a first token; each is 20 s as in the service, by the real clock.
     pub patience: Duration,
+    /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
+    /// 5,000 as in the service.
+    pub waiting_requests: u32,
 }
 
 impl Default for Options {
@@ -78,6 +83,7 @@ impl Default for Options {
             seed: None,
             outcome_delay: true,
             patience: PATIENCE,
+            waiting_requests: WAITING_REQUESTS,
         }
     }
 }
@@ -290,6 +296,7 @@ fn share(options: Options, endpoints: Endpoints) -> Result<Shared, StartError> {
         seed: options.seed,
         outcome_delay: options.outcome_delay,
         patience: options.patience,
+        waiting_requests: options.waiting_requests,
     };
     let served = options.config.namespaces.into_iter().map(|config| {
         let router = Arc::clone(&router);

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, get, post};
 
@@ -27,6 +29,7 @@ use crate::admin::{self, Admin};
 use crate::emulator::NamespaceInfo;
 use crate::rest::{Door, Route};
 use crate::server::Shared;
+use namespaces::Chosen;
 
 /// Largest request body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -66,6 +69,25 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
         shared,
         namespaces: namespaces.into(),
     };
+    let entities = Router::new()
+        .route("/queues", get(queues::list))
+        .route(
+            "/queues/{*queue}",
+            get(queues::show).put(queues::put).delete(queues::delete),
+        )
+        .route("/topics", get(topics::list))
+        .route(
+            "/topics/{*topic}",
+            get(topics::show).put(topics::put).delete(topics::delete),
+        )
+        .route("/subscriptions", get(subscriptions::list))
+        .route(
+            "/subscriptions/{*subscription}",
+            get(subscriptions::show)
+                .put(subscriptions::put)
+                .delete(subscriptions::delete),
+        )
+        .route_layer(from_fn_with_state(control.clone(), once_told));
     let namespace = Router::new()
         .route("/clock", get(clock::show))
         .route("/clock/advance", post(clock::advance))
@@ -85,23 +107,7 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
         .route("/faults/{id}", get(faults::show).delete(faults::remove))
         .route("/sessions", get(sessions::list))
         .route("/sessions/lose", post(sessions::lose))
-        .route("/queues", get(queues::list))
-        .route(
-            "/queues/{*queue}",
-            get(queues::show).put(queues::put).delete(queues::delete),
-        )
-        .route("/topics", get(topics::list))
-        .route(
-            "/topics/{*topic}",
-            get(topics::show).put(topics::put).delete(topics::delete),
-        )
-        .route("/subscriptions", get(subscriptions::list))
-        .route(
-            "/subscriptions/{*subscription}",
-            get(subscriptions::show)
-                .put(subscriptions::put)
-                .delete(subscriptions::delete),
-        );
+        .merge(entities);
     let first = Router::new()
         .route("/clock", get(clock::show))
         .route("/clock/advance", post(clock::advance))
@@ -123,6 +129,16 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
         .method_not_allowed_fallback(error::no_such_method)
         .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
         .with_state(control)
+}
+
+/// Answers a change of an entity when its links have heard of it.
+async fn once_told(Chosen(namespace): Chosen, request: Request, next: Next) -> Response {
+    let is_change = request.method() != Method::GET;
+    let response = next.run(request).await;
+    if is_change {
+        namespace.changes_told().await;
+    }
+    response
 }
 
 /// What is not of the control API: messages, else entities.

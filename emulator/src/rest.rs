@@ -15,6 +15,7 @@ mod dates;
 mod headers;
 mod heads;
 mod letter;
+mod line;
 mod lock;
 mod opened;
 mod receive;
@@ -35,6 +36,7 @@ use servicebus_broker::ClientId;
 use crate::server::Shared;
 use content::Content;
 pub(crate) use heads::{Tapped, tap};
+pub(crate) use line::Line;
 use rejection::Rejection;
 pub(crate) use route::Route;
 use route::Verb;
@@ -53,8 +55,8 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
+            waiting: Arc::new(Waiting::new(shared.options.waiting_requests)),
             shared,
-            waiting: Arc::default(),
             client: OnceLock::new(),
         }
     }

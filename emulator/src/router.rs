@@ -37,6 +37,8 @@ struct Rung {
     busy: bool,
     /// Whether entities were changed or deleted: links may have to go.
     entities_changed: bool,
+    /// Whether what follows from such a change may not be written yet.
+    following: bool,
 }
 
 impl ConnectionId {
@@ -105,6 +107,7 @@ impl Router {
             if bell.namespace.get().is_some_and(|own| own == namespace) {
                 let mut rung = bell.rung();
                 rung.entities_changed = true;
+                rung.following = true;
                 rung.busy = true;
                 drop(rung);
                 bell.notify.notify_one();
@@ -112,16 +115,25 @@ impl Router {
         }
     }
 
+    /// The connections of a namespace that have not yet written what they had to say of changes of entities.
+    pub(crate) fn following(&self, namespace: &str) -> Vec<ConnectionId> {
+        self.those_of(namespace, |rung| rung.following)
+    }
+
     /// The connections of a namespace that have something to do or to write.
     pub(crate) fn busy(&self, namespace: &str) -> Vec<ConnectionId> {
+        self.those_of(namespace, |rung| rung.busy)
+    }
+
+    fn those_of(&self, namespace: &str, are: impl Fn(&Rung) -> bool) -> Vec<ConnectionId> {
         let connections = self
             .connections
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let busy = connections.iter().filter(|(_, bell)| {
-            bell.namespace.get().is_some_and(|own| own == namespace) && bell.rung().busy
+        let found = connections.iter().filter(|(_, bell)| {
+            bell.namespace.get().is_some_and(|own| own == namespace) && are(&bell.rung())
         });
-        busy.map(|(&id, _)| id).collect()
+        found.map(|(&id, _)| id).collect()
     }
 }
 
@@ -153,6 +165,7 @@ impl Doorbell {
         let mut rung = self.rung();
         let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.entities_changed;
         rung.busy = unwritten || called;
+        rung.following = rung.entities_changed || (rung.following && unwritten);
     }
 
     fn ring(&self, consumer: ConsumerId) {
@@ -166,5 +179,33 @@ impl Doorbell {
 
     fn rung(&self) -> std::sync::MutexGuard<'_, Rung> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_followed_when_what_comes_of_it_is_written() {
+        let router = Router::default();
+        let id = ConnectionId(1);
+        let bell = router.enter(id);
+        bell.belong_to("a");
+        let follows = || router.following("a") == [id];
+        router.entities_changed("b");
+        assert!(!follows(), "another namespace");
+        router.entities_changed("a");
+        assert!(follows());
+        bell.turn_ended(false);
+        assert!(follows(), "a turn that began before");
+        assert!(bell.saw_change());
+        bell.turn_ended(true);
+        assert!(follows(), "not written yet");
+        bell.turn_ended(false);
+        assert!(!follows());
+        router.entities_changed("a");
+        router.leave(id);
+        assert!(!follows());
     }
 }

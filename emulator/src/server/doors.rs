@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::web::Cover;
 use super::{Shared, secure, web};
 use crate::connection;
 
@@ -43,7 +44,7 @@ impl Doors {
         }
         match Spoken::by(first[0]) {
             Spoken::Amqp => connection::serve(stream, None, self.shared, self.stop).await,
-            Spoken::Http => web::serve(stream, None, self).await,
+            Spoken::Http => web::serve(stream, Cover::Plain, self).await,
             Spoken::Tls => self.open_secured(stream).await,
             Spoken::Unknown(byte) => {
                 self.complain(byte);
@@ -73,7 +74,7 @@ impl Doors {
             Spoken::Amqp => {
                 connection::serve(secured, host.as_deref(), self.shared, self.stop).await
             }
-            Spoken::Http => web::serve(secured, host, self).await,
+            Spoken::Http => web::serve(secured, Cover::Tls(host), self).await,
             Spoken::Tls | Spoken::Unknown(_) => {
                 self.complain(first);
                 secured.shutdown().await

@@ -17,11 +17,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
-use crate::rest::{self, Tapped};
+use crate::rest::{self, Line, Tapped};
 use upgrade::Slot;
 
-/// Serves requests, and AMQP once a request has asked for it. `host` is the name that TLS was begun with.
-pub(super) async fn serve<S>(stream: S, host: Option<String>, doors: Doors) -> io::Result<()>
+/// Whether requests come through TLS.
+#[derive(Debug, Clone)]
+pub(super) enum Cover {
+    Plain,
+    /// With the name of the emulator, where the client has said one.
+    Tls(Option<String>),
+}
+
+/// Serves requests, and AMQP once a request has asked for it.
+pub(super) async fn serve<S>(stream: S, cover: Cover, doors: Doors) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -34,8 +42,13 @@ where
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);
+    let line = Line {
+        heads,
+        is_secured: matches!(cover, Cover::Tls(_)),
+        stop: stop.clone(),
+    };
     let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(heads.clone());
+        request.extensions_mut().insert(line.clone());
         answer(request, router.clone(), slot.clone())
     });
     let mut builder = http1::Builder::new();
@@ -60,7 +73,10 @@ where
         .downcast::<TokioIo<Tapped<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
-    let host = host.or(upgrade.host);
+    let host = match cover {
+        Cover::Tls(Some(host)) => Some(host),
+        Cover::Tls(None) | Cover::Plain => upgrade.host,
+    };
     connection::serve(socket, host.as_deref(), shared, stop).await
 }
 

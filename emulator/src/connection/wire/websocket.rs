@@ -1,18 +1,22 @@
 //! WebSocket over TCP or TLS: AMQP in binary messages, cut anywhere (AMQP WebSocket binding 1.0 §2.4).
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
 use servicebus_amqp::Output;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Wire;
+use super::eager::Eager;
 use crate::connection::{READ_BLOCK, READ_TURN};
 
 /// Largest message that is sent.
@@ -21,8 +25,15 @@ const SENT: usize = 64 * 1024;
 /// such a message has up to 100 MiB.
 const TAKEN: usize = 128 * 1024 * 1024;
 
+/// Longest text in a close frame (RFC 6455 §5.5).
+const REASON: usize = 123;
+
 /// A WebSocket whose handshake is done.
-pub(crate) struct WebSocket<S>(WebSocketStream<S>);
+pub(crate) struct WebSocket<S> {
+    socket: WebSocketStream<Eager<S>>,
+    /// What is to be said of what came.
+    refusal: Option<CloseFrame>,
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// The server's side of a stream of which `read` has been read already.
@@ -31,9 +42,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             .read_buffer_size(READ_BLOCK)
             .max_message_size(Some(TAKEN))
             .max_frame_size(Some(TAKEN));
+        let stream = Eager(stream);
         let socket =
             WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
-        Self(socket.await)
+        Self {
+            socket: socket.await,
+            refusal: None,
+        }
     }
 }
 
@@ -41,7 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < READ_TURN {
-            let polled = self.0.poll_next_unpin(cx);
+            let polled = self.socket.poll_next_unpin(cx);
             if polled.is_pending() && read > 0 {
                 break;
             }
@@ -55,9 +70,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                 Some(Ok(Message::Close(_))) | None => break,
                 Some(Ok(Message::Text(_))) => {
                     let text = "AMQP over WebSocket goes in binary messages, not in text";
+                    self.refusal = Some(close(CloseCode::Unsupported, text));
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
                 }
-                Some(Err(error)) => return Poll::Ready(Err(io_error(error))),
+                Some(Err(error)) => {
+                    self.refusal = refusal(&error);
+                    return Poll::Ready(Err(io_error(error)));
+                }
             }
         }
         Poll::Ready(Ok(read))
@@ -65,15 +84,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
         while !output.is_empty() {
-            ready!(self.0.poll_ready_unpin(cx)).map_err(io_error)?;
+            ready!(self.socket.poll_ready_unpin(cx)).map_err(io_error)?;
             let message = Message::Binary(next(output));
-            self.0.start_send_unpin(message).map_err(io_error)?;
+            self.socket.start_send_unpin(message).map_err(io_error)?;
         }
-        self.0.poll_flush_unpin(cx).map_err(io_error)
+        self.socket.poll_flush_unpin(cx).map_err(io_error)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_close_unpin(cx).map_err(io_error)
+        self.socket.poll_close_unpin(cx).map_err(io_error)
+    }
+
+    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(refusal) = self.refusal.take() {
+            let message = Message::Close(Some(refusal));
+            if self.socket.start_send_unpin(message).is_err() {
+                return Poll::Ready(());
+            }
+        }
+        let _ = ready!(self.socket.poll_flush_unpin(cx));
+        let stream = self.socket.get_mut();
+        let _ = ready!(Pin::new(&mut *stream).poll_shutdown(cx));
+        // Until the peer has read it and gone: a socket that is closed with something unread takes back what it sent.
+        let mut block = [MaybeUninit::uninit(); 4096];
+        loop {
+            let mut unread = ReadBuf::uninit(&mut block);
+            let read = ready!(Pin::new(&mut *stream).poll_read(cx, &mut unread));
+            if read.is_err() || unread.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
     }
 
     /// Clients of this protocol do not hold small segments back.
@@ -93,6 +133,28 @@ fn next(output: &mut Output) -> Bytes {
     message.freeze()
 }
 
+/// What is said to a peer that did this; nothing where it has just gone.
+fn refusal(error: &Error) -> Option<CloseFrame> {
+    match error {
+        Error::Capacity(_) => {
+            let text = format!("a message has more than {TAKEN} bytes, which is the most");
+            Some(close(CloseCode::Size, &text))
+        }
+        Error::Utf8(_) => Some(close(CloseCode::Invalid, &error.to_string())),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        Error::Protocol(_) => Some(close(CloseCode::Protocol, &error.to_string())),
+        _ => None,
+    }
+}
+
+fn close(code: CloseCode, reason: &str) -> CloseFrame {
+    let reason = &reason[..reason.floor_char_boundary(REASON)];
+    CloseFrame {
+        code,
+        reason: reason.into(),
+    }
+}
+
 fn io_error(error: Error) -> io::Error {
     let is_gone = matches!(
         error,
@@ -104,7 +166,10 @@ fn io_error(error: Error) -> io::Error {
     if let Error::Io(error) = error {
         return error;
     }
-    match matches!(error, Error::Capacity(_) | Error::Protocol(_)) {
+    match matches!(
+        error,
+        Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_)
+    ) {
         true => io::Error::new(io::ErrorKind::InvalidData, error),
         false => io::Error::other(error),
     }
