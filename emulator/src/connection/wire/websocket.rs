@@ -19,8 +19,8 @@ use super::Wire;
 use super::eager::Eager;
 use crate::connection::{READ_BLOCK, READ_TURN};
 
-/// Largest message that is sent.
-const SENT: usize = 64 * 1024;
+/// Largest message that is sent: with its head of four bytes it fills four records of TLS, which rustls takes at once.
+const SENT: usize = 64 * 1024 - 4;
 /// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
 /// such a message has up to 100 MiB.
 const TAKEN: usize = 128 * 1024 * 1024;
@@ -40,6 +40,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     pub(crate) async fn new(stream: S, read: Bytes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BLOCK)
+            // Messages are as large as is good to write; to gather more of them is one copy more in cold memory.
+            .write_buffer_size(0)
             .max_message_size(Some(TAKEN))
             .max_frame_size(Some(TAKEN));
         let stream = Eager(stream);
@@ -133,18 +135,35 @@ fn next(output: &mut Output) -> Bytes {
     message.freeze()
 }
 
-/// What is said to a peer that did this; nothing where it has just gone.
+/// What is said to a peer that did this; nothing where it did no wrong.
 fn refusal(error: &Error) -> Option<CloseFrame> {
-    match error {
-        Error::Capacity(_) => {
-            let text = format!("a message has more than {TAKEN} bytes, which is the most");
-            Some(close(CloseCode::Size, &text))
-        }
-        Error::Utf8(_) => Some(close(CloseCode::Invalid, &error.to_string())),
-        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
-        Error::Protocol(_) => Some(close(CloseCode::Protocol, &error.to_string())),
-        _ => None,
+    let code = code(error)?;
+    let text = if code == CloseCode::Size {
+        format!("a message has more than {TAKEN} bytes, which is the most")
+    } else {
+        error.to_string()
+    };
+    Some(close(code, &text))
+}
+
+/// What kind of wrong a peer did; none where it has just gone.
+fn code(error: &Error) -> Option<CloseCode> {
+    if is_gone(error) {
+        None
+    } else if matches!(error, Error::Capacity(_)) {
+        Some(CloseCode::Size)
+    } else if matches!(error, Error::Utf8(_)) {
+        Some(CloseCode::Invalid)
+    } else {
+        matches!(error, Error::Protocol(_)).then_some(CloseCode::Protocol)
     }
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
+    )
 }
 
 fn close(code: CloseCode, reason: &str) -> CloseFrame {
@@ -156,21 +175,12 @@ fn close(code: CloseCode, reason: &str) -> CloseFrame {
 }
 
 fn io_error(error: Error) -> io::Error {
-    let is_gone = matches!(
-        error,
-        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
-    );
-    if is_gone {
+    if is_gone(&error) {
         return io::ErrorKind::ConnectionReset.into();
     }
-    if let Error::Io(error) = error {
-        return error;
-    }
-    match matches!(
-        error,
-        Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_)
-    ) {
-        true => io::Error::new(io::ErrorKind::InvalidData, error),
-        false => io::Error::other(error),
+    match (code(&error), error) {
+        (_, Error::Io(error)) => error,
+        (Some(_), error) => io::Error::new(io::ErrorKind::InvalidData, error),
+        (None, error) => io::Error::other(error),
     }
 }
