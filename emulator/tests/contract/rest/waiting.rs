@@ -177,16 +177,16 @@ fn a_wait_ends_with_the_entity_or_with_its_receiving() {
 
 #[test]
 fn a_wait_ends_with_the_emulator() {
-    let bus = bus_with_a_canary();
-    let path = "/q/messages/head?timeout=60";
-    let waiting = ["POST", "DELETE"].map(|method| bus.rest().begin(method, path, &[], b""));
-    until_somebody_waits(&bus);
-    let stopping = std::thread::spawn(move || bus.stop());
-    for request in waiting {
-        let answer = request.answer();
+    for method in ["POST", "DELETE"] {
+        let bus = bus_with_a_canary();
+        let path = "/q/messages/head?timeout=60";
+        let waiting = bus.rest().begin(method, path, &[], b"");
+        until_somebody_waits(&bus);
+        let stopping = std::thread::spawn(move || bus.stop());
+        let answer = waiting.answer();
         assert_eq!(answer.refusal(503), "The emulator is stopping.");
+        stopping.join().expect("the emulator stops");
     }
-    stopping.join().expect("the emulator stops");
 }
 
 #[test]
