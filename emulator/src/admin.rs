@@ -80,7 +80,7 @@ impl Admin {
 pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let host = host(&head).to_owned();
-    let namespace = authorize::choose(&admin.shared, &head, &host);
+    let namespace = admin.namespace_of(&head);
     let answered = match &namespace {
         Some(namespace) => admin.answer(namespace, &host, &head, body).await,
         None => Err(Refusal::unauthorized(
@@ -96,7 +96,7 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
 impl Admin {
     /// The namespace that a request is for, if that can be told.
     pub(crate) fn namespace_of(&self, head: &Parts) -> Option<Arc<Namespace>> {
-        authorize::choose(&self.shared, &head.headers, host(head))
+        authorize::choose(&self.shared, head, host(head))
     }
 
     async fn answer(
@@ -123,12 +123,14 @@ impl Admin {
                 ahead: namespace.clock.read().ahead,
             },
         };
-        match head.method.as_str() {
-            "GET" => call.get(&route),
-            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?),
-            "DELETE" => call.delete(&route),
-            other => Err(Refusal::verb(other)),
-        }
+        let answer = match head.method.as_str() {
+            "GET" => return call.get(&route),
+            "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?)?,
+            "DELETE" => call.delete(&route)?,
+            other => return Err(Refusal::verb(other)),
+        };
+        namespace.changes_told().await;
+        Ok(answer)
     }
 
     /// Says no, and puts the same into log and timeline (decision D29).

@@ -46,7 +46,7 @@ const READ_TURN: usize = 256 * 1024;
 const OUTPUT_HIGH: usize = 256 * 1024;
 /// Past this much nothing more is read either.
 const OUTPUT_FULL: usize = 512 * 1024;
-/// How long a peer may take to read what is left for it when the emulator stops.
+/// How long a peer may take to read what is left for it at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the stream of a peer did.
@@ -112,10 +112,14 @@ pub(crate) async fn serve<W: Wire>(
                     return Poll::Pending;
                 }
                 poll_written(&mut wire, peer.output(), cx).map_ok(|()| Moved::Wrote)
-            }) => match moved? {
-                Moved::Read(0) => break,
-                Moved::Read(read) => more = read >= READ_TURN,
-                Moved::Wrote => {}
+            }) => match moved {
+                Ok(Moved::Read(0)) => break,
+                Ok(Moved::Read(read)) => more = read >= READ_TURN,
+                Ok(Moved::Wrote) => {}
+                Err(error) => {
+                    refuse(&mut wire).await;
+                    return Err(error);
+                }
             },
             () = bell.rang() => {}
             // The socket has taken it: there is room for what was postponed, and nobody else to say so.
@@ -151,6 +155,12 @@ fn poll_written(
         return Poll::Ready(Ok(()));
     }
     polled
+}
+
+/// Says what was wrong with what came, within reason.
+async fn refuse(wire: &mut impl Wire) {
+    // A peer that does not listen is not told.
+    let _ = tokio::time::timeout(FAREWELL, poll_fn(|cx| wire.poll_refuse(cx))).await;
 }
 
 /// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it `abruptly`.

@@ -26,6 +26,8 @@ pub const HTTP_PORT: u16 = 5300;
 
 /// The names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
+/// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
+const WAITING_REQUESTS: u32 = 5_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What an emulator is started with.
@@ -58,6 +60,9 @@ pub struct Options {
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
     /// and to put a first token; each is 20 s as in the service, by the real clock.
     pub patience: Duration,
+    /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
+    /// 5,000 as in the service.
+    pub waiting_requests: u32,
 }
 
 impl Default for Options {
@@ -75,6 +80,7 @@ impl Default for Options {
             record_messages: false,
             outcome_delay: true,
             patience: PATIENCE,
+            waiting_requests: WAITING_REQUESTS,
         }
     }
 }
@@ -252,6 +258,7 @@ fn share(
         outcome_delay: options.outcome_delay,
         patience: options.patience,
         tier: options.tier,
+        waiting_requests: options.waiting_requests,
     };
     let place = Place::new(&options.host, endpoints);
     let namespaces = Namespaces::new(real, options.seed, options.record_messages, place);

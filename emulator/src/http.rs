@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::any;
 
@@ -34,6 +35,7 @@ use crate::emulator::StartError;
 use crate::listen;
 use crate::rest::{Door, Route};
 use crate::server::{Listening, Shared};
+use namespaces::Chosen;
 pub(crate) use spoiled::HangUp;
 
 /// Largest request body where nothing else is said, in bytes.
@@ -77,8 +79,13 @@ impl Control {
     /// All routes (interfaces.md, "Control API").
     pub(crate) fn router(&self) -> Router {
         let mut router = Router::new();
+        let once_told = from_fn_with_state(self.clone(), once_told);
         for route in routes::table() {
-            router = router.route(route.path, route.handler);
+            let handler = match route.changes_entities {
+                true => route.handler.layer(once_told.clone()),
+                false => route.handler,
+            };
+            router = router.route(route.path, handler);
         }
         router
             .route("/$emulator", any(error::no_such_route))
@@ -115,6 +122,13 @@ impl Control {
             &self.router(),
         )))
     }
+}
+
+/// Answers a change of an entity when its links have heard of it.
+async fn once_told(Chosen(namespace): Chosen, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    namespace.changes_told().await;
+    response
 }
 
 /// What is not of the control API: messages, else entities.

@@ -203,7 +203,7 @@ impl Namespace {
             self.operate_as_broker(&entity, Mailbox::lose_locks);
         }
         self.note_fault(ClientId::BROKER, None, "the service was updated");
-        self.router.service_updated(self.name());
+        self.router.service_updated();
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {

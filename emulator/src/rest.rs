@@ -10,6 +10,7 @@ mod access;
 mod batch;
 mod body;
 mod broker_properties;
+mod carrier;
 mod content;
 mod dates;
 mod headers;
@@ -33,6 +34,7 @@ use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::ClientId;
 
 use crate::server::Shared;
+pub(crate) use carrier::Carrier;
 use content::Content;
 pub(crate) use heads::{Tapped, tap};
 use rejection::Rejection;
@@ -53,8 +55,8 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
+            waiting: Arc::new(Waiting::new(shared.options.waiting_requests)),
             shared,
-            waiting: Arc::default(),
             client: OnceLock::new(),
         }
     }

@@ -54,6 +54,8 @@ struct Rung {
     busy: bool,
     /// The gravest of what was not heard yet.
     news: Option<News>,
+    /// Whether what follows from a change of entities may not be written yet.
+    following: bool,
     /// Whether something has come that the connection waits for.
     nudged: bool,
 }
@@ -108,15 +110,6 @@ impl Router {
         }
     }
 
-    /// Tells all connections, and those that come later, that the namespace is gone.
-    pub(crate) fn dismiss(&self) {
-        let mut members = self.members_mut();
-        members.dismissed = true;
-        for bell in members.bells.values() {
-            bell.tell(News::Dismissed);
-        }
-    }
-
     /// Tells all connections that the service is updated: their links have to go.
     pub(crate) fn service_updated(&self) {
         for bell in self.members().bells.values() {
@@ -142,9 +135,18 @@ impl Router {
 
     /// The connections that have something to do or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
+        self.those_that(|rung| rung.busy)
+    }
+
+    /// The connections that have not yet written what they had to say of changes of entities.
+    pub(crate) fn following(&self) -> Vec<ConnectionId> {
+        self.those_that(|rung| rung.following)
+    }
+
+    fn those_that(&self, are: impl Fn(&Rung) -> bool) -> Vec<ConnectionId> {
         let members = self.members();
-        let busy = members.bells.iter().filter(|(_, bell)| bell.rung().busy);
-        busy.map(|(&id, _)| id).collect()
+        let found = members.bells.iter().filter(|(_, bell)| are(&bell.rung()));
+        found.map(|(&id, _)| id).collect()
     }
 
     fn members(&self) -> RwLockReadGuard<'_, Members> {
@@ -190,11 +192,13 @@ impl Doorbell {
         let called = !rung.woken.is_empty() || !rung.lost.is_empty();
         let called = called || rung.news.is_some() || rung.nudged;
         rung.busy = unwritten || called;
+        rung.following = rung.news.is_some() || (rung.following && unwritten);
     }
 
     fn tell(&self, news: News) {
         let mut rung = self.rung();
         rung.news = rung.news.max(Some(news));
+        rung.following = true;
         rung.busy = true;
         drop(rung);
         self.notify.notify_one();
@@ -211,5 +215,32 @@ impl Doorbell {
 
     fn rung(&self) -> std::sync::MutexGuard<'_, Rung> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_followed_when_what_comes_of_it_is_written() {
+        let router = Router::default();
+        let id = ConnectionId(1);
+        let bell = Arc::default();
+        router.enter(id, &bell);
+        let follows = || router.following() == [id];
+        assert!(!follows());
+        router.entities_changed();
+        assert!(follows());
+        bell.turn_ended(false);
+        assert!(follows(), "a turn that began before");
+        assert_eq!(bell.news(), Some(News::EntitiesChanged));
+        bell.turn_ended(true);
+        assert!(follows(), "not written yet");
+        bell.turn_ended(false);
+        assert!(!follows());
+        router.entities_changed();
+        router.leave(id);
+        assert!(!follows());
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Switches {
     pub(crate) seed: Option<u64>,
     /// Whether outcomes to old fe2o3 peers wait (decision D31).
     pub(crate) outcome_delay: bool,
+    /// Most requests that wait for messages of one entity at the same time.
+    pub(crate) waiting_requests: u32,
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
     /// and to put a first token.
     pub(crate) patience: Duration,

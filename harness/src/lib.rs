@@ -81,13 +81,14 @@ pub use topology::{
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        Claims, Correlation, Effect, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach,
-        Mailbox, Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus,
-        Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned,
-        assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
-        assert_expired, assert_forwarded, assert_in_flight, assert_in_order, assert_lock_renewed,
-        assert_message_count, assert_never_delivered, assert_not_abandoned, assert_not_completed,
-        assert_not_dead_lettered, assert_not_expired, assert_not_forwarded, assert_scheduled,
-        assert_session_state, contains, satisfies, servicebus,
+        Claims, Correlation, Effect, EntityStatus, Expiry, FailedForwards, HeldSession,
+        LocksOnDetach, Mailbox, Message, Mode, Operation, Queue, QueueHandle, Received, Rule,
+        ServiceBus, Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology,
+        assert_abandoned, assert_completed, assert_dead_lettered, assert_deferred,
+        assert_delivered, assert_empty, assert_expired, assert_forwarded, assert_in_flight,
+        assert_in_order, assert_lock_renewed, assert_message_count, assert_never_delivered,
+        assert_not_abandoned, assert_not_completed, assert_not_dead_lettered, assert_not_expired,
+        assert_not_forwarded, assert_scheduled, assert_session_state, contains, satisfies,
+        servicebus,
     };
 }

@@ -4,7 +4,6 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -111,17 +110,16 @@ impl Door {
     }
 }
 
-/// Sends `count` frames with at most `in_flight` on their way, and returns the time until the last is back.
+/// Sends `count` frames with at most `in_flight` on their way, and returns when the last is back.
 pub(crate) fn pour(
     stream: &mut Stream,
     transfers: &mut Transfers,
     count: u32,
     in_flight: u32,
-) -> io::Result<Duration> {
+) -> io::Result<()> {
     let size = transfers.frame();
     let mut block = vec![0; READ];
     let (mut sent, mut back) = (0, 0);
-    let begin = Instant::now();
     while back < size * count as usize {
         let next = transfers.count().min((count - sent) as usize);
         let room = in_flight as usize - (sent as usize - back / size);
@@ -136,5 +134,5 @@ pub(crate) fn pour(
             read => back += read,
         }
     }
-    Ok(begin.elapsed())
+    Ok(())
 }

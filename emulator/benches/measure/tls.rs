@@ -89,9 +89,21 @@ fn through_emulator(wrapping: Wrapping, door: &Door, count: u32) -> io::Result<f
     Ok(f64::from(count) / begin.elapsed().as_secs_f64())
 }
 
+/// As many threads and connections as the emulator's client has, and together as many frames on their way.
 fn through_echo(wrapping: Wrapping, door: &Door, count: u32) -> io::Result<f64> {
-    let mut stream = connect(wrapping, door)?;
-    let mut transfers = Transfers::of(&message(BODY, None), 50);
-    let took = pour(&mut stream, &mut transfers, count, IN_FLIGHT)?;
-    Ok(f64::from(count) / took.as_secs_f64())
+    let mut streams = [connect(wrapping, door)?, connect(wrapping, door)?];
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let pouring = streams.each_mut().map(|stream| {
+            scope.spawn(move || {
+                let mut transfers = Transfers::of(&message(BODY, None), 50);
+                pour(stream, &mut transfers, count / 2, IN_FLIGHT / 2)
+            })
+        });
+        let mut poured = pouring
+            .into_iter()
+            .map(|pouring| pouring.join().expect("the client does not panic"));
+        poured.try_for_each(|poured| poured)
+    })?;
+    Ok(f64::from(count) / begin.elapsed().as_secs_f64())
 }

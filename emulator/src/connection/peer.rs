@@ -19,7 +19,7 @@ use crate::auth::{Acceptance, Grants};
 use crate::namespace::{Caller, Entity, Namespace};
 use crate::namespaces::Arrival;
 use crate::nodes::{Condition, Refusal, broker_outcome, system_tracker};
-use crate::router::{ConnectionId, Doorbell};
+use crate::router::{ConnectionId, Doorbell, News};
 use crate::server::Shared;
 
 /// One connection without its socket.
@@ -114,12 +114,11 @@ impl Peer {
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
         self.engine.handle_timeout(now);
-        let news = self.bell.news();
-        if news.entities_changed {
-            self.follow_changes();
-        }
-        if news.service_updated {
-            self.detach_all();
+        match self.bell.news() {
+            None => {}
+            Some(News::EntitiesChanged) => self.follow_changes(),
+            Some(News::ServiceUpdated) => self.detach_all(),
+            Some(News::Dismissed) => self.follow_dismissal(),
         }
         self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);

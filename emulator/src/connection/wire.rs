@@ -2,6 +2,7 @@
 //!
 //! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
 
+mod eager;
 mod line;
 mod plain;
 mod secured;
@@ -26,6 +27,11 @@ pub(crate) trait Wire {
 
     /// Ends the stream in good order; all output has been written.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Tells the peer that what was read last is no part of the protocol, where the stream has words for that.
+    fn poll_refuse(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 
     /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
     fn acknowledge(&self);

@@ -19,6 +19,8 @@ pub(super) struct Route {
     /// As axum writes it: `{*name}` takes slashes.
     pub(super) path: &'static str,
     pub(super) handler: MethodRouter<Control>,
+    /// Whether entities are made, changed or deleted by it.
+    pub(super) changes_entities: bool,
 }
 
 /// Everything that there is.
@@ -98,6 +100,10 @@ fn of_namespace() -> Vec<Route> {
             "/$emulator/v1/namespaces/{namespace}/faults/{id}",
             faults::remove,
         ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/service-update",
+            faults::update_service,
+        ),
         get(
             "/$emulator/v1/namespaces/{namespace}/sessions",
             sessions::list,
@@ -116,27 +122,27 @@ fn of_entities() -> Vec<Route> {
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
             queues::show,
         ),
-        put(
+        changing(put(
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
             queues::put,
-        ),
-        delete(
+        )),
+        changing(delete(
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
             queues::delete,
-        ),
+        )),
         get("/$emulator/v1/namespaces/{namespace}/topics", topics::list),
         get(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
             topics::show,
         ),
-        put(
+        changing(put(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
             topics::put,
-        ),
-        delete(
+        )),
+        changing(delete(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
             topics::delete,
-        ),
+        )),
         get(
             "/$emulator/v1/namespaces/{namespace}/subscriptions",
             subscriptions::list,
@@ -145,14 +151,14 @@ fn of_entities() -> Vec<Route> {
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
             subscriptions::show,
         ),
-        put(
+        changing(put(
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
             subscriptions::put,
-        ),
-        delete(
+        )),
+        changing(delete(
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
             subscriptions::delete,
-        ),
+        )),
     ]
 }
 
@@ -184,6 +190,14 @@ fn route(method: Method, path: &'static str, handler: MethodRouter<Control>) -> 
         method,
         path,
         handler,
+        changes_entities: false,
+    }
+}
+
+fn changing(route: Route) -> Route {
+    Route {
+        changes_entities: true,
+        ..route
     }
 }
 

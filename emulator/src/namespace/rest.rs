@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Namespace;
 
-/// How long an advance waits for a client that does not read before it goes on.
+/// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What keeps a namespace from rest.
@@ -81,6 +81,24 @@ impl Namespace {
                 () = sleep_until(deadline) => return Err(unrest),
             }
         }
+    }
+
+    /// Waits until every connection has written what it has to say of changes of entities: a client that is answered
+    /// only then finds its links detached, and settles nothing on them. One that does not read is not waited for.
+    pub(crate) async fn changes_told(&self) {
+        let told = async {
+            loop {
+                let turn = self.turns.notified();
+                tokio::pin!(turn);
+                turn.as_mut().enable();
+                if self.router.following().is_empty() {
+                    return;
+                }
+                turn.await;
+            }
+        };
+        // Late or not, the change is made.
+        let _ = timeout(PATIENCE, told).await;
     }
 
     /// Waits for rest. What did not come to it in time is put into `restless`, and not waited for again.

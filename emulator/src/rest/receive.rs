@@ -86,6 +86,7 @@ impl Visit {
         let _turn = waiting.enter(place.namespace.name(), &place.entity.path)?;
         place.namespace.router.enter(self.id, &self.bell);
         let bell = Arc::clone(&self.bell);
+        let mut stop = self.carrier.stop.clone();
         let mut consumer = Consumer::open(self, place, mode);
         loop {
             if let Some(delivery) = consumer.take() {
@@ -94,6 +95,7 @@ impl Visit {
             tokio::select! {
                 () = bell.rang() => {}
                 () = sleep_until(deadline) => return Ok(consumer.take()),
+                _ = stop.changed() => return Err(Rejection::stopping()),
             }
             if bell.news().is_some() {
                 check_receiving(consumer.visit, place)?;
@@ -123,7 +125,8 @@ impl Visit {
 
     /// Where the locked message can be settled; in lower case, in which clients look for `/subscriptions/`.
     fn location(&self, place: &Place, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
-        let scheme = parts.uri.scheme_str().unwrap_or("http");
+        let written = parts.uri.scheme_str();
+        let scheme = written.unwrap_or_else(|| self.carrier.scheme());
         let authority = access::authority(parts).unwrap_or(&self.host);
         let address = place.address().to_lowercase();
         let address = utf8_percent_encode(&address, PATH);

@@ -44,6 +44,16 @@ impl Rejection {
         Refusal::new(Condition::Unauthorized, text).into()
     }
 
+    /// A request that would have waited on, but the emulator stops.
+    pub(super) fn stopping() -> Self {
+        let text = "The emulator is stopping.";
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Condition::ConnectionForced,
+            text,
+        )
+    }
+
     /// The same naming the methods that are allowed.
     pub(super) fn with_allow(self, methods: &'static str) -> Self {
         Self {

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use servicebus_broker::{EntityPath, StoreKind};
 
 use super::access;
-use super::heads::Heads;
+use super::carrier::Carrier;
 use super::rejection::{Rejection, Tracked};
 use super::route::Route;
 use crate::auth::Claim;
@@ -29,7 +29,7 @@ pub(super) struct Visit {
     pub(super) host: String,
     /// The names of its headers as they were sent, by their lower case.
     pub(super) names: BTreeMap<String, String>,
-    heads: Heads,
+    pub(super) carrier: Carrier,
     namespace: Option<Arc<Namespace>>,
     place: Option<(Arc<Entity>, StoreKind)>,
 }
@@ -45,16 +45,16 @@ pub(super) struct Place {
 impl Visit {
     pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Self {
         let id = shared.next_connection();
-        let heads = parts.extensions.get::<Heads>();
-        let heads = heads.cloned().unwrap_or_default();
+        let carrier = parts.extensions.get::<Carrier>();
+        let carrier = carrier.expect("every request came on a connection").clone();
         Self {
             caller: Caller::new(id, shared.options.seed),
             shared,
             id,
             bell: Arc::default(),
             host: access::host(parts),
-            names: heads.names(parts),
-            heads,
+            names: carrier.heads.names(parts),
+            carrier,
             namespace: None,
             place: None,
         }
@@ -100,7 +100,7 @@ impl Visit {
 
     /// Has these names in the head of the answer written as they are here.
     pub(super) fn write_names(&self, names: Vec<String>) {
-        self.heads.write(names);
+        self.carrier.heads.write(names);
     }
 
     /// That the entity is not there, or not any more.

@@ -1,4 +1,4 @@
-//! How many requests wait for messages of an entity: 5,000 at most, the subscriptions of a topic together (semantics §1).
+//! How many requests wait for messages of an entity: bounded, the subscriptions of a topic together (semantics §1).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,13 @@ use servicebus_broker::EntityPath;
 
 use crate::nodes::{Condition, Refusal};
 
-/// Most receive requests at the same time on one entity.
-const MOST: u32 = 5_000;
-
 /// The requests that wait, by namespace and by queue or topic.
-#[derive(Debug, Default)]
-pub(super) struct Waiting(Mutex<BTreeMap<Place, u32>>);
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Most of them at the same time on one entity.
+    most: u32,
+    counts: Mutex<BTreeMap<Place, u32>>,
+}
 
 type Place = (String, EntityPath);
 
@@ -24,6 +25,13 @@ pub(super) struct Turn {
 }
 
 impl Waiting {
+    pub(super) fn new(most: u32) -> Self {
+        Self {
+            most,
+            counts: Mutex::default(),
+        }
+    }
+
     /// Lets a request wait for messages of `entity`, unless too many do already.
     pub(super) fn enter(
         self: &Arc<Self>,
@@ -34,11 +42,12 @@ impl Waiting {
             .topic()
             .map_or_else(|| entity.clone(), |(topic, _)| topic);
         let place = (namespace.to_owned(), counted);
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = self.most;
+        let mut waiting = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.entry(place.clone()).or_insert(0);
-        if *count >= MOST {
+        if *count >= most {
             let text = format!(
-                "The request was terminated because the entity is being throttled: {MOST} receive requests wait at \
+                "The request was terminated because the entity is being throttled: {most} receive requests wait at \
                  '{}' already. Error code: 50009. Please wait 2 seconds and try again.",
                 place.1
             );
@@ -54,7 +63,7 @@ impl Waiting {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let waiting = &self.waiting.0;
+        let waiting = &self.waiting.counts;
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = waiting.get_mut(&self.place) {
             *count -= 1;
@@ -71,7 +80,8 @@ mod tests {
 
     #[test]
     fn those_of_a_topic_are_counted_together_until_they_go() {
-        let waiting = Arc::new(Waiting::default());
+        const MOST: u32 = 10;
+        let waiting = Arc::new(Waiting::new(MOST));
         let path = |text: &str| EntityPath::of_address(text).expect("a path");
         let enter = |namespace: &str, text: &str| waiting.enter(namespace, &path(text));
         let half = |name: &str| {
@@ -91,6 +101,6 @@ mod tests {
         drop(first);
         assert!(enter("a", "t/Subscriptions/three").is_ok());
         drop(second);
-        assert!(waiting.0.lock().expect("nobody panicked").is_empty());
+        assert!(waiting.counts.lock().expect("nobody panicked").is_empty());
     }
 }

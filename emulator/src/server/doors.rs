@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::web::Cover;
 use super::{Shared, secure, web};
 use crate::connection;
 use crate::namespaces::Arrival;
@@ -45,7 +46,7 @@ impl Doors {
         let arrival = Arrival::at(stream.local_addr()?);
         match Spoken::by(first[0]) {
             Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
-            Spoken::Http => web::serve(stream, arrival, self).await,
+            Spoken::Http => web::serve(stream, arrival, Cover::Plain, self).await,
             Spoken::Tls => self.open_secured(stream, arrival).await,
             Spoken::Unknown(byte) => {
                 self.complain(byte);
@@ -74,7 +75,7 @@ impl Doors {
         let arrival = arrival.asking_for(host);
         match Spoken::by(first) {
             Spoken::Amqp => connection::serve(secured, &arrival, self.shared, self.stop).await,
-            Spoken::Http => web::serve(secured, arrival, self).await,
+            Spoken::Http => web::serve(secured, arrival, Cover::Tls, self).await,
             Spoken::Tls | Spoken::Unknown(_) => {
                 self.complain(first);
                 secured.shutdown().await

@@ -19,11 +19,23 @@ use super::doors::Doors;
 use crate::connection::{self, WebSocket};
 use crate::http::HangUp;
 use crate::namespaces::Arrival;
-use crate::rest::{self, Tapped};
+use crate::rest::{self, Carrier, Tapped};
 use upgrade::Slot;
 
+/// Whether requests come through TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cover {
+    Plain,
+    Tls,
+}
+
 /// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
-pub(super) async fn serve<S>(stream: S, arrival: Arrival, doors: Doors) -> io::Result<()>
+pub(super) async fn serve<S>(
+    stream: S,
+    arrival: Arrival,
+    cover: Cover,
+    doors: Doors,
+) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -36,10 +48,15 @@ where
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);
+    let carrier = Carrier {
+        heads,
+        is_secured: cover == Cover::Tls,
+        stop: stop.clone(),
+    };
     let arrival = Arc::new(arrival);
     let service = service_fn(|mut request: Request<Incoming>| {
         let known = request.extensions_mut();
-        known.insert(heads.clone());
+        known.insert(carrier.clone());
         known.insert(Arc::clone(&arrival));
         answer(request, router.clone(), slot.clone())
     });

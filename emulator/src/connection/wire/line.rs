@@ -118,6 +118,10 @@ impl<W: Wire> Wire for Line<W> {
         self.wire.poll_close(cx)
     }
 
+    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.wire.poll_refuse(cx)
+    }
+
     fn acknowledge(&self) {
         self.wire.acknowledge();
     }

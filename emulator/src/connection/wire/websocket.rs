@@ -1,39 +1,56 @@
 //! WebSocket over TCP or TLS: AMQP in binary messages, cut anywhere (AMQP WebSocket binding 1.0 §2.4).
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
 use servicebus_amqp::Output;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Wire;
+use super::eager::Eager;
 use crate::connection::{READ_BLOCK, READ_TURN};
 
-/// Largest message that is sent.
-const SENT: usize = 64 * 1024;
+/// Largest message that is sent: with its head of four bytes it fills four records of TLS, which rustls takes at once.
+const SENT: usize = 64 * 1024 - 4;
 /// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
 /// such a message has up to 100 MiB.
 const TAKEN: usize = 128 * 1024 * 1024;
 
+/// Longest text in a close frame (RFC 6455 §5.5).
+const REASON: usize = 123;
+
 /// A WebSocket whose handshake is done.
-pub(crate) struct WebSocket<S>(WebSocketStream<S>);
+pub(crate) struct WebSocket<S> {
+    socket: WebSocketStream<Eager<S>>,
+    /// What is to be said of what came.
+    refusal: Option<CloseFrame>,
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// The server's side of a stream of which `read` has been read already.
     pub(crate) async fn new(stream: S, read: Bytes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BLOCK)
+            // Messages are as large as is good to write; to gather more of them is one copy more in cold memory.
+            .write_buffer_size(0)
             .max_message_size(Some(TAKEN))
             .max_frame_size(Some(TAKEN));
+        let stream = Eager(stream);
         let socket =
             WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
-        Self(socket.await)
+        Self {
+            socket: socket.await,
+            refusal: None,
+        }
     }
 }
 
@@ -41,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < READ_TURN {
-            let polled = self.0.poll_next_unpin(cx);
+            let polled = self.socket.poll_next_unpin(cx);
             if polled.is_pending() && read > 0 {
                 break;
             }
@@ -55,9 +72,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                 Some(Ok(Message::Close(_))) | None => break,
                 Some(Ok(Message::Text(_))) => {
                     let text = "AMQP over WebSocket goes in binary messages, not in text";
+                    self.refusal = Some(close(CloseCode::Unsupported, text));
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
                 }
-                Some(Err(error)) => return Poll::Ready(Err(io_error(error))),
+                Some(Err(error)) => {
+                    self.refusal = refusal(&error);
+                    return Poll::Ready(Err(io_error(error)));
+                }
             }
         }
         Poll::Ready(Ok(read))
@@ -65,15 +86,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
         while !output.is_empty() {
-            ready!(self.0.poll_ready_unpin(cx)).map_err(io_error)?;
+            ready!(self.socket.poll_ready_unpin(cx)).map_err(io_error)?;
             let message = Message::Binary(next(output));
-            self.0.start_send_unpin(message).map_err(io_error)?;
+            self.socket.start_send_unpin(message).map_err(io_error)?;
         }
-        self.0.poll_flush_unpin(cx).map_err(io_error)
+        self.socket.poll_flush_unpin(cx).map_err(io_error)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_close_unpin(cx).map_err(io_error)
+        self.socket.poll_close_unpin(cx).map_err(io_error)
+    }
+
+    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(refusal) = self.refusal.take() {
+            let message = Message::Close(Some(refusal));
+            if self.socket.start_send_unpin(message).is_err() {
+                return Poll::Ready(());
+            }
+        }
+        let _ = ready!(self.socket.poll_flush_unpin(cx));
+        let stream = self.socket.get_mut();
+        let _ = ready!(Pin::new(&mut *stream).poll_shutdown(cx));
+        // Until the peer has read it and gone: a socket that is closed with something unread takes back what it sent.
+        let mut block = [MaybeUninit::uninit(); 4096];
+        loop {
+            let mut unread = ReadBuf::uninit(&mut block);
+            let read = ready!(Pin::new(&mut *stream).poll_read(cx, &mut unread));
+            if read.is_err() || unread.filled().is_empty() {
+                return Poll::Ready(());
+            }
+        }
     }
 
     /// Clients of this protocol do not hold small segments back.
@@ -93,19 +135,52 @@ fn next(output: &mut Output) -> Bytes {
     message.freeze()
 }
 
-fn io_error(error: Error) -> io::Error {
-    let is_gone = matches!(
+/// What is said to a peer that did this; nothing where it did no wrong.
+fn refusal(error: &Error) -> Option<CloseFrame> {
+    let code = code(error)?;
+    let text = if code == CloseCode::Size {
+        format!("a message has more than {TAKEN} bytes, which is the most")
+    } else {
+        error.to_string()
+    };
+    Some(close(code, &text))
+}
+
+/// What kind of wrong a peer did; none where it has just gone.
+fn code(error: &Error) -> Option<CloseCode> {
+    if is_gone(error) {
+        None
+    } else if matches!(error, Error::Capacity(_)) {
+        Some(CloseCode::Size)
+    } else if matches!(error, Error::Utf8(_)) {
+        Some(CloseCode::Invalid)
+    } else {
+        matches!(error, Error::Protocol(_)).then_some(CloseCode::Protocol)
+    }
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(
         error,
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake)
-    );
-    if is_gone {
+    )
+}
+
+fn close(code: CloseCode, reason: &str) -> CloseFrame {
+    let reason = &reason[..reason.floor_char_boundary(REASON)];
+    CloseFrame {
+        code,
+        reason: reason.into(),
+    }
+}
+
+fn io_error(error: Error) -> io::Error {
+    if is_gone(&error) {
         return io::ErrorKind::ConnectionReset.into();
     }
-    if let Error::Io(error) = error {
-        return error;
-    }
-    match matches!(error, Error::Capacity(_) | Error::Protocol(_)) {
-        true => io::Error::new(io::ErrorKind::InvalidData, error),
-        false => io::Error::other(error),
+    match (code(&error), error) {
+        (_, Error::Io(error)) => error,
+        (Some(_), error) => io::Error::new(io::ErrorKind::InvalidData, error),
+        (None, error) => io::Error::other(error),
     }
 }

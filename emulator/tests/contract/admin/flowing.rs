@@ -152,3 +152,28 @@ fn many_clients_administer_at_once() {
     let left = admin.get("/$Resources/queues").expect(200);
     assert_eq!(left.texts("title"), ["Queues", "q", "same"]);
 }
+
+#[test]
+fn a_change_is_answered_when_links_have_been_told_or_do_not_listen() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut deaf = bus.client();
+    let receiver = deaf.receiver("q");
+    deaf.credit(&receiver, 5000);
+    deaf.settle_down();
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let message = Message::new("large").body(vec![b'x'; 100_000]).encode();
+    // More than sockets hold.
+    for _ in 0..300 {
+        let id = peer.transfer(&sender, 0, false, &message);
+        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    }
+    let change = queue("<Status>ReceiveDisabled</Status>");
+    let begun = std::time::Instant::now();
+    bus.admin().change("/q", &change).expect(200);
+    assert!(
+        begun.elapsed().as_millis() >= 2000,
+        "the detach cannot have been written"
+    );
+    deaf.detached(&receiver);
+}

@@ -101,3 +101,29 @@ fn rcgen_authority() -> String {
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     authority.self_signed(&key).expect("a certificate").pem()
 }
+
+#[test]
+fn a_lock_is_found_where_it_was_taken() {
+    let bus = Bus::with_queues(&["q"]);
+    let (ca, rest) = (bus.ca(), bus.rest());
+    let token = root_token("http://localhost");
+    let request = format!(
+        "POST /q/messages/head?timeout=0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Authorization: {token}\r\nContent-Length: 0\r\n\r\n"
+    );
+    for door in [bus.http.0, bus.amqp] {
+        let secured = Stream::secured(door, "localhost", &ca).expect("TLS begins");
+        for (mut stream, scheme) in [(Stream::plain(door), "http"), (secured, "https")] {
+            rest.send("q", &[], "hello");
+            let written = stream.write_all(request.as_bytes());
+            written.expect("a request can be written");
+            let mut answer = Vec::new();
+            stream.set_read_timeout(PATIENCE);
+            stream.read_to_end(&mut answer).expect("it is answered");
+            let answer = Response::parse(&answer);
+            let location = answer.header("Location").expect("a lock has a location");
+            let begin = format!("{scheme}://localhost/q/messages/");
+            assert!(location.starts_with(&begin), "{location}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 
 use super::send_and_receive;
@@ -98,26 +99,49 @@ fn frames_may_be_cut_anywhere_and_pings_are_answered() {
     assert!(matches!(ended, Error::ConnectionClosed), "{ended}");
 }
 
+/// The bytes of a frame with this first byte and a mask of zeros.
+fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![first, 0x80 | payload.len() as u8];
+    frame.extend([0; 4]);
+    frame.extend(payload);
+    frame
+}
+
 #[test]
-fn text_and_endless_messages_end_the_connection() {
+fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
     let bus = Bus::with_queues(&["q"]);
-    let upgraded = || Stream::plain(bus.http.0).upgraded(PATH, Some("amqp"));
-    let (mut socket, _) = upgraded().expect("it is granted");
-    socket
-        .send(Frame::Text("AMQP".into()))
-        .expect("text can be sent");
-    assert!(!matches!(socket.read(), Ok(Frame::Binary(_))));
-    let (socket, _) = upgraded().expect("it is granted");
-    let mut stream = socket.into_inner();
-    // The head of a masked frame of 2^62 bytes.
-    let mut head = vec![0x82, 0xff];
-    head.extend((1_u64 << 62).to_be_bytes());
-    head.extend([0; 4]);
-    stream.write_all(&head).expect("a head can be sent");
-    let mut rest = Vec::new();
-    stream.set_read_timeout(PATIENCE);
-    // A reset is an end as well.
-    let _ = stream.read_to_end(&mut rest);
+    let ca = bus.ca();
+    // The head of a frame of 2^62 bytes, and the beginning of what it announces.
+    let mut endless = vec![0x82, 0xff];
+    endless.extend((1_u64 << 62).to_be_bytes());
+    endless.extend([0; 100]);
+    let unmasked = vec![0x82, 0x01, 0x00];
+    let offences = [
+        (masked(0x81, b"AMQP"), CloseCode::Unsupported),
+        (masked(0x81, &[0xff]), CloseCode::Invalid),
+        (endless, CloseCode::Size),
+        (unmasked, CloseCode::Protocol),
+        (masked(0x83, b"x"), CloseCode::Protocol),
+        (masked(0x80, b"x"), CloseCode::Protocol),
+    ];
+    for (bytes, code) in offences {
+        let secured = Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
+        for stream in [Stream::plain(bus.http.0), secured] {
+            let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
+            socket.get_mut().set_read_timeout(PATIENCE);
+            let written = socket.get_mut().write_all(&bytes);
+            written.expect("it can be written");
+            match socket.read() {
+                Ok(Frame::Close(Some(close))) => {
+                    assert_eq!(close.code, code, "{bytes:?}: {close}");
+                    assert!(!close.reason.is_empty());
+                }
+                other => panic!("{bytes:?} is answered {other:?}"),
+            }
+            // However it ends: who is slow to answer the close may find nobody there.
+            socket.read().expect_err("nothing comes after a close");
+        }
+    }
     assert_eq!(bus.http.get("/health").status, 200);
 }
 

@@ -1,17 +1,27 @@
 //! `messages/head` where there is no message yet.
 
 use serde_json::json;
+use servicebus_emulator::Options;
 
 use crate::support::*;
 
 /// A bus on which it shows when somebody waits at `q`: only then its expired message goes to the dead letters
 /// (decision D1).
 fn bus_with_a_canary() -> Bus {
+    canary_with(Options::default())
+}
+
+/// The same with these options.
+fn canary_with(options: Options) -> Bus {
     let settings = r#""DeadLetteringOnMessageExpiration":true"#;
-    let bus = Bus::configured(&queues(
+    let config = queues(
         r#""Expiry":"on-receive""#,
         &[("q", settings), ("target", "")],
-    ));
+    );
+    let bus = Bus::started(Options {
+        config: parse(&config),
+        ..options
+    });
     bus.rest().send(
         "q",
         &[("BrokerProperties", r#"{"TimeToLive":1}"#)],
@@ -165,6 +175,45 @@ fn a_wait_ends_with_the_entity_or_with_its_receiving() {
             assert!(answer.refusal(status).contains(said), "{answer:?}");
         }
     }
+}
+
+#[test]
+fn a_wait_ends_with_the_emulator() {
+    for method in ["POST", "DELETE"] {
+        let bus = bus_with_a_canary();
+        let path = "/q/messages/head?timeout=60";
+        let waiting = bus.rest().begin(method, path, &[], b"");
+        until_somebody_waits(&bus);
+        let stopping = std::thread::spawn(move || bus.stop());
+        let answer = waiting.answer();
+        assert_eq!(answer.refusal(503), "The emulator is stopping.");
+        stopping.join().expect("the emulator stops");
+    }
+}
+
+#[test]
+fn too_many_do_not_wait_at_one_entity() {
+    let bus = canary_with(Options {
+        waiting_requests: 1,
+        ..Options::default()
+    });
+    let rest = bus.rest();
+    let waiting = rest.begin("POST", "/q/messages/head?timeout=60", &[], b"");
+    until_somebody_waits(&bus);
+    for method in ["POST", "DELETE"] {
+        let refused = rest.ask(method, "/q/messages/head?timeout=60");
+        let words = refused.refusal(503);
+        assert!(
+            words.contains("throttled: 1 receive requests wait at 'q' already. Error code: 50009."),
+            "{words}"
+        );
+    }
+    assert_eq!(rest.peek_lock("target").status, 204, "another entity");
+    rest.send("q", &[], "hello");
+    assert_eq!(waiting.answer().text(), "hello");
+    eventually("room for another", || {
+        (rest.take("q").status == 204).then_some(())
+    });
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl Pending {
 }
 
 impl Response {
-    fn parse(bytes: &[u8]) -> Self {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(bytes)));
         let head = std::str::from_utf8(&bytes[..end]).expect("heads are ASCII");
