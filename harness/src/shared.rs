@@ -11,12 +11,12 @@ use std::{
 use tokio::sync::Mutex;
 
 use crate::{
+    background::Background,
     error::StartError,
     mode::Mode,
     process::Liveness,
     running::{Endpoints, Running, Started, WebPorts},
     virtual_namespace::{self, VirtualNamespace},
-    background::Background,
 };
 
 static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec::new());

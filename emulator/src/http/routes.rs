@@ -207,7 +207,9 @@ mod tests {
     /// Method and path of every operation that is described.
     fn described() -> BTreeSet<(String, String)> {
         let description: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
-        let paths = description["paths"].as_object().expect("paths are an object");
+        let paths = description["paths"]
+            .as_object()
+            .expect("paths are an object");
         let operations = paths.iter().flat_map(|(path, methods)| {
             let methods = methods.as_object().expect("methods are an object").keys();
             methods.map(|method| (method.to_uppercase(), path.clone()))

@@ -8,7 +8,10 @@ use crate::running::Namespace;
 
 impl Control {
     /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
-    pub(crate) async fn create_namespace(&self, topology: String) -> Result<Namespace, ControlError> {
+    pub(crate) async fn create_namespace(
+        &self,
+        topology: String,
+    ) -> Result<Namespace, ControlError> {
         let path = self.namespace_path();
         let body = ("application/json", Bytes::from(topology));
         let answer = self.send(Method::PUT, &path, body, ANSWER_WITHIN).await?;
