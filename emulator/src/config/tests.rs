@@ -75,9 +75,18 @@ fn what_is_exported_is_read_as_the_same() {
     for path in fixtures("") {
         let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
         for namespace in config.namespaces {
-            let exported = export(&namespace).to_string();
-            let read = Config::parse(&exported).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(read.namespaces, [namespace], "{}", path.display());
+            let exported = export(&namespace);
+            let read = Config::parse(&exported.to_string());
+            let [read] = &read.unwrap_or_else(|error| panic!("{error}")).namespaces[..] else {
+                panic!("one namespace is exported: {exported}");
+            };
+            assert_eq!(export(read), exported, "{}", path.display());
+            // An object of JSON does not keep the order of what a filter asks for, which means nothing.
+            let without_rules = |namespace: &NamespaceConfig| NamespaceConfig {
+                topics: Vec::new(),
+                ..namespace.clone()
+            };
+            assert_eq!(without_rules(read), without_rules(&namespace));
         }
     }
 }
