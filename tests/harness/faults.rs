@@ -143,7 +143,7 @@ async fn what_lacked_something_is_told_from_what_was_elsewhere() {
     assert_eq!(
         unplaced(&failure.await),
         r#"a fault never fired: on(Operation::Send).entity("orders").message_id("o-1").property("color", "red").nth(1).reject("com.microsoft:timeout")
-  1 send came, without what was asked for, and 1 in other entities
+  2 sends came, without what was asked for, and 1 in other entities
   scripted at tests/harness/faults.rs:…
 a fault never fired: on(Operation::Receive).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
   only 1 delivery came

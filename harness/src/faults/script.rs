@@ -64,3 +64,18 @@ impl Script {
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_to_chance_can_be_repeated() {
+        let script = Script::default();
+        assert_eq!(script.by_chance(), "");
+        script.play_by_chance(17);
+        script.play_by_chance(4);
+        let told = "faults struck by chance: faults().random(17), faults().random(4)";
+        assert_eq!(script.by_chance(), told);
+    }
+}

@@ -1,5 +1,7 @@
 //! Faults by chance, and that they can be repeated.
 
+use std::time::Duration;
+
 use servicebus_harness::{EventKind, prelude::*};
 
 use super::{bus, raw::Client};
