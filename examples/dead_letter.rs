@@ -16,8 +16,8 @@ use azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-/// As good as no wait; the SDK needs a moment to fetch what is there.
-const NO_WAIT: Option<Duration> = Some(Duration::from_millis(200));
+/// How long the SDK waits before it says that no message is left.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let options = ServiceBusReceiverOptions::default();
     let mut receiver = client.create_receiver_for_queue("orders", options).await?;
-    while let Some(message) = receiver.receive_message_with_max_wait_time(NO_WAIT).await? {
+    while let Some(message) = receiver
+        .receive_message_with_max_wait_time(PATIENCE)
+        .await?
+    {
         println!("delivery {}", message.delivery_count().unwrap_or_default());
         receiver.abandon_message(&message, None).await?;
     }

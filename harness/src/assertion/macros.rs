@@ -136,7 +136,7 @@ macro_rules! assert_deferred {
 /// # }
 /// ```
 ///
-/// Without `count` one is enough. Takes `at` or `due_in`, `tolerance` (one second unless said otherwise),
+/// Without `count` one is enough. Takes `at` or `due_in`, `tolerance` (ten seconds unless said otherwise),
 /// [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_scheduled {
