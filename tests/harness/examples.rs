@@ -46,6 +46,30 @@ fn scheduled_and_deferred() {
 }
 
 #[test]
+fn deadline() {
+    assert_eq!(
+        run("deadline"),
+        "in-time: done by way of jobs\ntoo-late: done by way of slow\n"
+    );
+}
+
+#[test]
+fn repair() {
+    assert_eq!(
+        run("repair"),
+        "o-1-mended: 12.50\no-3-mended: 7.00\ndead letters: 1 active (1 deferred)\n"
+    );
+}
+
+#[test]
+fn session_workflow() {
+    assert_eq!(
+        run("session_workflow"),
+        "placed\nsomebody else goes on\nplaced again, which changes nothing\npaid\nshipped\n"
+    );
+}
+
+#[test]
 fn rstest_fixture() {
     assert!(run("rstest_fixture").contains("cargo test --example rstest_fixture"));
 }
