@@ -70,6 +70,6 @@ fn session_workflow() {
 }
 
 #[test]
-fn rstest_fixture() {
-    assert!(run("rstest_fixture").contains("cargo test --example rstest_fixture"));
+fn first_test() {
+    assert!(run("first_test").contains("cargo test --example first_test"));
 }

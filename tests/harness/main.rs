@@ -22,6 +22,7 @@ mod handles;
 mod isolation;
 mod modes;
 mod process;
+mod readme;
 mod receiving;
 mod scheduling;
 mod sentences;
