@@ -33,6 +33,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::server::Shared;
 use peer::Peer;
+use wire::Line;
 pub(crate) use wire::{WebSocket, Wire};
 
 /// Bytes read in one go; small payloads are copied out of the block, so that it is used again.
@@ -55,11 +56,12 @@ enum Moved {
 /// Serves a peer until either side has had enough. `host` is the name by which it asked for the emulator, where it
 /// has said one before AMQP begins.
 pub(crate) async fn serve<W: Wire>(
-    mut wire: W,
+    wire: W,
     host: Option<&str>,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
+    let mut wire = Line::new(wire);
     let mut peer = Peer::new(Arc::clone(&shared), host);
     let bell = Arc::clone(&peer.bell);
     let mut input = BytesMut::new();
@@ -70,7 +72,11 @@ pub(crate) async fn serve<W: Wire>(
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;
         }
-        if unwritten > 0 || !written {
+        wire.set_round_trip(peer.round_trip());
+        let (is_deaf, is_silent) = (peer.is_deaf(), peer.is_silent());
+        if is_silent {
+            written = false;
+        } else if unwritten > 0 || !written {
             written = write_some(&mut wire, peer.output())?;
             if peer.unwritten() >= OUTPUT_HIGH {
                 peer.give_back();
@@ -96,11 +102,12 @@ pub(crate) async fn serve<W: Wire>(
             biased;
             moved = poll_fn(|cx| {
                 if output < OUTPUT_FULL
+                    && !is_deaf
                     && let Poll::Ready(read) = wire.poll_read(cx, &mut input)
                 {
                     return Poll::Ready(read.map(Moved::Read));
                 }
-                if written {
+                if written || is_silent {
                     return Poll::Pending;
                 }
                 poll_written(&mut wire, peer.output(), cx).map_ok(|()| Moved::Wrote)
@@ -119,7 +126,8 @@ pub(crate) async fn serve<W: Wire>(
             }
         }
     }
-    finish(&mut wire, peer.output()).await
+    let abruptly = peer.has_vanished();
+    finish(&mut wire, peer.output(), abruptly).await
 }
 
 /// Writes as much as the stream takes without waiting, and says whether that was everything.
@@ -144,11 +152,15 @@ fn poll_written(
     polled
 }
 
-/// Writes what is left, within reason, and ends the stream.
-async fn finish(wire: &mut impl Wire, output: &mut Output) -> io::Result<()> {
+/// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it `abruptly`.
+async fn finish(wire: &mut Line<impl Wire>, output: &mut Output, abruptly: bool) -> io::Result<()> {
+    let patience = FAREWELL + wire.round_trip();
     let rest = poll_fn(|cx| {
         ready!(wire.poll_write(cx, output))?;
-        wire.poll_close(cx)
+        match abruptly {
+            true => Poll::Ready(Ok(())),
+            false => wire.poll_close(cx),
+        }
     });
-    tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
+    tokio::time::timeout(patience, rest).await.unwrap_or(Ok(()))
 }

@@ -83,6 +83,7 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
                 .delete(faults::remove_all),
         )
         .route("/faults/{id}", get(faults::show).delete(faults::remove))
+        .route("/service-update", post(faults::update_service))
         .route("/sessions", get(sessions::list))
         .route("/sessions/lose", post(sessions::lose))
         .route("/queues", get(queues::list))

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
-use crate::faults::Faults;
+use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
 
@@ -166,7 +166,7 @@ impl Namespace {
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let entities = self.entities();
         let deadlines = entities.iter().filter_map(|entity| entity.next_deadline());
-        deadlines.min()
+        deadlines.chain(self.faults.waits.next()).min()
     }
 
     /// Lets happen what is due, in the order of the entities' paths.
@@ -180,7 +180,23 @@ impl Namespace {
                 self.operate_as_broker(&entity, Mailbox::handle_timeout);
             }
         }
+        for sleeper in self.faults.waits.take_due(now) {
+            match sleeper {
+                Sleeper::Connection(id) => self.router.nudge(id),
+                // Nobody waits any longer: the client has hung up.
+                Sleeper::Task(wake) => drop(wake.send(())),
+            }
+        }
         self.turns.notify_waiters();
+    }
+
+    /// All locks are lost and all links detached, as when the service is updated.
+    pub(crate) fn update_service(&self) {
+        for entity in self.entities() {
+            self.operate_as_broker(&entity, Mailbox::lose_locks);
+        }
+        self.note_fault(ClientId::BROKER, None, "the service was updated");
+        self.router.service_updated(self.name());
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {

@@ -37,6 +37,19 @@ struct Rung {
     busy: bool,
     /// Whether entities were changed or deleted: links may have to go.
     entities_changed: bool,
+    /// Whether all links are to go.
+    service_updated: bool,
+    /// Whether something has come that the connection waits for.
+    nudged: bool,
+}
+
+/// What a connection learns beside what its consumers can take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct News {
+    /// Entities were changed or deleted.
+    pub(crate) entities_changed: bool,
+    /// All links are to go.
+    pub(crate) service_updated: bool,
 }
 
 impl ConnectionId {
@@ -112,6 +125,31 @@ impl Router {
         }
     }
 
+    /// Tells the connections of a namespace that the service is updated: their links have to go.
+    pub(crate) fn service_updated(&self, namespace: &str) {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        for bell in connections.values() {
+            if bell.namespace.get().is_some_and(|own| own == namespace) {
+                bell.rung().service_updated = true;
+                bell.nudge();
+            }
+        }
+    }
+
+    /// Tells a connection that something it waits for has come.
+    pub(crate) fn nudge(&self, id: ConnectionId) {
+        let connections = self
+            .connections
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = connections.get(&id) {
+            bell.nudge();
+        }
+    }
+
     /// The connections of a namespace that have something to do or to write.
     pub(crate) fn busy(&self, namespace: &str) -> Vec<ConnectionId> {
         let connections = self
@@ -143,15 +181,29 @@ impl Doorbell {
         lost.append(&mut rung.lost);
     }
 
-    /// Whether entities were changed or deleted since this was last asked.
-    pub(crate) fn saw_change(&self) -> bool {
-        mem::take(&mut self.rung().entities_changed)
+    /// What has come since this was last asked.
+    pub(crate) fn news(&self) -> News {
+        let mut rung = self.rung();
+        rung.nudged = false;
+        News {
+            entities_changed: mem::take(&mut rung.entities_changed),
+            service_updated: mem::take(&mut rung.service_updated),
+        }
+    }
+
+    fn nudge(&self) {
+        let mut rung = self.rung();
+        rung.nudged = true;
+        rung.busy = true;
+        drop(rung);
+        self.notify.notify_one();
     }
 
     /// Says at the end of a turn whether something is left to write.
     pub(crate) fn turn_ended(&self, unwritten: bool) {
         let mut rung = self.rung();
         let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.entities_changed;
+        let called = called || rung.service_updated || rung.nudged;
         rung.busy = unwritten || called;
     }
 

@@ -3,48 +3,28 @@
 //! A fault is an operation, which of them, and what becomes of it. One that never fired fails the test at the end of its
 //! bus: whoever scripts a fault relies on it.
 
+mod effect;
+mod on;
+mod operation;
 mod script;
 mod verdict;
 
-use std::{panic::Location, sync::Arc};
+use std::{panic::Location, sync::Arc, time::Duration};
 
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::{bus::or_panic, control::ControlError, doors::Doors};
 
+pub use effect::Effect;
+pub use on::FaultOn;
+pub use operation::Operation;
 pub(crate) use script::Script;
-use script::Set;
 pub(crate) use verdict::Verdict;
-
-/// What a client does that can be spoiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Operation {
-    /// A transaction is committed or rolled back by its client.
-    Discharge,
-}
-
-/// What becomes of an operation.
-#[derive(Debug, Clone, Copy)]
-enum Effect {
-    LoseReply,
-}
 
 /// The faults of a bus.
 #[derive(Debug, Clone)]
 pub struct Faults {
     doors: Arc<Doors>,
-}
-
-/// Which operation is to be spoiled.
-#[derive(Debug, Clone)]
-#[must_use = "nothing goes wrong before it is said what"]
-pub struct FaultOn {
-    doors: Arc<Doors>,
-    operation: Operation,
-    entity: Option<String>,
-    nth: u64,
 }
 
 /// A fault that was scripted.
@@ -61,81 +41,58 @@ impl Faults {
 
     /// Begins a fault at the first operation of this kind from now on.
     pub fn on(&self, operation: Operation) -> FaultOn {
-        FaultOn {
-            doors: Arc::clone(&self.doors),
-            operation,
-            entity: None,
-            nth: 1,
-        }
-    }
-}
-
-impl FaultOn {
-    /// Narrows it to operations that concern a queue, topic or subscription.
-    pub fn entity(mut self, path: impl Into<String>) -> Self {
-        self.entity = Some(path.into());
-        self
+        FaultOn::new(Arc::clone(&self.doors), operation)
     }
 
-    /// Picks another than the first of them, counted from 1.
-    pub fn nth(mut self, nth: u64) -> Self {
-        self.nth = nth;
-        self
-    }
-
-    /// Lets it happen, and the client never hears of it.
+    /// Lets every connection that is opened from now on have this latency, in real time: how long it takes to say
+    /// something and hear the answer. At most 60 s.
     ///
     /// # Panics
     ///
-    /// When the emulator refuses the fault.
+    /// When the emulator refuses it.
     #[track_caller]
-    pub fn lose_reply(self) -> impl Future<Output = Fault> + Send {
-        let at = Location::caller();
-        or_panic(at, self.set(Effect::LoseReply, at))
+    pub fn round_trip(&self, length: Duration) -> impl Future<Output = Fault> + Send {
+        let all = self.on(Operation::Connect).every(1);
+        all.apply(Effect::round_trip(length))
     }
 
-    /// Lets it happen without the client hearing of it, or says why that cannot be scripted.
+    /// Lets storing a message take so long from now on, in real time; messages that are in flight together are stored
+    /// together.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator refuses it.
     #[track_caller]
-    pub fn try_lose_reply(self) -> impl Future<Output = Result<Fault, ControlError>> + Send {
-        self.set(Effect::LoseReply, Location::caller())
+    pub fn storing(&self, length: Duration) -> impl Future<Output = Fault> + Send {
+        let all = self.on(Operation::Send).every(1);
+        all.apply(Effect::delay_real(length))
     }
 
-    async fn set(
-        self,
-        effect: Effect,
-        at: &'static Location<'static>,
-    ) -> Result<Fault, ControlError> {
-        let body = json!({
-            "operation": self.operation.name(),
-            "entity": self.entity,
-            "nth": self.nth,
-            "effect": effect.name(),
-        });
-        let add = |doors: Arc<Doors>| async move {
-            doors.control.post::<Numbered>("faults", &body).await
+    /// Lets happen what happens to clients when the service is updated: all locks of messages and sessions are lost, and
+    /// all links but those to `$cbs` are detached with `amqp:link:detach-forced`.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn service_update(&self) -> impl Future<Output = ()> + Send {
+        or_panic(Location::caller(), self.clone().update())
+    }
+
+    /// Updates the service, or says why not.
+    pub async fn try_service_update(&self) -> Result<(), ControlError> {
+        self.clone().update().await
+    }
+
+    async fn update(self) -> Result<(), ControlError> {
+        let update = |doors: Arc<Doors>| async move {
+            let nothing = serde_json::json!({});
+            let order = doors
+                .control
+                .order("service-update", &nothing, Duration::ZERO);
+            order.await
         };
-        let Numbered { id } = self.doors.run(add).await?;
-        self.doors.script.add(Set {
-            id,
-            operation: self.operation,
-            words: self.words(effect),
-            at,
-        });
-        let doors = self.doors;
-        Ok(Fault { doors, id })
-    }
-
-    /// The fault as it is written in a test.
-    fn words(&self, effect: Effect) -> String {
-        let entity = self.entity.as_ref();
-        let entity = entity.map(|entity| format!(".entity({entity:?})"));
-        format!(
-            "on(Operation::{:?}){}.nth({}).{}()",
-            self.operation,
-            entity.unwrap_or_default(),
-            self.nth,
-            effect.name().replace('-', "_")
-        )
+        self.doors.run(update).await
     }
 }
 
@@ -181,28 +138,6 @@ impl Fault {
     }
 }
 
-impl Operation {
-    /// Returns the name by which the control API knows the operation.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Discharge => "discharge",
-        }
-    }
-}
-
-impl Effect {
-    fn name(self) -> &'static str {
-        match self {
-            Self::LoseReply => "lose-reply",
-        }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Numbered {
-    id: u64,
-}
-
 /// A fault as the emulator has it.
 #[derive(Debug, Deserialize)]
 struct Met {
@@ -211,5 +146,7 @@ struct Met {
     matched: u64,
     /// Operations of the same kind that concerned other entities.
     elsewhere: u64,
+    /// Those that concerned its entity, and lacked something else.
+    different: u64,
     hits: u64,
 }

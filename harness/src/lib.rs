@@ -48,7 +48,7 @@ pub use control::{ControlError, Refusal};
 pub use entities::{CreateError, DeleteError, UpdateError};
 pub use error::StartError;
 pub use explain::{ExplainError, Explanation, NamedValue, Reason, RuleExplanation, Verdict};
-pub use faults::{Fault, FaultOn, Faults, Operation};
+pub use faults::{Effect, Fault, FaultOn, Faults, Operation};
 pub use fixture::servicebus;
 pub use kind::EntityKind;
 pub use mailbox::{
@@ -73,12 +73,12 @@ pub use topology::{
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
-        Correlation, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach, Mailbox,
-        Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus, Subscription,
-        SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned, assert_completed,
-        assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
-        assert_forwarded, assert_in_order, assert_lock_renewed, assert_message_count,
-        assert_never_delivered, assert_not_dead_lettered, assert_scheduled, assert_session_state,
-        contains, servicebus,
+        Correlation, Effect, EntityStatus, Expiry, FailedForwards, HeldSession, LocksOnDetach,
+        Mailbox, Message, Mode, Operation, Queue, QueueHandle, Received, Rule, ServiceBus,
+        Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned,
+        assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
+        assert_expired, assert_forwarded, assert_in_order, assert_lock_renewed,
+        assert_message_count, assert_never_delivered, assert_not_dead_lettered, assert_scheduled,
+        assert_session_state, contains, servicebus,
     };
 }

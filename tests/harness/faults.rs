@@ -141,7 +141,11 @@ async fn a_fault_that_was_removed_need_not_fire() {
 async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     let servicebus = bus().await;
     let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
-    let refused = zeroth.try_lose_reply().await.unwrap_err().to_string();
+    let refused = zeroth
+        .try_apply(Effect::lose_reply())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("nth"), "{refused}");
     assert!(refused.contains("a whole number from 1"), "{refused}");
 }

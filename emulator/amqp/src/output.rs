@@ -97,7 +97,7 @@ impl Output {
     }
 
     /// Appends bytes without copying them.
-    pub(crate) fn share(&mut self, bytes: Bytes) {
+    pub fn share(&mut self, bytes: Bytes) {
         if bytes.is_empty() {
             return;
         }

@@ -35,13 +35,22 @@ impl Peer {
                 }
                 let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);
-                self.engine.accept_attach(link, reply);
+                self.accept_attach(link, reply);
             }
             Err((refusal, entity)) => {
                 let place = entity.as_deref().map(|entity| (entity, StoreKind::Active));
                 let error = self.refuse(&refusal, place);
-                self.engine.refuse_attach(link, error);
+                if !self.is_unanswered(link) {
+                    self.engine.refuse_attach(link, error);
+                }
             }
+        }
+    }
+
+    /// Answers an attach, unless the client must not hear of it.
+    pub(super) fn accept_attach(&mut self, link: LinkId, reply: AttachReply) {
+        if !self.is_unanswered(link) {
+            self.engine.accept_attach(link, reply);
         }
     }
 
@@ -251,6 +260,7 @@ impl Peer {
 
     /// The link is gone.
     pub(super) fn forget(&mut self, link: LinkId) {
+        self.forget_spoiled(link);
         let receiver = match self.links.remove(&link) {
             Some(Link::Receiver(receiver)) => receiver,
             Some(Link::Waiting(waiting)) => {

@@ -17,9 +17,6 @@ impl Peer {
     /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
     /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
     pub(super) fn follow_changes(&mut self) {
-        if !self.bell.saw_change() {
-            return;
-        }
         let lost: Vec<_> = self
             .links
             .iter()

@@ -122,7 +122,7 @@ impl Peer {
             Some(Link::Requests(node, session)) => {
                 let (node, session) = (node.clone(), *session);
                 self.commit(work);
-                self.on_request(&node, session, &transfer, now);
+                self.on_request(&node, session, &transfer, now, None);
                 return;
             }
             // A link that was refused: its transfers were on their way.
@@ -287,8 +287,7 @@ impl Peer {
                     }
                 };
                 if !settlement.settled {
-                    self.engine
-                        .settle(settlement.link, settlement.delivery, outcome);
+                    self.settle_delivery(settlement.link, settlement.delivery, outcome);
                 }
             }
         }

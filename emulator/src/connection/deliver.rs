@@ -65,9 +65,17 @@ impl Peer {
     fn resume_postponed(&mut self) {
         for consumer in std::mem::take(&mut self.postponed) {
             if let Some(&link) = self.consumers.get(&consumer) {
-                self.set_credit(consumer, self.engine.credit(link));
-                self.caller.woken.push(consumer);
+                self.renew_credit(link);
             }
+        }
+    }
+
+    /// Lets a receiver have as much as it wants, or nothing while its deliveries are put off.
+    pub(super) fn renew_credit(&mut self, link: LinkId) {
+        if let Some(Link::Receiver(receiver)) = self.links.get(&link) {
+            let consumer = receiver.consumer;
+            self.set_credit(consumer, self.engine.credit(link));
+            self.caller.woken.push(consumer);
         }
     }
 
@@ -78,6 +86,8 @@ impl Peer {
         };
         if let Some(namespace) = &self.namespace {
             let kind = receiver.kind;
+            let is_paused = link.is_some_and(|link| self.is_paused(*link));
+            let credit = if is_paused { 0 } else { credit };
             namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
                 mailbox.set_credit(cx, kind, consumer, credit);
             });
@@ -104,6 +114,9 @@ impl Peer {
 
     /// Takes up to `max` messages under one lock and writes them; says whether more are assigned.
     fn take_batch(&mut self, link: LinkId, max: u32) -> bool {
+        if self.watches_deliveries() {
+            return self.take_watched(link);
+        }
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.namespace, self.links.get(&link))
         else {
@@ -116,7 +129,20 @@ impl Peer {
             mailbox.take(cx, kind, consumer, max as usize, bytes, &mut taken);
             mailbox.assigned(kind, consumer) > 0
         });
+        self.taken = taken;
+        self.write_taken(link);
+        more
+    }
+
+    /// Writes what was taken for a link.
+    pub(super) fn write_taken(&mut self, link: LinkId) {
+        let (Some(namespace), Some(Link::Receiver(receiver))) =
+            (&self.namespace, self.links.get(&link))
+        else {
+            return;
+        };
         let ahead = namespace.clock.read().ahead;
+        let mut taken = std::mem::take(&mut self.taken);
         for delivery in taken.drain(..) {
             self.scratch.clear();
             match delivery
@@ -141,7 +167,6 @@ impl Peer {
             }
         }
         self.taken = taken;
-        more
     }
 
     /// Says that nothing more comes once everything assigned has gone out.
@@ -151,7 +176,7 @@ impl Peer {
         else {
             return;
         };
-        if !receiver.drain {
+        if !receiver.drain || self.spoiled.puts_off(link) {
             return;
         }
         let (kind, consumer) = (receiver.kind, receiver.consumer);

@@ -1,53 +1,364 @@
 //! Scripted faults, where the operations are that they strike (harness.md §8).
+//!
+//! An event that a fault strikes is carried out as any other, before or after what the fault does, or not at all. What
+//! has gathered for its entity is committed before it and it is committed alone, so that a fault touches nothing else.
 
+mod deliveries;
+mod later;
+mod refuse;
+mod sight;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
+use servicebus_broker::LockToken;
+
+use super::commit::{Work, confirmed};
+use super::links::Link;
 use super::peer::Peer;
-use crate::faults::{Effect, Operation};
+use super::transact::in_transaction;
+use crate::faults::{Blow, Effect, Sighting, Strike, When};
 use crate::namespace::Entity;
+use later::{Parked, Pause, PutOff};
 
-/// A fault that strikes an operation of this connection.
-#[derive(Debug)]
-pub(super) struct Struck {
-    operation: Operation,
-    pub(super) effect: Effect,
-    /// What the operation concerns; its timelines tell of the fault.
+/// What faults have done to a connection that lasts.
+#[derive(Debug, Default)]
+pub(super) struct Spoiled {
+    muted: Muted,
+    /// Events that wait for their time, in the order in which they came.
+    parked: Vec<Parked>,
+    /// Bytes of messages among them.
+    parked_bytes: usize,
+    /// The connection rests until then.
+    pause: Option<Pause>,
+    /// Receivers whose next delivery is put off.
+    receivers: BTreeMap<LinkId, PutOff>,
+    /// Deliveries that are confirmed in vain.
+    in_vain: BTreeSet<LockToken>,
+    /// Links whose attach must not be answered.
+    unanswered: BTreeSet<LinkId>,
+    /// There and back together.
+    round_trip: Duration,
+    end: End,
+}
+
+impl Spoiled {
+    /// Whether the next delivery of a link is put off.
+    pub(super) fn puts_off(&self, link: LinkId) -> bool {
+        let put_off = self.receivers.get(&link);
+        put_off.is_some_and(|put_off| put_off.due.is_some())
+    }
+}
+
+/// Which answers are not sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Muted {
+    #[default]
+    Nothing,
+    /// To transfers, settlements and attaches.
+    Outcomes,
+    /// To requests, whose transfers are accepted all the same.
+    Replies,
+}
+
+/// Whether a fault has ended the connection; what the client sent behind it is not carried out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    None,
+    /// In good order.
+    Closed,
+    /// Without a word.
+    Dropped,
+}
+
+/// An operation that is about to happen, and the entities whose timelines tell of its faults.
+struct Seen<'a> {
+    sighting: Sighting<'a>,
     entities: Vec<Arc<Entity>>,
 }
 
 impl Peer {
-    /// Counts a discharge of this transaction, and says what goes wrong with it. Asked before it happens, because
-    /// afterwards nobody knows where the transaction had work.
-    pub(super) fn fault_on_discharge(&mut self, transaction: &[u8]) -> Option<Struck> {
-        let namespace = self.namespace.as_ref()?;
-        let open = self.transactions.find(transaction).ok();
-        let entities: Vec<_> = open.into_iter().flat_map(|open| open.entities()).collect();
-        let operation = Operation::Discharge;
-        let paths = || entities.iter().map(|entity| entity.path.as_str()).collect();
-        let effect = namespace.faults.strike(operation, paths)?;
-        let entities = entities.into_iter().map(Arc::clone).collect();
-        Some(Struck {
-            operation,
-            effect,
-            entities,
-        })
+    /// Whether a fault may strike what comes next, or one that has struck still matters.
+    pub(super) fn is_watched(&self) -> bool {
+        let namespace = self.namespace.as_ref();
+        namespace.is_some_and(|namespace| namespace.faults.any())
+            || !self.spoiled.in_vain.is_empty()
+            || self.spoiled.end != End::None
     }
 
-    /// Puts a fault into the record, behind what it did not prevent.
-    pub(super) fn note_fault(&self, struck: &Struck) {
-        let Some(namespace) = &self.namespace else {
+    /// An event while there are faults.
+    pub(super) fn handle_watched(&mut self, event: Event, now: Duration, work: &mut Work) {
+        if self.spoiled.end != End::None && !matches!(event, Event::Closed { .. }) {
+            return;
+        }
+        let (strike, entities) = self.struck(&event);
+        if strike == Strike::default() && !self.is_in_vain(&event) {
+            self.carry_out(event, now, work);
+            return;
+        }
+        self.commit(work);
+        if let Some(Blow {
+            effect: Effect::Delay(wait),
+            ..
+        }) = strike.first
+        {
+            self.note_blow(strike.first.as_ref(), &entities);
+            let due = self.due(wait, now);
+            self.park(due, event, strike.then, entities);
+            return;
+        }
+        self.go_on(event, strike.then, &entities, now, work);
+    }
+
+    /// Carries out an event that has waited, or need not wait.
+    fn go_on(
+        &mut self,
+        event: Event,
+        blow: Option<Blow>,
+        entities: &[Arc<Entity>],
+        now: Duration,
+        work: &mut Work,
+    ) {
+        match &blow {
+            Some(blow) => self.spoil(event, &blow.effect, now, work),
+            None if self.is_in_vain(&event) => self.confirm_in_vain(event, now, work),
+            None => self.carry_out(event, now, work),
+        }
+        self.commit(work);
+        self.note_blow(blow.as_ref(), entities);
+    }
+
+    fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
+        let link = link_of(&event);
+        match effect {
+            Effect::LoseReply => self.carry_out_unheard(event, now, work),
+            Effect::Reject(words) => self.refuse_event(&event, None, words, now),
+            Effect::Answer { status, words } => {
+                self.refuse_event(&event, Some(*status), words, now);
+            }
+            Effect::Detach { when, words } => {
+                let is_attach = matches!(event, Event::Attach { .. });
+                match when {
+                    When::Before => {}
+                    When::After if is_attach => self.carry_out_alone(event, now, work),
+                    When::After => self.carry_out_unheard(event, now, work),
+                }
+                self.detach_with(link, words);
+            }
+            Effect::Close { when, words } => {
+                if *when == When::After {
+                    self.carry_out_unheard(event, now, work);
+                }
+                self.close_with(words);
+            }
+            Effect::Drop { when } => {
+                if *when == When::After {
+                    self.carry_out_unheard(event, now, work);
+                }
+                self.vanish();
+            }
+            Effect::HoldBack { behind } => {
+                if let Event::Transfer(transfer) = &event
+                    && !transfer.settled
+                {
+                    self.held
+                        .hold_back(transfer.link, transfer.delivery, *behind);
+                }
+                self.carry_out(event, now, work);
+            }
+            Effect::LoseLock | Effect::LoseSessionLock => {
+                self.lose_locks_of(&event, *effect == Effect::LoseSessionLock);
+                self.carry_out(event, now, work);
+            }
+            Effect::DeliverTwice => self.confirm_in_vain(event, now, work),
+            Effect::ExpireToken => {
+                self.carry_out_alone(event, now, work);
+                self.expire_tokens();
+            }
+            Effect::Stall(wait) => {
+                self.carry_out(event, now, work);
+                self.pause(*wait, now, false);
+            }
+            // What takes time has been dealt with.
+            Effect::Delay(_) | Effect::RoundTrip(_) => self.carry_out(event, now, work),
+        }
+    }
+
+    fn carry_out_alone(&mut self, event: Event, now: Duration, work: &mut Work) {
+        self.carry_out(event, now, work);
+        self.commit(work);
+    }
+
+    /// Does what the client asks for, and does not tell it.
+    fn carry_out_unheard(&mut self, event: Event, now: Duration, work: &mut Work) {
+        let link = link_of(&event);
+        let is_request =
+            link.is_some_and(|link| matches!(self.links.get(&link), Some(Link::Requests(..))));
+        if let (Event::Attach { .. }, Some(link)) = (&event, link) {
+            self.spoiled.unanswered.insert(link);
+        }
+        self.spoiled.muted = match is_request {
+            true => Muted::Replies,
+            false => Muted::Outcomes,
+        };
+        self.carry_out_alone(event, now, work);
+        self.spoiled.muted = Muted::Nothing;
+    }
+
+    /// Tells the client that its message is done with, and lets it come again: its delivery was for nothing and does
+    /// not count.
+    fn confirm_in_vain(&mut self, event: Event, now: Duration, work: &mut Work) {
+        let Event::Settle(mut settlement) = event else {
+            self.carry_out(event, now, work);
             return;
         };
-        let operation = struck.operation.name();
-        let text = match struck.effect {
-            Effect::LoseReply => format!("the reply to the {operation} was lost"),
+        self.spoiled
+            .in_vain
+            .remove(&LockToken::from_tag(settlement.tag));
+        let said = confirmed(std::mem::replace(
+            &mut settlement.outcome,
+            Outcome::Released,
+        ));
+        let state = match settlement.transaction.clone() {
+            Some(transaction) => in_transaction(transaction, said),
+            None => said.into(),
         };
-        let client = self.caller.client;
-        if struck.entities.is_empty() {
+        let Settlement {
+            link,
+            delivery,
+            settled,
+            ..
+        } = settlement;
+        self.carry_out_unheard(Event::Settle(settlement), now, work);
+        if !settled {
+            self.settle_delivery(link, delivery, state);
+        }
+    }
+
+    /// Whether it completes a message that is to come again.
+    fn is_in_vain(&self, event: &Event) -> bool {
+        let Event::Settle(settlement) = event else {
+            return false;
+        };
+        settlement.outcome == Outcome::Accepted
+            && self
+                .spoiled
+                .in_vain
+                .contains(&LockToken::from_tag(settlement.tag))
+    }
+
+    /// Answers a settlement, unless the client must not hear of it.
+    pub(super) fn settle_delivery(
+        &mut self,
+        link: LinkId,
+        delivery: servicebus_amqp::DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        if self.spoiled.muted != Muted::Outcomes {
+            self.engine.settle(link, delivery, state);
+        }
+    }
+
+    /// Whether the outcomes of transfers are not told.
+    pub(super) fn has_muted_outcomes(&self) -> bool {
+        self.spoiled.muted == Muted::Outcomes
+    }
+
+    /// Whether the replies to requests are not told.
+    pub(super) fn has_muted_replies(&self) -> bool {
+        self.spoiled.muted == Muted::Replies
+    }
+
+    /// Whether the client must not hear that its link is attached, or is not.
+    pub(super) fn is_unanswered(&self, link: LinkId) -> bool {
+        self.spoiled.unanswered.contains(&link)
+    }
+
+    /// There and back together.
+    pub(super) fn round_trip(&self) -> Duration {
+        self.spoiled.round_trip
+    }
+
+    /// Whether a fault has ended the connection without a word.
+    pub(super) fn has_vanished(&self) -> bool {
+        self.spoiled.end == End::Dropped
+    }
+
+    /// Forgets what faults have done to a link that is gone.
+    pub(super) fn forget_spoiled(&mut self, link: LinkId) {
+        let parked = std::mem::take(&mut self.spoiled.parked);
+        for event in parked {
+            match event.link() == Some(link) {
+                true => self.spoiled.parked_bytes -= event.bytes(),
+                false => self.spoiled.parked.push(event),
+            }
+        }
+        self.spoiled.receivers.remove(&link);
+        self.spoiled.unanswered.remove(&link);
+        self.held.forget(link);
+    }
+
+    /// The connection is open and its namespace is known.
+    pub(super) fn meet_connection(&mut self, now: Duration) {
+        let Some(namespace) = self.namespace.as_ref().filter(|ns| ns.faults.any()) else {
+            return;
+        };
+        let strike = namespace.faults.strike(&self.connection_seen());
+        for blow in strike.first.iter().chain(&strike.then) {
+            match &blow.effect {
+                Effect::Delay(wait) => self.pause(*wait, now, true),
+                Effect::Stall(wait) => self.pause(*wait, now, false),
+                Effect::RoundTrip(length) => self.spoiled.round_trip = *length,
+                Effect::Close { words, .. } => self.close_with(words),
+                Effect::Drop { when } => {
+                    if *when == When::Before {
+                        self.discard_output();
+                    }
+                    self.vanish();
+                }
+                Effect::LoseReply
+                | Effect::Reject(_)
+                | Effect::Answer { .. }
+                | Effect::Detach { .. }
+                | Effect::HoldBack { .. }
+                | Effect::LoseLock
+                | Effect::LoseSessionLock
+                | Effect::DeliverTwice
+                | Effect::ExpireToken => {}
+            }
+            self.note_blow(Some(blow), &[]);
+        }
+    }
+
+    /// Puts what a fault did into the record, behind what it did not prevent.
+    fn note_blow(&self, blow: Option<&Blow>, entities: &[Arc<Entity>]) {
+        let (Some(namespace), Some(blow)) = (&self.namespace, blow) else {
+            return;
+        };
+        let (client, text) = (self.caller.client, blow.told());
+        if entities.is_empty() {
             namespace.note_fault(client, None, &text);
         }
-        for entity in &struck.entities {
+        for entity in entities {
             namespace.note_fault(client, Some(entity), &text);
         }
+    }
+}
+
+fn link_of(event: &Event) -> Option<LinkId> {
+    match event {
+        Event::Transfer(transfer) => Some(transfer.link),
+        Event::Settle(settlement) => Some(settlement.link),
+        Event::Attach { link, .. } => Some(*link),
+        Event::Sasl { .. }
+        | Event::Opened(_)
+        | Event::TransferTooLarge { .. }
+        | Event::Credit { .. }
+        | Event::Detached { .. }
+        | Event::Refused(_)
+        | Event::Closed { .. } => None,
     }
 }

@@ -19,6 +19,18 @@ pub(super) struct Held {
     queue: VecDeque<(Duration, Item)>,
     /// Of all replies in the queue.
     bytes: usize,
+    /// Outcomes that a fault holds back.
+    back: Vec<HeldBack>,
+}
+
+/// An outcome that is told behind later ones of its link.
+struct HeldBack {
+    link: LinkId,
+    delivery: DeliveryNumber,
+    /// How many of them are still to come.
+    behind: u32,
+    /// None until it is known.
+    state: Option<DeliveryState>,
 }
 
 enum Item {
@@ -32,12 +44,28 @@ impl Held {
             delay: None,
             queue: VecDeque::new(),
             bytes: 0,
+            back: Vec::new(),
         }
     }
 
     /// From now on outcomes wait.
     pub(super) fn delay(&mut self) {
         self.delay = Some(DELAY);
+    }
+
+    /// From when it is known, the outcome of this delivery waits for so many later ones of its link.
+    pub(super) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
+        self.back.push(HeldBack {
+            link,
+            delivery,
+            behind,
+            state: None,
+        });
+    }
+
+    /// The link is gone.
+    pub(super) fn forget(&mut self, link: LinkId) {
+        self.back.retain(|held| held.link != link);
     }
 
     /// How much waits to be written.
@@ -60,17 +88,23 @@ impl Peer {
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
+        if self.has_muted_outcomes() {
+            return;
+        }
         match self.held.delay {
             Some(delay) => {
                 let item = Item::Outcome(link, delivery, state.into());
                 self.held.queue.push_back((now + delay, item));
             }
-            None => self.engine.outcome(link, delivery, state),
+            None => self.tell(link, delivery, state.into()),
         }
     }
 
     /// Sends a reply, after the outcomes before it.
     pub(super) fn reply(&mut self, now: Duration, link: LinkId, message: Vec<u8>) {
+        if self.has_muted_replies() {
+            return;
+        }
         match self.held.delay {
             Some(delay) => {
                 self.held.bytes += message.len();
@@ -85,11 +119,32 @@ impl Peer {
         }
     }
 
+    /// Tells an outcome whose time has come, and those that were held back behind it.
+    fn tell(&mut self, link: LinkId, delivery: DeliveryNumber, state: DeliveryState) {
+        let mut back = self.held.back.iter_mut();
+        let own = back.find(|held| held.link == link && held.delivery == delivery);
+        if let Some(own) = own {
+            own.state = Some(state);
+            return;
+        }
+        self.engine.outcome(link, delivery, state);
+        let known = |held: &HeldBack| held.link == link && held.state.is_some();
+        for held in self.held.back.iter_mut().filter(|held| known(held)) {
+            held.behind = held.behind.saturating_sub(1);
+        }
+        let free = |held: &mut HeldBack| known(held) && held.behind == 0;
+        for held in self.held.back.extract_if(.., free) {
+            if let Some(state) = held.state {
+                self.engine.outcome(link, held.delivery, state);
+            }
+        }
+    }
+
     pub(super) fn release_held(&mut self, now: Duration) {
         while let Some((_, item)) = self.held.queue.pop_front_if(|(due, _)| *due <= now) {
             match item {
                 Item::Outcome(link, delivery, state) => {
-                    self.engine.outcome(link, delivery, state);
+                    self.tell(link, delivery, state);
                 }
                 Item::Reply(link, message) => {
                     self.held.bytes -= message.len();

@@ -10,6 +10,7 @@ use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
 
 use super::OUTPUT_FULL;
 use super::commit::Work;
+use super::faults::Spoiled;
 use super::held::Held;
 use super::links::Link;
 use super::tokens::Proof;
@@ -43,6 +44,7 @@ pub(super) struct Peer {
     pub(super) answered_late: bool,
     pub(super) held: Held,
     pub(super) transactions: Transactions,
+    pub(super) spoiled: Spoiled,
     work: Work,
     /// Whether events were left because the output had no room for what might follow from them.
     interrupted: bool,
@@ -67,6 +69,7 @@ impl Peer {
             namespace: None,
             held: Held::new(),
             transactions: Transactions::default(),
+            spoiled: Spoiled::default(),
             id,
             bell,
             caller,
@@ -110,9 +113,16 @@ impl Peer {
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
         self.engine.handle_timeout(now);
-        self.follow_changes();
+        let news = self.bell.news();
+        if news.entities_changed {
+            self.follow_changes();
+        }
+        if news.service_updated {
+            self.detach_all();
+        }
         self.follow_tokens(now);
         let mut work = std::mem::take(&mut self.work);
+        self.release_parked(now, &mut work);
         // Once more after each event that the engine waited for: behind a SASL init more may stand already.
         loop {
             self.engine.receive(now, input);
@@ -149,6 +159,14 @@ impl Peer {
     }
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
+        match self.is_watched() {
+            true => self.handle_watched(event, now, work),
+            false => self.carry_out(event, now, work),
+        }
+    }
+
+    /// Does what an event asks for.
+    pub(super) fn carry_out(&mut self, event: Event, now: Duration, work: &mut Work) {
         match event {
             Event::Transfer(transfer) => self.on_transfer(transfer, now, work),
             Event::Settle(settlement) => self.on_settle(settlement, work),
@@ -174,7 +192,10 @@ impl Peer {
                 response,
                 hostname,
             } => self.on_sasl(&mechanism, &response, hostname.as_deref()),
-            Event::Opened(open) => self.on_open(&open),
+            Event::Opened(open) => {
+                self.on_open(&open);
+                self.meet_connection(now);
+            }
             Event::Attach { link, attach } => self.on_attach(link, &attach),
             Event::TransferTooLarge {
                 link,
@@ -229,8 +250,7 @@ impl Peer {
                 let error = self.refuse(&refusal, Some((&entity, kind)));
                 if !settlement.settled {
                     let outcome = servicebus_amqp::Outcome::Rejected { error: Some(error) };
-                    self.engine
-                        .settle(settlement.link, settlement.delivery, outcome);
+                    self.settle_delivery(settlement.link, settlement.delivery, outcome);
                 }
             }
         }
@@ -248,8 +268,7 @@ impl Peer {
             _ => settlement.outcome,
         };
         if !settlement.settled {
-            self.engine
-                .settle(settlement.link, settlement.delivery, outcome);
+            self.settle_delivery(settlement.link, settlement.delivery, outcome);
         }
     }
 
@@ -338,12 +357,21 @@ impl Peer {
         refusal: &Refusal,
         place: Option<(&Entity, StoreKind)>,
     ) -> String {
-        let system = system_tracker(self.namespace.as_deref(), place);
-        let tracking = self.shared.tracking_id(self.caller.ids());
-        let text = refusal.tracked(tracking, &system, self.shared.real.now());
+        let text = self.track_quietly(refusal, place);
         let condition = refusal.condition;
         self.record(condition.symbol(), condition.may_retry(), &text, place);
         text
+    }
+
+    /// The same for what the record tells of in another way.
+    pub(super) fn track_quietly(
+        &mut self,
+        refusal: &Refusal,
+        place: Option<(&Entity, StoreKind)>,
+    ) -> String {
+        let system = system_tracker(self.namespace.as_deref(), place);
+        let tracking = self.shared.tracking_id(self.caller.ids());
+        refusal.tracked(tracking, &system, self.shared.real.now())
     }
 
     /// Puts a refusal into the log and the timeline.
@@ -377,7 +405,9 @@ impl Peer {
     /// A turn is over, and all output was `written` or not.
     pub(super) fn turn_ended(&mut self, written: bool) {
         let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
-        self.bell.turn_ended(!written || untaken);
+        // What a fault keeps from being written must not keep time from going on.
+        let is_unwritten = !written && !self.is_silent();
+        self.bell.turn_ended(is_unwritten || untaken);
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();
         }
@@ -391,6 +421,7 @@ impl Peer {
             self.held.due(),
             self.proof.due(),
             impatient,
+            self.next_real(),
         ];
         timeouts.into_iter().flatten().min()
     }

@@ -22,12 +22,14 @@ const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 impl Peer {
+    /// Answers a request with what it comes to, or with what a fault has in its place.
     pub(super) fn on_request(
         &mut self,
         node: &Node,
         session: SessionId,
         transfer: &Transfer,
         now: Duration,
+        scripted: Option<Reply>,
     ) {
         let request = match Request::parse(&transfer.payload) {
             Ok(request) => request,
@@ -47,12 +49,14 @@ impl Peer {
             self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
             return;
         };
-        let reply = self
-            .perform(node, session, &request, transfer.transaction.as_deref())
-            .unwrap_or_else(|refusal| Reply::Refused {
-                condition: refusal.condition,
-                text: self.track(&refusal, place(node)),
-            });
+        let performed = match scripted {
+            Some(reply) => Ok(reply),
+            None => self.perform(node, session, &request, transfer.transaction.as_deref()),
+        };
+        let reply = performed.unwrap_or_else(|refusal| Reply::Refused {
+            condition: refusal.condition,
+            text: self.track(&refusal, place(node)),
+        });
         if !transfer.settled {
             let state = match transfer.transaction.clone() {
                 Some(transaction) => in_transaction(transaction, Outcome::Accepted),

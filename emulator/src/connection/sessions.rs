@@ -65,7 +65,7 @@ impl Peer {
             filter: vec![filter],
             ..AttachReply::default()
         };
-        self.engine.accept_attach(link, reply);
+        self.accept_attach(link, reply);
         self.answered_late = true;
     }
 

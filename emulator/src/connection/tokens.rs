@@ -12,7 +12,7 @@ use servicebus_broker::StoreKind;
 use super::attach::{management_path, store_path};
 use super::links::{Link, Node, Waiting};
 use super::peer::Peer;
-use crate::auth::{Acceptance, Claim, Grant, Policy, TokenCheck};
+use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
 use crate::namespace::{Entity, Namespace};
 use crate::nodes::{Condition, Refusal, Reply, Request, put_token};
 
@@ -84,6 +84,18 @@ impl Peer {
             self.give_up_on_stranger();
             return;
         }
+        self.detach_unproved();
+        self.expect_end();
+    }
+
+    /// Ends everything that the connection has proved, as if its time had run out.
+    pub(super) fn expire_tokens(&mut self) {
+        self.grants = Grants::default();
+        self.detach_unproved();
+        self.expect_end();
+    }
+
+    fn detach_unproved(&mut self) {
         let ended: Vec<_> = self
             .links
             .iter()
@@ -93,7 +105,6 @@ impl Peer {
             self.detach_refused(link, &refusal, (&entity, kind));
             self.links.insert(link, Link::Detached(refusal));
         }
-        self.expect_end();
     }
 
     fn give_up_on_stranger(&mut self) {

@@ -86,8 +86,7 @@ impl Peer {
             }
         };
         if !settlement.settled {
-            self.engine
-                .settle(settlement.link, settlement.delivery, state);
+            self.settle_delivery(settlement.link, settlement.delivery, state);
         }
     }
 

@@ -13,7 +13,6 @@ use servicebus_broker::{EntityId, Mailbox, Transaction, TransactionId};
 
 use super::links::Link;
 use super::peer::Peer;
-use crate::faults::Effect;
 use crate::namespace::Entity;
 use crate::nodes::{Condition, Demand, Refusal, commit_refusal};
 
@@ -87,12 +86,6 @@ impl Peer {
     /// A message to the coordinator.
     pub(super) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
         let demand = Demand::parse(&transfer.payload);
-        let fault = match &demand {
-            Ok(Demand::Discharge { transaction, .. }) if !transfer.settled => {
-                self.fault_on_discharge(transaction)
-            }
-            Ok(_) | Err(_) => None,
-        };
         let answer = match demand {
             Ok(Demand::Declare) => self.declare(transfer.link, session),
             Ok(Demand::Discharge { transaction, fail }) => self
@@ -100,12 +93,6 @@ impl Peer {
                 .map(|()| Outcome::Accepted.into()),
             Err(refusal) => Err(refusal),
         };
-        if let Some(struck) = fault {
-            self.note_fault(&struck);
-            match struck.effect {
-                Effect::LoseReply => return,
-            }
-        }
         match answer {
             Ok(_) if transfer.settled => {}
             Ok(state) => self.answer(now, transfer.link, transfer.delivery, state),

@@ -2,6 +2,7 @@
 //!
 //! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
 
+mod line;
 mod plain;
 mod secured;
 mod websocket;
@@ -12,6 +13,7 @@ use std::task::{Context, Poll};
 use bytes::BytesMut;
 use servicebus_amqp::Output;
 
+pub(super) use line::Line;
 pub(crate) use websocket::WebSocket;
 
 /// A stream that carries AMQP. What returns `Pending` wakes the context when it should be asked again.

@@ -79,6 +79,37 @@ impl Condition {
         }
     }
 
+    const ALL: [Self; 22] = [
+        Self::NotFound,
+        Self::Unauthorized,
+        Self::NotAllowed,
+        Self::NotImplemented,
+        Self::DecodeError,
+        Self::InternalError,
+        Self::ConnectionForced,
+        Self::ArgumentError,
+        Self::ArgumentOutOfRange,
+        Self::EntityAlreadyExists,
+        Self::EntityDisabled,
+        Self::MessageLockLost,
+        Self::MessageNotFound,
+        Self::MessageSizeExceeded,
+        Self::ServerBusy,
+        Self::SessionCannotBeLocked,
+        Self::SessionLockLost,
+        Self::Timeout,
+        Self::ResourceLimitExceeded,
+        Self::TransactionRollback,
+        Self::TransactionTimeout,
+        Self::TransactionUnknown,
+    ];
+
+    /// The condition that is written so, if it is one of these.
+    pub(crate) fn of_symbol(symbol: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|condition| condition.symbol() == symbol)
+    }
+
     pub(crate) fn symbol(self) -> &'static str {
         self.row().symbol
     }
@@ -371,6 +402,7 @@ mod tests {
                 may_retry,
             };
             assert_eq!(condition.row(), row);
+            assert_eq!(Condition::of_symbol(symbol), Some(condition));
         }
         // One for each: the last that was declared is the last that is numbered.
         assert_eq!(TABLE.len(), TransactionUnknown as usize + 1);

@@ -38,6 +38,12 @@ pub(crate) enum Reply {
     Done { status: i32, body: Vec<u8> },
     /// Refused, with the text that has its tracking id.
     Refused { condition: Condition, text: String },
+    /// Refused by a script, with any status and condition.
+    Scripted {
+        status: i32,
+        condition: String,
+        text: String,
+    },
 }
 
 impl Request {
@@ -222,6 +228,7 @@ impl Reply {
         let (status, description) = match self {
             Self::Done { status, .. } => (*status, if *status == 202 { "Accepted" } else { "OK" }),
             Self::Refused { condition, text } => (condition.status(), text.as_str()),
+            Self::Scripted { status, text, .. } => (*status, text.as_str()),
         };
         out.string(spelling.status);
         out.int(status);
@@ -229,9 +236,14 @@ impl Reply {
         out.string(description);
         let mut entries = 2;
         // Not on `$cbs`, where Python takes its mere presence for failure; a failure there has a status.
-        if let (Self::Refused { condition, .. }, "statusCode") = (self, spelling.status) {
+        let condition = match self {
+            Self::Done { .. } => None,
+            Self::Refused { condition, .. } => Some(condition.symbol()),
+            Self::Scripted { condition, .. } => Some(condition.as_str()),
+        };
+        if let (Some(condition), "statusCode") = (condition, spelling.status) {
             out.string("errorCondition");
-            out.symbol(condition.symbol());
+            out.symbol(condition);
             entries += 1;
         }
         out.end(map, entries * 2);
@@ -239,7 +251,7 @@ impl Reply {
         out.descriptor(0x77);
         match self {
             Self::Done { body, .. } => out.raw(body),
-            Self::Refused { .. } => out.null(),
+            Self::Refused { .. } | Self::Scripted { .. } => out.null(),
         }
         message
     }

@@ -95,7 +95,7 @@ impl Visit {
                 () = bell.rang() => {}
                 () = sleep_until(deadline) => return Ok(consumer.take()),
             }
-            if bell.saw_change() {
+            if bell.news().entities_changed {
                 check_receiving(consumer.visit, place)?;
             }
         }

@@ -11,7 +11,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{Met, Operation, script::Set};
-use crate::{control::ControlError, doors::Doors, text};
+use crate::{control::ControlError, doors::Doors};
 
 /// Judges when it is dropped; a test that fails already is left alone.
 #[derive(Debug)]
@@ -94,21 +94,33 @@ fn failure(set: &Set, met: &Result<Listed, ControlError>) -> Option<String> {
 
 /// Says what came near.
 fn near(operation: Operation, met: &Met) -> String {
-    let count = |number: u64| {
-        text::count(
-            usize::try_from(number).unwrap_or(usize::MAX),
-            operation.name(),
-        )
+    let (one, several) = operation.nouns();
+    let count = |number: u64| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {several}"),
     };
-    match (met.matched, met.elsewhere) {
-        (0, 0) => format!("no {} came", operation.name()),
-        (0, elsewhere) => format!("{} came, in other entities", count(elsewhere)),
-        (matched, 0) => format!("only {} came", count(matched)),
-        (matched, elsewhere) => {
-            format!(
-                "only {} came, and {elsewhere} in other entities",
-                count(matched)
-            )
+    let Met {
+        matched,
+        elsewhere,
+        different,
+        ..
+    } = *met;
+    let mut parts = Vec::new();
+    if matched > 0 {
+        parts.push(format!("only {} came", count(matched)));
+    }
+    for (number, place) in [
+        (different, "without what was asked for"),
+        (elsewhere, "in other entities"),
+    ] {
+        match number {
+            0 => {}
+            number if parts.is_empty() => parts.push(format!("{} came, {place}", count(number))),
+            number => parts.push(format!("{number} {place}")),
         }
+    }
+    match parts.is_empty() {
+        true => format!("no {one} came"),
+        false => parts.join(", and "),
     }
 }

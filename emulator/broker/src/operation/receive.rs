@@ -37,6 +37,20 @@ pub struct Delivery {
 }
 
 impl Mailbox {
+    /// The message that a consumer would take next, and how it would.
+    pub fn next_assigned(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        id: ConsumerId,
+    ) -> Option<(ReceiveMode, &Message)> {
+        self.begin(cx);
+        let store = self.store(kind);
+        let (number, mode) = store.consumers.first_assigned(id)?;
+        let entry = store.entries.get(number.0)?;
+        Some((mode, &entry.message))
+    }
+
     /// Takes up to `max` assigned messages in order and appends them to `taken`. Stops behind the first with
     /// which they need more than `bytes` bytes, headers and annotations included.
     pub fn take(

@@ -160,6 +160,20 @@ impl Mailbox {
 }
 
 impl Mailbox {
+    /// Ends the lock of a message as if its time had run out; false when the lock is over, or is that of a session.
+    pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: StoreKind, token: LockToken) -> bool {
+        self.begin(cx);
+        let store = self.store(kind);
+        let number = store
+            .locked_by(token)
+            .filter(|_| !store.policy.has_sessions);
+        if let Some(number) = number {
+            self.lock_expired(&mut cx.at(cx.now), kind, number);
+            self.assign(cx);
+        }
+        number.is_some()
+    }
+
     /// The messages under these locks, if all of them are held and none is named twice.
     pub(crate) fn settleable(
         &self,

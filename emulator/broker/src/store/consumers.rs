@@ -195,6 +195,13 @@ impl Consumers {
         assigned.into_iter().map(|(_, number)| number).collect()
     }
 
+    /// The first entry that is assigned to a consumer, and how it receives.
+    pub(crate) fn first_assigned(&self, id: ConsumerId) -> Option<(SequenceNumber, ReceiveMode)> {
+        let consumer = self.table.get(&id)?;
+        let (&number, _) = consumer.assigned.first_key_value()?;
+        Some((number, consumer.mode))
+    }
+
     /// The first entry that is assigned to a consumer, which from now on is told again when there is more.
     pub(crate) fn take(&mut self, id: ConsumerId) -> Option<(SequenceNumber, ReceiveMode)> {
         let consumer = self.table.get_mut(&id)?;

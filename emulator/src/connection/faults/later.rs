@@ -1,0 +1,169 @@
+//! What faults put off: single operations, deliveries to a receiver, or the whole connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use servicebus_amqp::{Event, LinkId};
+use servicebus_broker::Timestamp;
+
+use super::link_of;
+use crate::connection::commit::Work;
+use crate::connection::peer::Peer;
+use crate::faults::{Blow, Sleeper, Wait};
+use crate::namespace::Entity;
+
+/// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
+const PARKED: usize = 16 * 1024;
+const PARKED_BYTES: usize = 64 * 1024 * 1024;
+
+/// When something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Counted from the start of the real clock.
+    Real(Duration),
+    /// In the namespace's time.
+    Virtual(Timestamp),
+}
+
+/// An operation that goes on later.
+#[derive(Debug)]
+pub(super) struct Parked {
+    due: Due,
+    event: Event,
+    /// What strikes it then.
+    blow: Option<Blow>,
+    entities: Vec<Arc<Entity>>,
+}
+
+/// A delivery that goes on later.
+#[derive(Debug)]
+pub(super) struct PutOff {
+    /// None when its time has come.
+    pub(super) due: Option<Due>,
+    /// What strikes it then.
+    pub(super) blow: Option<Blow>,
+}
+
+/// A connection that rests.
+#[derive(Debug)]
+pub(super) struct Pause {
+    due: Due,
+    /// Whether it does not write either.
+    is_silent: bool,
+}
+
+impl Parked {
+    pub(super) fn link(&self) -> Option<LinkId> {
+        link_of(&self.event)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match &self.event {
+            Event::Transfer(transfer) => transfer.payload.len(),
+            _ => 0,
+        }
+    }
+}
+
+impl Peer {
+    /// The end of a wait that begins now; whoever waits for the namespace's time is told when it has come.
+    pub(super) fn due(&self, wait: Wait, now: Duration) -> Due {
+        match (wait, &self.namespace) {
+            (Wait::Virtual(length), Some(namespace)) => {
+                let until = namespace.clock.now() + length;
+                let sleeper = Sleeper::Connection(self.id);
+                namespace.faults.waits.add(until, sleeper);
+                namespace.alarm.arm(until);
+                Due::Virtual(until)
+            }
+            (wait, _) => Due::Real(now + wait.length()),
+        }
+    }
+
+    pub(super) fn park(
+        &mut self,
+        due: Due,
+        event: Event,
+        blow: Option<Blow>,
+        entities: Vec<Arc<Entity>>,
+    ) {
+        let parked = Parked {
+            due,
+            event,
+            blow,
+            entities,
+        };
+        self.spoiled.parked_bytes += parked.bytes();
+        self.spoiled.parked.push(parked);
+    }
+
+    /// Lets go on what has waited for long enough.
+    pub(in crate::connection) fn release_parked(&mut self, now: Duration, work: &mut Work) {
+        let pause = self.spoiled.pause.as_ref();
+        if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
+            self.spoiled.pause = None;
+        }
+        while let Some(index) = self.next_parked(now) {
+            let parked = self.spoiled.parked.remove(index);
+            self.spoiled.parked_bytes -= parked.bytes();
+            let is_attach = matches!(parked.event, Event::Attach { .. });
+            self.go_on(parked.event, parked.blow, &parked.entities, now, work);
+            self.answered_late |= is_attach;
+        }
+        self.release_receivers(now);
+    }
+
+    /// The first of those that are due, by their time and not by their place.
+    fn next_parked(&self, now: Duration) -> Option<usize> {
+        let parked = self.spoiled.parked.iter().enumerate();
+        let due = parked.filter(|(_, parked)| self.has_come(parked.due, now));
+        let first = due.min_by_key(|(index, parked)| match parked.due {
+            Due::Real(at) => (at, *index),
+            Due::Virtual(_) => (Duration::ZERO, *index),
+        });
+        first.map(|(index, _)| index)
+    }
+
+    pub(super) fn has_come(&self, due: Due, now: Duration) -> bool {
+        match (due, &self.namespace) {
+            (Due::Real(at), _) => at <= now,
+            (Due::Virtual(at), Some(namespace)) => at <= namespace.clock.now(),
+            (Due::Virtual(_), None) => true,
+        }
+    }
+
+    /// Lets the connection rest.
+    pub(super) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
+        let due = self.due(wait, now);
+        self.spoiled.pause = Some(Pause { due, is_silent });
+    }
+
+    /// Whether nothing is read now.
+    pub(in crate::connection) fn is_deaf(&self) -> bool {
+        let spoiled = &self.spoiled;
+        spoiled.pause.is_some()
+            || spoiled.parked.len() >= PARKED
+            || spoiled.parked_bytes >= PARKED_BYTES
+    }
+
+    /// Whether nothing is written now.
+    pub(in crate::connection) fn is_silent(&self) -> bool {
+        let pause = self.spoiled.pause.as_ref();
+        pause.is_some_and(|pause| pause.is_silent)
+    }
+
+    /// When something goes on by real time, counted from the start of the clock.
+    pub(in crate::connection) fn next_real(&self) -> Option<Duration> {
+        let spoiled = &self.spoiled;
+        let parked = spoiled.parked.iter().map(|parked| parked.due);
+        let receivers = spoiled.receivers.values();
+        let receivers = receivers.filter_map(|put_off| put_off.due);
+        let pause = spoiled.pause.iter().map(|pause| pause.due);
+        let dues = parked.chain(receivers).chain(pause);
+        let real = dues.filter_map(|due| match due {
+            Due::Real(at) => Some(at),
+            Due::Virtual(_) => None,
+        });
+        real.min()
+    }
+}

@@ -1,0 +1,176 @@
+//! What a client is told that nothing but a script is the reason of.
+
+use std::time::Duration;
+
+use servicebus_amqp::{Error, Event, LinkId, Outcome};
+use servicebus_broker::{SessionName, StoreKind};
+
+use super::End;
+use crate::connection::links::{Link, Node};
+use crate::connection::peer::Peer;
+use crate::faults::Words;
+use crate::nodes::{Condition, Refusal, Reply, Request};
+
+impl Peer {
+    /// Refuses what a client asks for, in the way of its kind.
+    pub(super) fn refuse_event(
+        &mut self,
+        event: &Event,
+        status: Option<u16>,
+        words: &Words,
+        now: Duration,
+    ) {
+        match event {
+            Event::Transfer(transfer) => {
+                if let Some(Link::Requests(node, session)) = self.links.get(&transfer.link) {
+                    let (node, session) = (node.clone(), *session);
+                    let reply = self.scripted_reply(status, words);
+                    self.on_request(&node, session, transfer, now, Some(reply));
+                } else if !transfer.settled {
+                    let error = Some(self.scripted_error(words));
+                    let outcome = Outcome::Rejected { error };
+                    self.answer(now, transfer.link, transfer.delivery, outcome);
+                }
+            }
+            Event::Settle(settlement) if !settlement.settled => {
+                let error = Some(self.scripted_error(words));
+                let outcome = Outcome::Rejected { error };
+                self.settle_delivery(settlement.link, settlement.delivery, outcome);
+            }
+            Event::Attach { link, .. } => {
+                let error = self.scripted_error(words);
+                self.engine.refuse_attach(*link, error);
+            }
+            Event::Settle(_)
+            | Event::Sasl { .. }
+            | Event::Opened(_)
+            | Event::TransferTooLarge { .. }
+            | Event::Credit { .. }
+            | Event::Detached { .. }
+            | Event::Refused(_)
+            | Event::Closed { .. } => {}
+        }
+    }
+
+    fn scripted_reply(&mut self, status: Option<u16>, words: &Words) -> Reply {
+        let known = Condition::of_symbol(&words.condition);
+        let status = status.map_or_else(
+            || known.unwrap_or(Condition::InternalError).status(),
+            i32::from,
+        );
+        match (200..300).contains(&status) {
+            true => Reply::Done {
+                status,
+                body: vec![0x40],
+            },
+            false => {
+                let error = self.scripted_error(words);
+                Reply::Scripted {
+                    status,
+                    condition: error.condition.into_owned(),
+                    text: error.description,
+                }
+            }
+        }
+    }
+
+    /// The error of a script, with a tracking id like any other.
+    fn scripted_error(&mut self, words: &Words) -> Error {
+        let refusal = Refusal::new(Condition::InternalError, words.description.as_str());
+        let text = self.track_quietly(&refusal, None);
+        Error::new(words.condition.clone(), text)
+    }
+
+    /// Closes a link. What its client settles before it hears of that has lost its lock.
+    pub(super) fn detach_with(&mut self, link: Option<LinkId>, words: &Words) {
+        let Some(link) = link else { return };
+        let late = self.late_refusal(link);
+        let error = self.scripted_error(words);
+        self.engine.detach(link, Some(error));
+        self.forget(link);
+        if let Some(late) = late {
+            self.links.insert(link, Link::Detached(late));
+        }
+        self.forget_detached();
+    }
+
+    fn late_refusal(&self, link: LinkId) -> Option<Refusal> {
+        match self.links.get(&link)? {
+            Link::Receiver(receiver) => Some(self.lock_gone(&receiver.entity, receiver.kind)),
+            Link::Waiting(waiting) => {
+                Some(self.lock_gone(&waiting.receiver.entity, StoreKind::Active))
+            }
+            Link::Sender(_)
+            | Link::Coordinator(_)
+            | Link::Requests(..)
+            | Link::Replies(_)
+            | Link::Detached(_) => None,
+        }
+    }
+
+    pub(super) fn close_with(&mut self, words: &Words) {
+        let error = self.scripted_error(words);
+        self.engine.close(Some(error));
+        self.spoiled.end = End::Closed;
+    }
+
+    /// Ends the connection without a word; what was said before is still written.
+    pub(super) fn vanish(&mut self) {
+        self.engine.flush();
+        self.engine.lost();
+        self.spoiled.end = End::Dropped;
+    }
+
+    pub(super) fn discard_output(&mut self) {
+        let output = self.engine.output();
+        output.advance(output.len());
+    }
+
+    /// Detaches all links but those to `$cbs`, as the service does when it is updated.
+    pub(in crate::connection) fn detach_all(&mut self) {
+        let words = Words {
+            condition: "amqp:link:detach-forced".into(),
+            description: "The link is force detached: the service is updated.".into(),
+        };
+        let is_of_cbs = |link: &Link| match link {
+            Link::Requests(node, _) => matches!(node, Node::Cbs),
+            Link::Replies(replies) => matches!(replies.node, Node::Cbs),
+            Link::Detached(_) => true,
+            Link::Sender(_) | Link::Receiver(_) | Link::Waiting(_) | Link::Coordinator(_) => false,
+        };
+        let links = self.links.iter().filter(|(_, link)| !is_of_cbs(link));
+        let links: Vec<LinkId> = links.map(|(&id, _)| id).collect();
+        for link in links {
+            self.detach_with(Some(link), &words);
+        }
+    }
+
+    /// Ends the locks that an operation is about, or those of its session.
+    pub(super) fn lose_locks_of(&mut self, event: &Event, of_session: bool) {
+        let Some((entity, kind, tokens, session)) = self.locks_of(event) else {
+            return;
+        };
+        let Some(namespace) = &self.namespace else {
+            return;
+        };
+        namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+            let of_message = tokens.iter().find_map(|&token| {
+                let (_, message) = mailbox.locked_message(kind, token)?;
+                SessionName::new(&message.session_id()?)
+            });
+            if of_session && let Some(session) = session.or(of_message) {
+                mailbox.lose_session_lock(cx, &session);
+            }
+            if !of_session {
+                for token in tokens {
+                    mailbox.lose_lock(cx, kind, token);
+                }
+            }
+        });
+    }
+
+    /// The request in a transfer to a node, if it can be read.
+    pub(super) fn request_in(&self, payload: &[u8]) -> Option<Request> {
+        Request::parse(payload).ok()
+    }
+}

@@ -1,0 +1,282 @@
+//! What is seen of an event before it is carried out.
+
+use std::sync::Arc;
+
+use servicebus_amqp::{AttachRequest, Event, Outcome, Settlement, Transfer};
+use servicebus_broker::{LockToken, Message, SessionName, StoreKind};
+
+use super::Seen;
+use crate::auth::audience_path;
+use crate::connection::attach::{management_path, store_path};
+use crate::connection::links::{Link, Node};
+use crate::connection::peer::Peer;
+use crate::faults::{Operation, Sighting, Strike, Traits};
+use crate::namespace::Entity;
+use crate::nodes::{Address, Demand, Destination, Request};
+
+/// The message format of a batch (wire.md §3.3).
+const BATCH: u32 = 0x8001_3700;
+
+/// The locks that an event is about: where, by their tokens, and the session that it names.
+type Locks = (Arc<Entity>, StoreKind, Vec<LockToken>, Option<SessionName>);
+
+impl Peer {
+    /// Counts an event, and returns what becomes of it and whom that concerns.
+    pub(super) fn struck(&mut self, event: &Event) -> (Strike, Vec<Arc<Entity>>) {
+        let Some(namespace) = self.namespace.clone() else {
+            return (Strike::default(), Vec::new());
+        };
+        let request = match event {
+            Event::Transfer(transfer) => match self.links.get(&transfer.link) {
+                Some(Link::Requests(..)) => self.request_in(&transfer.payload),
+                _ => None,
+            },
+            _ => None,
+        };
+        let seen = match event {
+            Event::Transfer(transfer) => self.see_transfer(transfer, request.as_ref()),
+            Event::Settle(settlement) => self.see_settlement(settlement),
+            Event::Attach { attach, .. } => self.see_attach(attach),
+            _ => None,
+        };
+        let Some(mut seen) = seen else {
+            return (Strike::default(), Vec::new());
+        };
+        seen.sighting.client = namespace.client_name(self.caller.client);
+        (namespace.faults.strike(&seen.sighting), seen.entities)
+    }
+
+    pub(super) fn connection_seen(&self) -> Sighting<'static> {
+        let namespace = self.namespace.as_ref();
+        Sighting {
+            operations: vec![Operation::Connect],
+            client: namespace.and_then(|ns| ns.client_name(self.caller.client)),
+            ..Sighting::default()
+        }
+    }
+
+    fn see_transfer<'a>(
+        &mut self,
+        transfer: &Transfer,
+        request: Option<&'a Request>,
+    ) -> Option<Seen<'a>> {
+        match self.links.get(&transfer.link)? {
+            Link::Sender(sender) => {
+                let entity = Arc::clone(&sender.entity);
+                let seen = Sighting {
+                    operations: vec![Operation::Send],
+                    entities: vec![entity.path.to_string()],
+                    messages: self.look_inside(transfer),
+                    ..Sighting::default()
+                };
+                Some(Seen::at(entity, seen))
+            }
+            Link::Coordinator(_) => self.see_demand(transfer),
+            Link::Requests(Node::Cbs, _) => {
+                let audience = request.and_then(|request| request.property("name"));
+                let sighting = Sighting {
+                    operations: vec![Operation::Token],
+                    entities: audience.map(audience_path).into_iter().collect(),
+                    ..Sighting::default()
+                };
+                Some(Seen {
+                    sighting,
+                    entities: Vec::new(),
+                })
+            }
+            Link::Requests(Node::Management(entity, kind), _) => {
+                let (entity, kind) = (Arc::clone(entity), *kind);
+                Some(self.see_request(&entity, kind, request?))
+            }
+            Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_) => None,
+        }
+    }
+
+    /// What a transfer brings, as far as somebody asks for that.
+    fn look_inside(&mut self, transfer: &Transfer) -> Vec<Traits> {
+        let namespace = self.namespace.as_ref();
+        if !namespace.is_some_and(|namespace| namespace.faults.look_inside()) {
+            return Vec::new();
+        }
+        let ids = self.caller.ids();
+        let messages = match transfer.message_format {
+            BATCH => Message::parse_batch(&transfer.payload, ids),
+            _ => Message::parse(transfer.payload.clone(), ids).map(|message| vec![message]),
+        };
+        // What cannot be read is refused when it is carried out.
+        messages
+            .unwrap_or_default()
+            .iter()
+            .map(Traits::of)
+            .collect()
+    }
+
+    fn see_demand<'a>(&mut self, transfer: &Transfer) -> Option<Seen<'a>> {
+        let Ok(Demand::Discharge { transaction, .. }) = Demand::parse(&transfer.payload) else {
+            return None;
+        };
+        let open = self.transactions.find(&transaction).ok();
+        let entities = open.into_iter().flat_map(|open| open.entities());
+        let entities: Vec<_> = entities.map(Arc::clone).collect();
+        let sighting = Sighting {
+            operations: vec![Operation::Discharge],
+            entities: entities
+                .iter()
+                .map(|entity| entity.path.to_string())
+                .collect(),
+            ..Sighting::default()
+        };
+        Some(Seen { sighting, entities })
+    }
+
+    fn see_request<'a>(
+        &self,
+        entity: &Arc<Entity>,
+        kind: StoreKind,
+        request: &'a Request,
+    ) -> Seen<'a> {
+        let name = request.property("operation");
+        let mut operations = match name {
+            Some("com.microsoft:renew-lock" | "com.microsoft:renew-session-lock") => {
+                vec![Operation::RenewLock]
+            }
+            Some("com.microsoft:update-disposition") => {
+                let particular = match request.text("disposition-status") {
+                    Some("completed") => Some(Operation::Complete),
+                    Some("abandoned") => Some(Operation::Abandon),
+                    Some("suspended") => Some(Operation::DeadLetter),
+                    Some("defered") => Some(Operation::Defer),
+                    _ => None,
+                };
+                let settle = Some(Operation::Settle);
+                particular.into_iter().chain(settle).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_locked = !operations.is_empty();
+        operations.push(Operation::Management);
+        let (tokens, session) = locks_in(request);
+        let mut messages = self.locked_traits(entity, kind, &tokens);
+        let session = session.as_ref().map(SessionName::as_str);
+        messages.extend(session.map(Traits::of_session));
+        let sighting = Sighting {
+            operations,
+            name,
+            entities: vec![store_path(entity, kind)],
+            messages,
+            is_locked,
+            ..Sighting::default()
+        };
+        Seen::at(Arc::clone(entity), sighting)
+    }
+
+    fn see_settlement<'a>(&self, settlement: &Settlement) -> Option<Seen<'a>> {
+        let Some(Link::Receiver(receiver)) = self.links.get(&settlement.link) else {
+            return None;
+        };
+        let particular = match &settlement.outcome {
+            Outcome::Accepted => Some(Operation::Complete),
+            Outcome::Rejected { .. } => Some(Operation::DeadLetter),
+            Outcome::Modified {
+                undeliverable_here: true,
+                ..
+            } => Some(Operation::Defer),
+            Outcome::Modified { .. } => Some(Operation::Abandon),
+            Outcome::Released => None,
+        };
+        let (entity, kind) = (&receiver.entity, receiver.kind);
+        let token = LockToken::from_tag(settlement.tag);
+        let sighting = Sighting {
+            operations: particular.into_iter().chain([Operation::Settle]).collect(),
+            entities: vec![store_path(entity, kind)],
+            messages: self.locked_traits(entity, kind, &[token]),
+            is_locked: true,
+            can_come_twice: settlement.outcome == Outcome::Accepted,
+            ..Sighting::default()
+        };
+        Some(Seen::at(Arc::clone(entity), sighting))
+    }
+
+    /// What is known of the messages under these locks, as far as somebody asks for that.
+    fn locked_traits(&self, entity: &Entity, kind: StoreKind, tokens: &[LockToken]) -> Vec<Traits> {
+        let namespace = self.namespace.as_ref();
+        let Some(namespace) = namespace.filter(|namespace| namespace.faults.look_inside()) else {
+            return Vec::new();
+        };
+        namespace.look(entity, |queue| {
+            let locked = tokens
+                .iter()
+                .filter_map(|&token| queue.mailbox.locked_message(kind, token));
+            locked.map(|(_, message)| Traits::of(message)).collect()
+        })
+    }
+
+    /// Links to `$cbs` and the coordinator are not counted: who writes a test does not think of them.
+    fn see_attach<'a>(&self, attach: &AttachRequest) -> Option<Seen<'a>> {
+        let address = Address::parse(attach.address()?);
+        if attach.is_coordinator() || address.destination == Destination::Cbs {
+            return None;
+        }
+        let path = servicebus_broker::EntityPath::of_address(&address.entity);
+        let namespace = self.namespace.as_ref()?;
+        let entity = path.and_then(|path| namespace.entity(&path));
+        let written = match (&entity, address.destination) {
+            (Some(entity), Destination::Store(kind)) => store_path(entity, kind),
+            (Some(entity), Destination::Management(kind)) => management_path(entity, kind),
+            (None, _) | (_, Destination::Cbs) => address.path(),
+        };
+        let sighting = Sighting {
+            operations: vec![Operation::Attach],
+            entities: vec![written],
+            ..Sighting::default()
+        };
+        Some(Seen {
+            sighting,
+            entities: entity.into_iter().collect(),
+        })
+    }
+
+    pub(super) fn locks_of(&self, event: &Event) -> Option<Locks> {
+        match event {
+            Event::Settle(settlement) => match self.links.get(&settlement.link)? {
+                Link::Receiver(receiver) => {
+                    let token = LockToken::from_tag(settlement.tag);
+                    let entity = Arc::clone(&receiver.entity);
+                    Some((entity, receiver.kind, vec![token], None))
+                }
+                _ => None,
+            },
+            Event::Transfer(transfer) => match self.links.get(&transfer.link)? {
+                Link::Requests(Node::Management(entity, kind), _) => {
+                    let request = self.request_in(&transfer.payload)?;
+                    let (tokens, session) = locks_in(&request);
+                    Some((Arc::clone(entity), *kind, tokens, session))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Seen<'a> {
+    fn at(entity: Arc<Entity>, sighting: Sighting<'a>) -> Self {
+        Self {
+            sighting,
+            entities: vec![entity],
+        }
+    }
+}
+
+/// The locks and the session that a request names.
+fn locks_in(request: &Request) -> (Vec<LockToken>, Option<SessionName>) {
+    let tokens = request.elements("lock-tokens").unwrap_or_default();
+    let tokens = tokens.iter().filter_map(|token| match token {
+        serde_amqp::Value::Uuid(uuid) => {
+            Some(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
+        }
+        _ => None,
+    });
+    let session = request.text("session-id").and_then(SessionName::new);
+    (tokens.collect(), session)
+}

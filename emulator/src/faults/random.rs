@@ -1,0 +1,70 @@
+//! Chance that can be repeated: what happens to an operation follows from a seed and its number on its entity, so that
+//! operations elsewhere and the order of threads change nothing.
+
+/// The numbers that belong to one operation.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+/// Steps of the sequence, and the mixing of its states: SplitMix64 (Steele, Lea and Flood, 2014).
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Dice {
+    pub(crate) fn of(seed: u64, operation: &str, entity: &str, number: u64) -> Self {
+        let mut dice = Self(seed);
+        let letters = operation.bytes().chain([0]).chain(entity.bytes());
+        for letter in letters {
+            dice.0 ^= u64::from(letter.to_ascii_lowercase());
+            dice.0 = dice.next();
+        }
+        dice.0 = dice.0.wrapping_add(number);
+        dice
+    }
+
+    /// From 0 up to, but not including, 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        // As many bits as a double has.
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// One of several.
+    pub(crate) fn choose<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
+        let count = u64::try_from(among.len()).ok().filter(|count| *count > 0)?;
+        among.get(usize::try_from(self.next() % count).ok()?)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_follows_from_seed_entity_and_number_alone() {
+        let draw = |seed, entity, number| Dice::of(seed, "send", entity, number).fraction();
+        assert_eq!(draw(7, "orders", 3), draw(7, "Orders", 3));
+        assert_ne!(draw(7, "orders", 3), draw(8, "orders", 3));
+        assert_ne!(draw(7, "orders", 3), draw(7, "audit", 3));
+        assert_ne!(draw(7, "orders", 3), draw(7, "orders", 4));
+    }
+
+    #[test]
+    fn fractions_are_spread_over_the_whole_range() {
+        let draws = (1..=1000).map(|number| Dice::of(1, "send", "orders", number).fraction());
+        let below = draws.filter(|fraction| *fraction < 0.25).count();
+        assert!((200..300).contains(&below), "{below} of 1000");
+    }
+
+    #[test]
+    fn one_of_none_is_nothing() {
+        let mut dice = Dice::of(1, "send", "orders", 1);
+        assert_eq!(dice.choose::<u8>(&[]), None);
+        assert_eq!(dice.choose(&[5]), Some(&5));
+    }
+}

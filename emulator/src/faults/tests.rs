@@ -1,0 +1,219 @@
+//! Which operations are struck.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn fault(entity: Option<&str>, nth: u64) -> Fault {
+    Fault {
+        operation: Operation::Discharge,
+        narrowing: Narrowing {
+            entity: entity.map(str::to_owned),
+            ..Narrowing::default()
+        },
+        pick: Pick::Counted {
+            nth,
+            every: 1,
+            times: Some(1),
+        },
+        effects: vec![Effect::LoseReply],
+    }
+}
+
+fn discharge(entities: &[&str]) -> Sighting<'static> {
+    Sighting {
+        operations: vec![Operation::Discharge],
+        entities: entities.iter().map(|&entity| entity.to_owned()).collect(),
+        ..Sighting::default()
+    }
+}
+
+/// What a message meets that has these traits.
+fn send(id: &str, session: &str, property: (&str, Value)) -> Sighting<'static> {
+    Sighting {
+        operations: vec![Operation::Send],
+        entities: vec!["orders".to_owned()],
+        messages: vec![Traits {
+            id: Some(id.to_owned()),
+            session: Some(session.to_owned()),
+            properties: vec![(property.0.to_owned(), property.1)],
+        }],
+        client: Some("worker".into()),
+        ..Sighting::default()
+    }
+}
+
+#[test]
+fn a_fault_strikes_once_at_the_nth_operation_on_its_entity() {
+    let faults = Faults::default();
+    faults.add(fault(Some("Orders"), 2));
+    let struck = |entities: &[&str]| faults.strike(&discharge(entities)).then.is_some();
+    assert!(!struck(&["orders"]));
+    assert!(!struck(&["other"]));
+    assert!(!struck(&[]));
+    assert!(struck(&["other", "orders"]));
+    assert!(!struck(&["orders"]));
+    let [scripted] = &faults.all()[..] else {
+        panic!("one was added");
+    };
+    let counts = [scripted.matched, scripted.elsewhere, scripted.hits];
+    assert_eq!(counts, [3, 2, 1]);
+}
+
+#[test]
+fn of_two_faults_for_the_same_operation_the_first_strikes_and_both_count() {
+    let faults = Faults::default();
+    let first = faults.add(fault(None, 1)).unwrap();
+    let second = faults.add(fault(None, 1)).unwrap();
+    assert_ne!(first.id, second.id);
+    assert!(faults.strike(&discharge(&[])).then.is_some());
+    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+    let hits: Vec<_> = faults.all().iter().map(|fault| fault.hits).collect();
+    assert_eq!(hits, [1, 0]);
+}
+
+#[test]
+fn what_takes_time_goes_together_with_what_goes_wrong() {
+    let faults = Faults::default();
+    let wait = Wait::Real(std::time::Duration::from_secs(1));
+    let slow = Fault {
+        effects: vec![Effect::Delay(wait)],
+        ..fault(None, 1)
+    };
+    faults.add(slow);
+    faults.add(fault(None, 1));
+    let strike = faults.strike(&discharge(&[]));
+    assert_eq!(strike.first.unwrap().effect, Effect::Delay(wait));
+    assert_eq!(strike.then.unwrap().effect, Effect::LoseReply);
+}
+
+#[test]
+fn every_so_many_are_struck_so_many_times() {
+    let faults = Faults::default();
+    let pick = |nth, every, times| Fault {
+        pick: Pick::Counted { nth, every, times },
+        ..fault(None, 1)
+    };
+    let struck = |fault| {
+        faults.clear();
+        faults.add(fault);
+        let numbers = 1..=9;
+        let struck = numbers.filter(|_| faults.strike(&discharge(&[])).then.is_some());
+        struck.collect::<Vec<_>>()
+    };
+    assert_eq!(struck(pick(3, 1, Some(2))), [3, 4]);
+    assert_eq!(struck(pick(2, 3, None)), [2, 5, 8]);
+    assert_eq!(struck(pick(4, 4, Some(1))), [4]);
+}
+
+#[test]
+fn what_lacks_a_property_is_counted_as_different() {
+    let faults = Faults::default();
+    let asked = |narrowing| Fault {
+        operation: Operation::Send,
+        narrowing,
+        ..fault(None, 1)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let narrowings = [
+        Narrowing {
+            message_id: text("m"),
+            ..Narrowing::default()
+        },
+        Narrowing {
+            session_id: text("s"),
+            ..Narrowing::default()
+        },
+        Narrowing {
+            property: Some(("n".into(), json!(7))),
+            ..Narrowing::default()
+        },
+        Narrowing {
+            client: text("worker"),
+            ..Narrowing::default()
+        },
+    ];
+    for narrowing in narrowings {
+        faults.clear();
+        let is_of_client = narrowing.client.is_some();
+        faults.add(asked(narrowing));
+        assert_eq!(faults.look_inside(), !is_of_client);
+        let mut stranger = send("x", "x", ("n", json!("7")));
+        stranger.client = Some("other".into());
+        assert_eq!(faults.strike(&stranger), Strike::default());
+        assert!(
+            faults
+                .strike(&send("m", "s", ("n", json!(7.0))))
+                .then
+                .is_some()
+        );
+        let scripted = &faults.all()[0];
+        assert_eq!([scripted.matched, scripted.different], [1, 1]);
+    }
+}
+
+#[test]
+fn chance_strikes_the_same_operations_again() {
+    let struck = |seed| {
+        let faults = Faults::default();
+        faults.add(Fault {
+            pick: Pick::Random {
+                seed,
+                probability: 0.3,
+            },
+            ..fault(None, 1)
+        });
+        let numbers = 1..=100;
+        let struck = numbers.filter(|_| {
+            // What happens elsewhere changes nothing.
+            faults.strike(&discharge(&["audit"]));
+            faults.strike(&discharge(&["orders"])).then.is_some()
+        });
+        struck.collect::<Vec<_>>()
+    };
+    let first = struck(7);
+    assert!((10..60).contains(&first.len()), "{first:?}");
+    assert_eq!(struck(7), first);
+    assert_ne!(struck(8), first);
+}
+
+#[test]
+fn what_is_removed_counts_and_strikes_no_more() {
+    let faults = Faults::default();
+    let id = faults.add(fault(None, 1)).unwrap().id;
+    assert!(faults.any());
+    assert!(faults.remove(id));
+    assert!(!faults.remove(id));
+    assert!(!faults.any());
+    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+    faults.add(fault(None, 1));
+    faults.clear();
+    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+}
+
+#[test]
+fn there_are_not_more_faults_than_there_may_be() {
+    let faults = Faults::default();
+    for _ in 0..MAX {
+        assert!(faults.add(fault(None, 1)).is_some());
+    }
+    assert_eq!(faults.add(fault(None, 1)), None);
+}
+
+#[test]
+fn no_operation_has_an_effect_twice_and_none_is_without() {
+    for operation in Operation::ALL {
+        let effects = operation.effects();
+        for (index, kind) in effects.iter().enumerate() {
+            assert!(!effects[..index].contains(kind), "{operation:?} {kind:?}");
+        }
+        assert!(effects.contains(&Kind::Delay), "{operation:?}");
+    }
+    for kind in Kind::ALL {
+        let mut operations = Operation::ALL.into_iter();
+        assert!(
+            operations.any(|operation| operation.effects().contains(&kind)),
+            "{kind:?}"
+        );
+    }
+}

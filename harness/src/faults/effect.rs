@@ -1,0 +1,170 @@
+//! What a fault does to an operation, as a value: the sentences of [`FaultOn`](super::FaultOn) are made of these.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::text;
+
+/// What becomes of an operation.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "nothing goes wrong before it is applied to something"]
+pub struct Effect {
+    name: &'static str,
+    particulars: Map<String, Value>,
+    /// As it is written in a test, without what is said of it behind that.
+    call: String,
+    /// What is said of it behind that.
+    modifiers: String,
+}
+
+impl Effect {
+    /// Lets it happen, and the client never hears of it.
+    pub fn lose_reply() -> Self {
+        Self::new("lose-reply", "lose_reply()")
+    }
+
+    /// Refuses it with an AMQP condition, such as `amqp:resource-limit-exceeded`; nothing happens.
+    pub fn reject(condition: impl Into<String>) -> Self {
+        let condition = condition.into();
+        let call = format!("reject({condition:?})");
+        Self::new("reject", call).with("condition", condition)
+    }
+
+    /// Refuses it as the service does when it has too much to do, with its hint to wait 2 s.
+    pub fn server_busy() -> Self {
+        Self::new("reject", "server_busy()").with("condition", "com.microsoft:server-busy")
+    }
+
+    /// Answers a request with a status from 200 to 599, of HTTP or of a management reply; nothing happens.
+    pub fn answer(status: u16) -> Self {
+        Self::new("answer", format!("answer({status})")).with("status", status)
+    }
+
+    /// Closes the link with an AMQP condition; nothing happens, unless it is [`after`](Self::after).
+    pub fn detach(condition: impl Into<String>) -> Self {
+        let condition = condition.into();
+        let call = format!("detach({condition:?})");
+        Self::new("detach", call).with("condition", condition)
+    }
+
+    /// Closes the connection with an AMQP condition; nothing happens, unless it is [`after`](Self::after).
+    pub fn close(condition: impl Into<String>) -> Self {
+        let condition = condition.into();
+        let call = format!("close({condition:?})");
+        Self::new("close", call).with("condition", condition)
+    }
+
+    /// Ends the connection without a word; nothing happens, unless it is [`after`](Self::after).
+    pub fn drop_connection() -> Self {
+        Self::new("drop", "drop_connection()")
+    }
+
+    /// Lets it wait until the clock of the bus has gone on by so much. What comes after it does not wait.
+    pub fn delay(by: Duration) -> Self {
+        Self::lasting("delay", "delay", by, "virtual")
+    }
+
+    /// Lets it wait for so long in real time. What comes after it does not wait.
+    pub fn delay_real(by: Duration) -> Self {
+        Self::lasting("delay", "delay_real", by, "real")
+    }
+
+    /// Tells the outcome of a send only behind the next outcome of its link.
+    pub fn hold_back() -> Self {
+        Self::hold_back_behind(1)
+    }
+
+    /// Tells the outcome of a send only behind so many later ones of its link, up to 1,000.
+    pub fn hold_back_behind(later: u32) -> Self {
+        let call = match later {
+            1 => "hold_back()".to_owned(),
+            later => format!("hold_back_behind({later})"),
+        };
+        Self::new("hold-back", call).with("behind", later)
+    }
+
+    /// Ends the lock of the message as if its time had run out: before a settlement or renewal, after a delivery.
+    pub fn lose_lock() -> Self {
+        Self::new("lose-lock", "lose_lock()")
+    }
+
+    /// Ends the lock of the message's session in the same way.
+    pub fn lose_session_lock() -> Self {
+        Self::new("lose-session-lock", "lose_session_lock()")
+    }
+
+    /// Tells the client that its completion has happened, and lets the message come again.
+    pub fn deliver_twice() -> Self {
+        Self::new("deliver-twice", "deliver_twice()")
+    }
+
+    /// Ends what the tokens of the connection give, after the operation, as if their time had run out.
+    pub fn expire_token() -> Self {
+        Self::new("expire-token", "expire_token()")
+    }
+
+    /// Reads nothing more from the connection for so long in real time, like a peer that is slow.
+    pub fn stall(length: Duration) -> Self {
+        Self::lasting("stall", "stall", length, "real")
+    }
+
+    /// Lets everything on the connection take so long in real time, there and back together, at most 60 s.
+    pub fn round_trip(length: Duration) -> Self {
+        let call = format!("round_trip({})", text::seconds(length));
+        Self::new("round-trip", call).with("seconds", length.as_secs_f64())
+    }
+
+    /// Lets the operation happen before the link or the connection goes; the client does not hear of it.
+    pub fn after(mut self) -> Self {
+        self.modifiers.push_str(".after()");
+        self.with("when", "after")
+    }
+
+    /// Says why, in words of the test's own.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        let description = description.into();
+        let modifier = format!(".description({description:?})");
+        self.modifiers.push_str(&modifier);
+        self.with("description", description)
+    }
+
+    fn new(name: &'static str, call: impl Into<String>) -> Self {
+        Self {
+            name,
+            particulars: Map::new(),
+            call: call.into(),
+            modifiers: String::new(),
+        }
+    }
+
+    fn lasting(name: &'static str, word: &str, length: Duration, clock: &str) -> Self {
+        let call = format!("{word}({})", text::seconds(length));
+        let lasting = Self::new(name, call).with("seconds", length.as_secs_f64());
+        lasting.with("clock", clock)
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.particulars.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Returns the effect as the control API takes it.
+    pub(super) fn to_json(&self) -> Value {
+        match self.particulars.is_empty() {
+            true => self.name.into(),
+            false => serde_json::json!({ self.name: self.particulars }),
+        }
+    }
+
+    /// Returns the end of the sentence that scripts it.
+    pub(super) fn words(&self) -> String {
+        let Self {
+            call, modifiers, ..
+        } = self;
+        match modifiers.is_empty() {
+            true => call.clone(),
+            false => format!("apply(Effect::{call}{modifiers})"),
+        }
+    }
+}
