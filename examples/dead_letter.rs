@@ -8,16 +8,14 @@
     reason = "the futures of the SDK are, and nobody minds here"
 )]
 
-use std::time::Duration;
-
 use azservicebus::{
     ServiceBusMessage, ServiceBusReceiverOptions, ServiceBusSenderOptions,
     primitives::sub_queue::SubQueue,
 };
 use servicebus_harness::prelude::*;
 
-/// How long the SDK waits before it says that no message is left.
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
+/// How often a queue delivers a message, unless it is told otherwise.
+const MAX_DELIVERY_COUNT: u32 = 10;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,13 +31,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let options = ServiceBusReceiverOptions::default();
     let mut receiver = client.create_receiver_for_queue("orders", options).await?;
-    while let Some(message) = receiver
-        .receive_message_with_max_wait_time(PATIENCE)
-        .await?
-    {
+    for _ in 0..MAX_DELIVERY_COUNT {
+        let message = receiver.receive_message().await?;
         println!("delivery {}", message.delivery_count().unwrap_or_default());
         receiver.abandon_message(&message, None).await?;
     }
+    assert_empty!(servicebus.queue("orders")).await;
     println!("no message is left");
 
     let options = ServiceBusReceiverOptions {

@@ -30,6 +30,7 @@ mod leftovers;
 mod matchers;
 mod modes;
 mod process;
+mod readme;
 mod receiving;
 mod scheduling;
 mod sentences;

@@ -247,7 +247,12 @@ async fn javascript() -> Option<Command> {
 }
 
 /// Runs a script; fails with all it printed when it fails, and kills it past the deadline.
-pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
+pub(crate) async fn run_to_the_end(command: Command, case: &str) {
+    run_within(DEADLINE, command, case).await;
+}
+
+/// Runs a script up to a deadline of its own, and returns what it printed.
+pub(crate) async fn run_within(deadline: Duration, mut command: Command, case: &str) -> String {
     let _turn = TURNS.acquire().await.expect("it is never closed");
     let mut child = command
         .stdin(Stdio::null())
@@ -259,7 +264,7 @@ pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
     let mut stdout = child.stdout.take().expect("standard output is piped");
     let mut stderr = child.stderr.take().expect("standard error is piped");
     let (mut printed, mut complained) = (Vec::new(), Vec::new());
-    let ended = tokio::time::timeout(DEADLINE, async {
+    let ended = tokio::time::timeout(deadline, async {
         let (status, _, _) = tokio::join!(
             child.wait(),
             stdout.read_to_end(&mut printed),
@@ -270,7 +275,7 @@ pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
     .await;
     let verdict = match ended {
         Ok(status) => verdict(status.expect("a child can be waited for")),
-        Err(_) => Some(format!("did not end within {DEADLINE:?} and was killed")),
+        Err(_) => Some(format!("did not end within {deadline:?} and was killed")),
     };
     if let Some(verdict) = verdict {
         panic!(
@@ -279,6 +284,7 @@ pub(crate) async fn run_to_the_end(mut command: Command, case: &str) {
             String::from_utf8_lossy(&complained)
         );
     }
+    String::from_utf8_lossy(&printed).into_owned()
 }
 
 fn verdict(status: ExitStatus) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The environments the scripts run in: an interpreter and the pinned SDK, under `target/sdks`.
+//! The environments the scripts run in: an interpreter, the pinned SDK and what runs tests, under `target/sdks`.
 //!
 //! Whoever needs one first makes it, under a file lock, since tests run in parallel and, with
 //! nextest, in processes of their own. A stamp with the text of the pins is written last: an
@@ -96,7 +96,7 @@ impl Language {
             Self::Proton => {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
-            Self::JavaScript => "`node` (20 or newer) and `npm`",
+            Self::JavaScript => "`node` (20.19 or newer) and `npm`",
         }
     }
 }

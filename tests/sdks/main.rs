@@ -7,6 +7,8 @@
 //! broker's record is judged too. The cases of one topic are one test per SDK, which names those
 //! that failed.
 //!
+//! The projects of `examples/` in those languages run here too, in the same environments.
+//!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
 //! versions beside the scripts; that needs `python3`, `node` and `npm`, and a C compiler for Proton.
 //! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`,
@@ -15,6 +17,7 @@
 #[macro_use]
 mod cases;
 mod javascript;
+mod projects;
 mod proton;
 mod python;
 mod readme;
@@ -25,6 +28,8 @@ mod driver;
 mod environment;
 mod topology;
 
+#[path = "../harness/built.rs"]
+mod built;
 #[path = "../fidelity/comparison.rs"]
 mod comparison;
 #[path = "../fidelity/letters.rs"]

@@ -6,6 +6,7 @@ use std::path::Path;
 use servicebus_harness::prelude::*;
 use tokio::process::Command;
 
+use crate::built;
 use crate::driver::run_to_the_end;
 use crate::environment::{self, Language};
 
@@ -44,7 +45,7 @@ async fn the_rust_snippet_is_an_example_that_runs() {
         "the README's Rust snippet and examples/hello.rs differ"
     );
     let servicebus = bus().await;
-    let mut command = Command::new(example_binary());
+    let mut command = Command::new(built::example("hello"));
     command.env(
         "SERVICEBUS_CONNECTION_STRING",
         servicebus.connection_string(),
@@ -86,13 +87,4 @@ fn readme() -> String {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Beside this test: `target/<profile>/examples`.
-fn example_binary() -> std::path::PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.ancestors().nth(2).unwrap();
-    profile
-        .join("examples")
-        .join(format!("hello{}", std::env::consts::EXE_SUFFIX))
 }

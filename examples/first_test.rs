@@ -1,0 +1,83 @@
+//! The README's first test, with the worker that it is about. A test that names `servicebus` has a bus of its own.
+//!
+//! `cargo test --example first_test`
+
+#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
+
+fn main() {
+    println!("this example is made of tests: cargo test --example first_test");
+}
+
+#[cfg(test)]
+#[expect(clippy::large_futures, reason = "the futures of the SDK are")]
+mod shop {
+    use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
+
+    pub(super) struct Worker(String);
+
+    impl Worker {
+        pub(super) fn connect(connection_string: &str) -> Self {
+            Self(connection_string.to_owned())
+        }
+
+        /// Handles so many deliveries of orders; one that is not JSON is tried again.
+        pub(super) async fn handle(self, deliveries: u32) {
+            let options = ServiceBusClientOptions::default();
+            let connecting =
+                ServiceBusClient::unsecured().new_from_connection_string(self.0, options);
+            let mut client = connecting.await.unwrap();
+            let receiving = client.create_receiver_for_queue("orders", Default::default());
+            let mut orders = receiving.await.unwrap();
+            for _ in 0..deliveries {
+                let order = orders.receive_message().await.unwrap();
+                match serde_json::from_slice::<serde_json::Value>(order.body().unwrap()) {
+                    Ok(_) => orders.complete_message(&order).await.unwrap(),
+                    Err(_) => orders.abandon_message(&order, None).await.unwrap(),
+                }
+            }
+            client.dispose().await.unwrap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shop;
+
+    use rstest::rstest;
+    use servicebus_harness::prelude::*;
+
+    #[rstest]
+    #[tokio::test]
+    async fn a_poison_order_is_dead_lettered(
+        #[future(awt)]
+        #[with(Topology::file("fixtures/config/orders.json"))]
+        servicebus: ServiceBus,
+    ) {
+        let orders = servicebus.queue("orders");
+        orders.send("not json").await; // arrange, as another party would
+
+        let worker = shop::Worker::connect(servicebus.connection_string());
+        worker.handle(3).await; // the code under test, with a real SDK
+
+        assert_dead_lettered!(orders, reason = "MaxDeliveryCountExceeded").await;
+    }
+
+    #[rstest]
+    #[case::whole("{}", 0)]
+    #[case::torn("{", 1)]
+    #[tokio::test]
+    async fn only_json_passes(
+        #[future(awt)]
+        #[with(Topology::new().queue(Queue::new("orders").max_delivery_count(1)))]
+        servicebus: ServiceBus,
+        #[case] body: &str,
+        #[case] dead: u64,
+    ) {
+        let orders = servicebus.queue("orders");
+        orders.send(body).await;
+        let worker = shop::Worker::connect(servicebus.connection_string());
+        worker.handle(1).await;
+        assert_message_count!(orders, active = 0, dead_letter = dead).await;
+    }
+}
