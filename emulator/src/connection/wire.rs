@@ -2,7 +2,6 @@
 //!
 //! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
 
-mod eager;
 mod line;
 mod plain;
 mod secured;

@@ -16,11 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Wire;
-use super::eager::Eager;
 use crate::connection::{READ_BLOCK, READ_TURN};
 
-/// Largest message that is sent: with its head of four bytes it fills four records of TLS, which rustls takes at once.
-const SENT: usize = 64 * 1024 - 4;
+/// Largest message that is sent.
+const SENT: usize = 64 * 1024;
 /// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
 /// such a message has up to 100 MiB.
 const TAKEN: usize = 128 * 1024 * 1024;
@@ -30,7 +29,7 @@ const REASON: usize = 123;
 
 /// A WebSocket whose handshake is done.
 pub(crate) struct WebSocket<S> {
-    socket: WebSocketStream<Eager<S>>,
+    socket: WebSocketStream<S>,
     /// What is to be said of what came.
     refusal: Option<CloseFrame>,
 }
@@ -40,11 +39,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     pub(crate) async fn new(stream: S, read: Bytes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BLOCK)
-            // Messages are as large as is good to write; to gather more of them is one copy more in cold memory.
-            .write_buffer_size(0)
             .max_message_size(Some(TAKEN))
             .max_frame_size(Some(TAKEN));
-        let stream = Eager(stream);
         let socket =
             WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
         Self {
