@@ -193,7 +193,7 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
         .await
         .unwrap_err()
         .to_string();
-    let allowed = "for the operation connect: close, drop, delay, round-trip, stall";
+    let allowed = "for the operation connect: close, drop, delay, stall, round-trip";
     assert!(refused.contains(allowed), "{refused}");
 }
 

@@ -86,10 +86,10 @@ impl Fault {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
-        let feasible = |effect: &Effect| match effect {
-            Effect::LoseLock | Effect::LoseSessionLock => sighting.is_locked,
-            Effect::DeliverTwice => sighting.can_come_twice,
-            _ => true,
+        let feasible = |effect: &Effect| {
+            let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
+            (!needs_lock || sighting.is_locked)
+                && (*effect != Effect::DeliverTwice || sighting.can_come_twice)
         };
         let mut messages = sighting.messages.iter();
         is(name, sighting.name)

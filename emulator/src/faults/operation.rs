@@ -93,95 +93,34 @@ impl Operation {
     }
 
     /// The effects that make sense for it.
-    pub(crate) fn effects(self) -> &'static [Kind] {
-        use Kind::{
-            Answer, Close, Delay, DeliverTwice, Detach, Drop, ExpireToken, HoldBack, LoseLock,
-            LoseReply, LoseSessionLock, Reject, RoundTrip, Stall,
-        };
-        match self {
-            Self::Send => &[
-                LoseReply,
-                Reject,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                HoldBack,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Receive => &[
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                LoseLock,
-                LoseSessionLock,
-                DeliverTwice,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Settle | Self::Complete => &[
-                LoseReply,
-                Reject,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                LoseLock,
-                LoseSessionLock,
-                DeliverTwice,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Abandon | Self::DeadLetter | Self::Defer => &[
-                LoseReply,
-                Reject,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                LoseLock,
-                LoseSessionLock,
-                ExpireToken,
-                Stall,
-            ],
-            Self::RenewLock => &[
-                LoseReply,
-                Reject,
-                Answer,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                LoseLock,
-                LoseSessionLock,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Token | Self::Management => &[
-                LoseReply,
-                Reject,
-                Answer,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Attach | Self::Discharge => &[
-                LoseReply,
-                Reject,
-                Detach,
-                Close,
-                Drop,
-                Delay,
-                ExpireToken,
-                Stall,
-            ],
-            Self::Connect => &[Close, Drop, Delay, RoundTrip, Stall],
-            Self::Http => &[LoseReply, Answer, Drop, Delay],
+    pub(crate) fn effects(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(move |kind| self.allows(*kind))
+    }
+
+    pub(crate) fn allows(self, effect: Kind) -> bool {
+        match effect {
+            Kind::LoseReply => !matches!(self, Self::Receive | Self::Connect),
+            Kind::Reject => !matches!(self, Self::Receive | Self::Connect | Self::Http),
+            Kind::Answer => matches!(
+                self,
+                Self::RenewLock | Self::Token | Self::Management | Self::Http
+            ),
+            Kind::Detach | Kind::ExpireToken => !matches!(self, Self::Connect | Self::Http),
+            Kind::Close | Kind::Stall => self != Self::Http,
+            Kind::Drop | Kind::Delay => true,
+            Kind::HoldBack => self == Self::Send,
+            Kind::LoseLock | Kind::LoseSessionLock => matches!(
+                self,
+                Self::Receive
+                    | Self::Settle
+                    | Self::Complete
+                    | Self::Abandon
+                    | Self::DeadLetter
+                    | Self::Defer
+                    | Self::RenewLock
+            ),
+            Kind::DeliverTwice => matches!(self, Self::Receive | Self::Settle | Self::Complete),
+            Kind::RoundTrip => self == Self::Connect,
         }
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::body::Body;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
-use crate::faults::{Effect, Fault, Faults, MAX, Operation, Pick, Scripted};
+use crate::faults::{Effect, Fault, Faults, Kind, MAX, Operation, Pick, Scripted};
 
 /// What a test asks for. The names are read here, so that a refusal can tell those that are known.
 #[derive(Debug, Deserialize)]
@@ -129,7 +129,7 @@ fn effects(operation: Operation, asked: &Asked, pick: &Pick) -> Result<Vec<Effec
             &["several only with 'random'; otherwise one in 'effect'"],
         )),
         (Pick::Counted { .. }, None, None) => {
-            let names: Vec<_> = operation.effects().iter().map(|kind| kind.name()).collect();
+            let names: Vec<_> = operation.effects().map(Kind::name).collect();
             Err(invalid("effect", &Value::Null, &names))
         }
     }

@@ -1,7 +1,5 @@
 //! Faults by chance, and that they can be repeated.
 
-use std::time::Duration;
-
 use servicebus_harness::{EventKind, prelude::*};
 
 use super::{bus, raw::Client};
@@ -58,31 +56,34 @@ async fn a_correct_client_loses_nothing_to_chance() {
     const SENT: u32 = 30;
     let servicebus = bus().await;
     let chance = servicebus.faults().random(4).client("worker");
-    chance
-        .rate(Operation::Send, 0.2)
-        .rate(Operation::Complete, 0.2)
-        .start()
-        .await;
+    // No link or connection goes under a send: this client would wait for its outcome for ever.
+    let refusals = || {
+        [
+            Effect::server_busy(),
+            Effect::reject("com.microsoft:timeout"),
+        ]
+    };
+    let chance = chance.rate_of(Operation::Send, 0.2, refusals());
+    let chance = chance.rate_of(Operation::Complete, 0.2, [Effect::lose_lock()]);
+    chance.start().await;
     let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
     for number in 0..SENT {
-        // At least once: what is not confirmed is sent again, over a new connection.
-        while client.sends("orders", &number.to_string()).await.is_err() {
+        let mut attempts = 0..20;
+        while sender.send_text(&number.to_string()).await.is_err() {
+            attempts.next().expect("not every send is refused");
+        }
+    }
+    let orders = servicebus.queue("orders");
+    assert_message_count!(orders, active = u64::from(SENT)).await;
+    let mut attempts = 0..10 * SENT;
+    while orders.counts().await.active > 0 {
+        attempts.next().expect("not every lock is lost");
+        // What was not completed comes again.
+        if client.completes("orders").await.is_err() {
             client = Client::connect(&servicebus, "worker").await;
         }
     }
-    let mut completed = 0;
-    while completed < SENT {
-        match client.completes("orders").await {
-            Ok(()) => completed += 1,
-            // Its lock ends, and it comes again.
-            Err(_) => {
-                client = Client::connect(&servicebus, "worker").await;
-                servicebus
-                    .clock()
-                    .advance(std::time::Duration::from_secs(61))
-                    .await;
-            }
-        }
-    }
-    assert_empty!(servicebus.queue("orders")).await;
+    assert_message_count!(orders, active = 0, dead_letter = 0).await;
+    assert_completed!(orders, count = u64::from(SENT)).await;
 }

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use azservicebus::{ServiceBusMessage, ServiceBusSenderOptions};
+use azservicebus::ServiceBusReceiverOptions;
 use servicebus_harness::{SettleError, prelude::*};
 
 use super::{
@@ -28,17 +28,23 @@ async fn a_send_that_is_rejected_says_why() {
 }
 
 #[tokio::test]
-async fn the_sdk_tries_again_what_took_too_long() {
+async fn the_sdk_hears_that_its_lock_is_lost() {
     let servicebus = bus().await;
-    let sends = servicebus.faults().on(Operation::Send).entity("orders");
-    let refused = sends.reject("com.microsoft:timeout").await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    let completions = servicebus.faults().on(Operation::Complete);
+    completions.entity("orders").lose_lock().await;
     let mut client = servicebus.client().await;
-    let options = ServiceBusSenderOptions::default();
-    let mut sender = client.create_sender("orders", options).await.unwrap();
-    let sent = within(sender.send_message(ServiceBusMessage::new("hello"))).await;
-    sent.unwrap();
-    assert_eq!(refused.hits().await, 1);
-    assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    let options = ServiceBusReceiverOptions::default();
+    let receiver = client.create_receiver_for_queue("orders", options).await;
+    let mut receiver = receiver.unwrap();
+    let message = within(receiver.receive_message()).await.unwrap();
+    let error = within(receiver.complete_message(&message)).await;
+    let error = format!("{:?}", error.unwrap_err());
+    assert!(error.contains("The lock supplied is invalid"), "{error}");
+    let again = within(receiver.receive_message()).await.unwrap();
+    within(receiver.complete_message(&again)).await.unwrap();
+    assert_completed!(orders, count = 1).await;
     client.dispose().await.unwrap();
 }
 

@@ -64,15 +64,6 @@ impl Client {
         Sender(attached.expect("the link is attached"))
     }
 
-    /// Sends a message over a link of its own; the error is whatever went wrong.
-    pub(super) async fn sends(&mut self, queue: &str, text: &str) -> Result<(), String> {
-        let name = self.link_name();
-        let attaching = fe2o3_amqp::Sender::attach(&mut self.session, name, queue);
-        let attached = within(attaching).await;
-        let mut sender = Sender(attached.map_err(|error| format!("{error:?}"))?);
-        sender.send_text(text).await
-    }
-
     /// Receives a message over a link of its own and completes it.
     pub(super) async fn completes(&mut self, queue: &str) -> Result<(), String> {
         let attaching = Receiver::builder()

@@ -62,10 +62,10 @@ impl Parked {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        match &self.event {
-            Event::Transfer(transfer) => transfer.payload.len(),
-            _ => 0,
+        if let Event::Transfer(transfer) = &self.event {
+            return transfer.payload.len();
         }
+        0
     }
 }
 

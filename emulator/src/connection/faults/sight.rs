@@ -26,18 +26,18 @@ impl Peer {
         let Some(namespace) = self.namespace.clone() else {
             return (Strike::default(), Vec::new());
         };
-        let request = match event {
-            Event::Transfer(transfer) => match self.links.get(&transfer.link) {
-                Some(Link::Requests(..)) => self.request_in(&transfer.payload),
-                _ => None,
-            },
-            _ => None,
-        };
-        let seen = match event {
-            Event::Transfer(transfer) => self.see_transfer(transfer, request.as_ref()),
-            Event::Settle(settlement) => self.see_settlement(settlement),
-            Event::Attach { attach, .. } => self.see_attach(attach),
-            _ => None,
+        let mut request = None;
+        let seen = if let Event::Transfer(transfer) = event {
+            if let Some(Link::Requests(..)) = self.links.get(&transfer.link) {
+                request = self.request_in(&transfer.payload);
+            }
+            self.see_transfer(transfer, request.as_ref())
+        } else if let Event::Settle(settlement) = event {
+            self.see_settlement(settlement)
+        } else if let Event::Attach { attach, .. } = event {
+            self.see_attach(attach)
+        } else {
+            None
         };
         let Some(mut seen) = seen else {
             return (Strike::default(), Vec::new());
@@ -236,26 +236,26 @@ impl Peer {
         })
     }
 
+    /// The locks that an event is about.
     pub(super) fn locks_of(&self, event: &Event) -> Option<Locks> {
-        match event {
-            Event::Settle(settlement) => match self.links.get(&settlement.link)? {
-                Link::Receiver(receiver) => {
-                    let token = LockToken::from_tag(settlement.tag);
-                    let entity = Arc::clone(&receiver.entity);
-                    Some((entity, receiver.kind, vec![token], None))
-                }
-                _ => None,
-            },
-            Event::Transfer(transfer) => match self.links.get(&transfer.link)? {
-                Link::Requests(Node::Management(entity, kind), _) => {
-                    let request = self.request_in(&transfer.payload)?;
-                    let (tokens, session) = locks_in(&request);
-                    Some((Arc::clone(entity), *kind, tokens, session))
-                }
-                _ => None,
-            },
-            _ => None,
+        if let Event::Settle(settlement) = event {
+            let Link::Receiver(receiver) = self.links.get(&settlement.link)? else {
+                return None;
+            };
+            let token = LockToken::from_tag(settlement.tag);
+            let entity = Arc::clone(&receiver.entity);
+            return Some((entity, receiver.kind, vec![token], None));
         }
+        let Event::Transfer(transfer) = event else {
+            return None;
+        };
+        let Link::Requests(Node::Management(entity, kind), _) = self.links.get(&transfer.link)?
+        else {
+            return None;
+        };
+        let request = self.request_in(&transfer.payload)?;
+        let (tokens, session) = locks_in(&request);
+        Some((Arc::clone(entity), *kind, tokens, session))
     }
 }
 
@@ -271,11 +271,11 @@ impl<'a> Seen<'a> {
 /// The locks and the session that a request names.
 fn locks_in(request: &Request) -> (Vec<LockToken>, Option<SessionName>) {
     let tokens = request.elements("lock-tokens").unwrap_or_default();
-    let tokens = tokens.iter().filter_map(|token| match token {
-        serde_amqp::Value::Uuid(uuid) => {
-            Some(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
-        }
-        _ => None,
+    let tokens = tokens.iter().filter_map(|token| {
+        let serde_amqp::Value::Uuid(uuid) = token else {
+            return None;
+        };
+        Some(uuid::Uuid::from_bytes(uuid.clone().into_inner()).into())
     });
     let session = request.text("session-id").and_then(SessionName::new);
     (tokens.collect(), session)

@@ -26,20 +26,21 @@ const BUSY: &str = "The request was terminated because the entity is being throt
 /// Reads an effect that makes sense for this operation. `path` is where it stands in the body.
 pub(super) fn read(operation: Operation, path: &str, value: &Value) -> Result<Effect, ApiError> {
     let nothing = Map::new();
-    let (name, given) = match value {
-        Value::String(name) => (name.as_str(), &nothing),
-        Value::Object(object) => match object.iter().next() {
-            Some((name, Value::Object(given))) if object.len() == 1 => (name.as_str(), given),
-            _ => return Err(unknown(operation, path, value)),
-        },
-        _ => return Err(unknown(operation, path, value)),
+    let under =
+        |object: &Map<String, Value>| object.len() == 1 && object.values().all(Value::is_object);
+    let named = match value.as_object() {
+        Some(object) if under(object) => object.iter().next(),
+        _ => None,
     };
+    let name = value.as_str().or(named.map(|(name, _)| name.as_str()));
+    let given = named.and_then(|(_, given)| given.as_object());
+    let given = given.unwrap_or(&nothing);
     let mut kinds = Kind::ALL.into_iter();
-    let kind = kinds.find(|kind| kind.name() == name);
-    let kind = kind.filter(|kind| operation.effects().contains(kind));
+    let kind = kinds.find(|kind| Some(kind.name()) == name);
+    let kind = kind.filter(|kind| operation.allows(*kind));
     let kind = kind.ok_or_else(|| unknown(operation, path, value))?;
     Particulars {
-        path: format!("{path}.{name}"),
+        path: format!("{path}.{}", kind.name()),
         given,
     }
     .read(operation, kind)
@@ -47,7 +48,7 @@ pub(super) fn read(operation: Operation, path: &str, value: &Value) -> Result<Ef
 
 /// A refusal that lists the effects which make sense.
 fn unknown(operation: Operation, path: &str, value: &Value) -> ApiError {
-    let names: Vec<&str> = operation.effects().iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = operation.effects().map(Kind::name).collect();
     let allowed = format!(
         "for the operation {}: {}",
         operation.name(),
@@ -155,9 +156,9 @@ impl Particulars<'_> {
         let status = value.as_u64().and_then(|status| u16::try_from(status).ok());
         let status = status.filter(|status| (200..600).contains(status));
         status.ok_or_else(|| {
-            let what = match operation {
-                Operation::Http => "a status of HTTP",
-                _ => "a status of a reply",
+            let what = match operation == Operation::Http {
+                true => "a status of HTTP",
+                false => "a status of a reply",
             };
             invalid(
                 &self.of("status"),

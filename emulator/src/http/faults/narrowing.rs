@@ -7,6 +7,9 @@ use super::{Asked, invalid};
 use crate::faults::{Narrowing, Operation};
 use crate::http::error::ApiError;
 
+/// A key, what was asked for, and which operations have it.
+type Part<'a> = (&'a str, Option<Value>, fn(Operation) -> bool);
+
 /// Reads it, and refuses what operations of this kind do not have.
 pub(super) fn read(operation: Operation, asked: &mut Asked) -> Result<Narrowing, ApiError> {
     let narrowing = Narrowing {
@@ -32,7 +35,7 @@ pub(super) fn read(operation: Operation, asked: &mut Asked) -> Result<Narrowing,
         .map(|(name, _)| Value::from(name.as_str()));
     let has_entity: fn(Operation) -> bool = |operation| operation != Operation::Connect;
     let has_client: fn(Operation) -> bool = |operation| operation != Operation::Http;
-    let parts: [(&str, Option<Value>, fn(Operation) -> bool); 6] = [
+    let parts: [Part<'_>; 6] = [
         ("entity", text(entity), has_entity),
         ("name", text(name), Operation::has_names),
         ("client", text(client), has_client),

@@ -36,7 +36,7 @@ fn senseless() -> Vec<(Value, Value)> {
             problem("effect", effect, effects),
         ));
     }
-    let connect = "for the operation connect: close, drop, delay, round-trip, stall";
+    let connect = "for the operation connect: close, drop, delay, stall, round-trip";
     let body = json!({"operation": "connect", "effect": "lose-reply"});
     all.push((body, problem("effect", json!("lose-reply"), connect)));
     for key in ["nth", "every", "times"] {
