@@ -7,6 +7,7 @@ mod explain;
 mod faults;
 mod letters;
 mod namespaces;
+mod openapi;
 mod queues;
 mod sessions;
 mod settled;
