@@ -19,6 +19,9 @@ use crate::{
 /// How long a drop waits for the removal. A process that ended before would leave the namespace behind.
 const REMOVED_WITHIN: Duration = Duration::from_secs(5);
 
+/// What the names of such namespaces begin with.
+const PREFIX: &str = "bus-";
+
 /// A namespace that is there until this is dropped.
 #[derive(Debug)]
 pub(crate) struct VirtualNamespace {
@@ -36,7 +39,7 @@ pub(crate) async fn create(
     liveness: Liveness,
     topology: &str,
 ) -> Result<VirtualNamespace, ControlError> {
-    let name = format!("bus-{:016x}", address::random_number());
+    let name = format!("{PREFIX}{:016x}", address::random_number());
     let control = Arc::new(Control::new(control, &name, liveness));
     let body = topology.to_owned();
     let create = {
@@ -50,6 +53,11 @@ pub(crate) async fn create(
         background: Arc::clone(background),
         is_removed: false,
     })
+}
+
+/// Tells whether a namespace has its name from here.
+pub(crate) fn is_made_up(name: &str) -> bool {
+    name.starts_with(PREFIX)
 }
 
 impl VirtualNamespace {

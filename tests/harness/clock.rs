@@ -66,7 +66,7 @@ async fn a_bus_is_settled_when_nobody_holds_a_lock() {
     let text = error.to_string();
     assert!(
         text.starts_with("the bus did not come to rest within 0.05 s\n  ")
-            && text.contains("\n  orders: "),
+            && text.contains("\n  orders: 1 locked by the test"),
         "{text}"
     );
     received.complete().await;
@@ -107,4 +107,28 @@ timeline of o-17 in orders                                    (virtual time)
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
   +… completed       by the test"
     );
+}
+
+#[tokio::test]
+async fn the_timeline_is_told_as_json() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("hello").id("o-17")).await;
+    orders.receive().await.complete().await;
+
+    let timeline = servicebus.timeline(&orders).await;
+    let json = timeline.to_json();
+    assert_eq!(json["entity"], "orders");
+    assert_eq!(json["dropped"], 0);
+    assert_eq!(json["counters"]["completed"], 1);
+    let events = json["events"].as_array().unwrap();
+    let kinds = Vec::from_iter(events.iter().map(|event| event["kind"].as_str()));
+    let expected = ["sent", "delivered", "completed"].map(Some);
+    assert_eq!(kinds, expected);
+    let delivered = &events[1];
+    assert_eq!(delivered["message_id"], "o-17");
+    assert_eq!(delivered["client"], "the test");
+    assert_eq!(delivered["delivery_count"], 1);
+    assert!(delivered["at"].as_str() < delivered["locked_until"].as_str());
+    assert_eq!(delivered["reason"], serde_json::Value::Null);
 }

@@ -162,3 +162,18 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         }
     }
 }
+
+#[tokio::test]
+async fn ports_that_are_taken_are_named_with_their_addresses() {
+    // HTTP where AMQP listens already, at whatever address.
+    let bus = ServiceBus::builder().mode(Mode::InProcess);
+    let error = bus.web_ports(5672, 8443).start().await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "no free loopback address after 16 attempts; the last one said: cannot listen on 127."
+        ),
+        "{text}"
+    );
+    assert!(text.contains(":5672: "), "{text}");
+}

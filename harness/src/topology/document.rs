@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Queue, Topic, Topology};
 
 /// The namespace of the official emulator, which some clients take for granted.
-const NAMESPACE: &str = "sbemulatorns";
+pub(super) const NAMESPACE: &str = "sbemulatorns";
 
 /// Writes the topology as a configuration file.
 pub(super) fn text(topology: &Topology) -> String {

@@ -4,19 +4,20 @@ use std::{panic::Location, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Topology, TopologyError};
+use super::{Topology, TopologyError, document::NAMESPACE};
 use crate::{
     bus::{ServiceBus, or_panic},
     control::ControlError,
     doors::Doors,
     keys,
+    virtual_namespace::is_made_up,
 };
 
 impl ServiceBus {
     /// Returns what the bus holds now, as it would be declared: to start another bus with, or to keep in a file.
     ///
-    /// The keys and the address by which this bus is reached are not part of it; keys that its own topology declared
-    /// are.
+    /// How this bus is reached is not part of it: its key, its address, and its name where that was made up. Keys that
+    /// its own topology declared beside that are.
     ///
     /// # Panics
     ///
@@ -48,10 +49,13 @@ impl Topology {
 
 /// Leaves out how the bus is reached, which another one would have to share.
 fn forget_entrance(document: &mut Value, own: &str) {
-    let Some(block) = document.pointer_mut("/UserConfig/Namespaces/0/Emulator") else {
+    let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
         return;
     };
-    let Some(block) = block.as_object_mut() else {
+    if namespace["Name"].as_str().is_some_and(is_made_up) {
+        namespace["Name"] = NAMESPACE.into();
+    }
+    let Some(block) = namespace["Emulator"].as_object_mut() else {
         return;
     };
     block.remove("Address");
