@@ -94,6 +94,11 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
 }
 
 impl Admin {
+    /// The namespace that a request is for, if that can be told.
+    pub(crate) fn namespace_of(&self, head: &Parts) -> Option<Arc<Namespace>> {
+        authorize::choose(&self.shared, &head.headers, host(head))
+    }
+
     async fn answer(
         &self,
         namespace: &Namespace,

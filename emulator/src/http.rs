@@ -12,6 +12,7 @@ mod faults;
 mod namespaces;
 mod queues;
 mod sessions;
+mod spoiled;
 mod subscriptions;
 mod timeline;
 mod topics;
@@ -27,6 +28,7 @@ use crate::admin::{self, Admin};
 use crate::emulator::NamespaceInfo;
 use crate::rest::{Door, Route};
 use crate::server::Shared;
+pub(crate) use spoiled::HangUp;
 
 /// Largest request body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -132,8 +134,14 @@ async fn beside(
     State(messages): State<Arc<Door>>,
     request: Request,
 ) -> Response {
-    match Route::of(request.uri().path()) {
-        Some(route) => messages.serve(route, request).await,
-        None => admin::serve(&admin, request).await,
-    }
+    let (head, body) = request.into_parts();
+    let namespace = admin.namespace_of(&head);
+    let request = Request::from_parts(head.clone(), body);
+    let serve = async {
+        match Route::of(request.uri().path()) {
+            Some(route) => messages.serve(route, request).await,
+            None => admin::serve(&admin, request).await,
+        }
+    };
+    spoiled::serve(namespace, &head, serve).await
 }

@@ -6,6 +6,7 @@
 mod effect;
 mod on;
 mod operation;
+mod random;
 mod script;
 mod verdict;
 
@@ -18,6 +19,7 @@ use crate::{bus::or_panic, control::ControlError, doors::Doors};
 pub use effect::Effect;
 pub use on::FaultOn;
 pub use operation::Operation;
+pub use random::RandomFaults;
 pub(crate) use script::Script;
 pub(crate) use verdict::Verdict;
 
@@ -42,6 +44,12 @@ impl Faults {
     /// Begins a fault at the first operation of this kind from now on.
     pub fn on(&self, operation: Operation) -> FaultOn {
         FaultOn::new(Arc::clone(&self.doors), operation)
+    }
+
+    /// Begins faults by chance. The same seed spoils the same operations again: by their number on each entity, whatever
+    /// happens elsewhere.
+    pub fn random(&self, seed: u64) -> RandomFaults {
+        RandomFaults::new(Arc::clone(&self.doors), seed)
     }
 
     /// Lets every connection that is opened from now on have this latency, in real time: how long it takes to say

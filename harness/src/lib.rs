@@ -48,7 +48,7 @@ pub use control::{ControlError, Refusal};
 pub use entities::{CreateError, DeleteError, UpdateError};
 pub use error::StartError;
 pub use explain::{ExplainError, Explanation, NamedValue, Reason, RuleExplanation, Verdict};
-pub use faults::{Effect, Fault, FaultOn, Faults, Operation};
+pub use faults::{Effect, Fault, FaultOn, Faults, Operation, RandomFaults};
 pub use fixture::servicebus;
 pub use kind::EntityKind;
 pub use mailbox::{

@@ -1,5 +1,9 @@
 //! Faults: what goes wrong as it was scripted, what the record says of it, and a script that was not played.
 
+mod chance;
+mod clients;
+mod raw;
+
 use servicebus_harness::{EventKind, prelude::*};
 
 use crate::{normalised::normalised, trader::Trader};
@@ -113,6 +117,41 @@ async fn a_fault_whose_entity_was_passed_by_says_so() {
 }
 
 #[tokio::test]
+async fn what_lacked_something_is_told_from_what_was_elsewhere() {
+    let failure = failure(async {
+        let servicebus = bus().await;
+        let faults = servicebus.faults();
+        let sends = faults.on(Operation::Send).entity("orders");
+        sends
+            .message_id("o-1")
+            .property("color", "red")
+            .reject("com.microsoft:timeout")
+            .await;
+        let words = Effect::detach("amqp:link:detach-forced")
+            .after()
+            .description("gone");
+        faults
+            .on(Operation::Receive)
+            .every(2)
+            .times(3)
+            .apply(words)
+            .await;
+        servicebus.queue("audit").send("a").await;
+        servicebus.queue("orders").send_all(["b", "c"]).await;
+        servicebus.queue("orders").receive_and_delete().await;
+    });
+    assert_eq!(
+        unplaced(&failure.await),
+        r#"a fault never fired: on(Operation::Send).entity("orders").message_id("o-1").property("color", "red").nth(1).reject("com.microsoft:timeout")
+  2 sends came, without what was asked for, and 1 in other entities
+  scripted at tests/harness/faults.rs:…
+a fault never fired: on(Operation::Receive).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
+  only 1 delivery came
+  scripted at tests/harness/faults.rs:…"#
+    );
+}
+
+#[tokio::test]
 async fn a_test_that_fails_already_fails_with_its_own_words() {
     let failure = failure(async {
         let servicebus = bus().await;
@@ -148,6 +187,14 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
         .to_string();
     assert!(refused.contains("nth"), "{refused}");
     assert!(refused.contains("a whole number from 1"), "{refused}");
+    let senseless = servicebus.faults().on(Operation::Connect);
+    let refused = senseless
+        .try_apply(Effect::lose_lock())
+        .await
+        .unwrap_err()
+        .to_string();
+    let allowed = "for the operation connect: close, drop, delay, round-trip, stall";
+    assert!(refused.contains(allowed), "{refused}");
 }
 
 /// A failure without the lines of this file.

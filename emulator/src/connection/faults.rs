@@ -21,14 +21,15 @@ use super::peer::Peer;
 use super::transact::in_transaction;
 use crate::faults::{Blow, Effect, Sighting, Strike, When};
 use crate::namespace::Entity;
-use later::{Parked, Pause, PutOff};
+use later::{Due, Parked, Pause, PutOff};
 
 /// What faults have done to a connection that lasts.
 #[derive(Debug, Default)]
 pub(super) struct Spoiled {
     muted: Muted,
-    /// Events that wait for their time, in the order in which they came.
-    parked: Vec<Parked>,
+    /// Events that wait for their time, by that and by the order in which they came.
+    parked: BTreeMap<(Due, u64), Parked>,
+    parked_ever: u64,
     /// Bytes of messages among them.
     parked_bytes: usize,
     /// The connection rests until then.
@@ -289,13 +290,14 @@ impl Peer {
 
     /// Forgets what faults have done to a link that is gone.
     pub(super) fn forget_spoiled(&mut self, link: LinkId) {
-        let parked = std::mem::take(&mut self.spoiled.parked);
-        for event in parked {
-            match event.link() == Some(link) {
-                true => self.spoiled.parked_bytes -= event.bytes(),
-                false => self.spoiled.parked.push(event),
+        let parked_bytes = &mut self.spoiled.parked_bytes;
+        self.spoiled.parked.retain(|_, parked| {
+            let is_of_link = parked.link() == Some(link);
+            if is_of_link {
+                *parked_bytes -= parked.bytes();
             }
-        }
+            !is_of_link
+        });
         self.spoiled.receivers.remove(&link);
         self.spoiled.unanswered.remove(&link);
         self.held.forget(link);

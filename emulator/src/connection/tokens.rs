@@ -52,6 +52,7 @@ impl Peer {
         if self.namespace.is_none() {
             // Not before: whoever shows a bad token has not chosen.
             self.belong_to(namespace);
+            self.meet_connection(self.shared.real.elapsed());
         }
         self.grant(acceptance);
         Ok(reply)

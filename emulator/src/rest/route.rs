@@ -66,6 +66,11 @@ impl Route {
         (!address.entity.is_empty()).then_some(Self { address, target })
     }
 
+    /// The address of what a request is about.
+    pub(crate) fn address_path(&self) -> String {
+        self.address.path()
+    }
+
     /// What `method` means here.
     pub(super) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
         let (allowed, verb) = match &self.target {

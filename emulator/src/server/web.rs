@@ -2,7 +2,6 @@
 
 mod upgrade;
 
-use std::convert::Infallible;
 use std::io;
 
 use axum::body::Body;
@@ -17,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
+use crate::http::HangUp;
 use crate::rest::{self, Tapped};
 use upgrade::Slot;
 
@@ -68,9 +68,13 @@ async fn answer(
     mut request: Request<Incoming>,
     router: TowerToHyperService<axum::Router>,
     slot: Slot,
-) -> Result<Response<Body>, Infallible> {
+) -> io::Result<Response<Body>> {
     if upgrade::is_meant(&request) {
         return Ok(upgrade::answer(&mut request, &slot));
     }
-    router.call(request).await
+    let Ok(response) = router.call(request).await;
+    match response.extensions().get::<HangUp>() {
+        None => Ok(response),
+        Some(HangUp) => Err(io::Error::other("a scripted fault ends the connection")),
+    }
 }

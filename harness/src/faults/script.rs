@@ -9,7 +9,11 @@ use super::Operation;
 
 /// What must have fired when the bus ends.
 #[derive(Debug, Default)]
-pub(crate) struct Script(Mutex<Vec<Set>>);
+pub(crate) struct Script {
+    sets: Mutex<Vec<Set>>,
+    /// The seeds of chance.
+    seeds: Mutex<Vec<u64>>,
+}
 
 /// A fault that was set.
 #[derive(Debug, Clone)]
@@ -36,7 +40,42 @@ impl Script {
         std::mem::take(&mut *self.sets())
     }
 
+    /// Notes that faults strike by chance from now on.
+    pub(super) fn play_by_chance(&self, seed: u64) {
+        self.seeds().push(seed);
+    }
+
+    /// Returns how to repeat what chance has done, for a test that fails; empty when nothing was left to chance.
+    pub(super) fn by_chance(&self) -> String {
+        let seeds = self.seeds();
+        let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));
+        let calls = Vec::from_iter(calls);
+        match calls.is_empty() {
+            true => String::new(),
+            false => format!("faults struck by chance: {}", calls.join(", ")),
+        }
+    }
+
+    fn seeds(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn sets(&self) -> MutexGuard<'_, Vec<Set>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_to_chance_can_be_repeated() {
+        let script = Script::default();
+        assert_eq!(script.by_chance(), "");
+        script.play_by_chance(17);
+        script.play_by_chance(4);
+        let told = "faults struck by chance: faults().random(17), faults().random(4)";
+        assert_eq!(script.by_chance(), told);
     }
 }

@@ -16,8 +16,8 @@ use crate::namespace::Entity;
 const PARKED: usize = 16 * 1024;
 const PARKED_BYTES: usize = 64 * 1024 * 1024;
 
-/// When something goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When something goes on; what goes by the real clock is ordered before the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     /// Counted from the start of the real clock.
     Real(Duration),
@@ -28,7 +28,6 @@ pub(super) enum Due {
 /// An operation that goes on later.
 #[derive(Debug)]
 pub(super) struct Parked {
-    due: Due,
     event: Event,
     /// What strikes it then.
     blow: Option<Blow>,
@@ -50,6 +49,11 @@ pub(super) struct Pause {
     due: Due,
     /// Whether it does not write either.
     is_silent: bool,
+}
+
+impl Due {
+    /// Before all others of the namespace's time.
+    const FIRST_VIRTUAL: Self = Self::Virtual(Timestamp::from_millis(i64::MIN));
 }
 
 impl Parked {
@@ -88,13 +92,14 @@ impl Peer {
         entities: Vec<Arc<Entity>>,
     ) {
         let parked = Parked {
-            due,
             event,
             blow,
             entities,
         };
-        self.spoiled.parked_bytes += parked.bytes();
-        self.spoiled.parked.push(parked);
+        let spoiled = &mut self.spoiled;
+        spoiled.parked_bytes += parked.bytes();
+        spoiled.parked_ever += 1;
+        spoiled.parked.insert((due, spoiled.parked_ever), parked);
     }
 
     /// Lets go on what has waited for long enough.
@@ -103,9 +108,7 @@ impl Peer {
         if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
             self.spoiled.pause = None;
         }
-        while let Some(index) = self.next_parked(now) {
-            let parked = self.spoiled.parked.remove(index);
-            self.spoiled.parked_bytes -= parked.bytes();
+        while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
             self.go_on(parked.event, parked.blow, &parked.entities, now, work);
             self.answered_late |= is_attach;
@@ -113,15 +116,19 @@ impl Peer {
         self.release_receivers(now);
     }
 
-    /// The first of those that are due, by their time and not by their place.
-    fn next_parked(&self, now: Duration) -> Option<usize> {
-        let parked = self.spoiled.parked.iter().enumerate();
-        let due = parked.filter(|(_, parked)| self.has_come(parked.due, now));
-        let first = due.min_by_key(|(index, parked)| match parked.due {
-            Due::Real(at) => (at, *index),
-            Due::Virtual(_) => (Duration::ZERO, *index),
-        });
-        first.map(|(index, _)| index)
+    /// Takes out one that is due: by each clock the first comes first.
+    fn next_parked(&mut self, now: Duration) -> Option<Parked> {
+        let parked = &self.spoiled.parked;
+        let firsts = [
+            parked.first_key_value(),
+            parked.range((Due::FIRST_VIRTUAL, 0)..).next(),
+        ];
+        let firsts = firsts.map(|first| first.map(|(&key, _)| key));
+        let mut firsts = firsts.into_iter().flatten();
+        let key = firsts.find(|&(due, _)| self.has_come(due, now))?;
+        let parked = self.spoiled.parked.remove(&key)?;
+        self.spoiled.parked_bytes -= parked.bytes();
+        Some(parked)
     }
 
     pub(super) fn has_come(&self, due: Due, now: Duration) -> bool {
@@ -155,11 +162,12 @@ impl Peer {
     /// When something goes on by real time, counted from the start of the clock.
     pub(in crate::connection) fn next_real(&self) -> Option<Duration> {
         let spoiled = &self.spoiled;
-        let parked = spoiled.parked.iter().map(|parked| parked.due);
+        let parked = spoiled.parked.first_key_value();
+        let parked = parked.map(|(&(due, _), _)| due);
         let receivers = spoiled.receivers.values();
         let receivers = receivers.filter_map(|put_off| put_off.due);
-        let pause = spoiled.pause.iter().map(|pause| pause.due);
-        let dues = parked.chain(receivers).chain(pause);
+        let pause = spoiled.pause.as_ref().map(|pause| pause.due);
+        let dues = parked.into_iter().chain(receivers).chain(pause);
         let real = dues.filter_map(|due| match due {
             Due::Real(at) => Some(at),
             Due::Virtual(_) => None,

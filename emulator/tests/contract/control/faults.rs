@@ -1,10 +1,40 @@
 //! Scripted faults: set, counted, taken out; and a commit whose answer is lost.
 
+mod connections;
+mod later;
+mod links;
+mod locks;
+mod narrowing;
+mod outcomes;
+mod refusals;
+mod requests;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
 
 const FAULTS: &str = "/$emulator/v1/namespaces/sbemulatorns/faults";
+
+/// Scripts a fault and returns its id.
+fn script(bus: &Bus, fault: &Value) -> Value {
+    let answer = bus.http.post(FAULTS, fault);
+    assert_eq!(answer.status, 201, "{fault}: {answer:?}");
+    answer.ok()["id"].clone()
+}
+
+/// How often a fault struck.
+fn hits(bus: &Bus, id: &Value) -> u64 {
+    let fault = bus.http.get(&format!("{FAULTS}/{id}")).ok();
+    fault["hits"].as_u64().expect("a count")
+}
+
+/// What the timeline says of the faults of a queue.
+fn told(bus: &Bus, entity: &str) -> Vec<String> {
+    let events = bus.http.events(&format!("?entity={entity}"));
+    let faults = events.iter().filter(|event| event["kind"] == "fault");
+    let told = faults.map(|fault| fault["detail"].as_str().expect("a text").to_owned());
+    told.collect()
+}
 
 fn lose_the_reply(bus: &Bus, entity: Option<&str>, nth: u64) -> Value {
     let body =
@@ -72,8 +102,8 @@ fn faults_are_listed_and_taken_out() {
     let bus = Bus::with_queues(&["q"]);
     let first = lose_the_reply(&bus, None, 1);
     let expected = json!({
-        "id": first["id"], "operation": "discharge", "entity": null, "nth": 1, "effect": "lose-reply",
-        "matched": 0, "elsewhere": 0, "hits": 0,
+        "id": first["id"], "operation": "discharge", "entity": null, "nth": 1, "every": 1, "times": 1,
+        "effect": "lose-reply", "matched": 0, "elsewhere": 0, "different": 0, "hits": 0,
     });
     assert_eq!(first, expected);
     let second = lose_the_reply(&bus, Some("q"), 7);
@@ -95,32 +125,4 @@ fn faults_are_listed_and_taken_out() {
     let mut peer = bus.client();
     let (coordinator, transaction) = peer.transaction();
     assert_eq!(peer.commit(&coordinator, &transaction), Ok(()));
-}
-
-#[test]
-fn what_is_not_known_is_refused_with_what_is() {
-    let bus = Bus::with_queues(&["q"]);
-    let refused = |key: &str, value: Value, allowed: &str| {
-        let mut body = json!({"operation": "discharge", "effect": "lose-reply"});
-        body[key] = value.clone();
-        let answer = bus.http.post(FAULTS, &body);
-        assert_eq!(answer.error(400).0, "invalid-argument", "{body}");
-        let problem = json!([{"path": key, "value": value, "allowed": allowed}]);
-        assert_eq!(answer.body["error"]["problems"], problem);
-    };
-    refused("operation", json!("settle"), "discharge");
-    refused("effect", json!("explode"), "lose-reply");
-    refused("effect", json!({"lose-reply": 1}), "lose-reply");
-    for nth in [json!(0), json!(-1), json!(1.5), json!("first")] {
-        refused("nth", nth, "a whole number from 1");
-    }
-    for body in [
-        json!({"effect": "lose-reply"}),
-        json!({"operation": "discharge"}),
-        json!({"operation": "discharge", "effect": "lose-reply", "often": true}),
-    ] {
-        let answer = bus.http.post(FAULTS, &body);
-        assert_eq!(answer.error(422).0, "invalid-body");
-    }
-    assert_eq!(bus.http.get(FAULTS).ok(), json!({ "faults": [] }));
 }

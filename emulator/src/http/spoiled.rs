@@ -1,0 +1,97 @@
+//! Scripted faults of requests over HTTP, at both APIs for entities and messages; the control API is never spoiled.
+
+use std::sync::Arc;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use percent_encoding::percent_decode_str;
+use servicebus_broker::ClientId;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use crate::faults::{Effect, Operation, Sighting, Sleeper, Strike, Wait, When, Words};
+use crate::namespace::Namespace;
+use crate::rest::Route;
+
+/// Put into a response that must not be sent: the connection ends instead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HangUp;
+
+/// Answers a request of this namespace by `serve`, unless a fault strikes it.
+pub(super) async fn serve(
+    namespace: Option<Arc<Namespace>>,
+    head: &Parts,
+    serve: impl Future<Output = Response>,
+) -> Response {
+    let Some(namespace) = namespace.filter(|namespace| namespace.faults.any()) else {
+        return serve.await;
+    };
+    let Strike { first, then } = namespace.faults.strike(&Sighting {
+        operations: vec![Operation::Http],
+        name: Some(head.method.as_str()),
+        entities: vec![entity(&head.uri)],
+        ..Sighting::default()
+    });
+    if let Some(blow) = &first {
+        namespace.note_fault(ClientId::BROKER, None, &blow.told());
+        if let Effect::Delay(wait) = blow.effect {
+            rest(&namespace, wait).await;
+        }
+    }
+    let response = match then.as_ref().map(|blow| &blow.effect) {
+        Some(Effect::Answer { status, words }) => answer(*status, words),
+        Some(Effect::Drop { when: When::Before }) => hang_up(),
+        Some(Effect::LoseReply | Effect::Drop { when: When::After }) => {
+            serve.await;
+            hang_up()
+        }
+        _ => serve.await,
+    };
+    if let Some(blow) = &then {
+        namespace.note_fault(ClientId::BROKER, None, &blow.told());
+    }
+    response
+}
+
+/// What a request is about, as it is written.
+fn entity(uri: &Uri) -> String {
+    let path = uri.path();
+    match Route::of(path) {
+        Some(route) => route.address_path(),
+        None => {
+            let path = percent_decode_str(path.trim_matches('/'));
+            path.decode_utf8_lossy().into_owned()
+        }
+    }
+}
+
+async fn rest(namespace: &Namespace, wait: Wait) {
+    match wait {
+        Wait::Real(length) => sleep(length).await,
+        Wait::Virtual(length) => {
+            let (wake, woken) = oneshot::channel();
+            let until = namespace.clock.now() + length;
+            namespace.faults.waits.add(until, Sleeper::Task(wake));
+            namespace.alarm.arm(until);
+            // The namespace may end before that.
+            let _ = woken.await;
+        }
+    }
+}
+
+fn answer(status: u16, words: &Words) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let detail = quick_xml::escape::escape(&words.description);
+    let code = status.as_str();
+    let body = format!("<Error><Code>{code}</Code><Detail>{detail}</Detail></Error>");
+    let media_type = "application/xml; charset=utf-8";
+    (status, [(CONTENT_TYPE, media_type)], body).into_response()
+}
+
+fn hang_up() -> Response {
+    let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    response.extensions_mut().insert(HangUp);
+    response
+}

@@ -1,0 +1,145 @@
+//! What a fault puts off, by the namespace's clock or by the real one.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{script, told};
+use crate::support::*;
+
+fn bus(fault: &serde_json::Value) -> (Bus, Peer) {
+    let bus = Bus::with_queues(&["q"]);
+    script(&bus, fault);
+    let peer = bus.client();
+    (bus, peer)
+}
+
+#[test]
+fn sends_are_stored_when_the_clock_has_gone_on_all_together() {
+    let (bus, mut peer) = bus(&json!({
+        "operation": "send", "times": 3, "effect": {"delay": {"seconds": 30}},
+    }));
+    let sender = peer.sender("q");
+    let mut send = |id| peer.transfer(&sender, 0, false, &Message::new(id).encode());
+    let delayed = ["1", "2", "3"].map(&mut send);
+    // The fourth overtakes them.
+    peer.send(&sender, &Message::new("4"));
+    assert_eq!(bus.http.held("q"), (1, 0));
+    bus.http.advance(29.0);
+    assert_eq!(bus.http.held("q"), (1, 0));
+    bus.http.advance(1.0);
+    assert_eq!(bus.http.held("q"), (4, 0));
+    for id in delayed {
+        peer.outcome(&sender, id).unwrap();
+    }
+    assert_eq!(
+        told(&bus, "q"),
+        ["the send was delayed by 30 s of virtual time"; 3]
+    );
+    let receiver = peer.receiver("q");
+    let order = peer
+        .drain(&receiver, 10)
+        .iter()
+        .map(Delivery::id)
+        .collect::<Vec<_>>();
+    assert_eq!(order, ["4", "1", "2", "3"]);
+}
+
+#[test]
+fn what_is_delayed_is_lost_with_its_link() {
+    let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
+    let sender = peer.sender("q");
+    peer.transfer(&sender, 0, false, &Message::new("1").encode());
+    peer.detach(&sender);
+    bus.http.advance(60.0);
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_delay_goes_together_with_what_goes_wrong_then() {
+    let (bus, mut peer) = bus(&json!({"operation": "send", "effect": {"delay": {"seconds": 30}}}));
+    script(
+        &bus,
+        &json!({"operation": "send", "effect": {"reject": {"condition": "com.microsoft:timeout"}}}),
+    );
+    let sender = peer.sender("q");
+    let id = peer.transfer(&sender, 0, false, &Message::new("1").encode());
+    assert!(peer.settle_down().iter().all(|frame| !frame.is_about(id)));
+    bus.http.advance(30.0);
+    assert_eq!(
+        peer.outcome(&sender, id).unwrap_err().condition,
+        "com.microsoft:timeout"
+    );
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn a_send_waits_in_real_time() {
+    let (bus, mut peer) = bus(&json!({
+        "operation": "send", "every": 1, "effect": {"delay": {"seconds": 0.3, "clock": "real"}},
+    }));
+    let sender = peer.sender("q");
+    let begun = Instant::now();
+    let mut send = |id| peer.transfer(&sender, 0, false, &Message::new(id).encode());
+    for id in ["1", "2"].map(&mut send) {
+        peer.outcome(&sender, id).unwrap();
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    assert_eq!(bus.http.held("q"), (2, 0));
+}
+
+#[test]
+fn a_delivery_is_put_off_and_others_may_have_its_message() {
+    let (bus, mut peer) = bus(&json!({
+        "operation": "receive", "client": "slow", "every": 1, "effect": {"delay": {"seconds": 30}},
+    }));
+    let sender = peer.sender("q");
+    let mut slow = bus.client_as(&Open::named("slow"));
+    let receiver = slow.receiver("q");
+    slow.credit(&receiver, 1);
+    peer.send(&sender, &Message::new("1"));
+    let unasked = slow.settle_down();
+    assert!(
+        unasked.iter().all(|frame| frame.code != TRANSFER),
+        "{unasked:?}"
+    );
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    let other = peer.receiver("q");
+    let delivery = peer.receive_one(&other);
+    peer.complete(&delivery);
+    peer.send(&sender, &Message::new("2"));
+    bus.http.advance(30.0);
+    assert_eq!(slow.receive(&receiver).id(), "2");
+}
+
+#[test]
+fn a_settlement_waits_while_its_lock_runs_on() {
+    let (bus, mut peer) =
+        bus(&json!({"operation": "complete", "effect": {"delay": {"seconds": 90}}}));
+    let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+    peer.send(&sender, &Message::new("1"));
+    let delivery = peer.receive_one(&receiver);
+    peer.dispose(0, delivery.id, delivery.id, false, accepted());
+    peer.settle_down();
+    bus.http.advance(90.0);
+    let refusal = refused(&peer.settled(&delivery));
+    assert_eq!(refusal.condition, "com.microsoft:message-lock-lost");
+}
+
+#[test]
+fn an_attach_is_answered_later_with_the_credit_it_was_given() {
+    let (bus, mut peer) =
+        bus(&json!({"operation": "attach", "nth": 2, "effect": {"delay": {"seconds": 30}}}));
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("1"));
+    let attach = Attach::receiver("q");
+    let handle = peer.ask_to_attach(&attach);
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| frame.code != ATTACH),
+        "{unasked:?}"
+    );
+    bus.http.advance(30.0);
+    let receiver = peer.answer_to(&attach, handle).expect("it is attached");
+    assert_eq!(peer.receive_one(&receiver).id(), "1");
+}

@@ -1,0 +1,183 @@
+//! Links and connections that go, before an operation or after it.
+
+use serde_json::{Value, json};
+
+use super::{hits, script, told};
+use crate::support::*;
+
+const FORCED: &str = "amqp:link:detach-forced";
+
+fn sending(effect: &Value) -> (Bus, Peer, Link, Value) {
+    let bus = Bus::with_queues(&["q"]);
+    let id = script(
+        &bus,
+        &json!({"operation": "send", "nth": 2, "effect": effect}),
+    );
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("before"));
+    (bus, peer, sender, id)
+}
+
+/// Sends two messages in one piece; what becomes of the first strikes the second, too.
+fn send_two(peer: &mut Peer, sender: &Link) {
+    let frames =
+        ["1", "2"].map(|id| peer.transfer_frame(sender, false, &Message::new(id).encode()));
+    peer.try_write(&frames.concat());
+}
+
+#[test]
+fn a_link_is_detached_before_or_after_a_send() {
+    for (when, stored) in [("before", 1), ("after", 2)] {
+        let words = json!({"condition": FORCED, "description": "gone", "when": when});
+        let (bus, mut peer, sender, id) = sending(&json!({ "detach": words }));
+        send_two(&mut peer, &sender);
+        let refusal = peer.detached(&sender).refusal(2);
+        assert_eq!(
+            (refusal.condition.as_str(), refusal.words()),
+            (FORCED, "gone")
+        );
+        let unasked = peer.settle_down();
+        assert!(
+            unasked.iter().all(|frame| frame.code != DISPOSITION),
+            "{unasked:?}"
+        );
+        assert_eq!(bus.http.held("q"), (stored, 0), "{when}");
+        assert_eq!(hits(&bus, &id), 1);
+        let said = format!("the link was detached with {FORCED} {when} the send");
+        assert_eq!(told(&bus, "q"), [said]);
+        let again = peer.attached(&Attach::sender("q").named("again"));
+        peer.send(&again, &Message::new("again"));
+    }
+}
+
+#[test]
+fn a_connection_is_closed_before_or_after_a_send() {
+    for (when, stored) in [("before", 1), ("after", 2)] {
+        let (bus, mut peer, sender, _) = sending(&json!({ "close": { "when": when } }));
+        send_two(&mut peer, &sender);
+        assert_eq!(peer.closed().condition, "amqp:connection:forced");
+        assert_eq!(bus.http.held("q"), (stored, 0), "{when}");
+    }
+}
+
+#[test]
+fn a_connection_is_dropped_before_or_after_a_send() {
+    for (when, stored) in [("before", 1), ("after", 2)] {
+        let (bus, mut peer, sender, _) = sending(&json!({ "drop": { "when": when } }));
+        send_two(&mut peer, &sender);
+        peer.read_to_end();
+        let held = bus.http.held("q");
+        assert_eq!(held, (stored, 0), "{when}");
+    }
+}
+
+#[test]
+fn an_attach_is_refused_and_the_next_is_not() {
+    let bus = Bus::with_queues(&["q"]);
+    let fault = json!({
+        "operation": "attach", "entity": "q", "effect": {"reject": {"condition": "com.microsoft:server-busy"}},
+    });
+    script(&bus, &fault);
+    let mut peer = bus.client();
+    let refusal = peer.refused(&Attach::receiver("q"));
+    assert_eq!(refusal.condition, "com.microsoft:server-busy");
+    peer.attached(&Attach::receiver("q").named("again"));
+}
+
+#[test]
+fn an_attach_is_never_answered() {
+    let bus = Bus::with_queues(&["q"]);
+    script(
+        &bus,
+        &json!({"operation": "attach", "effect": "lose-reply"}),
+    );
+    let mut peer = bus.client();
+    peer.ask_to_attach(&Attach::receiver("q"));
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| frame.code != ATTACH),
+        "{unasked:?}"
+    );
+    peer.attached(&Attach::receiver("q").named("again"));
+}
+
+#[test]
+fn a_link_is_attached_and_detached_at_once() {
+    let bus = Bus::with_queues(&["q"]);
+    script(
+        &bus,
+        &json!({"operation": "attach", "effect": {"detach": {"when": "after"}}}),
+    );
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    assert_eq!(peer.detached(&sender).refusal(2).condition, FORCED);
+}
+
+#[test]
+fn a_link_that_goes_before_a_delivery_leaves_its_message() {
+    let bus = Bus::with_queues(&["q"]);
+    script(
+        &bus,
+        &json!({"operation": "receive", "entity": "q", "nth": 2, "effect": "detach"}),
+    );
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for id in ["1", "2", "3"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    let deleting = peer.attached(&Attach::deleting("q"));
+    peer.credit(&deleting, 10);
+    assert_eq!(peer.receive(&deleting).id(), "1");
+    assert_eq!(peer.detached(&deleting).refusal(2).condition, FORCED);
+    assert_eq!(bus.http.held("q"), (2, 0));
+    assert_eq!(
+        told(&bus, "q"),
+        [format!(
+            "the link was detached with {FORCED} before the delivery"
+        )]
+    );
+}
+
+#[test]
+fn a_connection_that_is_dropped_after_a_delivery_has_had_it() {
+    let bus = Bus::with_queues(&["q"]);
+    script(
+        &bus,
+        &json!({"operation": "receive", "effect": {"drop": {"when": "after"}}}),
+    );
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("1"));
+    let receiver = peer.receiver("q");
+    assert_eq!(peer.receive_one(&receiver).id(), "1");
+    peer.read_to_end();
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+}
+
+#[test]
+fn an_update_of_the_service_takes_all_locks_and_links() {
+    let bus = Bus::with_queues(&["q", "other"]);
+    let mut peer = bus.client();
+    let (sender, receiver) = (peer.sender("other"), peer.receiver("q"));
+    let elsewhere = peer.sender("q");
+    peer.send(&elsewhere, &Message::new("1"));
+    let held = peer.receive_one(&receiver);
+    let mut other = bus.client();
+    let node = other.node("q/$management");
+    let path = "/$emulator/v1/namespaces/sbemulatorns/service-update";
+    assert_eq!(bus.http.request("POST", path, None).status, 204);
+    for link in [&sender, &receiver, &elsewhere] {
+        assert_eq!(peer.detached(link).refusal(2).condition, FORCED);
+    }
+    for link in [&node.requests, &node.replies] {
+        assert_eq!(other.detached(link).refusal(2).condition, FORCED);
+    }
+    // What crosses the detach has lost its lock.
+    let answer = refused(&peer.settle(&held, accepted()));
+    assert_eq!(answer.condition, "com.microsoft:message-lock-lost");
+    assert_eq!(bus.http.counts("q")["locked"], 0);
+    let again = peer.attached(&Attach::receiver("q").named("again"));
+    let delivery = peer.receive_one(&again);
+    assert_eq!(delivery.message.header(4), uint(1), "a failed delivery");
+}

@@ -1,0 +1,193 @@
+//! What a client is told of a send or a settlement, and what it is not told.
+
+use serde_json::{Value, json};
+
+use super::{hits, script, told};
+use crate::support::*;
+
+fn sending(fault: &Value) -> (Bus, Peer, Link, Value) {
+    let bus = Bus::with_queues(&["q"]);
+    let id = script(&bus, fault);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    (bus, peer, sender, id)
+}
+
+#[test]
+fn a_send_is_rejected_and_nothing_is_stored() {
+    let (bus, mut peer, sender, id) = sending(&json!({
+        "operation": "send", "entity": "q", "nth": 2,
+        "effect": {"reject": {"condition": "amqp:resource-limit-exceeded", "description": "full"}},
+    }));
+    peer.send(&sender, &Message::new("1"));
+    let refusal = peer.send_in_vain(&sender, &Message::new("2").encode());
+    assert_eq!(refusal.condition, "amqp:resource-limit-exceeded");
+    assert_eq!(refusal.words(), "full");
+    peer.send(&sender, &Message::new("3"));
+    assert_eq!(bus.http.held("q"), (2, 0));
+    assert_eq!(hits(&bus, &id), 1);
+    assert_eq!(
+        told(&bus, "q"),
+        ["the send was rejected with amqp:resource-limit-exceeded"]
+    );
+}
+
+#[test]
+fn a_throttled_client_reads_how_long_to_wait() {
+    let (_bus, mut peer, sender, _) = sending(&json!({
+        "operation": "send", "effect": {"reject": {"condition": "com.microsoft:server-busy"}},
+    }));
+    let refusal = peer.send_in_vain(&sender, &Message::new("1").encode());
+    assert_eq!(refusal.condition, "com.microsoft:server-busy");
+    let words = refusal.words();
+    assert!(
+        words.ends_with("Please wait 2 seconds and try again."),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_send_is_stored_although_its_outcome_is_lost() {
+    let (bus, mut peer, sender, id) =
+        sending(&json!({"operation": "send", "effect": "lose-reply"}));
+    let lost = peer.transfer(&sender, 0, false, &Message::new("1").encode());
+    peer.send(&sender, &Message::new("2"));
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| !frame.is_about(lost)),
+        "{unasked:?}"
+    );
+    assert_eq!(bus.http.held("q"), (2, 0));
+    assert_eq!(hits(&bus, &id), 1);
+}
+
+#[test]
+fn every_second_send_is_rejected_twice() {
+    let (bus, mut peer, sender, id) = sending(&json!({
+        "operation": "send", "every": 2, "times": 2,
+        "effect": {"reject": {"condition": "com.microsoft:timeout"}},
+    }));
+    let mut sent = |name: u32| {
+        let payload = Message::new(&name.to_string()).encode();
+        let id = peer.transfer(&sender, 0, false, &payload);
+        peer.outcome(&sender, id).is_ok()
+    };
+    let outcomes: Vec<bool> = (1..=6).map(&mut sent).collect();
+    assert_eq!(outcomes, [true, false, true, false, true, true]);
+    assert_eq!(hits(&bus, &id), 2);
+}
+
+#[test]
+fn an_outcome_is_held_back_behind_later_ones() {
+    let (bus, mut peer, sender, _) = sending(&json!({
+        "operation": "send", "nth": 1, "effect": {"hold-back": {"behind": 2}},
+    }));
+    let send = |peer: &mut Peer, id| peer.transfer(&sender, 0, false, &Message::new(id).encode());
+    let held = send(&mut peer, "1");
+    let second = send(&mut peer, "2");
+    peer.outcome(&sender, second).unwrap();
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| !frame.is_about(held)),
+        "{unasked:?}"
+    );
+    assert_eq!(bus.http.held("q"), (2, 0), "it is stored all the same");
+    let third = send(&mut peer, "3");
+    peer.outcome(&sender, third).unwrap();
+    peer.outcome(&sender, held).unwrap();
+}
+
+#[test]
+fn a_completion_is_rejected_and_the_lock_stays() {
+    let (bus, mut peer, sender, id) = sending(&json!({
+        "operation": "complete", "effect": {"reject": {"condition": "amqp:internal-error"}},
+    }));
+    peer.send(&sender, &Message::new("1"));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    let refusal = refused(&peer.settle(&delivery, accepted()));
+    assert_eq!(refusal.condition, "amqp:internal-error");
+    assert_eq!(bus.http.counts("q")["locked"], 1);
+    assert_eq!(hits(&bus, &id), 1);
+}
+
+#[test]
+fn settlements_of_a_kind_are_told_apart() {
+    let bus = Bus::with_queues(&["q"]);
+    let kinds = ["settle", "complete", "abandon", "defer", "dead-letter"];
+    let faults = kinds.map(|kind| {
+        let fault = json!({"operation": kind, "entity": "q", "nth": 9, "effect": "lose-reply"});
+        (kind, script(&bus, &fault))
+    });
+    let mut peer = bus.client();
+    let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+    for (id, outcome) in [
+        ("1", accepted()),
+        ("2", abandoned()),
+        ("2 again", accepted()),
+        ("3", deferred()),
+        ("4", dead_lettered("Rejected", "")),
+    ] {
+        if !id.ends_with("again") {
+            peer.send(&sender, &Message::new(id));
+        }
+        let delivery = peer.receive_one(&receiver);
+        peer.settle(&delivery, outcome);
+    }
+    let counted = faults.map(|(kind, id)| {
+        let fault = bus.http.get(&format!("{}/{id}", super::FAULTS)).ok();
+        (kind, fault["matched"].as_u64().unwrap())
+    });
+    let expected = [
+        ("settle", 5),
+        ("complete", 2),
+        ("abandon", 1),
+        ("defer", 1),
+        ("dead-letter", 1),
+    ];
+    assert_eq!(counted, expected);
+}
+
+#[test]
+fn a_settlement_happens_although_its_answer_is_lost() {
+    let (bus, mut peer, sender, _) =
+        sending(&json!({"operation": "settle", "effect": "lose-reply"}));
+    peer.send(&sender, &Message::new("1"));
+    let receiver = peer.receiver("q");
+    let delivery = peer.receive_one(&receiver);
+    peer.dispose(0, delivery.id, delivery.id, false, accepted());
+    let unasked = peer.settle_down();
+    assert!(
+        unasked.iter().all(|frame| !frame.is_about(delivery.id)),
+        "{unasked:?}"
+    );
+    assert_eq!(bus.http.held("q"), (0, 0));
+}
+
+#[test]
+fn chance_strikes_the_same_sends_again() {
+    let run = |seed: u64| {
+        let (_bus, mut peer, sender, _) = sending(&json!({
+            "operation": "send", "random": {"seed": seed, "probability": 0.5},
+            "effects": [
+                {"reject": {"condition": "com.microsoft:server-busy"}},
+                {"reject": {"condition": "com.microsoft:timeout"}},
+            ],
+        }));
+        let mut sent = |name: u32| {
+            let payload = Message::new(&name.to_string()).encode();
+            let id = peer.transfer(&sender, 0, false, &payload);
+            peer.outcome(&sender, id)
+                .map_err(|refusal| refusal.condition)
+        };
+        let outcomes: Vec<_> = (0..40).map(&mut sent).collect();
+        outcomes
+    };
+    let first = run(7);
+    assert_eq!(run(7), first);
+    assert_ne!(run(8), first);
+    let conditions = first.iter().filter_map(|outcome| outcome.as_ref().err());
+    let kinds: std::collections::BTreeSet<_> = conditions.collect();
+    assert_eq!(kinds.len(), 2, "{first:?}");
+    assert!(first.iter().any(Result::is_ok), "{first:?}");
+}

@@ -1,0 +1,149 @@
+//! Faults by chance, which strike the same operations again when they are given the same seed.
+
+use std::{panic::Location, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::{Effect, Operation, on::post};
+use crate::{bus::or_panic, control::ControlError, doors::Doors};
+
+/// How often each operation is spoiled, unless the test says otherwise.
+const PROBABILITY: f64 = 0.1;
+
+/// Faults by chance: what a client must expect of a service far away.
+#[derive(Debug, Clone)]
+#[must_use = "nothing goes wrong before it is started"]
+pub struct RandomFaults {
+    doors: Arc<Doors>,
+    seed: u64,
+    entity: Option<String>,
+    client: Option<String>,
+    /// Operations with how often, and how, they are spoiled.
+    rates: Vec<(Operation, f64, Vec<Effect>)>,
+}
+
+impl RandomFaults {
+    pub(super) fn new(doors: Arc<Doors>, seed: u64) -> Self {
+        Self {
+            doors,
+            seed,
+            entity: None,
+            client: None,
+            rates: Vec::new(),
+        }
+    }
+
+    /// Spoils nothing but what concerns this queue, topic or subscription.
+    pub fn entity(mut self, path: impl Into<String>) -> Self {
+        self.entity = Some(path.into());
+        self
+    }
+
+    /// Spoils nothing but what this client does, by the container id of its connection.
+    pub fn client(mut self, name: impl Into<String>) -> Self {
+        self.client = Some(name.into());
+        self
+    }
+
+    /// Spoils operations of this kind with a probability from above 0 to 1, in ways that a correct client survives. Where
+    /// no operation is named, sends, deliveries and settlements are spoiled, each with the probability 0.1.
+    pub fn rate(self, operation: Operation, probability: f64) -> Self {
+        let effects = survivable(operation);
+        self.rate_of(operation, probability, effects)
+    }
+
+    /// Spoils operations of this kind with a probability, in one of these ways.
+    pub fn rate_of(
+        mut self,
+        operation: Operation,
+        probability: f64,
+        effects: impl IntoIterator<Item = Effect>,
+    ) -> Self {
+        let effects = effects.into_iter().collect();
+        self.rates.push((operation, probability, effects));
+        self
+    }
+
+    /// Lets chance begin. Until the bus ends, a test that panics says with which seed.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator refuses it.
+    #[track_caller]
+    pub fn start(self) -> impl Future<Output = ()> + Send {
+        or_panic(Location::caller(), self.try_start())
+    }
+
+    /// Lets chance begin, or says why it cannot.
+    pub async fn try_start(self) -> Result<(), ControlError> {
+        let Self {
+            doors,
+            seed,
+            entity,
+            client,
+            rates,
+        } = self;
+        let rates = match rates.is_empty() {
+            true => default_rates(),
+            false => rates,
+        };
+        doors.script.play_by_chance(seed);
+        for (operation, probability, effects) in rates {
+            let effects: Vec<Value> = effects.iter().map(Effect::to_json).collect();
+            let body = json!({
+                "operation": operation.name(),
+                "entity": entity,
+                "client": client,
+                "random": { "seed": seed, "probability": probability },
+                "effects": effects,
+            });
+            post(&doors, body).await?;
+        }
+        Ok(())
+    }
+}
+
+fn default_rates() -> Vec<(Operation, f64, Vec<Effect>)> {
+    let operations = [Operation::Send, Operation::Receive, Operation::Settle];
+    let rate = |operation| (operation, PROBABILITY, survivable(operation));
+    operations.map(rate).into()
+}
+
+/// What happens at the service, too, and what a client comes back from without losing a message.
+fn survivable(operation: Operation) -> Vec<Effect> {
+    let detach = || Effect::detach("amqp:link:detach-forced");
+    let close = || Effect::close("amqp:connection:forced");
+    match operation {
+        Operation::Connect => vec![close(), Effect::drop_connection()],
+        Operation::Http => vec![Effect::answer(503), Effect::drop_connection()],
+        Operation::Receive => vec![
+            detach(),
+            close(),
+            Effect::drop_connection(),
+            Effect::lose_lock(),
+        ],
+        Operation::Settle
+        | Operation::Complete
+        | Operation::Abandon
+        | Operation::DeadLetter
+        | Operation::Defer
+        | Operation::RenewLock => vec![
+            detach(),
+            close(),
+            Effect::drop_connection(),
+            Effect::lose_lock(),
+        ],
+        Operation::Send
+        | Operation::Attach
+        | Operation::Token
+        | Operation::Management
+        | Operation::Discharge => {
+            vec![
+                Effect::server_busy(),
+                detach(),
+                close(),
+                Effect::drop_connection(),
+            ]
+        }
+    }
+}

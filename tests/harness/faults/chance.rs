@@ -1,0 +1,82 @@
+//! Faults by chance, and that they can be repeated.
+
+use servicebus_harness::{EventKind, prelude::*};
+
+use super::{bus, raw::Client};
+
+/// Which of a hundred sends are rejected.
+async fn rejected(seed: u64) -> Vec<u32> {
+    let servicebus = bus().await;
+    let effects = [
+        Effect::server_busy(),
+        Effect::reject("com.microsoft:timeout"),
+    ];
+    let chance = servicebus.faults().random(seed).entity("orders");
+    chance.rate_of(Operation::Send, 0.2, effects).start().await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let (mut audit, mut orders) = (client.sender("audit").await, client.sender("orders").await);
+    let mut rejected = Vec::new();
+    for number in 0..100 {
+        audit
+            .send_text("elsewhere")
+            .await
+            .expect("what is elsewhere is left alone");
+        if orders.send_text("here").await.is_err() {
+            rejected.push(number);
+        }
+    }
+    let orders = servicebus.queue("orders");
+    let timeline = servicebus.timeline(&orders).await;
+    assert_eq!(timeline.count(&EventKind::Fault), rejected.len() as u64);
+    assert!(
+        timeline
+            .to_string()
+            .contains(&format!("(by chance, seed {seed})"))
+    );
+    rejected
+}
+
+#[tokio::test]
+async fn the_same_seed_spoils_the_same_operations() {
+    let first = rejected(17).await;
+    assert!(!first.is_empty());
+    assert_eq!(rejected(17).await, first);
+    assert_ne!(rejected(18).await, first);
+}
+
+#[tokio::test]
+async fn chance_that_never_strikes_fails_no_test() {
+    let servicebus = bus().await;
+    servicebus.faults().random(1).start().await;
+    servicebus.stop().await;
+}
+
+#[tokio::test]
+async fn a_correct_client_loses_nothing_to_chance() {
+    const SENT: u32 = 30;
+    let servicebus = bus().await;
+    let chance = servicebus.faults().random(4).client("worker");
+    // No link or connection goes under a send: this client would wait for its outcome for ever.
+    let refusals = || {
+        [
+            Effect::server_busy(),
+            Effect::reject("com.microsoft:timeout"),
+        ]
+    };
+    let chance = chance.rate_of(Operation::Send, 0.2, refusals());
+    let chance = chance.rate_of(Operation::Attach, 0.2, refusals());
+    let chance = chance.rate_of(Operation::Complete, 0.2, [Effect::lose_lock()]);
+    chance.start().await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    for number in 0..SENT {
+        while client.sends("orders", &number.to_string()).await.is_err() {}
+    }
+    let orders = servicebus.queue("orders");
+    assert_message_count!(orders, active = u64::from(SENT)).await;
+    while orders.counts().await.active > 0 {
+        // What was not completed comes again.
+        let _ = client.completes("orders").await;
+    }
+    assert_message_count!(orders, active = 0, dead_letter = 0).await;
+    assert_completed!(orders, count = u64::from(SENT)).await;
+}

@@ -1,0 +1,140 @@
+//! What real clients see of faults: the harness's own handles, an AMQP client, the Rust SDK.
+
+#![expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, and nobody minds here"
+)]
+
+use std::time::{Duration, Instant};
+
+use azservicebus::{ServiceBusMessage, ServiceBusSenderOptions};
+use servicebus_harness::{SettleError, prelude::*};
+
+use super::{
+    bus,
+    raw::{Client, within},
+};
+
+#[tokio::test]
+async fn a_send_that_is_rejected_says_why() {
+    let servicebus = bus().await;
+    let sends = servicebus.faults().on(Operation::Send).entity("orders");
+    sends.nth(2).reject("amqp:resource-limit-exceeded").await;
+    let orders = servicebus.queue("orders");
+    orders.send("1").await;
+    let error = orders.try_send("2").await.unwrap_err().to_string();
+    assert!(error.contains("amqp:resource-limit-exceeded"), "{error}");
+    assert_message_count!(orders, active = 1).await;
+}
+
+#[tokio::test]
+async fn the_sdk_says_why_a_send_is_rejected() {
+    let servicebus = bus().await;
+    let sends = servicebus.faults().on(Operation::Send).entity("orders");
+    let full = Effect::reject("amqp:resource-limit-exceeded").description("the queue is full");
+    sends.apply(full).await;
+    let mut client = servicebus.client().await;
+    let options = ServiceBusSenderOptions::default();
+    let mut sender = client.create_sender("orders", options).await.unwrap();
+    let rejected = within(sender.send_message(ServiceBusMessage::new("hello"))).await;
+    let error = format!("{:?}", rejected.unwrap_err());
+    assert!(error.contains("the queue is full"), "{error}");
+    let sent = within(sender.send_message(ServiceBusMessage::new("hello"))).await;
+    sent.unwrap();
+    assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    client.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn completions_of_sends_come_out_of_order() {
+    let servicebus = bus().await;
+    let sends = servicebus.faults().on(Operation::Send).entity("orders");
+    sends.apply(Effect::hold_back_behind(2)).await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
+    let mut first = Box::pin(sender.post("1").await);
+    let second = sender.post("2").await;
+    tokio::select! {
+        biased;
+        outcome = &mut first => panic!("the first came first: {outcome:?}"),
+        outcome = within(second) => drop(outcome.expect("it is stored")),
+    }
+    let third = sender.post("3").await;
+    within(third).await.expect("it is stored");
+    within(first).await.expect("it is stored");
+    assert_message_count!(servicebus.queue("orders"), active = 3).await;
+}
+
+#[tokio::test]
+async fn a_lock_is_lost_before_its_message_is_completed() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send("1").await;
+    servicebus
+        .faults()
+        .on(Operation::Complete)
+        .lose_lock()
+        .await;
+    let error = orders.receive().await.try_complete().await.unwrap_err();
+    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    assert_eq!(orders.receive().await.delivery_count(), 2);
+}
+
+#[tokio::test]
+async fn a_message_comes_twice() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("1").id("o-1")).await;
+    servicebus
+        .faults()
+        .on(Operation::Receive)
+        .message_id("o-1")
+        .deliver_twice()
+        .await;
+    orders.receive().await.complete().await;
+    orders.receive().await.complete().await;
+    assert_empty!(orders).await;
+    assert_completed!(orders, count = 1).await;
+}
+
+#[tokio::test]
+async fn a_send_waits_for_the_clock() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    let sends = servicebus.faults().on(Operation::Send);
+    let delayed = sends.delay(Duration::from_secs(30)).await;
+    let fired = async {
+        while delayed.hits().await == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_message_count!(orders, active = 0).await;
+        servicebus.clock().advance(Duration::from_secs(30)).await;
+    };
+    tokio::join!(within(orders.send("1")), within(fired));
+    assert_message_count!(orders, active = 1).await;
+}
+
+#[tokio::test]
+async fn storing_and_going_there_and_back_take_their_time() {
+    let servicebus = bus().await;
+    let faults = servicebus.faults();
+    let [trip, storing] = [200, 300].map(Duration::from_millis);
+    faults.round_trip(trip).await;
+    faults.storing(storing).await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
+    let begun = Instant::now();
+    sender.send_text("1").await.unwrap();
+    assert!(begun.elapsed() >= trip + storing, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn an_update_of_the_service_takes_all_locks() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    orders.send("1").await;
+    let held = orders.receive().await;
+    servicebus.faults().service_update().await;
+    held.try_complete().await.expect_err("its lock is lost");
+    assert_eq!(orders.receive().await.delivery_count(), 2);
+}
