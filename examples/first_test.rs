@@ -41,6 +41,7 @@ mod shop {
 }
 
 #[cfg(test)]
+#[expect(clippy::large_futures, reason = "the futures of the SDK are")]
 mod tests {
     use super::shop;
 

@@ -100,7 +100,7 @@ fn send_strategies() {
     let took = |at_once: &str| {
         let mut lines = printed.lines();
         let seconds = lines.find_map(|line| {
-            let (_, seconds) = line.split_once(&format!("{at_once} at once: "))?;
+            let seconds = line.strip_prefix(&format!("{at_once} at once: "))?;
             seconds.strip_suffix(" s")?.parse::<f64>().ok()
         });
         seconds.unwrap_or_else(|| panic!("{printed}"))
