@@ -16,6 +16,7 @@ use crate::auth::{ConnectionString, Key};
 use crate::clock::RealClock;
 use crate::config::Config;
 use crate::http;
+use crate::idle;
 use crate::namespace::Namespace;
 use crate::router::Router;
 use crate::server::{self, Shared, Switches};
@@ -219,6 +220,11 @@ impl Emulator {
             "namespaces": self.namespaces,
         })
         .to_string()
+    }
+
+    /// Resolves once nobody has been connected for so long, which begins now.
+    pub fn idle_for(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+        idle::wait(self.shared.connections(), time)
     }
 
     /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.

@@ -9,6 +9,7 @@ mod entity;
 mod error;
 mod explain;
 mod faults;
+mod hold;
 mod namespaces;
 mod queues;
 mod sessions;
@@ -27,6 +28,8 @@ use crate::admin::{self, Admin};
 use crate::emulator::NamespaceInfo;
 use crate::rest::{Door, Route};
 use crate::server::Shared;
+
+pub(crate) use hold::Stopping;
 
 /// Largest request body, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -110,6 +113,7 @@ pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Rou
     let v1 = Router::new()
         .route("/health", get(namespaces::health))
         .route("/ca.pem", get(certificate::show))
+        .route("/hold", get(hold::show))
         .route("/namespaces", get(namespaces::list))
         .nest("/namespaces/{namespace}", namespace)
         .merge(first);

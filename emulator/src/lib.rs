@@ -6,6 +6,7 @@ mod connection;
 mod emulator;
 mod faults;
 mod http;
+mod idle;
 mod namespace;
 mod namespaces;
 mod nodes;

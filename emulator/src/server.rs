@@ -6,7 +6,7 @@ mod web;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use servicebus_broker::IdSource;
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) namespaces: Vec<Arc<Namespace>>,
     pub(crate) tls: Tls,
     connections_made: AtomicU32,
-    connections: AtomicUsize,
+    connections: watch::Sender<usize>,
 }
 
 /// Settings of the process that connections ask for.
@@ -67,8 +67,13 @@ impl Shared {
             namespaces,
             tls,
             connections_made: AtomicU32::new(0),
-            connections: AtomicUsize::new(0),
+            connections: watch::Sender::new(0),
         }
+    }
+
+    /// How many peers are connected, and word of every change.
+    pub(crate) fn connections(&self) -> watch::Receiver<usize> {
+        self.connections.subscribe()
     }
 
     pub(crate) fn enter(&self) -> (ConnectionId, Arc<Doorbell>) {
@@ -136,7 +141,12 @@ pub(crate) async fn run(
 
 async fn serve(stream: TcpStream, doors: Doors) {
     let (shared, address) = (Arc::clone(&doors.shared), doors.address);
-    if shared.connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
+    let mut others = 0;
+    shared.connections.send_modify(|open| {
+        others = *open;
+        *open += 1;
+    });
+    if others >= MAX_CONNECTIONS {
         tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
     } else if let Err(error) = doors.open(stream).await {
         match is_bad_input(&error) {
@@ -146,7 +156,7 @@ async fn serve(stream: TcpStream, doors: Doors) {
             false => tracing::debug!(%address, %error, "connection ended"),
         }
     }
-    shared.connections.fetch_sub(1, Ordering::AcqRel);
+    shared.connections.send_modify(|open| *open -= 1);
 }
 
 /// Whether the peer sent what it should not have, and did not just go away.

@@ -20,7 +20,6 @@ use crate::{
     kind::subscription_path,
     mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
     mode::Mode,
-    process::Liveness,
     running::{Endpoints, Namespace, Running, Started},
     secured::Secured,
     settled::{self, SettledError},
@@ -238,10 +237,7 @@ impl ServiceBus {
     ) -> Result<Self, StartError> {
         let namespaces = started.namespaces.into_iter().next();
         let namespace = namespaces.ok_or(StartError::NoNamespace)?;
-        let liveness = match &started.running {
-            Running::InProcess(_) => Liveness::default(),
-            Running::Process(child) => child.liveness(),
-        };
+        let liveness = started.running.liveness();
         let entry = ConnectionString::parse(&namespace.connection_string);
         let login = Login {
             address: started.endpoints.amqp,

@@ -13,6 +13,8 @@ mod catalog;
 mod client;
 mod clock;
 mod connection_string;
+#[cfg(feature = "container")]
+mod container;
 mod control;
 mod doors;
 mod entities;
@@ -22,10 +24,12 @@ mod faults;
 mod fixture;
 mod in_process;
 mod kind;
+mod liveness;
 mod mailbox;
 mod matcher;
 mod message;
 mod mode;
+mod output;
 mod peeked;
 mod process;
 mod running;
@@ -44,6 +48,8 @@ pub use bus::{Builder, ServiceBus};
 #[cfg(feature = "azservicebus")]
 pub use client::ClientError;
 pub use clock::Clock;
+#[cfg(feature = "container")]
+pub use container::ContainerError;
 pub use control::{ControlError, Refusal};
 pub use entities::{CreateError, DeleteError, UpdateError};
 pub use error::StartError;

@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 use servicebus_emulator::{Emulator, HTTP_PORT};
 
-use crate::process::ChildProcess;
+#[cfg(feature = "container")]
+use crate::container::ContainerBus;
+use crate::{liveness::Liveness, process::ChildProcess};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -23,14 +25,28 @@ pub(crate) struct Started {
 pub(crate) enum Running {
     InProcess(Emulator),
     Process(ChildProcess),
+    #[cfg(feature = "container")]
+    Container(ContainerBus),
 }
 
 impl Running {
+    /// Lets others see whether the emulator lives.
+    pub(crate) fn liveness(&self) -> Liveness {
+        match self {
+            Self::InProcess(_) => Liveness::InProcess,
+            Self::Process(child) => child.liveness(),
+            #[cfg(feature = "container")]
+            Self::Container(bus) => bus.liveness(),
+        }
+    }
+
     /// Ends the emulator in good order and waits until it has ended.
     pub(crate) async fn stop(self) {
         match self {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
+            #[cfg(feature = "container")]
+            Self::Container(bus) => drop(bus),
         }
     }
 }

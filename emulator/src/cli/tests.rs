@@ -21,6 +21,7 @@ fn defaults() -> RunOptions {
         tier: None,
         seed: None,
         exit_with_stdin: false,
+        exit_when_idle: None,
         outcome_delay: true,
     }
 }
@@ -58,6 +59,8 @@ fn run_may_be_left_out() {
         "--seed",
         "7",
         "--exit-with-stdin",
+        "--exit-when-idle",
+        "20",
     ];
     let expected = RunOptions {
         config: Some("c.json".into()),
@@ -68,6 +71,7 @@ fn run_may_be_left_out() {
         tier: Some(Tier::Premium),
         seed: Some(7),
         exit_with_stdin: true,
+        exit_when_idle: Some(Duration::from_secs(20)),
         outcome_delay: true,
         ..defaults()
     };

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
+use crate::http::Stopping;
 use crate::rest::{self, Tapped};
 use upgrade::Slot;
 
@@ -34,8 +35,10 @@ where
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);
+    let stopping = Stopping::from(stop.clone());
     let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(heads.clone());
+        request.extensions_mut().insert(stopping.clone());
         answer(request, router.clone(), slot.clone())
     });
     let mut builder = http1::Builder::new();

@@ -5,6 +5,8 @@ use std::{panic::Location, path::PathBuf, time::Duration};
 use servicebus_emulator::config::Config;
 
 use super::{ServiceBus, or_panic};
+#[cfg(feature = "container")]
+use crate::container::{self, ContainerOptions};
 use crate::{
     background::Background,
     catalog::Catalog,
@@ -18,6 +20,9 @@ use crate::{
 
 /// How long a child may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How long a container may take, which may have to wait for others that come and go.
+#[cfg(feature = "container")]
+const CONTAINER_READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Describes a bus before it starts.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +56,8 @@ impl Builder {
         self
     }
 
-    /// Sets how long the process of mode [`Mode::Process`] may take to become ready; 10 s unless set.
+    /// Sets how long the emulator of [`Mode::Process`] or [`Mode::Container`] may take to become ready; 10 s and 60 s
+    /// unless set.
     pub fn ready_within(mut self, within: Duration) -> Self {
         self.ready_within = Some(within);
         self
@@ -107,7 +113,19 @@ impl Builder {
                 };
                 process::start(&background, options).await?
             }
-            Mode::Container | Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
+            #[cfg(feature = "container")]
+            Mode::Container => {
+                let options = ContainerOptions {
+                    topology: resolved.map(|resolved| resolved.text),
+                    seed: self.seed,
+                    ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
+                    ports: self.ports,
+                };
+                container::start(&background, options).await?
+            }
+            #[cfg(not(feature = "container"))]
+            Mode::Container => return Err(ModeError::FeatureOff { mode }.into()),
+            Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
         };
         ServiceBus::new(mode, background, started, declared, self.use_tls)
     }
