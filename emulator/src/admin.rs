@@ -80,7 +80,7 @@ impl Admin {
 pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let host = host(&head).to_owned();
-    let namespace = authorize::choose(&admin.shared, &head.headers, &host);
+    let namespace = authorize::choose(&admin.shared, &head, &host);
     let answered = match &namespace {
         Some(namespace) => admin.answer(namespace, &host, &head, body).await,
         None => Err(Refusal::unauthorized(

@@ -8,8 +8,10 @@
 //! The way of a file: `syntax` makes a tree of the text, `document` reads the tree by its shape,
 //! `resolve` judges what it means. Bounds of entity settings live in the broker, for all doors.
 
+mod address;
 mod document;
 pub mod duration;
+mod export;
 mod nearest;
 mod problem;
 mod properties;
@@ -17,6 +19,7 @@ mod reader;
 mod resolve;
 mod rule;
 mod syntax;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;
@@ -32,14 +35,18 @@ use servicebus_broker::{
 };
 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
+use resolve::Purpose;
 
+pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub(crate) use {
+    export::export,
     properties::{
         properties_json, queue_changes, queue_properties, subscription_changes, subscription_json,
         subscription_properties, topic_changes, topic_json, topic_properties,
     },
     resolve::targets::missing_targets,
+    resolve::{NAMESPACE_NAMES, is_namespace_name},
     rule::rule_json,
 };
 
@@ -49,6 +56,9 @@ pub const DEFAULT_NAMESPACE: &str = "sbemulatorns";
 pub const DEFAULT_QUEUE: &str = "queue.1";
 /// Largest configuration that is read, in bytes.
 pub const MAX_CONFIG_SIZE: u64 = 16 * 1024 * 1024;
+
+/// Most namespaces of a process.
+pub const MAX_NAMESPACES: usize = 1_000;
 
 /// Everything that is served by one process.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +80,8 @@ pub struct NamespaceConfig {
     pub token_check: TokenCheck,
     /// Whether JSON web tokens are accepted.
     pub jwt: Jwt,
+    /// Its own address or host name, which no other namespace has.
+    pub address: Option<Address>,
     /// The queues with their effective settings, in the order of their declaration.
     pub queues: Vec<(EntityPath, QueueDescription)>,
     /// The topics with their effective settings, in the order of their declaration; none in the basic tier.
@@ -119,6 +131,7 @@ impl NamespaceConfig {
             keys: vec![Key::well_known()],
             token_check: TokenCheck::default(),
             jwt: Jwt::default(),
+            address: None,
             queues: Vec::new(),
             topics: Vec::new(),
         }
@@ -183,15 +196,51 @@ impl Config {
 
     /// Files that the text names are looked for in `directory`.
     fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
-        if text.len() as u64 > MAX_CONFIG_SIZE {
-            return Err(too_large());
-        }
-        let report = reader::Report::new(text);
-        let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree));
-        let namespaces = resolve::resolve(&report, document.unwrap_or_default(), tier, directory);
-        report.finish()?;
+        let purpose = Purpose {
+            tier,
+            directory,
+            only: None,
+            is_taken: &|_| false,
+        };
+        let namespaces = read_for(text, &purpose)?;
         Ok(Self { namespaces })
     }
+}
+
+impl NamespaceConfig {
+    /// Reads the one namespace that a text declares, or nothing, to serve it under `name` beside others; keys that
+    /// `is_taken` says of belong to those. `tier` is what it is in where it names none.
+    pub(crate) fn parse_as(
+        name: &str,
+        text: &str,
+        tier: Tier,
+        is_taken: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, ConfigError> {
+        let mut empty = Self::new(name);
+        if text.trim().is_empty() {
+            empty.settings.tier = tier;
+            empty.keys = vec![resolve::made_up_key(name, is_taken)];
+            return Ok(empty);
+        }
+        let purpose = Purpose {
+            tier,
+            directory: Path::new(""),
+            only: Some(name),
+            is_taken,
+        };
+        let read = read_for(text, &purpose)?;
+        Ok(read.into_iter().next().unwrap_or(empty))
+    }
+}
+
+fn read_for(text: &str, purpose: &Purpose<'_>) -> Result<Vec<NamespaceConfig>, ConfigError> {
+    if text.len() as u64 > MAX_CONFIG_SIZE {
+        return Err(too_large());
+    }
+    let report = reader::Report::new(text);
+    let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree));
+    let namespaces = resolve::resolve(&report, document.unwrap_or_default(), purpose);
+    report.finish().map(|()| namespaces)
 }
 
 fn read_text(path: &Path) -> Result<String, ConfigError> {

@@ -31,6 +31,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
+use crate::namespaces::Arrival;
 use crate::server::Shared;
 use peer::Peer;
 pub(crate) use wire::{WebSocket, Wire};
@@ -52,15 +53,14 @@ enum Moved {
     Wrote,
 }
 
-/// Serves a peer until either side has had enough. `host` is the name by which it asked for the emulator, where it
-/// has said one before AMQP begins.
+/// Serves a peer until either side has had enough.
 pub(crate) async fn serve<W: Wire>(
     mut wire: W,
-    host: Option<&str>,
+    arrival: &Arrival,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let mut peer = Peer::new(Arc::clone(&shared), host);
+    let mut peer = Peer::new(Arc::clone(&shared), arrival);
     let bell = Arc::clone(&peer.bell);
     let mut input = BytesMut::new();
     let (mut stopping, mut more, mut written) = (false, false, true);

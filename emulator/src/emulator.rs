@@ -1,26 +1,21 @@
 //! A running emulator: started with options, stopped by its handle.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use servicebus_broker::Tier;
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpSocket, lookup_host};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 
-use crate::auth::{ConnectionString, Key};
 use crate::clock::RealClock;
 use crate::config::Config;
-use crate::http;
+use crate::http::Control;
 use crate::idle;
-use crate::namespace::Namespace;
-use crate::router::Router;
-use crate::server::{self, Shared, Switches};
-use crate::timers;
+use crate::listen;
+use crate::namespaces::{NamespaceInfo, Namespaces, Place};
+use crate::server::{Listeners, Shared, Switches};
 use crate::tls::{Tls, TlsError, TlsOptions};
 
 /// The port of AMQP; connection strings leave it out.
@@ -32,11 +27,7 @@ pub const HTTP_PORT: u16 = 5300;
 
 /// The names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
-/// How long the queue of connections that wait to be accepted may be.
-const BACKLOG: u32 = 1024;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How many ports are tried where any will do.
-const ANY_PORT_TRIES: u32 = 16;
 
 /// What an emulator is started with.
 #[derive(Debug, Clone)]
@@ -56,6 +47,8 @@ pub struct Options {
     pub tls: TlsOptions,
     /// What to serve.
     pub config: Config,
+    /// The tier of namespaces that are made while it serves and name none.
+    pub tier: Tier,
     /// Makes lock tokens, message ids and tracking ids the same in every run.
     pub seed: Option<u64>,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
@@ -76,6 +69,7 @@ impl Default for Options {
             https_port: None,
             tls: TlsOptions::default(),
             config: Config::default(),
+            tier: Tier::default(),
             seed: None,
             outcome_delay: true,
             patience: PATIENCE,
@@ -115,6 +109,14 @@ pub enum StartError {
         /// What is wrong with it.
         problem: servicebus_broker::Problem,
     },
+    /// A namespace was declared with a name, a key name or an address that another one has.
+    #[error("namespace {namespace:?}: {reason}")]
+    Namespace {
+        /// The namespace.
+        namespace: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// Where an emulator listens.
@@ -130,56 +132,33 @@ pub struct Endpoints {
     pub https: Option<SocketAddr>,
 }
 
-/// A namespace as its users reach it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NamespaceInfo {
-    /// Its name.
-    pub name: String,
-    /// For the data plane.
-    pub connection_string: String,
-    /// For the admin API.
-    pub admin_connection_string: String,
-}
-
 /// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] says
 /// goodbye first.
 #[derive(Debug)]
 pub struct Emulator {
     endpoints: Endpoints,
-    namespaces: Vec<NamespaceInfo>,
     shared: Arc<Shared>,
-    stop: watch::Sender<bool>,
-    listeners: JoinSet<()>,
-    _timers: JoinSet<()>,
 }
 
 impl Emulator {
     /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         check(&options.config)?;
-        let (listeners, endpoints) = open_doors(&options).await?;
-        let namespaces = namespace_infos(&options, endpoints);
-        let shared = Arc::new(share(options, endpoints)?);
-
-        let mut timers = JoinSet::new();
-        for namespace in &shared.namespaces {
-            timers.spawn(timers::run(Arc::clone(namespace)));
-        }
-        let control = http::router(Arc::clone(&shared), namespaces.clone());
-        let (stop, stopped) = watch::channel(false);
-        let mut serving = JoinSet::new();
-        for listener in listeners {
-            let (shared, control) = (Arc::clone(&shared), control.clone());
-            serving.spawn(server::run(listener, shared, control, stopped.clone()));
-        }
-        Ok(Self {
+        let (listeners, endpoints) = listen::everywhere(&options).await?;
+        let common = listeners.iter().filter_map(|own| own.local_addr().ok());
+        let common = Listeners::new(common.map(|address| address.ip()).collect());
+        let namespaces = options.config.namespaces.clone();
+        let started = Self {
             endpoints,
-            namespaces,
-            shared,
-            stop,
-            listeners: serving,
-            _timers: timers,
-        })
+            shared: Arc::new(share(options, endpoints, common)?),
+        };
+        let control = Control::new(Arc::clone(&started.shared));
+        for namespace in namespaces {
+            control.create(namespace)?;
+        }
+        let shared = &started.shared;
+        shared.listeners.open(listeners, shared, &control.router());
+        Ok(started)
     }
 
     /// Where it listens.
@@ -188,8 +167,8 @@ impl Emulator {
     }
 
     /// The namespaces with their connection strings.
-    pub fn namespaces(&self) -> &[NamespaceInfo] {
-        &self.namespaces
+    pub fn namespaces(&self) -> Vec<NamespaceInfo> {
+        self.shared.namespaces.list()
     }
 
     /// The file with the certificate that clients must trust, in PEM; none before it is needed, or where a
@@ -217,7 +196,7 @@ impl Emulator {
             "http": endpoints.http.to_string(),
             "https": endpoints.https.map(address),
             "ca_certificate": self.ca_certificate(),
-            "namespaces": self.namespaces,
+            "namespaces": self.namespaces(),
         })
         .to_string()
     }
@@ -228,9 +207,14 @@ impl Emulator {
     }
 
     /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.
-    pub async fn stop(mut self) {
-        let _ = self.stop.send(true);
-        while self.listeners.join_next().await.is_some() {}
+    pub async fn stop(self) {
+        self.shared.listeners.stop().await;
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.shared.listeners.abort();
     }
 }
 
@@ -254,55 +238,27 @@ fn check(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Listens at every door that was asked for.
-async fn open_doors(options: &Options) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
-    let host = &options.host;
-    let mut listeners = Vec::new();
-    let mut open = async |port: u16| {
-        let opened = listen(host, port).await?;
-        let address = local(&opened, host)?;
-        listeners.extend(opened);
-        Ok::<_, StartError>(address)
-    };
-    let amqp = open(options.amqp_port).await?;
-    let http = open(options.http_port).await?;
-    let amqps = match options.amqps_port {
-        Some(port) => Some(open(port).await?),
-        None => None,
-    };
-    let https = match options.https_port {
-        Some(port) => Some(open(port).await?),
-        None => None,
-    };
-    let endpoints = Endpoints {
-        amqp,
-        amqps,
-        http,
-        https,
-    };
-    Ok((listeners, endpoints))
-}
-
 /// Makes what all connections share, and TLS where a door for it was opened.
-fn share(options: Options, endpoints: Endpoints) -> Result<Shared, StartError> {
+fn share(
+    options: Options,
+    endpoints: Endpoints,
+    listeners: Listeners,
+) -> Result<Shared, StartError> {
     let real = RealClock::start();
     let names = names(&options, endpoints);
     let tls = Tls::new(options.tls, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
         tls.prepare().map_err(StartError::Tls)?;
     }
-    let router = Arc::new(Router::default());
     let switches = Switches {
         seed: options.seed,
         outcome_delay: options.outcome_delay,
         patience: options.patience,
+        tier: options.tier,
     };
-    let served = options.config.namespaces.into_iter().map(|config| {
-        let router = Arc::clone(&router);
-        Arc::new(Namespace::new(config, real, router, options.seed))
-    });
-    let served = served.collect();
-    Ok(Shared::new(switches, real, router, served, tls))
+    let place = Place::new(&options.host, endpoints);
+    let namespaces = Namespaces::new(real, options.seed, place);
+    Ok(Shared::new(switches, real, namespaces, listeners, tls))
 }
 
 /// By what clients reach the emulator: addresses, host names, and those of its namespaces.
@@ -317,90 +273,4 @@ fn names(options: &Options, endpoints: Endpoints) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-fn namespace_infos(options: &Options, endpoints: Endpoints) -> Vec<NamespaceInfo> {
-    let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    let host = match options.host.parse::<IpAddr>() {
-        Ok(address) if any.contains(&address) => "localhost".to_owned(),
-        _ => options.host.clone(),
-    };
-    let info = |namespace: &crate::config::NamespaceConfig| {
-        let well_known = Key::well_known();
-        let key = namespace.keys.first().unwrap_or(&well_known);
-        let amqp = endpoints.amqp.port();
-        let amqp = (amqp != AMQP_PORT).then_some(amqp);
-        let http = Some(endpoints.http.port());
-        let string = |port| ConnectionString::for_emulator(host.as_str(), port, key).to_string();
-        NamespaceInfo {
-            name: namespace.name.clone(),
-            connection_string: string(amqp),
-            admin_connection_string: string(http),
-        }
-    };
-    options.config.namespaces.iter().map(info).collect()
-}
-
-/// Listens on every address that `host` stands for, all on the same port.
-async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
-    if host.eq_ignore_ascii_case("localhost") {
-        return listen_on_localhost(port);
-    }
-    let unknown = |source| StartError::Host {
-        host: host.into(),
-        source,
-    };
-    let mut addresses = lookup_host((host, port)).await.map_err(unknown)?;
-    let first = addresses.next();
-    let address = first.ok_or_else(|| unknown(io::Error::other("it has no address")))?;
-    Ok(vec![bind(address)?])
-}
-
-/// On 127.0.0.1 and, where there is one, ::1. A port that is free on the one may be taken on the other: where any
-/// will do, another is tried.
-fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
-    let mut tries = if port == 0 { ANY_PORT_TRIES } else { 1 };
-    loop {
-        tries -= 1;
-        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
-        let port = local(std::slice::from_ref(&first), "localhost")?.port();
-        match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
-            Ok(second) => return Ok(vec![first, second]),
-            Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => {
-                return Ok(vec![first]);
-            }
-            Err(error) if tries == 0 => return Err(error),
-            Err(_) => {}
-        }
-    }
-}
-
-fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
-    let socket = || {
-        let socket = match address {
-            SocketAddr::V4(_) => TcpSocket::new_v4()?,
-            SocketAddr::V6(_) => TcpSocket::new_v6()?,
-        };
-        // A restart must not wait for connections of the last run to fade.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    socket().map_err(|source| StartError::Listen { address, source })
-}
-
-fn has_no_ipv6(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
-    )
-}
-
-fn local(listeners: &[TcpListener], host: &str) -> Result<SocketAddr, StartError> {
-    let first = listeners.first().map(TcpListener::local_addr);
-    let address = first.unwrap_or_else(|| Err(io::Error::other("nothing listens")));
-    address.map_err(|source| StartError::Host {
-        host: host.into(),
-        source,
-    })
 }

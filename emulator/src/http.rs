@@ -11,27 +11,33 @@ mod explain;
 mod faults;
 mod hold;
 mod namespaces;
+mod openapi;
 mod queues;
+mod routes;
 mod sessions;
 mod subscriptions;
 mod timeline;
 mod topics;
+mod topology;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, Request, State};
 use axum::response::Response;
-use axum::routing::{any, get, post};
+use axum::routing::any;
 
 use crate::admin::{self, Admin};
-use crate::emulator::NamespaceInfo;
+use crate::config::NamespaceConfig;
+use crate::emulator::StartError;
+use crate::listen;
 use crate::rest::{Door, Route};
-use crate::server::Shared;
+use crate::server::{Listening, Shared};
 
 pub(crate) use hold::Stopping;
 
-/// Largest request body, in bytes.
+/// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
 /// What the routes work on.
@@ -40,7 +46,6 @@ pub(crate) struct Control {
     shared: Arc<Shared>,
     admin: Arc<Admin>,
     messages: Arc<Door>,
-    namespaces: Arc<[NamespaceInfo]>,
 }
 
 impl FromRef<Control> for Arc<Shared> {
@@ -61,72 +66,56 @@ impl FromRef<Control> for Arc<Door> {
     }
 }
 
-/// All routes (interfaces.md, "Control API").
-pub(crate) fn router(shared: Arc<Shared>, namespaces: Vec<NamespaceInfo>) -> Router {
-    let control = Control {
-        messages: Arc::new(Door::new(Arc::clone(&shared))),
-        admin: Arc::new(Admin::new(Arc::clone(&shared))),
-        shared,
-        namespaces: namespaces.into(),
-    };
-    let namespace = Router::new()
-        .route("/clock", get(clock::show))
-        .route("/clock/advance", post(clock::advance))
-        .route("/clock/freeze", post(clock::freeze))
-        .route("/clock/resume", post(clock::resume))
-        .route("/settled", post(clock::settled))
-        .route("/reset", post(namespaces::reset))
-        .route("/counts", get(counts::show))
-        .route("/timeline", get(timeline::show))
-        .route("/explain", post(explain::show))
-        .route(
-            "/faults",
-            get(faults::list)
-                .post(faults::add)
-                .delete(faults::remove_all),
-        )
-        .route("/faults/{id}", get(faults::show).delete(faults::remove))
-        .route("/sessions", get(sessions::list))
-        .route("/sessions/lose", post(sessions::lose))
-        .route("/queues", get(queues::list))
-        .route(
-            "/queues/{*queue}",
-            get(queues::show).put(queues::put).delete(queues::delete),
-        )
-        .route("/topics", get(topics::list))
-        .route(
-            "/topics/{*topic}",
-            get(topics::show).put(topics::put).delete(topics::delete),
-        )
-        .route("/subscriptions", get(subscriptions::list))
-        .route(
-            "/subscriptions/{*subscription}",
-            get(subscriptions::show)
-                .put(subscriptions::put)
-                .delete(subscriptions::delete),
-        );
-    let first = Router::new()
-        .route("/clock", get(clock::show))
-        .route("/clock/advance", post(clock::advance))
-        .route("/clock/freeze", post(clock::freeze))
-        .route("/clock/resume", post(clock::resume));
-    let v1 = Router::new()
-        .route("/health", get(namespaces::health))
-        .route("/ca.pem", get(certificate::show))
-        .route("/hold", get(hold::show))
-        .route("/namespaces", get(namespaces::list))
-        .nest("/namespaces/{namespace}", namespace)
-        .merge(first);
-    Router::new()
-        .route("/health", get(namespaces::health))
-        .nest("/$emulator/v1", v1)
-        .route("/$emulator", any(error::no_such_route))
-        .route("/$emulator/", any(error::no_such_route))
-        .route("/$emulator/{*rest}", any(error::no_such_route))
-        .fallback(beside)
-        .method_not_allowed_fallback(error::no_such_method)
-        .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
-        .with_state(control)
+impl Control {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            messages: Arc::new(Door::new(Arc::clone(&shared))),
+            admin: Arc::new(Admin::new(Arc::clone(&shared))),
+            shared,
+        }
+    }
+
+    /// All routes (interfaces.md, "Control API").
+    pub(crate) fn router(&self) -> Router {
+        let mut router = Router::new();
+        for route in routes::table() {
+            router = router.route(route.path, route.handler);
+        }
+        router
+            .route("/$emulator", any(error::no_such_route))
+            .route("/$emulator/", any(error::no_such_route))
+            .route("/$emulator/{*rest}", any(error::no_such_route))
+            .fallback(beside)
+            .method_not_allowed_fallback(error::no_such_method)
+            .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
+            .with_state(self.clone())
+    }
+
+    /// Makes a namespace of a configuration that was read already.
+    pub(crate) fn create(&self, config: NamespaceConfig) -> Result<(), StartError> {
+        let name = config.name.clone();
+        let creation = self.shared.namespaces.begin();
+        let created = creation.finish(config, |address| self.listen(address));
+        created.map(drop).map_err(|error| error.at_start(name))
+    }
+
+    /// Listeners at the own address of a namespace; none where what comes there is served anyway.
+    fn listen(&self, address: IpAddr) -> Result<Option<Listening>, StartError> {
+        let Shared {
+            listeners,
+            namespaces,
+            ..
+        } = &*self.shared;
+        if listeners.cover(address) {
+            return Ok(None);
+        }
+        let sockets = listen::at(address, namespaces.place().endpoints)?;
+        Ok(Some(listeners.open_for_now(
+            sockets,
+            &self.shared,
+            &self.router(),
+        )))
+    }
 }
 
 /// What is not of the control API: messages, else entities.

@@ -7,6 +7,7 @@ mod emulator;
 mod faults;
 mod http;
 mod idle;
+mod listen;
 mod namespace;
 mod namespaces;
 mod nodes;
@@ -21,8 +22,7 @@ pub mod cli;
 pub mod config;
 
 pub use config::{Config, ConfigError, NamespaceConfig};
-pub use emulator::{
-    AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, NamespaceInfo, Options, StartError,
-};
+pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};
+pub use namespaces::NamespaceInfo;
 pub use servicebus_broker as broker;
 pub use tls::{GivenCertificate, TlsError, TlsOptions};

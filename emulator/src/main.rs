@@ -58,6 +58,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         https_port: options.https_port,
         tls: options.tls,
         config,
+        tier: options.tier.unwrap_or_default(),
         seed: options.seed,
         outcome_delay: options.outcome_delay,
         ..Options::default()
@@ -83,7 +84,9 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
 fn exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
-        StartError::Description { .. } | StartError::Tls(_) => BAD_CONFIGURATION,
+        StartError::Description { .. } | StartError::Namespace { .. } | StartError::Tls(_) => {
+            BAD_CONFIGURATION
+        }
     }
 }
 

@@ -19,11 +19,13 @@ use crate::timers::Alarm;
 
 mod awaited;
 mod declare;
+mod end;
 mod keys;
 mod operate;
 mod particulars;
 mod registry;
 mod rest;
+mod topology;
 
 use awaited::Awaited;
 use operate::Followers;
@@ -39,7 +41,7 @@ pub(crate) struct Namespace {
     pub(crate) clock: NamespaceClock,
     pub(crate) started_at: Timestamp,
     pub(crate) alarm: Alarm,
-    pub(crate) router: Arc<Router>,
+    pub(crate) router: Router,
     pub(crate) faults: Faults,
     registry: Registry,
     awaited: Awaited,
@@ -113,12 +115,7 @@ impl Caller {
 }
 
 impl Namespace {
-    pub(crate) fn new(
-        config: NamespaceConfig,
-        real: RealClock,
-        router: Arc<Router>,
-        seed: Option<u64>,
-    ) -> Self {
+    pub(crate) fn new(config: NamespaceConfig, real: RealClock, seed: Option<u64>) -> Self {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
             registry: Registry::default(),
@@ -127,7 +124,7 @@ impl Namespace {
             clock,
             config,
             alarm: Alarm::default(),
-            router,
+            router: Router::default(),
             faults: Faults::default(),
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             clients: Mutex::default(),

@@ -1,49 +1,136 @@
-//! To which namespace a connection belongs: chosen once, by host name, else by the name of a key
-//! (interfaces.md). Where there is only one, there is nothing to choose.
+//! The namespaces that one process serves: made, found and removed while others go on.
+//!
+//! They share the doors and nothing else. What chooses one (a name, the name of a key, an address) belongs to one only, so
+//! that a connection's namespace never depends on which was made first.
 
-use std::sync::Arc;
+mod choose;
+mod create;
+mod info;
+mod remove;
 
-use crate::auth::sas;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::task::JoinSet;
+
+use crate::clock::RealClock;
+use crate::config::Address;
 use crate::namespace::Namespace;
-use crate::server::Shared;
+use crate::server::Listening;
 
-impl Shared {
-    pub(crate) fn only_namespace(&self) -> Option<Arc<Namespace>> {
-        match self.namespaces.as_slice() {
-            [only] => Some(Arc::clone(only)),
-            _ => None,
+pub(crate) use choose::Arrival;
+pub(crate) use create::CreateError;
+pub use info::NamespaceInfo;
+pub(crate) use info::Place;
+pub(crate) use remove::RemoveError;
+
+/// All namespaces of a process.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    served: RwLock<Served>,
+    /// Whoever makes one holds this, from looking at which names are taken until they are its own.
+    creating: Mutex<()>,
+    real: RealClock,
+    seed: Option<u64>,
+    place: Place,
+}
+
+/// Those that are served, and who has what chooses one.
+#[derive(Debug, Default)]
+struct Served {
+    made: u64,
+    /// In the order in which they were made.
+    all: BTreeMap<u64, Entry>,
+    /// By their names in lower case.
+    names: BTreeMap<String, u64>,
+    keys: BTreeMap<String, u64>,
+    addresses: BTreeMap<IpAddr, u64>,
+    /// By the host names of their own, in lower case.
+    hosts: BTreeMap<String, u64>,
+}
+
+/// One of them, with what ends when it does.
+#[derive(Debug)]
+struct Entry {
+    namespace: Arc<Namespace>,
+    info: NamespaceInfo,
+    /// The task that fires what is due.
+    _timers: JoinSet<()>,
+    /// The listeners at its own address.
+    _listening: Option<Listening>,
+}
+
+impl Namespaces {
+    /// None yet; clients reach them at `place`.
+    pub(crate) fn new(real: RealClock, seed: Option<u64>, place: Place) -> Self {
+        Self {
+            served: RwLock::default(),
+            creating: Mutex::default(),
+            real,
+            seed,
+            place,
         }
     }
 
-    pub(crate) fn namespace(&self, name: &str) -> Option<&Arc<Namespace>> {
-        let named = |namespace: &&Arc<Namespace>| namespace.name().eq_ignore_ascii_case(name);
-        self.namespaces.iter().find(named)
+    /// Where clients find the emulator.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
-    /// By the first label of a host name, as in `name.servicebus.windows.net`.
-    pub(crate) fn namespace_of_host(&self, host: &str) -> Option<Arc<Namespace>> {
-        let label = host.split(['.', ':']).next()?;
-        self.namespace(label).cloned()
+    /// All of them with their connection strings, in the order in which they were made.
+    pub(crate) fn list(&self) -> Vec<NamespaceInfo> {
+        let served = self.served();
+        served
+            .all
+            .values()
+            .map(|entry| entry.info.clone())
+            .collect()
     }
 
-    /// By the key that a SASL PLAIN response names.
-    pub(crate) fn namespace_of_plain(&self, response: &[u8]) -> Option<Arc<Namespace>> {
-        let name = response.split(|&byte| byte == 0).nth(1)?;
-        self.namespace_of_key(std::str::from_utf8(name).ok()?)
+    /// The names of all, in the order in which they were made.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let served = self.served();
+        let names = served.all.values().map(|entry| entry.info.name.clone());
+        names.collect()
     }
 
-    /// By the key that a shared access signature names.
-    pub(crate) fn namespace_of_token(&self, token: &str) -> Option<Arc<Namespace>> {
-        self.namespace_of_key(&sas::claimed_key_name(token)?)
+    /// The oldest: the one that is meant where none is named.
+    pub(crate) fn first(&self) -> Option<Arc<Namespace>> {
+        let served = self.served();
+        let (_, first) = served.all.first_key_value()?;
+        Some(Arc::clone(&first.namespace))
     }
 
-    fn namespace_of_key(&self, name: &str) -> Option<Arc<Namespace>> {
-        let has_key = |namespace: &&Arc<Namespace>| {
-            let keys = &namespace.config.keys;
-            keys.iter().any(|key| key.name == name)
-        };
-        let mut found = self.namespaces.iter().filter(has_key);
-        let first = found.next()?;
-        found.next().is_none().then(|| Arc::clone(first))
+    /// The one of this name, whatever the letter case.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Namespace>> {
+        self.served().named(name)
+    }
+
+    fn served(&self) -> RwLockReadGuard<'_, Served> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served_mut(&self) -> RwLockWriteGuard<'_, Served> {
+        self.served.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Served {
+    fn named(&self, name: &str) -> Option<Arc<Namespace>> {
+        self.get(self.names.get(&name.to_ascii_lowercase())?)
+    }
+
+    fn get(&self, number: &u64) -> Option<Arc<Namespace>> {
+        let entry = self.all.get(number)?;
+        Some(Arc::clone(&entry.namespace))
+    }
+
+    /// Who has an address or a host name of its own.
+    fn owner(&self, address: &Address) -> Option<&u64> {
+        match address {
+            Address::Ip(address) => self.addresses.get(address),
+            Address::Host(host) => self.hosts.get(host),
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Carries effects from the operation that caused them to the connection that must act.
 //!
-//! A consumer's id names its connection, so that no table of consumers is needed.
+//! Each namespace has a router of its own, which knows the connections that belong to it and no other. A consumer's id
+//! names its connection, so that no table of consumers is needed.
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use servicebus_broker::ConsumerId;
 use tokio::sync::Notify;
@@ -13,19 +14,33 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnectionId(pub(crate) u32);
 
-/// Finds connections by number.
+/// Finds the connections of a namespace by number.
 #[derive(Debug, Default)]
 pub(crate) struct Router {
-    connections: RwLock<BTreeMap<ConnectionId, Arc<Doorbell>>>,
+    members: RwLock<Members>,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    bells: BTreeMap<ConnectionId, Arc<Doorbell>>,
+    /// Whether the namespace is gone: whoever comes now has come too late.
+    dismissed: bool,
 }
 
 /// How other tasks reach a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Doorbell {
-    /// Name of the namespace that the connection belongs to.
-    namespace: OnceLock<String>,
     state: Mutex<Rung>,
     notify: Notify,
+}
+
+/// What happened to the namespace of a connection as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum News {
+    /// Entities were changed or deleted: links may have to go.
+    EntitiesChanged,
+    /// The namespace is gone, and the connection has to go too.
+    Dismissed,
 }
 
 #[derive(Debug, Default)]
@@ -35,8 +50,8 @@ struct Rung {
     lost: Vec<ConsumerId>,
     /// Whether the connection has something to do or to write.
     busy: bool,
-    /// Whether entities were changed or deleted: links may have to go.
-    entities_changed: bool,
+    /// The gravest of what was not heard yet.
+    news: Option<News>,
 }
 
 impl ConnectionId {
@@ -51,42 +66,29 @@ impl ConnectionId {
 }
 
 impl Router {
-    pub(crate) fn enter(&self, id: ConnectionId) -> Arc<Doorbell> {
-        let bell = Arc::new(Doorbell::default());
-        let mut connections = self
-            .connections
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        connections.insert(id, Arc::clone(&bell));
-        bell
+    /// Adds a connection; whoever comes after [`Router::dismiss`] is told at once.
+    pub(crate) fn enter(&self, id: ConnectionId, bell: &Arc<Doorbell>) {
+        let mut members = self.members_mut();
+        members.bells.insert(id, Arc::clone(bell));
+        if members.dismissed {
+            bell.tell(News::Dismissed);
+        }
     }
 
     pub(crate) fn leave(&self, id: ConnectionId) {
-        let mut connections = self
-            .connections
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        connections.remove(&id);
+        self.members_mut().bells.remove(&id);
     }
 
     /// Tells the owner of a consumer to take what is assigned to it.
     pub(crate) fn wake(&self, consumer: ConsumerId) {
-        let connections = self
-            .connections
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = connections.get(&ConnectionId::of(consumer)) {
+        if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             bell.ring(consumer);
         }
     }
 
     /// Tells the owner of a consumer that its session is not its any more.
     pub(crate) fn lose_session(&self, consumer: ConsumerId) {
-        let connections = self
-            .connections
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(bell) = connections.get(&ConnectionId::of(consumer)) {
+        if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             let mut rung = bell.rung();
             rung.lost.push(consumer);
             rung.busy = true;
@@ -95,42 +97,39 @@ impl Router {
         }
     }
 
-    /// Tells the connections of a namespace that entities were changed or deleted.
-    pub(crate) fn entities_changed(&self, namespace: &str) {
-        let connections = self
-            .connections
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        for bell in connections.values() {
-            if bell.namespace.get().is_some_and(|own| own == namespace) {
-                let mut rung = bell.rung();
-                rung.entities_changed = true;
-                rung.busy = true;
-                drop(rung);
-                bell.notify.notify_one();
-            }
+    /// Tells all connections that entities were changed or deleted.
+    pub(crate) fn entities_changed(&self) {
+        for bell in self.members().bells.values() {
+            bell.tell(News::EntitiesChanged);
         }
     }
 
-    /// The connections of a namespace that have something to do or to write.
-    pub(crate) fn busy(&self, namespace: &str) -> Vec<ConnectionId> {
-        let connections = self
-            .connections
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        let busy = connections.iter().filter(|(_, bell)| {
-            bell.namespace.get().is_some_and(|own| own == namespace) && bell.rung().busy
-        });
+    /// Tells all connections, and those that come later, that the namespace is gone.
+    pub(crate) fn dismiss(&self) {
+        let mut members = self.members_mut();
+        members.dismissed = true;
+        for bell in members.bells.values() {
+            bell.tell(News::Dismissed);
+        }
+    }
+
+    /// The connections that have something to do or to write.
+    pub(crate) fn busy(&self) -> Vec<ConnectionId> {
+        let members = self.members();
+        let busy = members.bells.iter().filter(|(_, bell)| bell.rung().busy);
         busy.map(|(&id, _)| id).collect()
+    }
+
+    fn members(&self) -> RwLockReadGuard<'_, Members> {
+        self.members.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn members_mut(&self) -> RwLockWriteGuard<'_, Members> {
+        self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Doorbell {
-    /// Says which namespace has to wait for the connection; chosen once.
-    pub(crate) fn belong_to(&self, namespace: &str) {
-        let _ = self.namespace.set(namespace.to_owned());
-    }
-
     /// Resolves when somebody has rung since the last time.
     pub(crate) async fn rang(&self) {
         self.notify.notified().await;
@@ -143,16 +142,24 @@ impl Doorbell {
         lost.append(&mut rung.lost);
     }
 
-    /// Whether entities were changed or deleted since this was last asked.
-    pub(crate) fn saw_change(&self) -> bool {
-        mem::take(&mut self.rung().entities_changed)
+    /// The gravest of what happened to the namespace since this was last asked.
+    pub(crate) fn news(&self) -> Option<News> {
+        self.rung().news.take()
     }
 
     /// Says at the end of a turn whether something is left to write.
     pub(crate) fn turn_ended(&self, unwritten: bool) {
         let mut rung = self.rung();
-        let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.entities_changed;
+        let called = !rung.woken.is_empty() || !rung.lost.is_empty() || rung.news.is_some();
         rung.busy = unwritten || called;
+    }
+
+    fn tell(&self, news: News) {
+        let mut rung = self.rung();
+        rung.news = rung.news.max(Some(news));
+        rung.busy = true;
+        drop(rung);
+        self.notify.notify_one();
     }
 
     fn ring(&self, consumer: ConsumerId) {

@@ -1,6 +1,7 @@
 //! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, at every door.
 
 mod doors;
+mod listeners;
 mod secure;
 mod web;
 
@@ -9,33 +10,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use servicebus_broker::IdSource;
-use tokio::net::{TcpListener, TcpStream};
+use servicebus_broker::{IdSource, Tier};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::clock::RealClock;
-use crate::namespace::{Ids, Namespace};
-use crate::router::{ConnectionId, Doorbell, Router};
+use crate::namespace::Ids;
+use crate::namespaces::Namespaces;
+use crate::router::ConnectionId;
 use crate::tls::Tls;
 use doors::Doors;
 
+pub(crate) use listeners::{Listeners, Listening};
+
 /// Peers at the same time, as many as a namespace of the service takes (semantics §1).
 const MAX_CONNECTIONS: usize = 5_000;
-/// How long connections may take to end when the emulator stops.
-const STOPPING: Duration = Duration::from_secs(2);
-/// Pause after an accept that failed for want of files or memory.
-const EXHAUSTED: Duration = Duration::from_millis(50);
 
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Switches,
     pub(crate) real: RealClock,
-    pub(crate) router: Arc<Router>,
-    pub(crate) namespaces: Vec<Arc<Namespace>>,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
@@ -50,21 +48,23 @@ pub(crate) struct Switches {
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
     /// and to put a first token.
     pub(crate) patience: Duration,
+    /// That of namespaces that are made while the emulator serves and name none.
+    pub(crate) tier: Tier,
 }
 
 impl Shared {
     pub(crate) fn new(
         options: Switches,
         real: RealClock,
-        router: Arc<Router>,
-        namespaces: Vec<Arc<Namespace>>,
+        namespaces: Namespaces,
+        listeners: Listeners,
         tls: Tls,
     ) -> Self {
         Self {
             options,
             real,
-            router,
             namespaces,
+            listeners,
             tls,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
@@ -76,14 +76,10 @@ impl Shared {
         self.connections.subscribe()
     }
 
-    pub(crate) fn enter(&self) -> (ConnectionId, Arc<Doorbell>) {
+    /// The number of a new connection.
+    pub(crate) fn next_connection(&self) -> ConnectionId {
         // Zero stands for the broker itself.
-        let id = ConnectionId(self.connections_made.fetch_add(1, Ordering::Relaxed) + 1);
-        (id, self.router.enter(id))
-    }
-
-    pub(crate) fn leave(&self, id: ConnectionId) {
-        self.router.leave(id);
+        ConnectionId(self.connections_made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn engine_config(&self, ids: &mut Ids) -> servicebus_amqp::Config {
@@ -100,42 +96,6 @@ impl Shared {
             .with_version(uuid::Version::Random)
             .with_variant(uuid::Variant::RFC4122)
             .into_uuid()
-    }
-}
-
-/// Accepts peers until told to stop, then waits for them to end.
-pub(crate) async fn run(
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    router: axum::Router,
-    mut stop: watch::Receiver<bool>,
-) {
-    let mut peers = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, address)) => {
-                    let doors = Doors {
-                        address,
-                        shared: Arc::clone(&shared),
-                        router: router.clone(),
-                        stop: stop.clone(),
-                    };
-                    peers.spawn(serve(stream, doors));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept");
-                    sleep(EXHAUSTED).await;
-                }
-            },
-            Some(_) = peers.join_next() => {}
-            _ = stop.changed() => break,
-        }
-    }
-    drop(listener);
-    let all = async { while peers.join_next().await.is_some() {} };
-    if timeout(STOPPING, all).await.is_err() {
-        tracing::warn!(left = peers.len(), "connections were cut");
     }
 }
 

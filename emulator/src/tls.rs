@@ -2,21 +2,23 @@
 //!
 //! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
 //! needed: when a door for TLS is opened, else at the first client that begins with TLS or asks for the
-//! authority's certificate. The emulator's own certificate is made at the first TLS client and never written.
+//! authority's certificate. What the emulator itself shows is never written: it is made for the first client that comes to
+//! an address, or asks for a name of a namespace, because namespaces are made while it serves.
 
 mod authority;
 mod directory;
 mod error;
 mod given;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::TlsAcceptor;
 
 use authority::Authority;
 
@@ -42,6 +44,9 @@ pub struct GivenCertificate {
     pub key: PathBuf,
 }
 
+/// Most certificates that are kept: a name and an address for each of as many namespaces as there may be.
+const MAX_SHOWN: usize = 2_000;
+
 /// A certificate with those above it, and its key.
 type Chain = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
@@ -53,7 +58,16 @@ pub(crate) struct Tls {
     /// Seconds since the Unix epoch at which the emulator started.
     started_at: i64,
     authority: OnceLock<Result<Authority, Arc<TlsError>>>,
-    acceptor: OnceLock<Result<TlsAcceptor, Arc<TlsError>>>,
+    shown: Mutex<BTreeMap<Sought, Arc<ServerConfig>>>,
+}
+
+/// What a client wants a certificate for, beside what every certificate holds for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Sought {
+    /// The address that it came to.
+    pub(crate) address: Option<IpAddr>,
+    /// The name of a namespace that it asked for.
+    pub(crate) name: Option<String>,
 }
 
 impl Tls {
@@ -64,21 +78,37 @@ impl Tls {
             names,
             started_at,
             authority: OnceLock::new(),
-            acceptor: OnceLock::new(),
+            shown: Mutex::default(),
         }
     }
 
     /// Makes sure that clients can be served, and that the authority's certificate can be read.
     pub(crate) fn prepare(&self) -> Result<(), Arc<TlsError>> {
         match self.options.certificate {
-            Some(_) => self.acceptor().map(drop),
+            Some(_) => self.config(&Sought::default()).map(drop),
             None => self.authority().map(drop),
         }
     }
 
-    /// What begins TLS with a client.
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, Arc<TlsError>> {
-        self.acceptor.get_or_init(|| self.make_acceptor()).clone()
+    /// What TLS with a client is begun with.
+    pub(crate) fn config(&self, sought: &Sought) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
+        let nothing = Sought::default();
+        // A certificate that was given holds for what it holds for.
+        let sought = match self.options.certificate {
+            Some(_) => &nothing,
+            None => sought,
+        };
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = shown.get(sought) {
+            return Ok(Arc::clone(made));
+        }
+        let made = Arc::new(self.make_config(sought)?);
+        if shown.len() >= MAX_SHOWN {
+            // Those of namespaces that are gone are among them, and the others are soon made again.
+            shown.clear();
+        }
+        shown.insert(sought.clone(), Arc::clone(&made));
+        Ok(made)
     }
 
     /// The authority's certificate in PEM; none where a certificate was given.
@@ -102,20 +132,24 @@ impl Tls {
         authority.as_ref().map_err(Arc::clone)
     }
 
-    fn make_acceptor(&self) -> Result<TlsAcceptor, Arc<TlsError>> {
+    fn make_config(&self, sought: &Sought) -> Result<ServerConfig, Arc<TlsError>> {
         let (chain, key) = match &self.options.certificate {
             Some(given) => given::read(given).map_err(Arc::new)?,
             None => {
+                let own = [
+                    sought.name.clone(),
+                    sought.address.map(|address| address.to_string()),
+                ];
                 let names = self.names.iter().chain(&self.options.names);
+                let names = names.chain(own.iter().flatten());
                 let issued = self.authority()?.issue(names, self.started_at);
                 issued.map_err(|error| Arc::new(TlsError::Make(error)))?
             }
         };
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|config| config.with_no_client_auth().with_single_cert(chain, key))
-            .map_err(|error| Arc::new(TlsError::Use(error)))?;
-        Ok(TlsAcceptor::from(Arc::new(config)))
+            .map_err(|error| Arc::new(TlsError::Use(error)))
     }
 }
 

@@ -7,6 +7,8 @@ mod engine;
 mod error;
 mod forward;
 mod hold;
+mod network;
+mod run;
 mod shared;
 
 use std::{sync::Arc, time::Duration};
@@ -55,10 +57,14 @@ async fn open(
 ) -> Result<Started, StartError> {
     let within = options.ready_within;
     let shared = match options.seed {
-        Some(seed) => Shared::seeded(seed, &background, within).await?,
+        Some(seed) => {
+            let arguments = ["--seed".to_owned(), seed.to_string()];
+            Shared::alone(&arguments, &background, within).await?
+        }
         None => Shared::of_the_run(&background, within).await?,
     };
-    let (endpoints, forwards) = forward::open(&background, options.ports, &shared.mapped).await?;
+    let (endpoints, forwards) =
+        forward::open(&background, options.ports, &shared.mapped, shared.network).await?;
     let bus = ContainerBus {
         _forwards: forwards,
         shared,
@@ -72,8 +78,15 @@ async fn open(
 
 fn namespace(endpoints: crate::running::Endpoints) -> crate::running::Namespace {
     use servicebus_emulator::auth::{ConnectionString, Key};
-    let string = |port| ConnectionString::for_emulator(endpoints.amqp.ip().to_string(), port, &Key::well_known()).to_string();
-    crate::running::Namespace { name: "sbemulatorns".into(), connection_string: string(None), admin_connection_string: string(Some(endpoints.http.port())) }
+    let string = |port| {
+        ConnectionString::for_emulator(endpoints.amqp.ip().to_string(), port, &Key::well_known())
+            .to_string()
+    };
+    crate::running::Namespace {
+        name: "sbemulatorns".into(),
+        connection_string: string(None),
+        admin_connection_string: string(Some(endpoints.http.port())),
+    }
 }
 
 impl ContainerBus {

@@ -57,10 +57,10 @@ fn started(emulator: Emulator) -> Started {
         http: own.http,
         https: own.https,
     };
-    let namespaces = emulator.namespaces().iter().map(|info| Namespace {
-        name: info.name.clone(),
-        connection_string: info.connection_string.clone(),
-        admin_connection_string: info.admin_connection_string.clone(),
+    let namespaces = emulator.namespaces().into_iter().map(|info| Namespace {
+        name: info.name,
+        connection_string: info.connection_string,
+        admin_connection_string: info.admin_connection_string,
     });
     Started {
         endpoints,

@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
 
 use super::refusal::{Refusal, quote};
 use crate::auth::{Claim, Key, Policy, TokenCheck, TokenError};
 use crate::namespace::Namespace;
+use crate::namespaces::Arrival;
 use crate::server::Shared;
 
 const BEARER: &str = "Bearer ";
 
-/// The namespace that a request is for: by its host name, else the only one, else by the key that its token names.
-pub(super) fn choose(shared: &Shared, headers: &HeaderMap, host: &str) -> Option<Arc<Namespace>> {
-    let by_host = shared.namespace_of_host(host);
-    let by_host = by_host.or_else(|| shared.only_namespace());
-    by_host.or_else(|| shared.namespace_of_token(token(headers)?))
+/// The namespace that a request is for: by the way that it came, else by its host name, else by the key that its token
+/// names.
+pub(super) fn choose(shared: &Shared, head: &Parts, host: &str) -> Option<Arc<Namespace>> {
+    let unknown = Arc::<Arrival>::default();
+    let arrival = head.extensions.get().unwrap_or(&unknown);
+    let token = token(&head.headers);
+    shared.namespaces.of_request(arrival, host, token)
 }
 
 /// Refuses whoever may not manage `resource`, the path of the request. Beside the namespace's keys those in `keys` hold:

@@ -4,10 +4,11 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use serde_json::Value;
+use servicebus_broker::Tier;
 use servicebus_broker::filter::{Filter, Rule};
-use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
-use crate::auth::{Jwt, TokenCheck};
+use crate::auth::Jwt;
+use crate::config::words::{self, word};
 use crate::config::{
     Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration,
     properties_json, rule_json, subscription_json, topic_json,
@@ -39,15 +40,27 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     writeln!(text, "namespace {}", namespace.name)?;
     let jwt = jwt(&namespace.jwt);
     let lines = [
-        ("Tier", tier(settings.tier)),
-        ("Expiry", expiry(settings.expiry)),
-        ("LocksOnDetach", locks_on_detach(settings.locks_on_detach)),
-        ("FailedForwards", failed_forwards(settings.failed_forwards)),
-        ("TokenCheck", token_check(namespace.token_check)),
+        ("Tier", word(&words::TIERS, &settings.tier)),
+        ("Expiry", word(&words::EXPIRY, &settings.expiry)),
+        (
+            "LocksOnDetach",
+            word(&words::LOCKS_ON_DETACH, &settings.locks_on_detach),
+        ),
+        (
+            "FailedForwards",
+            word(&words::FAILED_FORWARDS, &settings.failed_forwards),
+        ),
+        (
+            "TokenCheck",
+            word(&words::TOKEN_CHECK, &namespace.token_check),
+        ),
         ("Jwt", jwt.as_str()),
     ];
     for (name, value) in lines {
         writeln!(text, "  {name:WIDTH$}    {value}")?;
+    }
+    if let Some(address) = &namespace.address {
+        writeln!(text, "  {:WIDTH$}    {address}", "Address")?;
     }
     for key in &namespace.keys {
         writeln!(text, "  key {}: {}", key.name, key.claims)?;
@@ -174,42 +187,6 @@ fn readable(name: &str, value: &Value) -> String {
         _ => text,
     }
     .to_owned()
-}
-
-fn tier(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Basic => "basic",
-        Tier::Standard => "standard",
-        Tier::Premium => "premium",
-    }
-}
-
-fn expiry(expiry: Expiry) -> &'static str {
-    match expiry {
-        Expiry::Eager => "eager",
-        Expiry::OnReceive => "on-receive",
-    }
-}
-
-fn locks_on_detach(locks: LocksOnDetach) -> &'static str {
-    match locks {
-        LocksOnDetach::Keep => "keep",
-        LocksOnDetach::Release => "release",
-    }
-}
-
-fn failed_forwards(failed: FailedForwards) -> &'static str {
-    match failed {
-        FailedForwards::TransferDeadLetter => "transfer-dead-letter",
-        FailedForwards::DeadLetter => "dead-letter",
-    }
-}
-
-fn token_check(check: TokenCheck) -> &'static str {
-    match check {
-        TokenCheck::Signature => "signature",
-        TokenCheck::None => "none",
-    }
 }
 
 fn jwt(jwt: &Jwt) -> String {

@@ -3,6 +3,7 @@
 //! Everything that is not legal is reported at its place and resolving goes on, so that one run finds
 //! every problem. What comes out is only used when nothing was reported.
 
+mod address;
 mod entities;
 mod jwt;
 mod keys;
@@ -15,21 +16,37 @@ use std::path::Path;
 
 use servicebus_broker::{NamespaceSettings, Tier, check_name};
 
-use super::NamespaceConfig;
 use super::document::{Document, EmulatorBlock, NamespaceBlock};
 use super::reader::{Located, Place, Report};
+use super::{MAX_NAMESPACES, NamespaceConfig};
 
 use keys::KeyNames;
+pub(super) use keys::made_up_key;
 
 /// Longest name of a namespace: it may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
 
-/// The namespaces of a document; those that name no tier are in `tier`, and files that it names in `directory`.
+/// What a namespace may be called, in words.
+pub(crate) const NAMESPACE_NAMES: &str =
+    "1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last";
+
+/// What a document is read for.
+pub(super) struct Purpose<'a> {
+    /// That of the namespaces that name none.
+    pub(super) tier: Tier,
+    /// Where files are that the document names.
+    pub(super) directory: &'a Path,
+    /// The name of the one namespace that is made of it, whatever the document calls that.
+    pub(super) only: Option<&'a str>,
+    /// Whether a key of this name belongs to a namespace that is served already.
+    pub(super) is_taken: &'a dyn Fn(&str) -> bool,
+}
+
+/// The namespaces of a document.
 pub(super) fn resolve(
     report: &Report<'_>,
     document: Document,
-    tier: Tier,
-    directory: &Path,
+    purpose: &Purpose<'_>,
 ) -> Vec<NamespaceConfig> {
     let Some(Located {
         place,
@@ -38,41 +55,64 @@ pub(super) fn resolve(
     else {
         return Vec::new();
     };
-    if blocks.is_empty() {
-        report.problem(&place, "at least one namespace must be declared", None);
-    }
+    check_count(report, &place, blocks.len(), purpose);
     let names = blocks.iter().filter_map(|block| block.name.as_ref());
     report_repeated(report, "namespace", names);
-    let mut names = KeyNames::declared(report, &blocks);
+    address::report_repeated(report, &blocks);
+    let mut names = KeyNames::declared(report, &blocks, purpose.is_taken);
     let resolved = blocks
         .into_iter()
-        .map(|block| namespace(report, block, &mut names, tier, directory));
+        .map(|block| namespace(report, block, &mut names, purpose));
     resolved.collect()
+}
+
+fn check_count(report: &Report<'_>, place: &Place, count: usize, purpose: &Purpose<'_>) {
+    match count {
+        0 => report.problem(place, "at least one namespace must be declared", None),
+        1 => {}
+        _ if purpose.only.is_some() => {
+            let message = format!("{count} namespaces are declared, and one is to be made");
+            report.problem(place, message, Some("one namespace".to_owned()));
+        }
+        _ if count > MAX_NAMESPACES => {
+            let message = format!("{count} namespaces are declared");
+            report.problem(place, message, Some(format!("at most {MAX_NAMESPACES}")));
+        }
+        _ => {}
+    }
 }
 
 fn namespace(
     report: &Report<'_>,
     block: NamespaceBlock,
-    names: &mut KeyNames,
-    default_tier: Tier,
-    directory: &Path,
+    names: &mut KeyNames<'_>,
+    purpose: &Purpose<'_>,
 ) -> NamespaceConfig {
     let name = block.name.map(|name| {
         check_namespace_name(report, &name);
         name.value
     });
-    let name = name.unwrap_or_default();
-    let settings = settings(&block.emulator, default_tier);
+    let name = purpose.only.map(str::to_owned).or(name).unwrap_or_default();
+    let settings = settings(&block.emulator, purpose.tier);
     let (queues, topics) = entities::entities(report, block.queues, block.topics, settings.tier);
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
-        jwt: jwt::jwt(report, block.emulator.jwt, directory),
+        jwt: jwt::jwt(report, block.emulator.jwt, purpose.directory),
+        address: address::address(report, block.emulator.address),
         queues,
         topics,
         name,
         settings,
     }
+}
+
+/// Whether a namespace may be called that.
+pub(crate) fn is_namespace_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+    edges && name.len() <= MAX_NAMESPACE_NAME && name.chars().all(legal)
 }
 
 fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
@@ -86,19 +126,12 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
 }
 
 fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
-    let text = &name.value;
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let edges = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.ends_with(|c: char| c.is_ascii_alphanumeric());
-    if !edges || text.len() > MAX_NAMESPACE_NAME || !text.chars().all(legal) {
+    if !is_namespace_name(&name.value) {
         let message = format!(
             "{} is no legal name of a namespace",
             report.excerpt(&name.place)
         );
-        let allowed = format!(
-            "1 to {MAX_NAMESPACE_NAME} letters, digits, '-', '_' and '.', a letter or digit first and last"
-        );
-        report.problem(&name.place, message, Some(allowed));
+        report.problem(&name.place, message, Some(NAMESPACE_NAMES.to_owned()));
     }
 }
 

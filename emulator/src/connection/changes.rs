@@ -8,7 +8,8 @@ use servicebus_broker::StoreKind;
 use super::links::{Link, Waiting};
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::Refusal;
+use crate::nodes::{Condition, Refusal};
+use crate::router::News;
 
 /// Detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
@@ -17,8 +18,10 @@ impl Peer {
     /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
     /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
     pub(super) fn follow_changes(&mut self) {
-        if !self.bell.saw_change() {
-            return;
+        match self.bell.news() {
+            None => return,
+            Some(News::EntitiesChanged) => {}
+            Some(News::Dismissed) => return self.follow_dismissal(),
         }
         let lost: Vec<_> = self
             .links
@@ -35,6 +38,16 @@ impl Peer {
             self.links.insert(link, Link::Detached(late));
         }
         self.forget_detached();
+    }
+
+    /// The namespace is gone, and nothing is left to do in it.
+    fn follow_dismissal(&mut self) {
+        let namespace = self.namespace.as_ref();
+        let name = namespace.map_or("", |namespace| namespace.name());
+        let text = format!("The namespace '{name}' was removed.");
+        let refusal = Refusal::new(Condition::ConnectionForced, text);
+        let error = self.refuse(&refusal, None);
+        self.engine.close(Some(error));
     }
 
     /// Detaches a link, answered or not, and gives back what it held.

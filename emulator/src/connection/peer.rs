@@ -16,6 +16,7 @@ use super::tokens::Proof;
 use super::transactions::Transactions;
 use crate::auth::{Acceptance, Grants};
 use crate::namespace::{Caller, Entity, Namespace};
+use crate::namespaces::Arrival;
 use crate::nodes::{Condition, Refusal, broker_outcome, system_tracker};
 use crate::router::{ConnectionId, Doorbell};
 use crate::server::Shared;
@@ -54,13 +55,13 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// A connection of somebody who asked for `host`, as far as that is known before AMQP begins.
-    pub(super) fn new(shared: Arc<Shared>, host: Option<&str>) -> Self {
-        let (id, bell) = shared.enter();
+    /// A connection of somebody who came in this way.
+    pub(super) fn new(shared: Arc<Shared>, arrival: &Arrival) -> Self {
+        let id = shared.next_connection();
         let now = shared.real.elapsed();
         let mut caller = Caller::new(id, shared.options.seed);
         let config = shared.engine_config(caller.ids());
-        let only = shared.only_namespace();
+        let chosen = shared.namespaces.of_arrival(arrival);
         let proof = Proof::Owed(now + shared.options.patience);
         let mut peer = Self {
             engine: Engine::new(config, now),
@@ -68,7 +69,7 @@ impl Peer {
             held: Held::new(),
             transactions: Transactions::default(),
             id,
-            bell,
+            bell: Arc::default(),
             caller,
             shared,
             grants: Grants::default(),
@@ -87,18 +88,15 @@ impl Peer {
             scratch: Vec::new(),
             replies_sent: 0,
         };
-        if let Some(only) = only {
-            peer.belong_to(only);
-        }
-        if let Some(host) = host {
-            peer.choose_by_host(host);
+        if let Some(chosen) = chosen {
+            peer.belong_to(chosen);
         }
         peer
     }
 
     /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
     pub(super) fn belong_to(&mut self, namespace: Arc<Namespace>) {
-        self.bell.belong_to(namespace.name());
+        namespace.router.enter(self.id, &self.bell);
         if !self.container_id.is_empty() {
             namespace.name_client(self.caller.client, &self.container_id);
         }
@@ -267,7 +265,7 @@ impl Peer {
 
     fn accept_plain(&mut self, response: &[u8]) -> bool {
         let chosen = self.namespace.clone();
-        let Some(namespace) = chosen.or_else(|| self.shared.namespace_of_plain(response)) else {
+        let Some(namespace) = chosen.or_else(|| self.shared.namespaces.of_plain(response)) else {
             return false;
         };
         match namespace.config.policy().accept_plain(response) {
@@ -316,7 +314,7 @@ impl Peer {
 
     fn choose_by_host(&mut self, host: &str) {
         if self.namespace.is_none()
-            && let Some(namespace) = self.shared.namespace_of_host(host)
+            && let Some(namespace) = self.shared.namespaces.of_host(host)
         {
             self.belong_to(namespace);
         }
@@ -430,8 +428,8 @@ impl Drop for Peer {
         for link in links {
             self.forget(link);
         }
-        self.shared.leave(self.id);
         if let Some(namespace) = &self.namespace {
+            namespace.router.leave(self.id);
             namespace.turns.notify_waiters();
         }
     }

@@ -155,7 +155,7 @@ impl Peer {
     fn put_token(&mut self, request: &Request) -> Result<Reply, Refusal> {
         let namespace = match (&self.namespace, &request.body) {
             (Some(chosen), _) => Some(Arc::clone(chosen)),
-            (None, serde_amqp::Value::String(token)) => self.shared.namespace_of_token(token),
+            (None, serde_amqp::Value::String(token)) => self.shared.namespaces.of_token(token),
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;

@@ -1,12 +1,14 @@
 //! How the control API says no: `{"error":{"code","message","problems"}}` with a fitting status.
 
 use axum::Json;
+use axum::extract::MatchedPath;
 use axum::extract::rejection::{JsonRejection, QueryRejection, StringRejection};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 
+use super::routes;
 use crate::config::ConfigError;
 
 /// A refusal.
@@ -78,12 +80,22 @@ impl IntoResponse for ApiError {
 
 impl From<ConfigError> for ApiError {
     fn from(error: ConfigError) -> Self {
+        Self::of_config("the properties are not allowed", error)
+    }
+}
+
+impl ApiError {
+    /// What is wrong with what a namespace is made of.
+    pub(super) fn of_topology(error: ConfigError) -> Self {
+        Self::of_config("the topology cannot be served", error)
+    }
+
+    fn of_config(message: &str, error: ConfigError) -> Self {
         let problems = error.problems.into_iter().map(|problem| Problem {
             path: problem.path,
             value: problem.value.into(),
             allowed: problem.allowed.unwrap_or(problem.message),
         });
-        let message = "the properties are not allowed";
         Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
             .with_problems(problems.collect())
     }
@@ -115,8 +127,14 @@ pub(super) async fn no_such_route(uri: Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "not-found", message)
 }
 
-pub(super) async fn no_such_method(method: Method, uri: Uri) -> ApiError {
-    let message = format!("{method} is not allowed at {}", uri.path());
+pub(super) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPath) -> ApiError {
+    let allowed = routes::methods(matched.as_str());
+    let allowed: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    let message = format!(
+        "{method} is not allowed at {}; allowed: {}",
+        uri.path(),
+        allowed.join(", ")
+    );
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method-not-allowed",

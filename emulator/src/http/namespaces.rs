@@ -1,18 +1,21 @@
-//! Health, the list of namespaces, and reset.
+//! Health, and namespaces: listed, made, removed, emptied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::StringRejection;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
 use super::Control;
-use super::error::ApiError;
-use crate::emulator::NamespaceInfo;
+use super::error::{ApiError, Problem};
+use crate::config::{self, NamespaceConfig};
 use crate::namespace::Namespace;
+use crate::namespaces::{CreateError, NamespaceInfo, RemoveError};
+use crate::server::Shared;
 
 /// The namespace that a route names; the first one where it names none.
 pub(super) struct Chosen(pub(super) Arc<Namespace>);
@@ -25,16 +28,27 @@ impl FromRequestParts<Control> for Chosen {
         let named = path
             .ok()
             .and_then(|Path(mut names)| names.remove("namespace"));
-        let shared = &control.shared;
+        let namespaces = &control.shared.namespaces;
         let found = match &named {
-            Some(name) => shared.namespace(name),
-            None => shared.namespaces.first(),
+            Some(name) => namespaces.named(name),
+            None => namespaces.first(),
         };
-        let known = || shared.namespaces.iter().map(|namespace| namespace.name());
-        let found = found.cloned();
-        found.map(Self).ok_or_else(|| {
-            ApiError::unknown("namespace", named.as_deref().unwrap_or_default(), known())
-        })
+        let found = found.map(Self);
+        found.ok_or_else(|| unknown(&control.shared, named.as_deref().unwrap_or_default()))
+    }
+}
+
+/// The name of a namespace that need not be there.
+pub(super) struct Name(String);
+
+impl FromRequestParts<Control> for Name {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
+        let path = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
+        let name = path.ok();
+        let name = name.and_then(|Path(mut names)| names.remove("namespace"));
+        name.map(Self).ok_or_else(|| wrong_name(String::new()))
     }
 }
 
@@ -42,11 +56,102 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({"status": "healthy", "message": "Service is healthy."}))
 }
 
-pub(super) async fn list(State(control): State<Control>) -> Json<Vec<NamespaceInfo>> {
-    Json(control.namespaces.to_vec())
+/// All namespaces, in the order in which they were made.
+pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
+    Json(shared.namespaces.list())
+}
+
+/// 201 with a new namespace, which holds what the one namespace of the body declares, or nothing.
+pub(super) async fn create(
+    State(control): State<Control>,
+    Name(name): Name,
+    body: Result<String, StringRejection>,
+) -> Result<(StatusCode, Json<NamespaceInfo>), ApiError> {
+    let body = body?;
+    if !config::is_namespace_name(&name) {
+        return Err(wrong_name(name));
+    }
+    let creation = control.shared.namespaces.begin();
+    creation.check_name(&name)?;
+    let tier = control.shared.options.tier;
+    let declared = NamespaceConfig::parse_as(&name, &body, tier, &|key| creation.has_key(key))
+        .map_err(ApiError::of_topology)?;
+    let created = creation.finish(declared, |address| control.listen(address))?;
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// 204; what chose the namespace is free from then on.
+pub(super) async fn remove(
+    State(shared): State<Arc<Shared>>,
+    Name(name): Name,
+) -> Result<StatusCode, ApiError> {
+    match shared.namespaces.remove(&name) {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(RemoveError::Unknown) => Err(unknown(&shared, &name)),
+        Err(last @ RemoveError::Last(_)) => {
+            let message = last.to_string();
+            Err(ApiError::new(
+                StatusCode::CONFLICT,
+                "last-namespace",
+                message,
+            ))
+        }
+    }
 }
 
 pub(super) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
     namespace.reset();
     StatusCode::NO_CONTENT
+}
+
+impl From<CreateError> for ApiError {
+    fn from(error: CreateError) -> Self {
+        let message = error.to_string();
+        let taken = |path: &str, value: String| Problem {
+            path: path.into(),
+            value: value.into(),
+            allowed: "one that no other namespace has".into(),
+        };
+        let problem = match error {
+            CreateError::TooMany => {
+                return Self::new(StatusCode::FORBIDDEN, "limit-reached", message);
+            }
+            CreateError::Listen(_) => {
+                return Self::new(StatusCode::CONFLICT, "cannot-listen", message);
+            }
+            CreateError::Name(name) => taken("namespace", name),
+            CreateError::Key { name, index, .. } => taken(&keys_path(index), name),
+            CreateError::Address { address, .. } => taken(ADDRESS_PATH, address.to_string()),
+        };
+        Self::new(StatusCode::CONFLICT, "conflict", message).with_problems(vec![problem])
+    }
+}
+
+/// Where the address of the namespace stands in a body.
+const ADDRESS_PATH: &str = "UserConfig.Namespaces[0].Emulator.Address";
+
+/// Where a key of the namespace stands in a body.
+fn keys_path(index: usize) -> String {
+    format!("UserConfig.Namespaces[0].Emulator.Keys[{index}].Name")
+}
+
+fn wrong_name(name: String) -> ApiError {
+    ApiError::invalid(Problem {
+        path: "namespace".into(),
+        value: name.into(),
+        allowed: config::NAMESPACE_NAMES.into(),
+    })
+}
+
+/// Most namespaces that a refusal names.
+const NAMED: usize = 20;
+
+fn unknown(shared: &Shared, name: &str) -> ApiError {
+    let mut known = shared.namespaces.names();
+    let more = known.len().saturating_sub(NAMED);
+    known.truncate(NAMED);
+    if more > 0 {
+        known.push(format!("and {more} more"));
+    }
+    ApiError::unknown("namespace", name, known.iter().map(String::as_str))
 }

@@ -123,6 +123,15 @@ impl Registry {
         Some(entity)
     }
 
+    /// Takes all entities away.
+    pub(super) fn clear(&self) {
+        let mut live = self.live_mut();
+        for entity in live.by_path.values() {
+            entity.deleted.store(true, Ordering::Release);
+        }
+        *live = Live::default();
+    }
+
     /// The number of a new entity. Where too many names are remembered, the oldest of those that are gone is not.
     fn next_name(&self, path: &EntityPath, live: &BTreeMap<EntityPath, Arc<Entity>>) -> EntityId {
         let mut names = self.names();
@@ -296,7 +305,7 @@ impl Namespace {
 
     /// Tells links, and whoever waits for rest: locks may have ended whose holders are long gone.
     pub(super) fn entities_changed(&self) {
-        self.router.entities_changed(self.name());
+        self.router.entities_changed();
         self.turns.notify_waiters();
     }
 }

@@ -137,7 +137,7 @@ impl Namespace {
                 }
             });
         }
-        for connection in self.router.busy(self.name()) {
+        for connection in self.router.busy() {
             unrest.push(Unrest {
                 place: format!("connection {}", connection.0),
                 reason: "its output is not written".into(),

@@ -12,6 +12,7 @@ use super::rejection::Rejection;
 use super::route::Route;
 use crate::auth::{Claims, Policy, TokenCheck, TokenError};
 use crate::namespace::Namespace;
+use crate::namespaces::Arrival;
 use crate::nodes::{Condition, Refusal};
 use crate::server::Shared;
 
@@ -33,17 +34,16 @@ pub(super) fn authority(parts: &Parts) -> Option<&str> {
     parts.uri.authority().map(|own| own.as_str()).or_else(named)
 }
 
-/// The namespace of a request: by its host name, else by the key that its token names; there is nothing to choose where
-/// there is only one.
+/// The namespace of a request: by the way that it came, else by its host name, else by the key that its token names.
 pub(super) fn namespace(
     shared: &Shared,
     host: &str,
     parts: &Parts,
 ) -> Result<Arc<Namespace>, Rejection> {
-    let by_token = || shared.namespace_of_token(token(parts)?);
-    let found = shared.only_namespace();
-    let found = found.or_else(|| shared.namespace_of_host(host));
-    found.or_else(by_token).ok_or_else(|| {
+    let unknown = Arc::<Arrival>::default();
+    let arrival = parts.extensions.get().unwrap_or(&unknown);
+    let found = shared.namespaces.of_request(arrival, host, token(parts));
+    found.ok_or_else(|| {
         let text =
             "The namespace cannot be told from host name or key name; it could not be found.";
         Refusal::new(Condition::Unauthorized, text).into()

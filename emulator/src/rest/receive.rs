@@ -84,7 +84,7 @@ impl Visit {
         let deadline = Instant::now() + timeout(parts)?;
         check_receiving(self, place)?;
         let _turn = waiting.enter(place.namespace.name(), &place.entity.path)?;
-        self.bell.belong_to(place.namespace.name());
+        place.namespace.router.enter(self.id, &self.bell);
         let bell = Arc::clone(&self.bell);
         let mut consumer = Consumer::open(self, place, mode);
         loop {
@@ -95,7 +95,7 @@ impl Visit {
                 () = bell.rang() => {}
                 () = sleep_until(deadline) => return Ok(consumer.take()),
             }
-            if bell.saw_change() {
+            if bell.news().is_some() {
                 check_receiving(consumer.visit, place)?;
             }
         }

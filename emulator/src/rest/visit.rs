@@ -44,14 +44,14 @@ pub(super) struct Place {
 
 impl Visit {
     pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Self {
-        let (id, bell) = shared.enter();
+        let id = shared.next_connection();
         let heads = parts.extensions.get::<Heads>();
         let heads = heads.cloned().unwrap_or_default();
         Self {
             caller: Caller::new(id, shared.options.seed),
             shared,
             id,
-            bell,
+            bell: Arc::default(),
             host: access::host(parts),
             names: heads.names(parts),
             heads,
@@ -147,8 +147,8 @@ impl Place {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.shared.leave(self.id);
         if let Some(namespace) = &self.namespace {
+            namespace.router.leave(self.id);
             namespace.turns.notify_waiters();
         }
     }

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::{Shared, secure, web};
 use crate::connection;
+use crate::namespaces::Arrival;
 
 /// The beginning of a TLS handshake record.
 const HANDSHAKE: u8 = 0x16;
@@ -41,10 +42,11 @@ impl Doors {
         if peeked? == 0 {
             return Ok(());
         }
+        let arrival = Arrival::at(stream.local_addr()?);
         match Spoken::by(first[0]) {
-            Spoken::Amqp => connection::serve(stream, None, self.shared, self.stop).await,
-            Spoken::Http => web::serve(stream, None, self).await,
-            Spoken::Tls => self.open_secured(stream).await,
+            Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
+            Spoken::Http => web::serve(stream, arrival, self).await,
+            Spoken::Tls => self.open_secured(stream, arrival).await,
             Spoken::Unknown(byte) => {
                 self.complain(byte);
                 // What a peer that speaks another version of AMQP is owed (AMQP 1.0 §2.2).
@@ -53,8 +55,8 @@ impl Doors {
         }
     }
 
-    async fn open_secured(mut self, stream: TcpStream) -> io::Result<()> {
-        let shaking = secure::handshake(&self.shared, stream, self.address);
+    async fn open_secured(mut self, stream: TcpStream, arrival: Arrival) -> io::Result<()> {
+        let shaking = secure::handshake(&self.shared, stream, self.address, &arrival);
         let mut stop = self.stop.clone();
         let mut secured = tokio::select! {
             shaken = shaking => match shaken {
@@ -69,11 +71,10 @@ impl Doors {
             return Ok(());
         };
         let host = secured.get_ref().1.server_name().map(str::to_owned);
+        let arrival = arrival.asking_for(host);
         match Spoken::by(first) {
-            Spoken::Amqp => {
-                connection::serve(secured, host.as_deref(), self.shared, self.stop).await
-            }
-            Spoken::Http => web::serve(secured, host, self).await,
+            Spoken::Amqp => connection::serve(secured, &arrival, self.shared, self.stop).await,
+            Spoken::Http => web::serve(secured, arrival, self).await,
             Spoken::Tls | Spoken::Unknown(_) => {
                 self.complain(first);
                 secured.shutdown().await

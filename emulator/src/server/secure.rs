@@ -4,12 +4,16 @@ use std::io;
 use std::net::SocketAddr;
 
 use rustls::AlertDescription;
+use rustls::server::Acceptor;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::Shared;
+use crate::namespaces::Arrival;
+use crate::tls::Sought;
 
 /// What is read from a socket in one go: two full records.
 const BLOCK: usize = 32 * 1024;
@@ -19,16 +23,21 @@ pub(super) async fn handshake(
     shared: &Shared,
     stream: TcpStream,
     address: SocketAddr,
+    arrival: &Arrival,
 ) -> Option<TlsStream<BufReader<TcpStream>>> {
     let (tls, patience) = (&shared.tls, shared.options.patience);
-    let acceptor = match tls.acceptor() {
-        Ok(acceptor) => acceptor,
-        Err(error) => {
-            tracing::error!(%address, %error, "closed: there is no TLS");
-            return None;
-        }
+    let stream = BufReader::with_capacity(BLOCK, stream);
+    let shaking = async {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let name = start.client_hello().server_name().map(str::to_owned);
+        let sought = Sought {
+            address: arrival.address(),
+            // Any other name would be one that nobody here can vouch for.
+            name: name.filter(|name| shared.namespaces.is_host(name)),
+        };
+        let config = tls.config(&sought).map_err(io::Error::other)?;
+        start.into_stream(config).await
     };
-    let shaking = acceptor.accept(BufReader::with_capacity(BLOCK, stream));
     match timeout(patience, shaking).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) if is_distrust(&error) => {

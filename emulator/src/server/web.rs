@@ -4,6 +4,7 @@ mod upgrade;
 
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Response;
@@ -18,11 +19,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
 use crate::http::Stopping;
+use crate::namespaces::Arrival;
 use crate::rest::{self, Tapped};
 use upgrade::Slot;
 
-/// Serves requests, and AMQP once a request has asked for it. `host` is the name that TLS was begun with.
-pub(super) async fn serve<S>(stream: S, host: Option<String>, doors: Doors) -> io::Result<()>
+/// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
+pub(super) async fn serve<S>(stream: S, arrival: Arrival, doors: Doors) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -36,9 +38,12 @@ where
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);
     let stopping = Stopping::from(stop.clone());
+    let arrival = Arc::new(arrival);
     let service = service_fn(|mut request: Request<Incoming>| {
-        request.extensions_mut().insert(heads.clone());
-        request.extensions_mut().insert(stopping.clone());
+        let known = request.extensions_mut();
+        known.insert(heads.clone());
+        known.insert(Arc::clone(&arrival));
+        known.insert(stopping.clone());
         answer(request, router.clone(), slot.clone())
     });
     let mut builder = http1::Builder::new();
@@ -63,8 +68,8 @@ where
         .downcast::<TokioIo<Tapped<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
-    let host = host.or(upgrade.host);
-    connection::serve(socket, host.as_deref(), shared, stop).await
+    let arrival = Arrival::clone(&arrival).asking_for(upgrade.host);
+    connection::serve(socket, &arrival, shared, stop).await
 }
 
 async fn answer(

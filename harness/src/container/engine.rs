@@ -113,7 +113,10 @@ impl Image {
     }
 
     fn judge(self, found: &ImageInspect) -> Result<Self, ContainerError> {
-        let labels = found.config.as_ref().and_then(|config| config.labels.as_ref());
+        let labels = found
+            .config
+            .as_ref()
+            .and_then(|config| config.labels.as_ref());
         match labels.and_then(|labels| labels.get(VERSION_LABEL)) {
             Some(version) if version == VERSION => Ok(self),
             Some(version) => Err(ContainerError::Version {
@@ -192,7 +195,10 @@ mod tests {
         for (name, full) in [
             ("emulator", "emulator:latest"),
             ("emulator:0.1.0", "emulator:0.1.0"),
-            ("registry:5000/a/emulator", "registry:5000/a/emulator:latest"),
+            (
+                "registry:5000/a/emulator",
+                "registry:5000/a/emulator:latest",
+            ),
             ("registry:5000/emulator:1", "registry:5000/emulator:1"),
             ("emulator@sha256:00ff", "emulator@sha256:00ff"),
         ] {
@@ -205,12 +211,17 @@ mod tests {
         let labelled = |labels: serde_json::Value| {
             let found = serde_json::json!({ "Config": { "Labels": labels } });
             let found = serde_json::from_value(found).unwrap();
-            Image::own().judge(&found).map_err(|error| error.to_string())
+            Image::own()
+                .judge(&found)
+                .map_err(|error| error.to_string())
         };
         assert!(labelled(serde_json::json!({ VERSION_LABEL: VERSION })).is_ok());
         let other = labelled(serde_json::json!({ VERSION_LABEL: "9.9.9" })).unwrap_err();
         assert!(other.contains("is version 9.9.9") && other.contains("`emulator/image/build`"));
         let foreign = labelled(serde_json::json!(null)).unwrap_err();
-        assert!(foreign.contains("is no image of this emulator"), "{foreign}");
+        assert!(
+            foreign.contains("is no image of this emulator"),
+            "{foreign}"
+        );
     }
 }

@@ -2,11 +2,7 @@
 //!
 //! Clients that drop the port of an endpoint must find the emulator at the ports they know.
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-};
+use std::{io, net::Ipv4Addr, sync::Arc};
 
 use servicebus_emulator::{AMQP_PORT, AMQPS_PORT};
 use tokio::{
@@ -15,9 +11,8 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::shared::Mapped;
+use super::{network::Network, run::Mapped};
 use crate::{
-    address,
     background::{Background, Task},
     error::StartError,
     running::{Endpoints, WebPorts},
@@ -37,17 +32,23 @@ struct Doors {
     https: Option<TcpListener>,
 }
 
-/// Listens on a free address. To be awaited on the background runtime.
+/// Listens on a free address of the network. To be awaited on the background runtime.
 pub(super) async fn open(
     background: &Background,
     ports: WebPorts,
     mapped: &Arc<Mapped>,
+    network: Network,
 ) -> Result<(Endpoints, Forwards), StartError> {
+    let mut attempts = 0;
     let mut last = String::new();
-    for _ in 0..address::ATTEMPTS {
-        let address = address::random();
+    for address in network.from_anywhere() {
+        attempts += 1;
         match Doors::open(address, ports).await {
-            Ok(doors) => return doors.forward(background, mapped).map_err(StartError::Runtime),
+            Ok(doors) => {
+                return doors
+                    .forward(background, mapped)
+                    .map_err(StartError::Runtime);
+            }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                 return Err(StartError::NoLoopback {
@@ -57,10 +58,7 @@ pub(super) async fn open(
             Err(source) => return Err(StartError::Forward { address, source }),
         }
     }
-    Err(StartError::NoAddress {
-        attempts: address::ATTEMPTS,
-        last,
-    })
+    Err(StartError::NoAddress { attempts, last })
 }
 
 impl Doors {
@@ -97,9 +95,8 @@ impl Doors {
             (self.http, mapped.http),
         ];
         let listeners = fixed.into_iter().chain(https);
-        let listeners = listeners.map(|(listener, port)| {
-            background.spawn(pass_on(listener, Arc::clone(mapped), port))
-        });
+        let listeners = listeners
+            .map(|(listener, port)| background.spawn(pass_on(listener, Arc::clone(mapped), port)));
         let forwards = Forwards {
             _listeners: listeners.collect(),
         };
@@ -147,9 +144,10 @@ mod tests {
             http: port,
         };
         let background = Background::start().unwrap();
-        let opened = open(&background, WebPorts::default(), &Arc::new(mapped)).await;
+        let network = Network::of("a test");
+        let opened = open(&background, WebPorts::default(), &Arc::new(mapped), network).await;
         let (endpoints, forwards) = opened.unwrap();
-        let all: [SocketAddr; 3] = [endpoints.amqp, endpoints.amqps, endpoints.http];
+        let all = [endpoints.amqp, endpoints.amqps, endpoints.http];
         assert_eq!(all.map(|door| door.port()), [5672, 5671, 5300]);
         for door in all {
             let mut client = TcpStream::connect(door).await.unwrap();

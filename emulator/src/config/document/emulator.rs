@@ -5,6 +5,7 @@ use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
 
 use crate::auth::{Claim, TokenCheck};
 use crate::config::reader::{Located, Object};
+use crate::config::words;
 
 /// The `Emulator` block of a namespace.
 #[derive(Debug, Default)]
@@ -16,6 +17,7 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
     pub(in crate::config) token_check: Option<TokenCheck>,
     pub(in crate::config) jwt: Option<JwtBlock>,
+    pub(in crate::config) address: Option<Located<String>>,
 }
 
 /// `Emulator.Jwt`: a word, or an object that names a key set.
@@ -40,40 +42,27 @@ pub(in crate::config) struct KeyBlock {
 
 impl EmulatorBlock {
     pub(super) fn read(mut object: Object<'_, '_>) -> Self {
-        let expiry = [("eager", Expiry::Eager), ("on-receive", Expiry::OnReceive)];
-        let locks = [
-            ("keep", LocksOnDetach::Keep),
-            ("release", LocksOnDetach::Release),
-        ];
-        let failed = [
-            ("transfer-dead-letter", FailedForwards::TransferDeadLetter),
-            ("dead-letter", FailedForwards::DeadLetter),
-        ];
-        let tiers = [
-            ("basic", Tier::Basic),
-            ("standard", Tier::Standard),
-            ("premium", Tier::Premium),
-        ];
-        let checks = [
-            ("signature", TokenCheck::Signature),
-            ("none", TokenCheck::None),
-        ];
         let jwt = read_jwt(&mut object);
         let block = Self {
-            expiry: object.choice("Expiry", &expiry).map(|word| word.value),
+            expiry: object
+                .choice("Expiry", &words::EXPIRY)
+                .map(|word| word.value),
             locks_on_detach: object
-                .choice("LocksOnDetach", &locks)
+                .choice("LocksOnDetach", &words::LOCKS_ON_DETACH)
                 .map(|word| word.value),
             failed_forwards: object
-                .choice("FailedForwards", &failed)
+                .choice("FailedForwards", &words::FAILED_FORWARDS)
                 .map(|word| word.value),
-            tier: object.choice("Tier", &tiers).map(|word| word.value),
+            tier: object.choice("Tier", &words::TIERS).map(|word| word.value),
             keys: object.objects("Keys").map(|keys| Located {
                 place: keys.place,
                 value: keys.value.into_iter().map(KeyBlock::read).collect(),
             }),
-            token_check: object.choice("TokenCheck", &checks).map(|word| word.value),
+            token_check: object
+                .choice("TokenCheck", &words::TOKEN_CHECK)
+                .map(|word| word.value),
             jwt,
+            address: object.string("Address"),
         };
         object.finish();
         block
@@ -82,15 +71,10 @@ impl EmulatorBlock {
 
 impl KeyBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
-        let claims = [
-            ("Send", Claim::Send),
-            ("Listen", Claim::Listen),
-            ("Manage", Claim::Manage),
-        ];
         let block = Self {
             name: object.required_string("Name"),
             key: object.required_string("Key"),
-            claims: object.choices("Claims", &claims),
+            claims: object.choices("Claims", &words::CLAIMS),
         };
         object.finish();
         block

@@ -14,14 +14,35 @@ use crate::config::reader::{Located, Report};
 const MAX_LENGTH: usize = 256;
 
 /// The names that are taken, and the paths where they are declared.
-#[derive(Debug)]
-pub(super) struct KeyNames {
+pub(super) struct KeyNames<'a> {
     taken: BTreeMap<String, String>,
+    /// Whether a namespace has a name that is served already.
+    is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-impl KeyNames {
-    /// Takes every declared name, so that none that is made up can collide; reports repeated ones.
-    pub(super) fn declared(report: &Report<'_>, blocks: &[NamespaceBlock]) -> Self {
+/// The key of a namespace that declares none: the well-known one, under a name that nobody has.
+pub(in crate::config) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
+    let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
+        .chain(std::iter::once(format!(
+            "{WELL_KNOWN_KEY_NAME}-{namespace}"
+        )))
+        .chain((2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}")));
+    let mut free = named.filter(|name| !is_taken(name));
+    Key {
+        name: free.next().unwrap_or_default(),
+        key: WELL_KNOWN_KEY.to_owned(),
+        claims: Claims::ALL,
+    }
+}
+
+impl<'a> KeyNames<'a> {
+    /// Takes every declared name, so that none that is made up can collide; reports repeated ones. Those that are
+    /// declared here and served already are for whoever serves them to refuse.
+    pub(super) fn declared(
+        report: &Report<'_>,
+        blocks: &[NamespaceBlock],
+        is_taken: &'a dyn Fn(&str) -> bool,
+    ) -> Self {
         let mut taken: BTreeMap<String, String> = BTreeMap::new();
         let keys = blocks
             .iter()
@@ -40,7 +61,7 @@ impl KeyNames {
                 taken.insert(value.clone(), place.path.clone());
             }
         }
-        Self { taken }
+        Self { taken, is_taken }
     }
 
     /// The keys of one namespace.
@@ -71,20 +92,10 @@ impl KeyNames {
     }
 
     fn made_up(&mut self, namespace: &str) -> Key {
-        let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
-            .chain(std::iter::once(format!(
-                "{WELL_KNOWN_KEY_NAME}-{namespace}"
-            )))
-            .chain((2_u32..).map(|number| format!("{WELL_KNOWN_KEY_NAME}-{namespace}-{number}")));
-        let mut free = named.filter(|name| !self.taken.contains_key(name));
-        let name = free.next().unwrap_or_default();
-        drop(free);
-        self.taken.insert(name.clone(), String::new());
-        Key {
-            name,
-            key: WELL_KNOWN_KEY.to_owned(),
-            claims: Claims::ALL,
-        }
+        let is_taken = |name: &str| self.taken.contains_key(name) || (self.is_taken)(name);
+        let key = made_up_key(namespace, is_taken);
+        self.taken.insert(key.name.clone(), String::new());
+        key
     }
 }
 

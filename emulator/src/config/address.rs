@@ -1,0 +1,92 @@
+//! The address of a namespace of its own: by it alone clients reach that namespace and no other.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// An address or host name that belongs to one namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// A loopback address, at which the emulator listens for this namespace.
+    Ip(IpAddr),
+    /// A host name in lower case, which clients find by means of their own.
+    Host(String),
+}
+
+impl Address {
+    /// What an address may be, in words.
+    pub(crate) const ALLOWED: &'static str =
+        "a loopback address (127.0.0.1 to 127.255.255.254, ::1) or a host name";
+    /// Longest host name (RFC 1035 §2.3.4).
+    const MAX_HOST: usize = 253;
+}
+
+impl FromStr for Address {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return match address.is_loopback() {
+                true => Ok(Self::Ip(address)),
+                false => Err(()),
+            };
+        }
+        let is_label = |label: &str| {
+            let mut bytes = label.bytes();
+            let legal = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+            !label.is_empty() && legal
+        };
+        // A last label of digits would be an address that is none.
+        let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+        let last = text.rsplit('.').next().unwrap_or_default();
+        let legal = text.split('.').all(is_label) && !is_number(last);
+        match legal && text.len() <= Self::MAX_HOST {
+            true => Ok(Self::Host(text.to_ascii_lowercase())),
+            false => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => address.fmt(formatter),
+            Self::Host(host) => host.fmt(formatter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_the_loopback_and_names_are_host_names() {
+        for text in ["127.0.0.1", "127.64.3.9", "::1"] {
+            assert_eq!(
+                text.parse(),
+                Ok(Address::Ip(text.parse().unwrap())),
+                "{text}"
+            );
+        }
+        for text in ["alpha", "Orders.Example.com", "a_b.local", "a1"] {
+            let host = text.to_lowercase();
+            assert_eq!(text.parse(), Ok(Address::Host(host)), "{text}");
+        }
+        let long = "a".repeat(254);
+        for text in [
+            "",
+            "10.0.0.1",
+            "0.0.0.0",
+            "::",
+            "127.0.0.256",
+            "a..b",
+            "a b",
+            "a:1",
+            "ü",
+            &long,
+        ] {
+            assert_eq!(text.parse::<Address>(), Err(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A namespace written as a configuration file: what is read again declares the same.
+
+use serde_json::{Map, Value, json};
+use servicebus_broker::filter::{Filter, Rule};
+
+use super::words::{self, word};
+use super::{
+    Address, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
+    subscription_json, topic_json,
+};
+use crate::auth::{Claim, Jwt, Key};
+
+/// The name of the rule that every subscription begins with.
+const DEFAULT_RULE: &str = "$Default";
+
+/// A whole file with this one namespace, every effective value written out. What forwards to an entity that is gone is
+/// written as it is, and refused by whoever reads it.
+pub(crate) fn export(namespace: &NamespaceConfig) -> Value {
+    let queues = namespace.queues.iter();
+    let queues = queues
+        .map(|(path, queue)| json!({"Name": path.as_str(), "Properties": properties_json(queue)}));
+    let declared = json!({
+        "Name": namespace.name,
+        "Queues": queues.collect::<Vec<_>>(),
+        "Topics": namespace.topics.iter().map(topic).collect::<Vec<_>>(),
+        "Emulator": emulator(namespace),
+    });
+    json!({
+        "UserConfig": {"Namespaces": [declared], "Logging": {"Type": "Console"}},
+    })
+}
+
+fn topic(topic: &TopicConfig) -> Value {
+    json!({
+        "Name": topic.path.as_str(),
+        "Properties": topic_json(&topic.description),
+        "Subscriptions": topic.subscriptions.iter().map(subscription).collect::<Vec<_>>(),
+    })
+}
+
+fn subscription(subscription: &SubscriptionConfig) -> Value {
+    let mut rules: Vec<Value> = subscription.rules.iter().map(rule).collect();
+    if rules.is_empty() {
+        // A file that declares none means the one that selects everything.
+        rules.push(json!({"Name": DEFAULT_RULE, "Properties": {"FilterType": "False"}}));
+    }
+    json!({
+        "Name": subscription.name,
+        "Properties": subscription_json(&subscription.description),
+        "Rules": rules,
+    })
+}
+
+fn rule(rule: &Rule) -> Value {
+    let mut properties = rule_json(rule);
+    if let Filter::Correlation(_) = rule.filter
+        && let Some(members) = properties.as_object_mut()
+        && members["CorrelationFilter"] == json!({})
+    {
+        // Over AMQP a filter may ask for nothing; in a file that would be a mistake.
+        members.remove("CorrelationFilter");
+        members.insert("FilterType".to_owned(), "True".into());
+    }
+    json!({"Name": rule.name, "Properties": properties})
+}
+
+/// Our own block.
+fn emulator(namespace: &NamespaceConfig) -> Value {
+    let settings = &namespace.settings;
+    let mut block = json!({
+        "Expiry": word(&words::EXPIRY, &settings.expiry),
+        "LocksOnDetach": word(&words::LOCKS_ON_DETACH, &settings.locks_on_detach),
+        "FailedForwards": word(&words::FAILED_FORWARDS, &settings.failed_forwards),
+        "Tier": word(&words::TIERS, &settings.tier),
+        "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
+        "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),
+        "Jwt": jwt(&namespace.jwt),
+    });
+    if let Some(address) = &namespace.address {
+        block["Address"] = Address::to_string(address).into();
+    }
+    block
+}
+
+fn key(key: &Key) -> Value {
+    let held = Claim::ALL
+        .into_iter()
+        .filter(|claim| key.claims.contains(*claim));
+    let claims: Vec<&str> = held.map(Claim::name).collect();
+    json!({"Name": key.name, "Key": key.key, "Claims": claims})
+}
+
+fn jwt(jwt: &Jwt) -> Value {
+    match jwt {
+        Jwt::Accept => "accept".into(),
+        Jwt::Refuse => "refuse".into(),
+        Jwt::Check(keys) => {
+            let mut check = Map::new();
+            check.insert("Keys".to_owned(), keys.file.to_string_lossy().into());
+            if let Some(audience) = &keys.audience {
+                check.insert("Audience".to_owned(), audience.as_str().into());
+            }
+            check.into()
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The control API as a table: every method and path, and who answers there.
+//!
+//! `openapi.json` describes the same table to clients, and a test holds the two against each other.
+
+use axum::extract::DefaultBodyLimit;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter, on};
+
+use super::{
+    Control, certificate, clock, counts, explain, faults, hold, namespaces, openapi, queues,
+    sessions, subscriptions, timeline, topics, topology,
+};
+use crate::config::MAX_CONFIG_SIZE;
+
+/// One method at one path.
+pub(super) struct Route {
+    pub(super) method: Method,
+    /// As axum writes it: `{*name}` takes slashes.
+    pub(super) path: &'static str,
+    pub(super) handler: MethodRouter<Control>,
+}
+
+/// Everything that there is.
+pub(super) fn table() -> Vec<Route> {
+    let mut routes = of_process();
+    routes.extend(of_namespace());
+    routes.extend(of_entities());
+    routes
+}
+
+fn of_process() -> Vec<Route> {
+    vec![
+        get("/health", namespaces::health),
+        get("/$emulator/v1/health", namespaces::health),
+        get("/$emulator/v1/openapi.json", openapi::show),
+        get("/$emulator/v1/ca.pem", certificate::show),
+        get("/$emulator/v1/hold", hold::show),
+        get("/$emulator/v1/clock", clock::show),
+        post("/$emulator/v1/clock/advance", clock::advance),
+        post("/$emulator/v1/clock/freeze", clock::freeze),
+        post("/$emulator/v1/clock/resume", clock::resume),
+        get("/$emulator/v1/namespaces", namespaces::list),
+    ]
+}
+
+fn of_namespace() -> Vec<Route> {
+    vec![
+        in_body(
+            put("/$emulator/v1/namespaces/{namespace}", namespaces::create),
+            MAX_CONFIG_SIZE as usize,
+        ),
+        delete("/$emulator/v1/namespaces/{namespace}", namespaces::remove),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/topology",
+            topology::show,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/reset",
+            namespaces::reset,
+        ),
+        get("/$emulator/v1/namespaces/{namespace}/clock", clock::show),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/clock/advance",
+            clock::advance,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/clock/freeze",
+            clock::freeze,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/clock/resume",
+            clock::resume,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/settled",
+            clock::settled,
+        ),
+        get("/$emulator/v1/namespaces/{namespace}/counts", counts::show),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/timeline",
+            timeline::show,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/explain",
+            explain::show,
+        ),
+        get("/$emulator/v1/namespaces/{namespace}/faults", faults::list),
+        post("/$emulator/v1/namespaces/{namespace}/faults", faults::add),
+        delete(
+            "/$emulator/v1/namespaces/{namespace}/faults",
+            faults::remove_all,
+        ),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/faults/{id}",
+            faults::show,
+        ),
+        delete(
+            "/$emulator/v1/namespaces/{namespace}/faults/{id}",
+            faults::remove,
+        ),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/sessions",
+            sessions::list,
+        ),
+        post(
+            "/$emulator/v1/namespaces/{namespace}/sessions/lose",
+            sessions::lose,
+        ),
+    ]
+}
+
+fn of_entities() -> Vec<Route> {
+    vec![
+        get("/$emulator/v1/namespaces/{namespace}/queues", queues::list),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
+            queues::show,
+        ),
+        put(
+            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
+            queues::put,
+        ),
+        delete(
+            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
+            queues::delete,
+        ),
+        get("/$emulator/v1/namespaces/{namespace}/topics", topics::list),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
+            topics::show,
+        ),
+        put(
+            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
+            topics::put,
+        ),
+        delete(
+            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
+            topics::delete,
+        ),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/subscriptions",
+            subscriptions::list,
+        ),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
+            subscriptions::show,
+        ),
+        put(
+            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
+            subscriptions::put,
+        ),
+        delete(
+            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
+            subscriptions::delete,
+        ),
+    ]
+}
+
+/// The methods that there are at a path.
+pub(super) fn methods(path: &str) -> Vec<Method> {
+    let routes = table().into_iter();
+    let here = routes.filter(|route| route.path == path);
+    here.map(|route| route.method).collect()
+}
+
+fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
+    route(Method::GET, path, on(MethodFilter::GET, handler))
+}
+
+fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
+    route(Method::POST, path, on(MethodFilter::POST, handler))
+}
+
+fn put<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
+    route(Method::PUT, path, on(MethodFilter::PUT, handler))
+}
+
+fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
+    route(Method::DELETE, path, on(MethodFilter::DELETE, handler))
+}
+
+fn route(method: Method, path: &'static str, handler: MethodRouter<Control>) -> Route {
+    Route {
+        method,
+        path,
+        handler,
+    }
+}
+
+/// The same with a body of up to `most` bytes.
+fn in_body(route: Route, most: usize) -> Route {
+    Route {
+        handler: route.handler.layer(DefaultBodyLimit::max(most)),
+        ..route
+    }
+}

@@ -1,0 +1,123 @@
+//! The sockets of an emulator: at the addresses of its host, and at those that namespaces have of their own.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
+
+use crate::emulator::{Endpoints, Options, StartError};
+
+/// How long the queue of connections that wait to be accepted may be.
+const BACKLOG: u32 = 1024;
+/// How many ports are tried where any will do.
+const ANY_PORT_TRIES: u32 = 16;
+
+/// Listens at every door that was asked for.
+pub(crate) async fn everywhere(
+    options: &Options,
+) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
+    let host = &options.host;
+    let mut listeners = Vec::new();
+    let mut open = async |port: u16| {
+        let opened = listen(host, port).await?;
+        let address = local(&opened, host)?;
+        listeners.extend(opened);
+        Ok::<_, StartError>(address)
+    };
+    let amqp = open(options.amqp_port).await?;
+    let http = open(options.http_port).await?;
+    let amqps = match options.amqps_port {
+        Some(port) => Some(open(port).await?),
+        None => None,
+    };
+    let https = match options.https_port {
+        Some(port) => Some(open(port).await?),
+        None => None,
+    };
+    let endpoints = Endpoints {
+        amqp,
+        amqps,
+        http,
+        https,
+    };
+    Ok((listeners, endpoints))
+}
+
+/// Listens at another address on the ports of every door.
+pub(crate) fn at(address: IpAddr, endpoints: Endpoints) -> Result<Vec<TcpListener>, StartError> {
+    let Endpoints {
+        amqp,
+        amqps,
+        http,
+        https,
+    } = endpoints;
+    let doors = [Some(amqp), Some(http), amqps, https];
+    let doors = doors.into_iter().flatten();
+    doors
+        .map(|door| bind(SocketAddr::new(address, door.port())))
+        .collect()
+}
+
+/// Listens on every address that `host` stands for, all on the same port.
+async fn listen(host: &str, port: u16) -> Result<Vec<TcpListener>, StartError> {
+    if host.eq_ignore_ascii_case("localhost") {
+        return listen_on_localhost(port);
+    }
+    let unknown = |source| StartError::Host {
+        host: host.into(),
+        source,
+    };
+    let mut addresses = lookup_host((host, port)).await.map_err(unknown)?;
+    let first = addresses.next();
+    let address = first.ok_or_else(|| unknown(io::Error::other("it has no address")))?;
+    Ok(vec![bind(address)?])
+}
+
+/// On 127.0.0.1 and, where there is one, ::1. A port that is free on the one may be taken on the other: where any
+/// will do, another is tried.
+fn listen_on_localhost(port: u16) -> Result<Vec<TcpListener>, StartError> {
+    let mut tries = if port == 0 { ANY_PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let first = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
+        let port = local(std::slice::from_ref(&first), "localhost")?.port();
+        match bind(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port)) {
+            Ok(second) => return Ok(vec![first, second]),
+            Err(StartError::Listen { source, .. }) if has_no_ipv6(&source) => {
+                return Ok(vec![first]);
+            }
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    let socket = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A restart must not wait for connections of the last run to fade.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    socket().map_err(|source| StartError::Listen { address, source })
+}
+
+fn has_no_ipv6(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::Unsupported
+    )
+}
+
+fn local(listeners: &[TcpListener], host: &str) -> Result<SocketAddr, StartError> {
+    let first = listeners.first().map(TcpListener::local_addr);
+    let address = first.unwrap_or_else(|| Err(io::Error::other("nothing listens")));
+    address.map_err(|source| StartError::Host {
+        host: host.into(),
+        source,
+    })
+}

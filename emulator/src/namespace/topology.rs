@@ -1,0 +1,64 @@
+//! What a namespace holds now, as it would be declared.
+
+use serde_json::Value;
+use servicebus_broker::EntityKind;
+
+use super::{Entity, Namespace};
+use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
+
+impl Namespace {
+    /// A configuration that declares what is there now: the settings of the namespace, and its entities with theirs and
+    /// with their rules. What the format has no place for (keys of entities, remarks of users) is left out.
+    pub(crate) fn topology(&self) -> Value {
+        let mut queues = Vec::new();
+        let mut topics = Vec::new();
+        for entity in self.entities() {
+            match entity.kind {
+                EntityKind::Queue => {
+                    let description =
+                        self.look(&entity, |queue| queue.mailbox.description().clone());
+                    queues.push((entity.path.clone(), description));
+                }
+                EntityKind::Topic => topics.push(self.declared_topic(&entity)),
+                // Its topic tells of it.
+                EntityKind::Subscription => {}
+            }
+        }
+        export(&NamespaceConfig {
+            queues,
+            topics,
+            ..self.config.clone()
+        })
+    }
+
+    fn declared_topic(&self, topic: &Entity) -> TopicConfig {
+        let description = self.look(topic, |queue| queue.mailbox.topic_description());
+        let subscriptions = self.subscriptions(topic);
+        let subscriptions = subscriptions.iter().filter_map(|path| self.entity(path));
+        TopicConfig {
+            path: topic.path.clone(),
+            description: description.unwrap_or_default(),
+            subscriptions: subscriptions
+                .filter_map(|subscription| self.declared_subscription(topic, &subscription))
+                .collect(),
+        }
+    }
+
+    fn declared_subscription(
+        &self,
+        topic: &Entity,
+        subscription: &Entity,
+    ) -> Option<SubscriptionConfig> {
+        let (_, name) = subscription.path.topic()?;
+        let description = self.look(subscription, |queue| {
+            queue.mailbox.subscription_description()
+        });
+        let rules = self.look(topic, |queue| queue.mailbox.rules().cloned());
+        let rules = rules.iter().flat_map(|rules| rules.of(&subscription.path));
+        Some(SubscriptionConfig {
+            name: name.to_owned(),
+            description: description?,
+            rules: rules.map(|rule| (**rule).clone()).collect(),
+        })
+    }
+}

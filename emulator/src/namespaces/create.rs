@@ -1,0 +1,173 @@
+//! A namespace is made: what chooses it must be free.
+
+use std::net::IpAddr;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+use super::{Entry, NamespaceInfo, Namespaces, Served};
+use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
+use crate::emulator::StartError;
+use crate::namespace::Namespace;
+use crate::server::Listening;
+use crate::timers;
+
+/// Why a namespace is not made.
+#[derive(Debug, Error)]
+pub(crate) enum CreateError {
+    /// There is one of this name.
+    #[error("there is a namespace {0:?} already; remove it first")]
+    Name(String),
+    /// Its key could not choose it.
+    #[error(
+        "the key name {name:?} belongs to the namespace {owner:?}: a key name chooses the namespace"
+    )]
+    Key {
+        /// The name.
+        name: String,
+        /// Which of the keys it is.
+        index: usize,
+        /// Who has it.
+        owner: String,
+    },
+    /// Its address could not choose it.
+    #[error("the address {address} belongs to the namespace {owner:?}")]
+    Address {
+        /// The address.
+        address: Address,
+        /// Who has it.
+        owner: String,
+    },
+    /// There is no room.
+    #[error("there are {MAX_NAMESPACES} namespaces already, which is the most that there may be")]
+    TooMany,
+    /// Nobody can listen at its address.
+    #[error(transparent)]
+    Listen(StartError),
+}
+
+impl CreateError {
+    /// The same of a namespace that is declared.
+    pub(crate) fn at_start(self, namespace: String) -> StartError {
+        match self {
+            Self::Listen(error) => error,
+            other => StartError::Namespace {
+                namespace,
+                reason: other.to_string(),
+            },
+        }
+    }
+}
+
+/// The right to make one namespace: nobody else takes a name meanwhile.
+#[derive(Debug)]
+pub(crate) struct Creation<'a> {
+    namespaces: &'a Namespaces,
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Namespaces {
+    /// Begins to make one, as soon as nobody else does.
+    pub(crate) fn begin(&self) -> Creation<'_> {
+        let alone = self.creating.lock();
+        Creation {
+            namespaces: self,
+            _alone: alone.unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+impl Creation<'_> {
+    /// Whether a key of this name chooses another namespace.
+    pub(crate) fn has_key(&self, name: &str) -> bool {
+        self.namespaces.served().keys.contains_key(name)
+    }
+
+    /// Whether there can be one of this name.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), CreateError> {
+        let served = self.namespaces.served();
+        if let Some(there) = served.named(name) {
+            return Err(CreateError::Name(there.name().to_owned()));
+        }
+        match served.all.len() < MAX_NAMESPACES {
+            true => Ok(()),
+            false => Err(CreateError::TooMany),
+        }
+    }
+
+    /// Makes it and serves it; `listen` is asked for listeners at an address of its own.
+    pub(crate) fn finish(
+        self,
+        config: NamespaceConfig,
+        listen: impl FnOnce(IpAddr) -> Result<Option<Listening>, StartError>,
+    ) -> Result<NamespaceInfo, CreateError> {
+        self.check_name(&config.name)?;
+        self.check_free(&config)?;
+        let Namespaces {
+            real, seed, place, ..
+        } = self.namespaces;
+        let listening = match config.address {
+            Some(Address::Ip(address)) => listen(address).map_err(CreateError::Listen)?,
+            Some(Address::Host(_)) | None => None,
+        };
+        let info = place.info(&config);
+        let namespace = Arc::new(Namespace::new(config, *real, *seed));
+        let mut timers = JoinSet::new();
+        timers.spawn(timers::run(Arc::clone(&namespace)));
+        self.namespaces.served_mut().insert(Entry {
+            namespace,
+            info: info.clone(),
+            _timers: timers,
+            _listening: listening,
+        });
+        Ok(info)
+    }
+
+    fn check_free(&self, config: &NamespaceConfig) -> Result<(), CreateError> {
+        let served = self.namespaces.served();
+        let owner = |number: &u64| {
+            let entry = served.all.get(number);
+            entry.map_or_else(String::new, |entry| entry.info.name.clone())
+        };
+        for (index, key) in config.keys.iter().enumerate() {
+            if let Some(number) = served.keys.get(&key.name) {
+                return Err(CreateError::Key {
+                    name: key.name.clone(),
+                    index,
+                    owner: owner(number),
+                });
+            }
+        }
+        let address = config.address.as_ref();
+        let taken = address.and_then(|address| Some((address, served.owner(address)?)));
+        match taken {
+            None => Ok(()),
+            Some((address, number)) => Err(CreateError::Address {
+                address: address.clone(),
+                owner: owner(number),
+            }),
+        }
+    }
+}
+
+impl Served {
+    fn insert(&mut self, entry: Entry) {
+        self.made += 1;
+        let number = self.made;
+        let config = &entry.namespace.config;
+        self.names.insert(config.name.to_ascii_lowercase(), number);
+        let keys = config.keys.iter().map(|key| (key.name.clone(), number));
+        self.keys.extend(keys);
+        match &config.address {
+            Some(Address::Ip(address)) => {
+                self.addresses.insert(*address, number);
+            }
+            Some(Address::Host(host)) => {
+                self.hosts.insert(host.clone(), number);
+            }
+            None => {}
+        }
+        self.all.insert(number, entry);
+    }
+}
