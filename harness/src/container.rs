@@ -11,13 +11,16 @@ mod network;
 mod run;
 mod shared;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use servicebus_emulator::{AMQP_PORT, auth::ConnectionString};
 
 use crate::{
     background::Background,
     error::StartError,
     liveness::Liveness,
-    running::{Running, Started, WebPorts},
+    running::{Endpoints, Namespace, Running, Started, WebPorts},
+    virtual_namespace::{self, VirtualNamespace},
 };
 
 pub use error::ContainerError;
@@ -28,69 +31,100 @@ use shared::Shared;
 /// What a bus of a container is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerOptions {
-    pub(crate) topology: Option<String>,
+    /// Declares one namespace.
+    pub(crate) topology: String,
     pub(crate) seed: Option<u64>,
     pub(crate) ready_within: Duration,
     pub(crate) ports: WebPorts,
 }
 
-/// A bus in a container; dropping it cuts its connections and lets the container go.
+/// A bus in a container; dropping it removes its namespace, cuts its connections and lets the container go.
 #[derive(Debug)]
 pub(crate) struct ContainerBus {
+    /// Dropped first: it is removed by way of the others.
+    namespace: VirtualNamespace,
     _forwards: Forwards,
     shared: Arc<Shared>,
 }
 
-/// Finds or starts the container of the run, and opens a way to it.
+/// Finds or starts a container, opens a way to it, and makes a namespace in it.
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
 ) -> Result<Started, StartError> {
+    let ContainerOptions {
+        topology,
+        seed,
+        ready_within,
+        ports,
+    } = options;
     let own = Arc::clone(background);
+    let reaching = async move { reach(&own, seed, ready_within, ports).await };
     // The engine and every deadline are of real time, also when the test's runtime is paused.
-    background.spawn(open(own, options)).await
-}
-
-async fn open(
-    background: Arc<Background>,
-    options: ContainerOptions,
-) -> Result<Started, StartError> {
-    let within = options.ready_within;
-    let shared = match options.seed {
-        Some(seed) => {
-            let arguments = ["--seed".to_owned(), seed.to_string()];
-            Shared::alone(&arguments, &background, within).await?
-        }
-        None => Shared::of_the_run(&background, within).await?,
-    };
-    let (endpoints, forwards) =
-        forward::open(&background, options.ports, &shared.mapped, shared.network).await?;
-    let bus = ContainerBus {
-        _forwards: forwards,
-        shared,
-    };
+    let (shared, endpoints, forwards) = background.spawn(reaching).await?;
+    let liveness = Liveness::Container(shared.output.clone());
+    let created = virtual_namespace::create(background, endpoints.http, liveness, &topology);
+    let namespace = created.await.map_err(StartError::Namespace)?;
     Ok(Started {
         endpoints,
-        namespaces: vec![namespace(endpoints)],
-        running: Running::Container(bus),
+        namespaces: vec![reached_at(endpoints, namespace.info())],
+        running: Running::Container(ContainerBus {
+            namespace,
+            _forwards: forwards,
+            shared,
+        }),
     })
 }
 
-fn namespace(endpoints: crate::running::Endpoints) -> crate::running::Namespace {
-    use servicebus_emulator::auth::{ConnectionString, Key};
-    let string = |port| {
-        ConnectionString::for_emulator(endpoints.amqp.ip().to_string(), port, &Key::well_known())
-            .to_string()
+async fn reach(
+    background: &Background,
+    seed: Option<u64>,
+    within: Duration,
+    ports: WebPorts,
+) -> Result<(Arc<Shared>, Endpoints, Forwards), StartError> {
+    let shared = match seed {
+        Some(seed) => {
+            let arguments = ["--seed".to_owned(), seed.to_string()];
+            Shared::alone(&arguments, background, within).await?
+        }
+        None => Shared::of_the_run(background, within).await?,
     };
-    crate::running::Namespace {
-        name: "sbemulatorns".into(),
-        connection_string: string(None),
-        admin_connection_string: string(Some(endpoints.http.port())),
+    let (endpoints, forwards) =
+        forward::open(background, ports, &shared.mapped, shared.network).await?;
+    Ok((shared, endpoints, forwards))
+}
+
+/// The strings of a namespace as they open it from here: the emulator knows nothing of who forwards to it.
+fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
+    let at = |text: &str, door: SocketAddr, usual: Option<u16>| {
+        let Ok(read) = text.parse::<ConnectionString>() else {
+            return text.to_owned();
+        };
+        let here = ConnectionString {
+            host: door.ip().to_string(),
+            port: Some(door.port()).filter(|&port| Some(port) != usual),
+            ..read
+        };
+        here.to_string()
+    };
+    Namespace {
+        name: namespace.name.clone(),
+        connection_string: at(
+            &namespace.connection_string,
+            endpoints.amqp,
+            Some(AMQP_PORT),
+        ),
+        admin_connection_string: at(&namespace.admin_connection_string, endpoints.http, None),
     }
 }
 
 impl ContainerBus {
     pub(crate) fn liveness(&self) -> Liveness {
         Liveness::Container(self.shared.output.clone())
+    }
+
+    /// Removes the namespace and waits until that is done.
+    pub(crate) async fn stop(self) {
+        self.namespace.remove().await;
     }
 }

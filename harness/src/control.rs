@@ -3,6 +3,7 @@
 //! JSON over HTTP, one connection per request: a test asks rarely, and a connection that is not kept cannot
 //! be stale. Every request has a deadline in real time.
 
+mod namespaces;
 mod refusal;
 
 use std::{io, net::SocketAddr, time::Duration};

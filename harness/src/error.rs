@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{mode::ModeError, process::ReadyError, topology::TopologyError};
+use crate::{control::ControlError, mode::ModeError, process::ReadyError, topology::TopologyError};
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// A namespace of its own could not be made in an emulator that is shared.
+    #[error("cannot make a namespace in the shared emulator: {0}")]
+    Namespace(ControlError),
     /// The emulator serves no namespace.
     #[error("the emulator serves no namespace")]
     NoNamespace,

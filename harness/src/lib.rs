@@ -35,9 +35,11 @@ mod process;
 mod running;
 mod secured;
 mod settled;
+mod shared;
 mod text;
 mod timeline;
 mod topology;
+mod virtual_namespace;
 
 pub mod assertion;
 

@@ -10,7 +10,7 @@ use servicebus_emulator::{Emulator, HTTP_PORT};
 
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
-use crate::{liveness::Liveness, process::ChildProcess};
+use crate::{liveness::Liveness, process::ChildProcess, shared::Share};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Started {
 pub(crate) enum Running {
     InProcess(Emulator),
     Process(ChildProcess),
+    /// A part of one that others use too.
+    Shared(Share),
     #[cfg(feature = "container")]
     Container(ContainerBus),
 }
@@ -35,6 +37,7 @@ impl Running {
         match self {
             Self::InProcess(_) => Liveness::InProcess,
             Self::Process(child) => child.liveness(),
+            Self::Shared(share) => share.liveness(),
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.liveness(),
         }
@@ -45,8 +48,9 @@ impl Running {
         match self {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
+            Self::Shared(share) => share.stop().await,
             #[cfg(feature = "container")]
-            Self::Container(bus) => drop(bus),
+            Self::Container(bus) => bus.stop().await,
         }
     }
 }
@@ -66,7 +70,7 @@ pub struct Endpoints {
 }
 
 /// The ports that a bus listens on beside those of AMQP.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WebPorts {
     pub(crate) http: u16,
     pub(crate) https: Option<u16>,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::MatchedPath;
-use axum::extract::rejection::{JsonRejection, QueryRejection, StringRejection};
+use axum::extract::rejection::{BytesRejection, JsonRejection, QueryRejection, StringRejection};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -109,6 +109,12 @@ impl From<JsonRejection> for ApiError {
 
 impl From<StringRejection> for ApiError {
     fn from(rejection: StringRejection) -> Self {
+        Self::new(rejection.status(), "invalid-body", rejection.body_text())
+    }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> Self {
         Self::new(rejection.status(), "invalid-body", rejection.body_text())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Query;
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,9 +29,9 @@ pub(super) struct Which {
 pub(super) async fn show(
     Chosen(namespace): Chosen,
     query: Result<Query<Which>, QueryRejection>,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let Query(Which { subscription }) = query?;
+    let (Query(Which { subscription }), body) = (query?, body?);
     let rules = rules_of(&namespace, &subscription);
     let (path, rules) = rules.ok_or_else(|| unknown(&namespace, &subscription))?;
     let mut ids = Ids::new(Some(0), 0);

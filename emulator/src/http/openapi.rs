@@ -4,7 +4,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
 /// The description, as it stands beside the program (OpenAPI 3.1).
-const DESCRIPTION: &str = include_str!("../../openapi.json");
+pub(super) const DESCRIPTION: &str = include_str!("../../openapi.json");
 
 pub(super) async fn show() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], DESCRIPTION)

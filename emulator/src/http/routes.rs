@@ -195,3 +195,62 @@ fn in_body(route: Route, most: usize) -> Route {
         ..route
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::http::openapi::DESCRIPTION;
+
+    /// Method and path of every operation that is described.
+    fn described() -> BTreeSet<(String, String)> {
+        let description: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
+        let paths = description["paths"]
+            .as_object()
+            .expect("paths are an object");
+        let operations = paths.iter().flat_map(|(path, methods)| {
+            let methods = methods.as_object().expect("methods are an object").keys();
+            methods.map(|method| (method.to_uppercase(), path.clone()))
+        });
+        operations.collect()
+    }
+
+    #[test]
+    fn every_route_is_described_and_every_description_has_a_route() {
+        let table = table();
+        let count = table.len();
+        let routes = table.into_iter().map(|route| {
+            let path = route.path.replace("{*", "{");
+            (route.method.to_string(), path)
+        });
+        let routes: BTreeSet<_> = routes.collect();
+        assert_eq!(routes.len(), count, "a route stands twice");
+        assert_eq!(routes, described());
+    }
+
+    #[test]
+    fn every_name_in_a_path_is_a_parameter_of_its_operations() {
+        let description: Value = serde_json::from_str(DESCRIPTION).expect("it is JSON");
+        for (method, path) in described() {
+            let operation = &description["paths"][&path][method.to_lowercase()];
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let told: BTreeSet<&str> = parameters
+                .map(|parameter| match parameter["$ref"].as_str() {
+                    Some(reference) => {
+                        let pointer = reference.trim_start_matches('#');
+                        description.pointer(pointer).expect("it is defined")
+                    }
+                    None => parameter,
+                })
+                .filter(|parameter| parameter["in"] == "path")
+                .filter_map(|parameter| parameter["name"].as_str())
+                .collect();
+            let named = path.split('/').filter_map(|part| part.strip_prefix('{'));
+            let named: BTreeSet<&str> = named.map(|name| name.trim_end_matches('}')).collect();
+            assert_eq!(told, named, "{method} {path}");
+        }
+    }
+}

@@ -11,3 +11,4 @@ mod sessions;
 mod settled;
 mod timeline;
 mod topics;
+mod virtual_namespaces;

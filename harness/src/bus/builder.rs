@@ -1,8 +1,8 @@
 //! What a bus is started with.
 
-use std::{panic::Location, path::PathBuf, time::Duration};
+use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
-use servicebus_emulator::config::Config;
+use servicebus_emulator::config::{Config, DEFAULT_QUEUE};
 
 use super::{ServiceBus, or_panic};
 #[cfg(feature = "container")]
@@ -14,8 +14,9 @@ use crate::{
     in_process,
     mode::{Mode, ModeError},
     process::{self, ProcessOptions},
-    running::WebPorts,
-    topology::Topology,
+    running::{Started, WebPorts},
+    shared::{self, Terms},
+    topology::{Queue, Resolved, Topology, TopologyError},
 };
 
 /// How long a child may take to become ready.
@@ -35,6 +36,7 @@ pub struct Builder {
     seed: Option<u64>,
     ports: WebPorts,
     use_tls: bool,
+    shared: bool,
 }
 
 impl Builder {
@@ -86,51 +88,95 @@ impl Builder {
         self
     }
 
+    /// Shares one emulator with the other buses of this process that ask for it, each with a namespace of its own: they
+    /// do not meet, and such a bus is there in less time. The last of them takes the emulator along. A drop waits until
+    /// the namespace is removed. Of [`Mode::Container`] all buses are like that.
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
     /// Starts the bus.
     pub async fn start(self) -> Result<ServiceBus, StartError> {
         let mode = self.mode.map_or_else(Mode::from_env, Ok)?;
-        let resolved = self
-            .topology
-            .map(|topology| topology.resolve())
-            .transpose()?;
+        let topology = self.topology.as_ref();
+        let resolved = topology.map(Topology::resolve).transpose()?;
         let declared = match &resolved {
             Some(resolved) => Catalog::declared(&resolved.config),
             None => Catalog::declared(&Config::default()),
         };
         let background = Background::shared().map_err(StartError::Runtime)?;
-        let started = match mode {
+        // A container is shared always.
+        let started = match self.shared && mode != Mode::Container {
+            true => self.join(&background, mode, resolved).await?,
+            false => self.start_in(&background, mode, resolved).await?,
+        };
+        ServiceBus::new(mode, background, started, declared, self.use_tls)
+    }
+
+    /// Starts an emulator.
+    async fn start_in(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        resolved: Option<Resolved>,
+    ) -> Result<Started, StartError> {
+        match mode {
             Mode::InProcess => {
                 let config = resolved.map(|resolved| resolved.config);
-                in_process::start(&background, config, self.seed, self.ports).await?
+                in_process::start(background, config, self.seed, self.ports).await
             }
             Mode::Process => {
                 let options = ProcessOptions {
-                    binary: self.binary,
+                    binary: self.binary.clone(),
                     topology: resolved.map(|resolved| resolved.text),
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(READY_WITHIN),
                     ports: self.ports,
                 };
-                process::start(&background, options).await?
+                process::start(background, options).await
             }
             #[cfg(feature = "container")]
             Mode::Container => {
                 let options = ContainerOptions {
-                    topology: resolved.map(|resolved| resolved.text),
+                    topology: or_default(resolved)?.text,
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
                     ports: self.ports,
                 };
-                container::start(&background, options).await?
+                container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => return Err(ModeError::FeatureOff { mode }.into()),
-            Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
+            Mode::Container => Err(ModeError::FeatureOff { mode }.into()),
+            Mode::Namespace => Err(ModeError::NotBuilt { mode }.into()),
+        }
+    }
+
+    /// Takes a part of an emulator that is shared.
+    async fn join(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        resolved: Option<Resolved>,
+    ) -> Result<Started, StartError> {
+        let resolved = or_default(resolved)?;
+        let terms = Terms {
+            mode,
+            binary: self.binary.clone(),
+            seed: self.seed,
+            ports: self.ports,
         };
-        ServiceBus::new(mode, background, started, declared, self.use_tls)
+        let start = async || self.start_in(background, mode, None).await;
+        shared::join(background, terms, &resolved.text, start).await
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {
         or_panic(at, self.start()).await
     }
+}
+
+/// What a bus holds that nothing is said of.
+fn or_default(resolved: Option<Resolved>) -> Result<Resolved, TopologyError> {
+    let default = || Topology::new().queue(Queue::new(DEFAULT_QUEUE)).resolve();
+    resolved.map_or_else(default, Ok)
 }

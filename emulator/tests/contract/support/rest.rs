@@ -44,6 +44,14 @@ impl Bus {
 }
 
 impl Rest {
+    /// A client at this door that shows nothing.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self {
+            address,
+            token: None,
+        }
+    }
+
     /// Sends a message with these headers.
     pub(crate) fn send(&self, entity: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let path = format!("/{entity}/messages");

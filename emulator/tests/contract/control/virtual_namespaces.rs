@@ -1,0 +1,98 @@
+//! Namespaces are made and removed while others are served, and are told apart.
+
+mod choosing;
+mod lifecycle;
+mod refusals;
+mod topology;
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use servicebus_emulator::auth::{Claims, ConnectionString, Key, sas};
+
+use crate::support::*;
+
+/// A file with one namespace: its queues, and what stands in its `Emulator` block.
+fn declared(queues: &[&str], emulator: &str) -> String {
+    let queues: Vec<String> = queues
+        .iter()
+        .map(|name| format!(r#"{{"Name":"{name}"}}"#))
+        .collect();
+    let queues = queues.join(",");
+    format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"any","Queues":[{queues}],"Emulator":{{{emulator}}}}}]}}}}"#
+    )
+}
+
+/// A namespace as the control API tells of it.
+#[derive(Debug)]
+struct Made {
+    name: String,
+    entry: ConnectionString,
+    admin: ConnectionString,
+}
+
+impl Made {
+    fn of(info: &Value) -> Self {
+        let text = |field: &str| info[field].as_str().expect("a text").to_owned();
+        let string = |field: &str| text(field).parse().expect("a connection string");
+        Self {
+            name: text("name"),
+            entry: string("connection_string"),
+            admin: string("admin_connection_string"),
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key {
+            name: self.entry.key_name.clone().expect("a key name"),
+            key: self.entry.key.clone().expect("a key"),
+            claims: Claims::ALL,
+        }
+    }
+
+    fn token(&self) -> String {
+        sas::sign("sb://localhost/", &self.key(), in_an_hour())
+    }
+
+    /// A client that has shown its token.
+    fn client(&self, address: SocketAddr) -> Peer {
+        let mut peer = Peer::open(address, &Open::default());
+        let reply = peer.put_token("sb://localhost/", &self.token());
+        assert_eq!(reply.cbs_status(), 202, "{}", reply.text());
+        peer
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/$emulator/v1/namespaces/{name}")
+}
+
+fn put(bus: &Bus, name: &str, body: &str) -> Answer {
+    bus.http.request("PUT", &path(name), Some(body))
+}
+
+fn make(bus: &Bus, name: &str, body: &str) -> Made {
+    let answer = put(bus, name, body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    Made::of(&answer.body)
+}
+
+fn remove(bus: &Bus, name: &str) -> Answer {
+    bus.http.request("DELETE", &path(name), None)
+}
+
+fn names(bus: &Bus) -> Vec<String> {
+    let list = bus.http.get("/$emulator/v1/namespaces").ok();
+    let list = list.as_array().expect("a list");
+    let names = list.iter().filter_map(|info| info["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// How many messages an entity of a namespace holds.
+fn active(bus: &Bus, namespace: &str, entity: &str) -> u64 {
+    let counts = bus
+        .http
+        .get(&format!("{}/counts?entity={entity}", path(namespace)));
+    counts.ok()["active"].as_u64().expect("a number")
+}

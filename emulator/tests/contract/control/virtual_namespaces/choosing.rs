@@ -1,0 +1,230 @@
+//! How clients find a namespace that was made while the emulator ran: by key name, by host name, by address.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::*;
+
+/// An address that no other test has: they run in one process, or in several at a time.
+fn address() -> IpAddr {
+    let [high, low] = (std::process::id() as u16).to_be_bytes();
+    Ipv4Addr::new(127, 201, high, low.clamp(1, 254)).into()
+}
+
+fn at(address: IpAddr, door: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address, door.port())
+}
+
+fn send_one(peer: &mut Peer) {
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+}
+
+#[test]
+fn a_key_name_chooses_with_either_way_to_sign_in() {
+    let bus = Bus::with_queues(&["q"]);
+    let made = make(
+        &bus,
+        "second",
+        &declared(&["q"], r#""Keys":[{"Name":"k","Key":"s"}]"#),
+    );
+    send_one(&mut made.client(bus.amqp));
+    let mut plain = Peer::connect(bus.amqp);
+    assert_eq!(plain.sasl("PLAIN", b"\0k\0s"), 0);
+    plain.introduce(&Open::default());
+    send_one(&mut plain);
+    assert_eq!(
+        (
+            active(&bus, "second", "q"),
+            active(&bus, "sbemulatorns", "q")
+        ),
+        (2, 0)
+    );
+    // Chosen once: a later token must belong to it.
+    let first = make(&bus, "third", "");
+    let reply = plain.put_token("sb://localhost/", &first.token());
+    assert_eq!(reply.cbs_status(), 401, "{}", reply.text());
+}
+
+#[test]
+fn before_a_namespace_is_known_only_cbs_may_be_attached() {
+    let bus = Bus::with_queues(&["q"]);
+    let made = make(&bus, "second", &declared(&["q"], ""));
+    let mut peer = bus.stranger();
+    let refusal = peer.refused(&Attach::sender("q"));
+    assert_eq!(refusal.condition, "amqp:unauthorized-access");
+    let reply = peer.put_token("sb://localhost/", &made.token());
+    assert_eq!(reply.cbs_status(), 202, "{}", reply.text());
+    send_one(&mut peer);
+}
+
+#[test]
+fn a_host_name_chooses_even_one_with_dots() {
+    let bus = Bus::with_queues(&["q"]);
+    for (name, hosts) in [
+        (
+            "second",
+            [
+                "second",
+                "Second.servicebus.windows.net:5672",
+                "second.example",
+            ],
+        ),
+        (
+            "with.dots",
+            [
+                "with.dots",
+                "with.dots.servicebus.windows.net",
+                "with.dots.localhost",
+            ],
+        ),
+    ] {
+        let made = make(&bus, name, &declared(&["q"], ""));
+        for (sent, host) in (1..).zip(hosts) {
+            let mut peer = Peer::open(bus.amqp, &Open::to(host));
+            let reply = peer.put_token("sb://localhost/", &made.token());
+            assert_eq!(reply.cbs_status(), 202, "{host}: {}", reply.text());
+            send_one(&mut peer);
+            assert_eq!(active(&bus, name, "q"), sent, "{host}");
+            // The key of the other namespace would choose, were it not for the host.
+            let mut peer = Peer::open(bus.amqp, &Open::to(host));
+            let reply = peer.put_token("sb://localhost/", &root_token("sb://localhost/"));
+            assert_eq!(reply.cbs_status(), 401, "{host}: {}", reply.text());
+        }
+    }
+}
+
+#[test]
+fn a_host_name_of_its_own_chooses_and_stands_in_its_connection_strings() {
+    let bus = Bus::with_queues(&["q"]);
+    let emulator = r#""Address":"Orders.Example.test""#;
+    let made = make(&bus, "second", &declared(&["q"], emulator));
+    assert_eq!(made.entry.host, "orders.example.test");
+    assert_eq!(made.admin.host, "orders.example.test");
+    let mut peer = Peer::open(bus.amqp, &Open::to("orders.example.test"));
+    let reply = peer.put_token("sb://localhost/", &root_token("sb://localhost/"));
+    assert_eq!(reply.cbs_status(), 401, "{}", reply.text());
+    let reply = peer.put_token("sb://localhost/", &made.token());
+    assert_eq!(reply.cbs_status(), 202, "{}", reply.text());
+    send_one(&mut peer);
+    assert_eq!(active(&bus, "second", "q"), 1);
+}
+
+#[test]
+fn an_address_of_its_own_is_listened_at_for_as_long_as_it_is_there() {
+    let bus = Bus::with_queues(&["q"]);
+    let address = address();
+    let emulator = format!(r#""Address":"{address}","TokenCheck":"none""#);
+    let made = make(&bus, "second", &declared(&["q"], &emulator));
+    assert_eq!(made.entry.host, address.to_string());
+    let door = at(address, bus.amqp);
+    // Nobody says anything but the address: no host name, no key.
+    let mut peer = Peer::open(door, &Open::default());
+    send_one(&mut peer);
+    assert_eq!(active(&bus, "second", "q"), 1);
+    let http = Http(at(address, bus.http.0));
+    assert_eq!(http.get("/health").ok()["status"], "healthy");
+    let rest = Rest::at(http.0);
+    assert_eq!(rest.ask("DELETE", "/q/messages/head?timeout=0").status, 200);
+
+    assert_eq!(remove(&bus, "second").status, 204);
+    assert_eq!(peer.closed().condition, "amqp:connection:forced");
+    eventually("a door that is closed", || {
+        std::net::TcpStream::connect(door).is_err().then_some(())
+    });
+    make(&bus, "again", &declared(&["q"], &emulator));
+    send_one(&mut Peer::open(door, &Open::default()));
+    assert_eq!(active(&bus, "again", "q"), 1);
+}
+
+#[test]
+fn an_address_that_all_share_can_still_be_that_of_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let emulator = r#""Address":"127.0.0.1","TokenCheck":"none""#;
+    make(&bus, "second", &declared(&["q"], emulator));
+    send_one(&mut Peer::open(bus.amqp, &Open::to("sbemulatorns")));
+    assert_eq!(
+        (
+            active(&bus, "second", "q"),
+            active(&bus, "sbemulatorns", "q")
+        ),
+        (1, 0)
+    );
+}
+
+#[test]
+fn an_address_that_somebody_else_has_is_refused() {
+    let bus = Bus::with_queues(&["q"]);
+    let address = IpAddr::from([127, 202, 0, 1]);
+    let _taken = std::net::TcpListener::bind(at(address, bus.amqp)).expect("it is free");
+    let emulator = format!(r#""Address":"{address}""#);
+    let answer = put(&bus, "second", &declared(&["q"], &emulator));
+    let (code, message) = answer.error(409);
+    assert_eq!(code, "cannot-listen");
+    assert!(message.contains(&address.to_string()), "{message}");
+    assert_eq!(names(&bus), ["sbemulatorns"]);
+}
+
+#[test]
+fn the_administration_api_and_rest_choose_in_the_same_ways() {
+    let bus = Bus::with_queues(&["q"]);
+    let made = make(&bus, "second", &declared(&["q"], r#""Address":"own.test""#));
+    let token = made.token();
+    for host in [
+        "localhost",
+        "second.servicebus.windows.net",
+        "own.test:5300",
+    ] {
+        let rest = bus.rest_with(Some(&token));
+        let sent = rest.send("q", &[("Host", host), ("Content-Type", "text/plain")], "m");
+        assert_eq!(sent.status, 201, "{host}: {sent:?}");
+        let (made_here, body) = (format!("for-{}", host.len()), queue(""));
+        let request = format!(
+            "PUT /{made_here}?api-version=2021-05 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+             Authorization: {token}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        bus.admin().raw(request.as_bytes()).expect(201);
+        let found = bus
+            .http
+            .get(&format!("{}/queues/{made_here}", path("second")));
+        assert_eq!(found.status, 200, "{host}: {found:?}");
+    }
+    assert_eq!(
+        (
+            active(&bus, "second", "q"),
+            active(&bus, "sbemulatorns", "q")
+        ),
+        (3, 0)
+    );
+    // A host chooses before a key does.
+    let rest = bus.rest_with(Some(&root_token("http://localhost")));
+    let refused = rest.send(
+        "q",
+        &[("Host", "second"), ("Content-Type", "text/plain")],
+        "m",
+    );
+    assert_eq!(refused.status, 401, "{refused:?}");
+}
+
+#[test]
+fn certificates_hold_for_what_was_made_later() {
+    let bus = Bus::with_queues(&["q"]);
+    let ca = bus.ca();
+    let stream = |name: &str| Stream::secured(bus.amqp, name, &ca);
+    // The first one is made before anybody knows of the others.
+    assert!(stream("localhost").is_ok());
+    let known = ["later", "later.localhost", "own.test"];
+    for name in known {
+        assert!(stream(name).is_err(), "{name}");
+    }
+    let emulator = r#""Address":"own.test","TokenCheck":"none""#;
+    make(&bus, "later", &declared(&["q"], emulator));
+    for (sent, name) in (1..).zip(known) {
+        let secured = stream(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        // TLS has said the name; AMQP need not.
+        send_one(&mut Peer::open_over(secured, &Open::default()));
+        assert_eq!(active(&bus, "later", "q"), sent, "{name}");
+    }
+    assert_eq!(remove(&bus, "later").status, 204);
+    assert!(stream("own.test").is_err());
+}

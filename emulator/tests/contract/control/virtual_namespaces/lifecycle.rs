@@ -1,0 +1,170 @@
+//! Making, listing and removing; and that what was made is alone.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn one_that_is_made_is_served_beside_the_others() {
+    let bus = Bus::with_queues(&["q"]);
+    let made = make(&bus, "second", &declared(&["q", "other"], ""));
+    assert_eq!(made.name, "second");
+    assert_eq!(made.entry.host, "127.0.0.1");
+    assert_eq!(made.admin.port, Some(bus.http.0.port()));
+    assert_eq!(names(&bus), ["sbemulatorns", "second"]);
+    let mut peer = made.client(bus.amqp);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("m"));
+    assert_eq!(active(&bus, "second", "q"), 1);
+    assert_eq!(active(&bus, "SECOND", "q"), 1, "case makes no difference");
+    assert_eq!(active(&bus, "sbemulatorns", "q"), 0);
+}
+
+#[test]
+fn without_a_body_it_is_empty_and_has_a_key_of_its_own() {
+    let bus = Bus::with_queues(&["q"]);
+    for body in [None, Some(""), Some("  \n")] {
+        let answer = bus.http.request("PUT", &path("empty"), body);
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let made = Made::of(&answer.body);
+        assert_eq!(made.key().name, "RootManageSharedAccessKey-empty");
+        let queues = bus.http.get(&format!("{}/queues", path("empty"))).ok();
+        assert_eq!(queues, json!({"queues": []}));
+        assert_eq!(remove(&bus, "empty").status, 204);
+    }
+}
+
+#[test]
+fn two_share_neither_messages_nor_time_nor_faults_nor_records() {
+    let bus = Bus::with_queues(&["q"]);
+    let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
+    let mut peer = two.client(bus.amqp);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("short").ttl(10_000));
+    let post = |name: &str, rest: &str, body| {
+        let answer = bus.http.post(&format!("{}/{rest}", path(name)), &body);
+        answer.ok()
+    };
+    let get = |name: &str, rest: &str| bus.http.get(&format!("{}/{rest}", path(name))).ok();
+    post(&one.name, "clock/advance", json!({"seconds": 3600}));
+    let fault = json!({"operation": "discharge", "effect": "lose-reply"});
+    post(&one.name, "faults", fault);
+    assert_eq!(active(&bus, "two", "q"), 1);
+    assert_eq!(get("two", "clock")["offset_seconds"], 0.0);
+    assert_eq!(get("two", "faults"), json!({"faults": []}));
+    let counters = get("one", "timeline?entity=q");
+    assert_eq!(counters["counters"]["sent"], 0);
+    post(&one.name, "reset", json!(null));
+    assert_eq!(active(&bus, "two", "q"), 1);
+    assert_eq!(get("two", "timeline?entity=q")["counters"]["sent"], 1);
+    post(&two.name, "clock/advance", json!({"seconds": 11}));
+    assert_eq!(active(&bus, "two", "q"), 0);
+}
+
+#[test]
+fn two_hundred_are_served_side_by_side() {
+    let bus = Bus::with_queues(&["q"]);
+    let made: Vec<Made> = (0..200)
+        .map(|number| make(&bus, &format!("n{number}"), &declared(&["q"], "")))
+        .collect();
+    let mut peers: Vec<Peer> = made.iter().map(|made| made.client(bus.amqp)).collect();
+    for (number, peer) in peers.iter_mut().enumerate() {
+        let sender = peer.sender("q");
+        for _ in 0..=number % 3 {
+            peer.send(&sender, &Message::new("m"));
+        }
+    }
+    for (number, made) in made.iter().enumerate() {
+        let held = active(&bus, &made.name, "q");
+        assert_eq!(held as usize, number % 3 + 1, "{}", made.name);
+    }
+    for made in &made {
+        assert_eq!(remove(&bus, &made.name).status, 204);
+    }
+    assert_eq!(names(&bus), ["sbemulatorns"]);
+    for peer in &mut peers {
+        assert_eq!(peer.closed().condition, "amqp:connection:forced");
+    }
+}
+
+#[test]
+fn removal_closes_the_connections_of_that_namespace_alone() {
+    let bus = Bus::with_queues(&["q"]);
+    let [one, two] = ["one", "two"].map(|name| make(&bus, name, &declared(&["q"], "")));
+    let mut gone = one.client(bus.amqp);
+    let _receiver = gone.receiver("q");
+    let mut stays = two.client(bus.amqp);
+    let sender = stays.sender("q");
+    assert_eq!(remove(&bus, "ONE").status, 204);
+    let refusal = gone.closed();
+    assert_eq!(refusal.condition, "amqp:connection:forced");
+    let text = "The namespace 'one' was removed.";
+    assert!(refusal.text.starts_with(text), "{refusal:?}");
+    stays.send(&sender, &Message::new("m"));
+    assert_eq!(active(&bus, "two", "q"), 1);
+
+    let answer = bus.http.get(&format!("{}/clock", path("one")));
+    let (code, message) = answer.error(404);
+    assert_eq!(code, "not-found");
+    assert!(message.contains("sbemulatorns, two"), "{message}");
+    let mut late = bus.stranger();
+    let reply = late.put_token("sb://localhost/", &one.token());
+    assert_eq!(reply.cbs_status(), 404, "{}", reply.text());
+}
+
+#[test]
+fn what_was_removed_can_be_made_again_and_is_another() {
+    let bus = Bus::with_queues(&["q"]);
+    let body = declared(&["q"], r#""Keys":[{"Name":"k","Key":"secret"}]"#);
+    for _ in 0..3 {
+        let made = make(&bus, "again", &body);
+        assert_eq!(active(&bus, "again", "q"), 0);
+        let mut peer = made.client(bus.amqp);
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+        assert_eq!(remove(&bus, "again").status, 204);
+        assert_eq!(peer.closed().condition, "amqp:connection:forced");
+    }
+}
+
+#[test]
+fn a_reset_brings_back_what_was_declared_when_it_was_made() {
+    let bus = Bus::with_queues(&["q"]);
+    make(&bus, "second", &declared(&["declared"], ""));
+    let queue = |method: &str, name: &str| {
+        let path = format!("{}/queues/{name}", path("second"));
+        bus.http.request(method, &path, None).status
+    };
+    assert_eq!(queue("PUT", "added"), 201);
+    assert_eq!(queue("DELETE", "declared"), 204);
+    let reset = format!("{}/reset", path("second"));
+    assert_eq!(bus.http.post(&reset, &json!(null)).status, 204);
+    assert_eq!(
+        (queue("GET", "added"), queue("GET", "declared")),
+        (404, 200)
+    );
+}
+
+#[test]
+fn a_request_that_waits_for_a_message_ends_with_its_namespace() {
+    let bus = Bus::with_queues(&["q"]);
+    // Only a receiver that waits lets the expired message leave (decision D1): by that it shows.
+    let made = make(
+        &bus,
+        "second",
+        &declared(&["q"], r#""Expiry":"on-receive""#),
+    );
+    let mut peer = made.client(bus.amqp);
+    let sender = peer.sender("q");
+    peer.send(&sender, &Message::new("canary").ttl(1_000));
+    let advance = format!("{}/clock/advance", path("second"));
+    bus.http.post(&advance, &json!({"seconds": 2})).ok();
+    assert_eq!(active(&bus, "second", "q"), 1, "nobody waits yet");
+    let rest = bus.rest_with(Some(&made.token()));
+    let waiting = rest.begin("DELETE", "/q/messages/head?timeout=60", &[], b"");
+    eventually("a request that waits", || {
+        (active(&bus, "second", "q") == 0).then_some(())
+    });
+    assert_eq!(remove(&bus, "second").status, 204);
+    waiting.answer().refusal(410);
+}

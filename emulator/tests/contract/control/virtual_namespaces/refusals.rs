@@ -1,0 +1,185 @@
+//! What is not made or removed, and in which words.
+
+use serde_json::json;
+
+use super::*;
+
+/// As many as there may be.
+const LIMIT: usize = 1_000;
+
+#[test]
+fn a_name_must_be_one() {
+    let bus = Bus::with_queues(&["q"]);
+    let long = "a".repeat(64);
+    for (written, name) in [
+        ("-a", "-a"),
+        ("a%20b", "a b"),
+        ("a%2Fb", "a/b"),
+        ("%24emulator", "$emulator"),
+        ("%C3%BC", "ü"),
+        (long.as_str(), long.as_str()),
+    ] {
+        let answer = put(&bus, written, "");
+        assert_eq!(answer.error(400).0, "invalid-argument");
+        let problem = &answer.body["error"]["problems"][0];
+        assert_eq!(problem["path"], "namespace");
+        assert_eq!(problem["value"], name);
+        let allowed = problem["allowed"].as_str().expect("a text");
+        assert!(allowed.starts_with("1 to 63 letters"), "{allowed}");
+    }
+    assert_eq!(names(&bus), ["sbemulatorns"]);
+}
+
+#[test]
+fn a_name_is_had_by_one_alone() {
+    let bus = Bus::with_queues(&["q"]);
+    make(&bus, "Twin", "");
+    for name in ["Twin", "twin", "SBEMULATORNS"] {
+        let answer = put(&bus, name, "");
+        let (code, message) = answer.error(409);
+        assert_eq!(code, "conflict");
+        assert!(message.contains("already"), "{message}");
+    }
+    assert_eq!(names(&bus), ["sbemulatorns", "Twin"]);
+}
+
+#[test]
+fn a_key_name_and_an_address_are_had_by_one_alone() {
+    let bus = Bus::with_queues(&["q"]);
+    let key = r#""Keys":[{"Name":"mine","Key":"x"}]"#;
+    make(
+        &bus,
+        "first",
+        &declared(&[], &format!(r#"{key},"Address":"first.example""#)),
+    );
+    let taken = |emulator: &str, path: &str, value: &str| {
+        let answer = put(&bus, "second", &declared(&[], emulator));
+        let (code, message) = answer.error(409);
+        assert_eq!(code, "conflict");
+        assert!(
+            message.contains("belongs to the namespace \"first\""),
+            "{message}"
+        );
+        let problem = &answer.body["error"]["problems"][0];
+        assert_eq!(
+            problem["path"],
+            format!("UserConfig.Namespaces[0].Emulator.{path}")
+        );
+        assert_eq!(problem["value"], value);
+    };
+    taken(
+        r#""Keys":[{"Name":"other","Key":"x"},{"Name":"mine","Key":"y"}]"#,
+        "Keys[1].Name",
+        "mine",
+    );
+    taken(r#""Address":"First.Example""#, "Address", "first.example");
+    assert_eq!(names(&bus), ["sbemulatorns", "first"]);
+    // What was removed has nothing any more.
+    assert_eq!(remove(&bus, "first").status, 204);
+    make(
+        &bus,
+        "second",
+        &declared(&[], &format!(r#"{key},"Address":"first.example""#)),
+    );
+}
+
+#[test]
+fn a_body_must_declare_one_namespace_that_can_be_served() {
+    let bus = Bus::with_queues(&["q"]);
+    let problems = |body: &str| {
+        let answer = put(&bus, "second", body);
+        let (code, message) = answer.error(400);
+        assert_eq!(
+            (code, message),
+            ("invalid-argument", "the topology cannot be served")
+        );
+        answer.body["error"]["problems"].clone()
+    };
+    let named = |name: &str| format!(r#"{{"Name":"{name}"}}"#);
+    let several = [named("a"), named("b")].join(",");
+    let several = problems(&format!(r#"{{"UserConfig":{{"Namespaces":[{several}]}}}}"#));
+    assert_eq!(several[0]["path"], "UserConfig.Namespaces");
+    assert_eq!(several[0]["allowed"], "one namespace");
+    let none = problems(r#"{"UserConfig":{"Namespaces":[]}}"#);
+    assert_eq!(none[0]["path"], "UserConfig.Namespaces");
+    let unknown = problems(&declared(&[], r#""Expires":"eager""#));
+    assert_eq!(
+        unknown[0]["path"],
+        "UserConfig.Namespaces[0].Emulator.Expires"
+    );
+    let address = problems(&declared(&[], r#""Address":"10.0.0.1""#));
+    assert_eq!(
+        address[0]["path"],
+        "UserConfig.Namespaces[0].Emulator.Address"
+    );
+    assert_eq!(address[0]["value"], "\"10.0.0.1\"");
+    let queue = problems(&declared(&["a b"], ""));
+    assert_eq!(queue[0]["path"], "UserConfig.Namespaces[0].Queues[0].Name");
+    assert_ne!(problems("not JSON"), json!([]));
+    assert_eq!(names(&bus), ["sbemulatorns"]);
+}
+
+#[test]
+fn a_body_may_be_as_large_as_a_configuration_file_and_no_larger() {
+    let bus = Bus::with_queues(&["q"]);
+    let mebibytes = |count: usize| " ".repeat(count << 20);
+    make(&bus, "large", &(declared(&["q"], "") + &mebibytes(2)));
+    let answer = put(&bus, "larger", &mebibytes(17));
+    assert_eq!(answer.error(413).0, "invalid-body");
+    let latin = bus.http.raw(
+        b"PUT /$emulator/v1/namespaces/latin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+          Content-Length: 1\r\n\r\n\xfc",
+    );
+    assert_eq!(latin.error(400).0, "invalid-body");
+    assert_eq!(names(&bus), ["sbemulatorns", "large"]);
+}
+
+#[test]
+fn the_last_one_stays_and_an_unknown_one_is_not_found() {
+    let bus = Bus::with_queues(&["q"]);
+    let answer = remove(&bus, "SbEmulatorNs");
+    let (code, message) = answer.error(409);
+    assert_eq!(code, "last-namespace");
+    assert!(
+        message.contains("\"sbemulatorns\" is the last namespace"),
+        "{message}"
+    );
+    let answer = remove(&bus, "nobody");
+    let (code, message) = answer.error(404);
+    assert_eq!(code, "not-found");
+    assert!(
+        message.contains("\"nobody\"") && message.contains("sbemulatorns"),
+        "{message}"
+    );
+    // The oldest may go when there is another; that one is the first then.
+    make(&bus, "second", "");
+    bus.http
+        .post(
+            &format!("{}/clock/advance", path("second")),
+            &json!({"seconds": 7}),
+        )
+        .ok();
+    assert_eq!(remove(&bus, "sbemulatorns").status, 204);
+    assert_eq!(
+        bus.http.get("/$emulator/v1/clock").ok()["offset_seconds"],
+        7.0
+    );
+    assert_eq!(remove(&bus, "second").error(409).0, "last-namespace");
+}
+
+#[test]
+fn there_may_be_only_so_many() {
+    let bus = Bus::with_queues(&["q"]);
+    for number in 1..LIMIT {
+        make(&bus, &format!("n{number}"), "");
+    }
+    let answer = put(&bus, "one-more", "");
+    let (code, message) = answer.error(403);
+    assert_eq!(code, "limit-reached");
+    assert!(message.contains("1000 namespaces"), "{message}");
+    let answer = bus.http.get(&format!("{}/clock", path("one-more")));
+    let (_, message) = answer.error(404);
+    assert!(message.ends_with("and 980 more"), "{message}");
+    assert_eq!(remove(&bus, "n1").status, 204);
+    make(&bus, "one-more", "");
+}

@@ -1,0 +1,153 @@
+//! What a namespace holds, in the format in which it can be declared again.
+
+use serde_json::json;
+
+use super::*;
+
+/// Everything that a file can say, as far as it goes together in one namespace.
+const EVERYTHING: &str = r#"{
+  "UserConfig": { "Namespaces": [ {
+    "Name": "any",
+    "Queues": [
+      { "Name": "plain" },
+      { "Name": "deep/er", "Properties": {
+        "LockDuration": "PT30S", "MaxDeliveryCount": 3, "DefaultMessageTimeToLive": "PT1H",
+        "DeadLetteringOnMessageExpiration": true, "RequiresDuplicateDetection": true,
+        "DuplicateDetectionHistoryTimeWindow": "PT5M", "ForwardDeadLetteredMessagesTo": "plain",
+        "Status": "SendDisabled", "AutoDeleteOnIdle": "P1D", "MaxSizeInMegabytes": 2048,
+        "EnablePartitioning": true } },
+      { "Name": "sessions", "Properties": { "RequiresSession": true } },
+      { "Name": "inbox", "Properties": { "ForwardTo": "prices" } }
+    ],
+    "Topics": [
+      { "Name": "bare" },
+      { "Name": "prices",
+        "Properties": { "DefaultMessageTimeToLive": "PT2H", "RequiresDuplicateDetection": true },
+        "Subscriptions": [
+          { "Name": "all" },
+          { "Name": "some",
+            "Properties": { "LockDuration": "PT10S", "DeadLetteringOnFilterEvaluationExceptions": false,
+                            "ForwardTo": "plain" },
+            "Rules": [
+              { "Name": "sql", "Properties": { "FilterType": "Sql",
+                "SqlFilter": { "SqlExpression": "price < @most", "Parameters": { "@most": 10 } },
+                "Action": { "SqlExpression": "SET tag = 'cheap'" } } },
+              { "Name": "correlation", "Properties": { "FilterType": "Correlation",
+                "CorrelationFilter": { "Label": "l", "Properties": { "n": 1.5, "s": "x", "t": true,
+                                       "d": { "Amqp": "a3017a" } } } } },
+              { "Name": "true", "Properties": { "FilterType": "True" } },
+              { "Name": "false", "Properties": { "FilterType": "False" } }
+            ] } ] }
+    ],
+    "Emulator": {
+      "Expiry": "on-receive", "LocksOnDetach": "release", "FailedForwards": "dead-letter", "Tier": "standard",
+      "Keys": [ { "Name": "full", "Key": "f" }, { "Name": "listen", "Key": "l", "Claims": ["Listen"] } ],
+      "TokenCheck": "none", "Jwt": "refuse", "Address": "everything.test"
+    }
+  } ] } }"#;
+
+fn topology(bus: &Bus, name: &str) -> Value {
+    bus.http.get(&format!("{}/topology", path(name))).ok()
+}
+
+/// Everything that the control API tells of the entities of a namespace.
+fn entities(bus: &Bus, name: &str) -> [Value; 3] {
+    ["queues", "topics", "subscriptions"]
+        .map(|kind| bus.http.get(&format!("{}/{kind}", path(name))).ok())
+}
+
+#[test]
+fn what_is_exported_declares_the_same_again() {
+    let bus = Bus::with_queues(&["q"]);
+    make(&bus, "everything", EVERYTHING);
+    let exported = topology(&bus, "everything");
+    let declared = &exported["UserConfig"]["Namespaces"][0];
+    assert_eq!(declared["Name"], "everything");
+    assert_eq!(declared["Emulator"]["Keys"][1]["Claims"], json!(["Listen"]));
+    assert_eq!(exported["UserConfig"]["Logging"]["Type"], "Console");
+
+    let started = Bus::configured(&exported.to_string());
+    assert_eq!(topology(&started, "everything"), exported);
+    assert_eq!(
+        entities(&started, "everything"),
+        entities(&bus, "everything")
+    );
+
+    // And so does what is made of it while others are served.
+    let text = exported.to_string();
+    assert_eq!(put(&bus, "everything", &text).status, 409);
+    assert_eq!(remove(&bus, "everything").status, 204);
+    make(&bus, "everything", &text);
+    assert_eq!(topology(&bus, "everything"), exported);
+}
+
+#[test]
+fn it_tells_what_is_there_now() {
+    let bus = Bus::with_queues(&["q", "gone"]);
+    let subscription = "t/Subscriptions/s";
+    bus.http.put_queue("q", &json!({"MaxDeliveryCount": 4}));
+    bus.http.put_queue("new", &json!({}));
+    bus.http.queue("DELETE", "gone", None);
+    for (kind, name) in [("topics", "t"), ("subscriptions", subscription)] {
+        let path = format!("{}/{kind}/{name}", path("sbemulatorns"));
+        assert_eq!(bus.http.request("PUT", &path, None).status, 201);
+    }
+    let admin = bus.admin();
+    let cheap = rule(&sql_filter("price &lt; 10"));
+    admin
+        .put("/t/subscriptions/s/rules/cheap", &cheap)
+        .expect(201);
+    admin
+        .delete("/t/subscriptions/s/rules/$Default")
+        .expect(200);
+    let exported = topology(&bus, "sbemulatorns");
+    let declared = &exported["UserConfig"]["Namespaces"][0];
+    let names = |kind: &str| {
+        let declared = declared[kind].as_array().expect("a list").iter();
+        declared
+            .map(|entity| entity["Name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names("Queues"), names("Topics")),
+        (vec![json!("new"), json!("q")], vec![json!("t")])
+    );
+    assert_eq!(declared["Queues"][1]["Properties"]["MaxDeliveryCount"], 4);
+    let rules = &declared["Topics"][0]["Subscriptions"][0]["Rules"];
+    assert_eq!(rules[0]["Name"], "cheap");
+    assert_eq!(rules.as_array().map(Vec::len), Some(1));
+
+    // A subscription without rules gets nothing: neither does what is declared in its place.
+    admin.delete("/t/subscriptions/s/rules/cheap").expect(200);
+    let exported = topology(&bus, "sbemulatorns");
+    let started = Bus::configured(&exported.to_string());
+    started.rest().send("t", &[], "anybody?");
+    let path = format!("/counts?entity={subscription}");
+    let counts = started
+        .http
+        .get(&format!("{}{path}", super::path("sbemulatorns")))
+        .ok();
+    assert_eq!(counts["active"], 0);
+}
+
+#[test]
+fn a_key_set_stands_in_it_by_its_file() {
+    let keys = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tokens/jwks.json");
+    let bus = Bus::with_queues(&["q"]);
+    let jwt = format!(r#""Jwt":{{"Keys":"{keys}","Audience":"me"}}"#);
+    make(&bus, "second", &declared(&[], &jwt));
+    let exported = topology(&bus, "second");
+    let jwt = &exported["UserConfig"]["Namespaces"][0]["Emulator"]["Jwt"];
+    assert_eq!(*jwt, json!({"Keys": keys, "Audience": "me"}));
+    let missing = put(
+        &bus,
+        "third",
+        &declared(&[], r#""Jwt":{"Keys":"/nowhere.json"}"#),
+    );
+    let problem = &missing.body["error"]["problems"][0];
+    assert_eq!(missing.status, 400);
+    assert_eq!(
+        problem["path"],
+        "UserConfig.Namespaces[0].Emulator.Jwt.Keys"
+    );
+}

@@ -1,0 +1,106 @@
+//! One emulator for several buses of a process, each with a namespace of its own.
+//!
+//! The process holds it weakly: the last bus that uses it takes it along. Buses that ask for different emulators (another
+//! mode, binary, seed or ports) share none.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use tokio::sync::Mutex;
+
+use crate::{
+    background::Background,
+    error::StartError,
+    liveness::Liveness,
+    mode::Mode,
+    running::{Endpoints, Running, Started, WebPorts},
+    virtual_namespace::{self, VirtualNamespace},
+};
+
+static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec::new());
+
+/// What an emulator must be like to be shared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Terms {
+    pub(crate) mode: Mode,
+    pub(crate) binary: Option<PathBuf>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) ports: WebPorts,
+}
+
+/// An emulator that ends with its last user.
+#[derive(Debug)]
+pub(crate) struct SharedEmulator {
+    endpoints: Endpoints,
+    running: Running,
+    liveness: Liveness,
+}
+
+/// A bus's part of a shared emulator.
+#[derive(Debug)]
+pub(crate) struct Share {
+    /// Dropped first: the emulator must be there to remove it.
+    namespace: VirtualNamespace,
+    emulator: Arc<SharedEmulator>,
+}
+
+/// Takes a part of the emulator of these terms, which `start` starts if nobody uses one.
+pub(crate) async fn join(
+    background: &Arc<Background>,
+    terms: Terms,
+    topology: &str,
+    start: impl AsyncFnOnce() -> Result<Started, StartError>,
+) -> Result<Started, StartError> {
+    let emulator = {
+        // Held while one starts: whoever comes meanwhile is to use that one.
+        let mut shared = SHARED.lock().await;
+        shared.retain(|(_, emulator)| emulator.strong_count() > 0);
+        let mut known = shared.iter().filter(|(known, _)| *known == terms);
+        match known.find_map(|(_, emulator)| emulator.upgrade()) {
+            Some(emulator) => emulator,
+            None => {
+                let emulator = Arc::new(SharedEmulator::new(start().await?));
+                shared.push((terms, Arc::downgrade(&emulator)));
+                emulator
+            }
+        }
+    };
+    let endpoints = emulator.endpoints;
+    let liveness = emulator.liveness.clone();
+    let created = virtual_namespace::create(background, endpoints.http, liveness, topology);
+    let namespace = created.await.map_err(StartError::Namespace)?;
+    Ok(Started {
+        endpoints,
+        namespaces: vec![namespace.info().clone()],
+        running: Running::Shared(Share {
+            namespace,
+            emulator,
+        }),
+    })
+}
+
+impl SharedEmulator {
+    fn new(started: Started) -> Self {
+        Self {
+            endpoints: started.endpoints,
+            liveness: started.running.liveness(),
+            running: started.running,
+        }
+    }
+}
+
+impl Share {
+    pub(crate) fn liveness(&self) -> Liveness {
+        self.emulator.liveness.clone()
+    }
+
+    /// Removes the namespace and waits until that is done, and until the emulator has ended where nobody else uses it.
+    pub(crate) async fn stop(self) {
+        self.namespace.remove().await;
+        if let Some(last) = Arc::into_inner(self.emulator) {
+            Box::pin(last.running.stop()).await;
+        }
+    }
+}
