@@ -3,10 +3,8 @@
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
 
-use servicebus_harness::prelude::*;
-
 use crate::docker::{containers_of, docker, eventually};
-use crate::{bus, child, orders};
+use crate::{bus_with_orders, child};
 
 /// A test in a process of its own, with a container of its own.
 struct Test {
@@ -81,7 +79,7 @@ fn a_killed_container_is_named_by_the_next_operation() {
 /// Says when it is ready, and once it is told to go on, what an operation comes to.
 #[expect(clippy::print_stdout, reason = "the tests above read it")]
 async fn use_a_bus() {
-    let servicebus = bus(orders()).await;
+    let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     println!("\nready");

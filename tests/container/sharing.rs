@@ -9,14 +9,14 @@ use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
 use crate::docker::containers_of;
-use crate::{bus, child, orders};
+use crate::{bus_with_orders, child, orders};
 
 /// What nextest tells the processes of a run.
 const RUN: &str = "NEXTEST_RUN_ID";
 
 #[tokio::test]
 async fn a_poison_message_is_dead_lettered_in_a_container_too() {
-    let servicebus = bus(orders()).await;
+    let servicebus = bus_with_orders().await;
     assert_eq!(servicebus.mode(), Mode::Container);
     let orders = servicebus.queue("orders");
     orders.send(Message::from("not json").id("o-17")).await;
@@ -40,7 +40,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
     let mut tests = JoinSet::new();
     for number in 0..20 {
         tests.spawn(async move {
-            let servicebus = bus(orders()).await;
+            let servicebus = bus_with_orders().await;
             let orders = servicebus.queue("orders");
             orders.send(format!("message of test {number}")).await;
             let messages = orders.peek().await;
@@ -60,7 +60,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
 
 #[tokio::test]
 async fn each_has_a_clock_of_its_own() {
-    let (first, second) = (bus(orders()).await, bus(orders()).await);
+    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
     let letter = || Message::from("soon over").time_to_live(Duration::from_secs(60));
     for servicebus in [&first, &second] {
         servicebus.queue("orders").send(letter()).await;
@@ -73,7 +73,7 @@ async fn each_has_a_clock_of_its_own() {
 
 #[tokio::test]
 async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
-    let (first, second) = (bus(orders()).await, bus(orders()).await);
+    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
     first.queue("orders").send("hello").await;
     first.stop().await;
     second.queue("orders").send("hello").await;
@@ -142,7 +142,7 @@ fn address(process: &mut Child) -> String {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn say_so_and_wait() {
-    let servicebus = bus(orders()).await;
+    let servicebus = bus_with_orders().await;
     servicebus.queue("orders").send("hello").await;
     assert_message_count!(servicebus.queue("orders"), active = 1).await;
     println!("\na bus at {}", servicebus.endpoints().amqp);
