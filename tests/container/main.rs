@@ -13,6 +13,7 @@ mod image;
 mod killed;
 mod refusals;
 mod sharing;
+mod tls;
 
 #[path = "../harness/client.rs"]
 mod client;

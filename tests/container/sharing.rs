@@ -81,18 +81,21 @@ async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
 }
 
 #[tokio::test]
-async fn clients_may_come_over_tls() {
-    let builder = ServiceBus::builder()
-        .mode(Mode::Container)
-        .topology(orders());
-    let servicebus = builder.use_tls(true).start().await.unwrap();
-    assert!(
-        !servicebus
-            .connection_string()
-            .contains("UseDevelopmentEmulator")
-    );
-    let pem = servicebus.ca_certificate_pem().await;
-    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
+async fn the_ports_are_those_that_were_asked_for() {
+    let servicebus = bus_with_orders().await;
+    let endpoints = servicebus.endpoints();
+    let doors = [endpoints.amqp, endpoints.amqps, endpoints.http];
+    assert_eq!(doors.map(|door| door.port()), [5672, 5671, 5300]);
+    let host = format!("Endpoint=sb://{};", endpoints.amqp.ip());
+    let connection_string = servicebus.connection_string();
+    assert!(connection_string.starts_with(&host), "{connection_string}");
+
+    let builder = ServiceBus::builder().mode(Mode::Container);
+    let servicebus = builder.web_ports(8080, 8443).start().await.unwrap();
+    let endpoints = servicebus.endpoints();
+    assert_eq!(endpoints.http.port(), 8080);
+    assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
+    servicebus.settled().await;
 }
 
 #[tokio::test]

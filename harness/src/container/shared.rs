@@ -62,7 +62,13 @@ impl Shared {
         background: &Background,
         within: Duration,
     ) -> Result<Arc<Self>, ContainerError> {
-        let own = run::start(&unique_id(), arguments, background, within).await?;
+        let own = run::start(
+            &format!("alone-{}", unique_id()),
+            arguments,
+            background,
+            within,
+        )
+        .await?;
         Ok(Arc::new(own))
     }
 }
