@@ -58,7 +58,7 @@ struct Entry {
     /// The task that fires what is due.
     _timers: JoinSet<()>,
     /// The listeners at its own address.
-    _listening: Option<Listening>,
+    listening: Option<Listening>,
 }
 
 impl Namespaces {

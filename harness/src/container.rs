@@ -34,6 +34,8 @@ pub(crate) struct ContainerOptions {
     /// Declares one namespace.
     pub(crate) topology: String,
     pub(crate) seed: Option<u64>,
+    /// Whether the bus cannot share a container.
+    pub(crate) is_alone: bool,
     pub(crate) ready_within: Duration,
     pub(crate) ports: WebPorts,
 }
@@ -52,14 +54,9 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     options: ContainerOptions,
 ) -> Result<Started, StartError> {
-    let ContainerOptions {
-        topology,
-        seed,
-        ready_within,
-        ports,
-    } = options;
+    let topology = options.topology.clone();
     let own = Arc::clone(background);
-    let reaching = async move { reach(&own, seed, ready_within, ports).await };
+    let reaching = async move { reach(&own, &options).await };
     // The engine and every deadline are of real time, also when the test's runtime is paused.
     let (shared, endpoints, forwards) = background.spawn(reaching).await?;
     let liveness = Liveness::Container(shared.output.clone());
@@ -78,19 +75,21 @@ pub(crate) async fn start(
 
 async fn reach(
     background: &Background,
-    seed: Option<u64>,
-    within: Duration,
-    ports: WebPorts,
+    options: &ContainerOptions,
 ) -> Result<(Arc<Shared>, Endpoints, Forwards), StartError> {
-    let shared = match seed {
-        Some(seed) => {
-            let arguments = ["--seed".to_owned(), seed.to_string()];
+    let within = options.ready_within;
+    let shared = match options.is_alone {
+        true => {
+            let seed = options
+                .seed
+                .map(|seed| ["--seed".to_owned(), seed.to_string()]);
+            let arguments = Vec::from_iter(seed.into_iter().flatten());
             Shared::alone(&arguments, background, within).await?
         }
-        None => Shared::of_the_run(background, within).await?,
+        false => Shared::of_the_run(background, within).await?,
     };
     let (endpoints, forwards) =
-        forward::open(background, ports, &shared.mapped, shared.network).await?;
+        forward::open(background, options.ports, &shared.mapped, shared.network).await?;
     Ok((shared, endpoints, forwards))
 }
 

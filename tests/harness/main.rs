@@ -26,6 +26,7 @@ mod receiving;
 mod scheduling;
 mod sentences;
 mod sessions;
+mod shared;
 mod tls;
 mod topics;
 mod topology;

@@ -37,6 +37,7 @@ mod core;
 mod engine;
 mod hops;
 mod messages;
+mod namespaces;
 mod pond;
 mod scale;
 mod sessions;
@@ -62,7 +63,7 @@ type Section = (
     fn(Effort, &mut Report) -> Outcome,
 );
 
-const SECTIONS: [Section; 17] = [
+const SECTIONS: [Section; 18] = [
     ("throughput", "Throughput, 1 KiB", throughput::measure),
     ("tls", "TLS and WebSocket, 1 KiB", tls::measure),
     ("latency", "Latency, 1 KiB", latency::measure),
@@ -88,6 +89,11 @@ const SECTIONS: [Section; 17] = [
         transactions::measure,
     ),
     ("admin", "10,000 queues, made one by one", admin::measure),
+    (
+        "namespaces",
+        "Virtual namespaces, made and removed",
+        namespaces::measure,
+    ),
     ("messages", "Messages", messages::measure),
     ("engine", "The AMQP engine alone", engine::measure),
     (

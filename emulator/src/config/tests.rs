@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use servicebus_broker::{EntityStatus, Expiry, FailedForwards, LocksOnDetach};
 
 use super::*;
-use crate::auth::{Claim, Claims};
+use crate::auth::{Claim, Claims, WELL_KNOWN_KEY_NAME};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/config");
 
@@ -68,6 +68,75 @@ fn every_valid_file_is_read() {
     for path in fixtures("") {
         Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[test]
+fn what_is_exported_is_read_as_the_same() {
+    for path in fixtures("") {
+        let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
+        for namespace in config.namespaces {
+            let exported = export(&namespace);
+            let read = Config::parse(&exported.to_string());
+            let [read] = &read.unwrap_or_else(|error| panic!("{error}")).namespaces[..] else {
+                panic!("one namespace is exported: {exported}");
+            };
+            assert_eq!(export(read), exported, "{}", path.display());
+            // An object of JSON does not keep the order of what a filter asks for, which means nothing.
+            let without_rules = |namespace: &NamespaceConfig| NamespaceConfig {
+                topics: Vec::new(),
+                ..namespace.clone()
+            };
+            assert_eq!(without_rules(read), without_rules(&namespace));
+        }
+    }
+}
+
+#[test]
+fn one_namespace_is_read_under_the_name_that_it_gets() {
+    let text = with_properties(r#"{"MaxDeliveryCount":4}"#);
+    let read = |text: &str, taken: &[&str]| {
+        NamespaceConfig::parse_as("mine", text, Tier::Premium, &|key| taken.contains(&key))
+    };
+    let taken = [WELL_KNOWN_KEY_NAME, "RootManageSharedAccessKey-mine"];
+    for (taken, key) in [
+        (&taken[..0], WELL_KNOWN_KEY_NAME),
+        (&taken[..1], "RootManageSharedAccessKey-mine"),
+        (&taken[..], "RootManageSharedAccessKey-mine-2"),
+    ] {
+        for (text, queues) in [(text.as_str(), 1), ("", 0)] {
+            let namespace = read(text, taken).unwrap();
+            assert_eq!(
+                (namespace.name.as_str(), namespace.queues.len()),
+                ("mine", queues)
+            );
+            assert_eq!(namespace.settings.tier, Tier::Premium);
+            assert_eq!(namespace.keys[0].name, key);
+        }
+    }
+    let two = r#"{"UserConfig":{"Namespaces":[{"Name":"a"},{"Name":"b"}]}}"#;
+    let refused = read(two, &[]).unwrap_err().to_string();
+    let expected = "configuration:1:29: UserConfig.Namespaces: 2 namespaces are declared, and one is to be made; \
+                    allowed: one namespace";
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn there_may_be_only_so_many_namespaces() {
+    let file = |count: usize| {
+        let names: Vec<String> = (0..count)
+            .map(|n| format!(r#"{{"Name":"n{n}"}}"#))
+            .collect();
+        format!(r#"{{"UserConfig":{{"Namespaces":[{}]}}}}"#, names.join(","))
+    };
+    assert!(Config::parse(&file(MAX_NAMESPACES)).is_ok());
+    let found = problems(&file(MAX_NAMESPACES + 1));
+    let [problem] = &found[..] else {
+        panic!("one thing is wrong: {found:?}");
+    };
+    assert!(
+        problem.ends_with("1001 namespaces are declared; allowed: at most 1000"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -141,6 +210,10 @@ fn every_setting_arrives() {
         second.queues[0].1.default_message_time_to_live,
         Some(Duration::from_secs(1_209_600))
     );
+    let host = Address::Host("first.example.test".into());
+    assert_eq!(first.address, Some(host));
+    assert_eq!(second.address, Some(Address::Ip([127, 0, 0, 2].into())));
+    assert_eq!(third.address, None);
     assert_eq!(third.keys[0].name, "RootManageSharedAccessKey-third");
     assert_eq!(third.queues, []);
 }

@@ -5,8 +5,7 @@
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::watch;
 

@@ -86,7 +86,13 @@ pub(super) async fn remove(
     Name(name): Name,
 ) -> Result<StatusCode, ApiError> {
     match shared.namespaces.remove(&name) {
-        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Ok(listening) => {
+            if let Some(listening) = listening {
+                // Who makes one at the same address next finds it free.
+                listening.close().await;
+            }
+            Ok(StatusCode::NO_CONTENT)
+        }
         Err(RemoveError::Unknown) => Err(unknown(&shared, &name)),
         Err(last @ RemoveError::Last(_)) => {
             let message = last.to_string();

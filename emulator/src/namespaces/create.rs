@@ -119,7 +119,7 @@ impl Creation<'_> {
             namespace,
             info: info.clone(),
             _timers: timers,
-            _listening: listening,
+            listening,
         });
         Ok(info)
     }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::{Entry, Namespaces, Served};
 use crate::config::Address;
+use crate::server::Listening;
 
 /// Why a namespace is not removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -17,11 +18,12 @@ pub(crate) enum RemoveError {
 }
 
 impl Namespaces {
-    /// Removes one with everything in it. Its connections are closed in their next turns.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), RemoveError> {
+    /// Removes one with everything in it. Its connections are closed in their next turns; returned is what is listened at
+    /// for it alone.
+    pub(crate) fn remove(&self, name: &str) -> Result<Option<Listening>, RemoveError> {
         let entry = self.served_mut().take(name)?;
         entry.namespace.end();
-        Ok(())
+        Ok(entry.listening)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -33,14 +33,24 @@ struct Accepting {
     router: axum::Router,
     stop: watch::Receiver<bool>,
     /// Ends when the listener is to close; none where only the emulator's end closes it.
-    until: Option<watch::Receiver<()>>,
+    until: Option<Until>,
     peers: JoinSet<()>,
 }
 
 /// Keeps listeners open; when it is dropped they close, and the connections that came through them go on.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    _open: watch::Sender<()>,
+    open: watch::Sender<()>,
+    /// Ends when the last of them is closed.
+    closed: mpsc::Receiver<()>,
+}
+
+/// How a listener knows that it is to close, and tells that it is closed.
+#[derive(Debug, Clone)]
+struct Until {
+    open: watch::Receiver<()>,
+    /// Kept for as long as the listener is open.
+    _closed: mpsc::Sender<()>,
 }
 
 impl Listeners {
@@ -71,8 +81,13 @@ impl Listeners {
         router: &axum::Router,
     ) -> Listening {
         let (open, until) = watch::channel(());
+        let (closing, closed) = mpsc::channel(1);
+        let until = Until {
+            open: until,
+            _closed: closing,
+        };
         self.spawn(listeners, shared, router, Some(&until));
-        Listening { _open: open }
+        Listening { open, closed }
     }
 
     /// Whether what comes to this address comes to a listener for all namespaces.
@@ -98,7 +113,7 @@ impl Listeners {
         listeners: Vec<TcpListener>,
         shared: &Arc<Shared>,
         router: &axum::Router,
-        until: Option<&watch::Receiver<()>>,
+        until: Option<&Until>,
     ) {
         let mut tasks = self.tasks();
         // Those of namespaces that are gone.
@@ -120,11 +135,23 @@ impl Listeners {
     }
 }
 
+impl Listening {
+    /// Closes the listeners, so that others can listen where they did.
+    pub(crate) async fn close(self) {
+        let Self { open, mut closed } = self;
+        drop(open);
+        // Nothing is sent: the end of the last sender is the news.
+        let _ = closed.recv().await;
+    }
+}
+
 impl Accepting {
     /// Accepts peers until told not to, then waits for them to end; when the emulator stops, not for long.
     async fn run(mut self, listener: TcpListener) {
         self.accept(&listener).await;
         drop(listener);
+        // With it goes the word that the listener is closed.
+        drop(self.until.take());
         let Self { peers, stop, .. } = &mut self;
         tokio::select! {
             () = all(peers) => return,
@@ -170,9 +197,9 @@ impl Accepting {
 }
 
 /// Resolves when whoever keeps a listener open does so no longer.
-async fn closed(until: &mut Option<watch::Receiver<()>>) {
+async fn closed(until: &mut Option<Until>) {
     match until {
-        Some(until) => while until.changed().await.is_ok() {},
+        Some(until) => while until.open.changed().await.is_ok() {},
         None => pending().await,
     }
 }

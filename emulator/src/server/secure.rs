@@ -33,7 +33,9 @@ pub(super) async fn handshake(
         let sought = Sought {
             address: arrival.address(),
             // Any other name would be one that nobody here can vouch for.
-            name: name.filter(|name| shared.namespaces.is_host(name)),
+            name: name
+                .map(|name| name.to_ascii_lowercase())
+                .filter(|name| shared.namespaces.is_host(name)),
         };
         let config = tls.config(&sought).map_err(io::Error::other)?;
         start.into_stream(config).await

@@ -6,6 +6,7 @@ mod errors;
 mod explain;
 mod faults;
 mod namespaces;
+mod openapi;
 mod queues;
 mod sessions;
 mod settled;

@@ -2,6 +2,8 @@
 
 use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
+#[cfg(feature = "container")]
+use servicebus_emulator::auth::Key;
 use servicebus_emulator::config::{Config, DEFAULT_QUEUE};
 
 use super::{ServiceBus, or_panic};
@@ -138,8 +140,10 @@ impl Builder {
             }
             #[cfg(feature = "container")]
             Mode::Container => {
+                let resolved = or_default(resolved)?;
                 let options = ContainerOptions {
-                    topology: or_default(resolved)?.text,
+                    is_alone: self.seed.is_some() || declares_keys(&resolved.config),
+                    topology: resolved.text,
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
                     ports: self.ports,
@@ -179,4 +183,13 @@ impl Builder {
 fn or_default(resolved: Option<Resolved>) -> Result<Resolved, TopologyError> {
     let default = || Topology::new().queue(Queue::new(DEFAULT_QUEUE)).resolve();
     resolved.map_or_else(default, Ok)
+}
+
+/// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to
+/// one namespace.
+#[cfg(feature = "container")]
+fn declares_keys(config: &Config) -> bool {
+    let usual = [Key::well_known()];
+    let mut namespaces = config.namespaces.iter();
+    namespaces.any(|namespace| namespace.keys != usual)
 }
