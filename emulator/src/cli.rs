@@ -6,6 +6,7 @@ mod report;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +51,8 @@ pub struct RunOptions {
     pub record_messages: bool,
     /// Whether to end when standard input closes.
     pub exit_with_stdin: bool,
+    /// After how long without a single connection to end, if at all.
+    pub exit_when_idle: Option<Duration>,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond (decision D31).
     pub outcome_delay: bool,
 }
@@ -233,6 +236,14 @@ struct RunArguments {
     #[arg(long)]
     exit_with_stdin: bool,
 
+    /// End when nobody has been connected for so many seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    exit_when_idle: Option<u64>,
+
     /// Do not hold outcomes back for a millisecond from clients on fe2o3-amqp 0.14 (the Rust azservicebus),
     /// which lose those that come faster
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
@@ -266,6 +277,7 @@ impl From<RunArguments> for RunOptions {
             seed: arguments.seed,
             record_messages: arguments.record_messages,
             exit_with_stdin: arguments.exit_with_stdin,
+            exit_when_idle: arguments.exit_when_idle.map(Duration::from_secs),
             outcome_delay: !arguments.no_outcome_delay,
         }
     }

@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::clock::RealClock;
 use crate::config::Config;
 use crate::http::Control;
+use crate::idle;
 use crate::listen;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
 use crate::server::{Listeners, Shared, Switches};
@@ -207,6 +208,11 @@ impl Emulator {
             "namespaces": self.namespaces(),
         })
         .to_string()
+    }
+
+    /// Resolves once nobody has been connected for so long, which begins now.
+    pub fn idle_for(&self, time: Duration) -> impl Future<Output = ()> + Send + 'static {
+        idle::wait(self.shared.connections(), time)
     }
 
     /// Tells every client that the emulator stops, and waits until they have gone or two seconds have passed.

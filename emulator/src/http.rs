@@ -9,6 +9,7 @@ mod entity;
 mod error;
 mod explain;
 mod faults;
+mod hold;
 mod namespaces;
 mod openapi;
 mod queues;
@@ -37,6 +38,8 @@ use crate::rest::{Door, Route};
 use crate::server::{Listening, Shared};
 use namespaces::Chosen;
 pub(crate) use spoiled::HangUp;
+
+pub(crate) use hold::Stopping;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

@@ -6,6 +6,7 @@ mod connection;
 mod emulator;
 mod faults;
 mod http;
+mod idle;
 mod listen;
 mod namespace;
 mod namespaces;

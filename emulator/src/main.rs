@@ -1,8 +1,9 @@
 //! The binary: reads the command line, starts an emulator, says that it serves, waits to be told to stop.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use servicebus_emulator::cli::{Command, RunOptions, run_check};
 use servicebus_emulator::{Config, Emulator, Options, StartError};
@@ -72,7 +73,10 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
     // Whoever started us may not listen; that is no reason not to serve.
     let _ = writeln!(stdout, "{}", emulator.ready_line());
     let _ = stdout.flush();
-    told_to_stop(interrupted, options.exit_with_stdin).await;
+    tokio::select! {
+        () = told_to_stop(interrupted, options.exit_with_stdin) => {}
+        () = unused(&emulator, options.exit_when_idle) => {}
+    }
     emulator.stop().await;
     // Reading standard input blocks a thread that cannot be cancelled; returning would wait for it.
     std::process::exit(0);
@@ -92,6 +96,15 @@ async fn told_to_stop(interrupted: impl Future<Output = ()>, exit_with_stdin: bo
         () = interrupted => {}
         () = stdin_closed(), if exit_with_stdin => {}
     }
+}
+
+/// Resolves when nobody has been connected for the time after which that ends the process, if there is one.
+async fn unused(emulator: &Emulator, after: Option<Duration>) {
+    let Some(after) = after else {
+        return std::future::pending().await;
+    };
+    emulator.idle_for(after).await;
+    tracing::info!(seconds = after.as_secs(), "nobody is connected: ending");
 }
 
 /// Listens for signals from now on; resolves with the first.
@@ -125,6 +138,7 @@ fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("SERVICEBUS_EMULATOR_LOG");
     tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new("warn")))
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
         .init();
 }

@@ -7,11 +7,12 @@ mod web;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use servicebus_broker::{IdSource, Tier};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::clock::RealClock;
@@ -35,7 +36,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
     connections_made: AtomicU32,
-    connections: AtomicUsize,
+    connections: watch::Sender<usize>,
 }
 
 /// Settings of the process that connections ask for.
@@ -68,8 +69,13 @@ impl Shared {
             listeners,
             tls,
             connections_made: AtomicU32::new(0),
-            connections: AtomicUsize::new(0),
+            connections: watch::Sender::new(0),
         }
+    }
+
+    /// How many peers are connected, and word of every change.
+    pub(crate) fn connections(&self) -> watch::Receiver<usize> {
+        self.connections.subscribe()
     }
 
     /// The number of a new connection.
@@ -97,7 +103,12 @@ impl Shared {
 
 async fn serve(stream: TcpStream, doors: Doors) {
     let (shared, address) = (Arc::clone(&doors.shared), doors.address);
-    if shared.connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
+    let mut others = 0;
+    shared.connections.send_modify(|open| {
+        others = *open;
+        *open += 1;
+    });
+    if others >= MAX_CONNECTIONS {
         tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
     } else if let Err(error) = doors.open(stream).await {
         match is_bad_input(&error) {
@@ -107,7 +118,7 @@ async fn serve(stream: TcpStream, doors: Doors) {
             false => tracing::debug!(%address, %error, "connection ended"),
         }
     }
-    shared.connections.fetch_sub(1, Ordering::AcqRel);
+    shared.connections.send_modify(|open| *open -= 1);
 }
 
 /// Whether the peer sent what it should not have, and did not just go away.

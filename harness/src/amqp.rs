@@ -29,7 +29,7 @@ use fe2o3_amqp::{
 };
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::process::Liveness;
+use crate::liveness::Liveness;
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};

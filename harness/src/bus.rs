@@ -145,7 +145,8 @@ impl ServiceBus {
         &self.secured.admin_connection_string
     }
 
-    /// Returns the certificate that clients over TLS must trust, in PEM; it is the same for every bus of this user.
+    /// Returns the certificate that clients over TLS must trust, in PEM; it is the same for every bus of this user, and in
+    /// [`Mode::Container`] the same for every bus of the test run.
     ///
     /// # Panics
     ///

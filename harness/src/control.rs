@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::{kind::EntityKind, process::Liveness, text};
+use crate::{kind::EntityKind, liveness::Liveness, text};
 
 pub use refusal::{ControlError, Refusal};
 

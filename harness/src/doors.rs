@@ -83,12 +83,12 @@ impl Doors {
             hostname: String::new(),
             key_name: String::new(),
             key: String::new(),
-            liveness: crate::process::Liveness::default(),
+            liveness: crate::liveness::Liveness::default(),
         };
         Arc::new(Self {
             background: Arc::new(Background::start().expect("a runtime starts")),
             amqp: Amqp::new(login),
-            control: Control::new(address, "none", crate::process::Liveness::default()),
+            control: Control::new(address, "none", crate::liveness::Liveness::default()),
             declared: Catalog::default(),
             cancelled: Cancelled::default(),
             script: Script::default(),

@@ -68,6 +68,19 @@ pub enum StartError {
     /// The child did not become ready.
     #[error(transparent)]
     Ready(#[from] ReadyError),
+    /// There is no container.
+    #[cfg(feature = "container")]
+    #[error(transparent)]
+    Container(#[from] crate::ContainerError),
+    /// An address cannot be listened on from which a container is to be reached.
+    #[cfg(feature = "container")]
+    #[error("cannot listen on {address}: {source}")]
+    Forward {
+        /// The address.
+        address: std::net::Ipv4Addr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A namespace of its own could not be made in an emulator that is shared.
     #[error("cannot make a namespace in the shared emulator: {0}")]
     Namespace(ControlError),

@@ -13,6 +13,8 @@ mod catalog;
 mod client;
 mod clock;
 mod connection_string;
+#[cfg(feature = "container")]
+mod container;
 mod control;
 mod doors;
 mod entities;
@@ -26,10 +28,12 @@ mod keep;
 mod keys;
 mod kind;
 mod leaks;
+mod liveness;
 mod mailbox;
 mod matcher;
 mod message;
 mod mode;
+mod output;
 mod peeked;
 mod process;
 mod running;
@@ -50,6 +54,8 @@ pub use bus::{Builder, ServiceBus};
 #[cfg(feature = "azservicebus")]
 pub use client::ClientError;
 pub use clock::Clock;
+#[cfg(feature = "container")]
+pub use container::ContainerError;
 pub use control::{ControlError, Refusal};
 pub use entities::{CreateError, DeleteError, UpdateError};
 pub use error::StartError;

@@ -16,7 +16,8 @@ pub enum Mode {
     InProcess,
     /// As a child process: the `servicebus-emulator` binary.
     Process,
-    /// As a container. Not built yet: starting it is an error.
+    /// As a container, one for a test run; each bus has a namespace of its own in it. Needs the feature `container`, a
+    /// container engine, and the image that `emulator/image/build` makes.
     Container,
     /// Nothing is started; a real namespace is used. Not built yet: starting it is an error.
     Namespace,
@@ -84,9 +85,17 @@ pub enum ModeError {
         /// What the variable holds.
         value: String,
     },
+    /// The mode was left out when the harness was built.
+    #[error(
+        "mode \"{mode}\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"container\"] }}"
+    )]
+    FeatureOff {
+        /// The mode that was asked for.
+        mode: Mode,
+    },
     /// The mode exists on paper only.
     #[error(
-        "mode \"{mode}\" is not built yet; choose in-process or process, by {MODE_VARIABLE} or by the builder"
+        "mode \"{mode}\" is not built yet; choose in-process, process or container, by {MODE_VARIABLE} or by the builder"
     )]
     NotBuilt {
         /// The mode that was asked for.

@@ -23,7 +23,7 @@ use crate::{
     running::{Running, Started, WebPorts},
 };
 
-pub(crate) use child::{ChildProcess, Liveness};
+pub(crate) use child::{ChildProcess, ChildView};
 pub use ready::ReadyError;
 
 use child::ExitedEarly;

@@ -8,10 +8,9 @@ use std::{net::SocketAddr, path::PathBuf};
 use serde::Deserialize;
 use servicebus_emulator::{Emulator, HTTP_PORT};
 
-use crate::{
-    process::{ChildProcess, Liveness},
-    shared::Share,
-};
+#[cfg(feature = "container")]
+use crate::container::ContainerBus;
+use crate::{liveness::Liveness, process::ChildProcess, shared::Share};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -30,15 +29,30 @@ pub(crate) enum Running {
     Process(ChildProcess),
     /// A part of one that others use too.
     Shared(Share),
+    #[cfg(feature = "container")]
+    Container(ContainerBus),
 }
 
 impl Running {
-    /// Returns the id of the process that the emulator is, if it is not this one.
+    /// Returns the id of the process that the emulator is, if it is a child of this one.
     pub(crate) fn process(&self) -> Option<u32> {
         match self {
             Self::InProcess(_) => None,
             Self::Process(child) => Some(child.id()),
             Self::Shared(share) => share.process(),
+            #[cfg(feature = "container")]
+            Self::Container(_) => None,
+        }
+    }
+
+    /// Lets others see whether the emulator lives.
+    pub(crate) fn liveness(&self) -> Liveness {
+        match self {
+            Self::InProcess(_) => Liveness::InProcess,
+            Self::Process(child) => child.liveness(),
+            Self::Shared(share) => share.liveness(),
+            #[cfg(feature = "container")]
+            Self::Container(bus) => bus.liveness(),
         }
     }
 
@@ -48,15 +62,8 @@ impl Running {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
             Self::Shared(share) => share.stop().await,
-        }
-    }
-
-    /// Knows whether the emulator is still there, as far as that can be known.
-    pub(crate) fn liveness(&self) -> Liveness {
-        match self {
-            Self::InProcess(_) => Liveness::default(),
-            Self::Process(child) => child.liveness(),
-            Self::Shared(share) => share.liveness(),
+            #[cfg(feature = "container")]
+            Self::Container(bus) => bus.stop().await,
         }
     }
 }

@@ -13,8 +13,8 @@ use tokio::sync::Mutex;
 use crate::{
     background::Background,
     error::StartError,
+    liveness::Liveness,
     mode::Mode,
-    process::Liveness,
     running::{Endpoints, Running, Started, WebPorts},
     virtual_namespace::{self, VirtualNamespace},
 };

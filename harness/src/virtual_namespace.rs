@@ -12,7 +12,7 @@ use crate::{
     address,
     background::Background,
     control::{Control, ControlError},
-    process::Liveness,
+    liveness::Liveness,
     running::Namespace,
 };
 

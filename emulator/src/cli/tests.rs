@@ -22,6 +22,7 @@ fn defaults() -> RunOptions {
         seed: None,
         record_messages: false,
         exit_with_stdin: false,
+        exit_when_idle: None,
         outcome_delay: true,
     }
 }
@@ -60,6 +61,8 @@ fn run_may_be_left_out() {
         "7",
         "--record-messages",
         "--exit-with-stdin",
+        "--exit-when-idle",
+        "20",
     ];
     let expected = RunOptions {
         config: Some("c.json".into()),
@@ -71,6 +74,7 @@ fn run_may_be_left_out() {
         seed: Some(7),
         record_messages: true,
         exit_with_stdin: true,
+        exit_when_idle: Some(Duration::from_secs(20)),
         outcome_delay: true,
         ..defaults()
     };

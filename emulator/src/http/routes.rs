@@ -8,8 +8,8 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::{
-    Control, certificate, clock, counts, explain, faults, namespaces, openapi, queues, sessions,
-    subscriptions, timeline, topics, topology,
+    Control, certificate, clock, counts, explain, faults, hold, namespaces, openapi, queues,
+    sessions, subscriptions, timeline, topics, topology,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -37,6 +37,7 @@ fn of_process() -> Vec<Route> {
         get("/$emulator/v1/health", namespaces::health),
         get("/$emulator/v1/openapi.json", openapi::show),
         get("/$emulator/v1/ca.pem", certificate::show),
+        get("/$emulator/v1/hold", hold::show),
         get("/$emulator/v1/clock", clock::show),
         post("/$emulator/v1/clock/advance", clock::advance),
         post("/$emulator/v1/clock/freeze", clock::freeze),

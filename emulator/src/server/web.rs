@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
-use crate::http::HangUp;
+use crate::http::{HangUp, Stopping};
 use crate::namespaces::Arrival;
 use crate::rest::{self, Carrier, Tapped};
 use upgrade::Slot;
@@ -53,11 +53,13 @@ where
         is_secured: cover == Cover::Tls,
         stop: stop.clone(),
     };
+    let stopping = Stopping::from(stop.clone());
     let arrival = Arc::new(arrival);
     let service = service_fn(|mut request: Request<Incoming>| {
         let known = request.extensions_mut();
         known.insert(carrier.clone());
         known.insert(Arc::clone(&arrival));
+        known.insert(stopping.clone());
         answer(request, router.clone(), slot.clone())
     });
     let mut builder = http1::Builder::new();

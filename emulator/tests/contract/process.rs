@@ -2,6 +2,7 @@
 
 mod arguments;
 mod configuration;
+mod idle;
 mod ready;
 mod seed;
 mod stop;

@@ -2,7 +2,12 @@
 
 use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
+#[cfg(feature = "container")]
+use servicebus_emulator::{auth::Key, config::Config};
+
 use super::{ServiceBus, Wishes, or_panic};
+#[cfg(feature = "container")]
+use crate::container::{self, ContainerOptions};
 use crate::{
     background::Background,
     catalog::Catalog,
@@ -17,6 +22,9 @@ use crate::{
 
 /// How long a child may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a container may take, which may have to wait for others that come and go.
+#[cfg(feature = "container")]
+const CONTAINER_READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Describes a bus before it starts.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +60,8 @@ impl Builder {
         self
     }
 
-    /// Sets how long the process of mode [`Mode::Process`] may take to become ready; 30 s unless set.
+    /// Sets how long the emulator of [`Mode::Process`] or [`Mode::Container`] may take to become ready; 30 s and 60 s
+    /// unless set.
     pub fn ready_within(mut self, within: Duration) -> Self {
         self.ready_within = Some(within);
         self
@@ -90,7 +99,7 @@ impl Builder {
 
     /// Shares one emulator with the other buses of this process that ask for it, each with a namespace of its own: they
     /// do not meet, and such a bus is there in less time. The last of them takes the emulator along. A drop waits until
-    /// the namespace is removed.
+    /// the namespace is removed. Of [`Mode::Container`] all buses are like that.
     pub fn shared(mut self) -> Self {
         self.shared = true;
         self
@@ -104,11 +113,15 @@ impl Builder {
             None => Resolved::usual(),
         };
         let declared = Catalog::declared(&resolved.config);
-        let keys = resolved.declare_keys(self.shared);
+        let is_shared = self.shares(mode, &resolved);
+        let keys = resolved.declare_keys(is_shared);
         let background = Background::shared().map_err(StartError::Runtime)?;
-        let started = match self.shared {
+        let started = match is_shared && mode != Mode::Container {
             true => self.join(&background, mode, &resolved.text).await?,
-            false => self.start_in(&background, mode, Some(resolved)).await?,
+            false => {
+                self.start_in(&background, mode, Some(resolved), is_shared)
+                    .await?
+            }
         };
         let wishes = Wishes {
             keys,
@@ -118,12 +131,28 @@ impl Builder {
         ServiceBus::new(mode, background, started, declared, wishes)
     }
 
-    /// Starts an emulator.
+    /// Whether the bus is to have but a part of an emulator. A container is shared always, where that can be.
+    fn shares(&self, mode: Mode, resolved: &Resolved) -> bool {
+        match mode {
+            #[cfg(feature = "container")]
+            Mode::Container => self.seed.is_none() && !declares_keys(&resolved.config),
+            #[cfg(not(feature = "container"))]
+            Mode::Container => self.shared,
+            Mode::InProcess | Mode::Process | Mode::Namespace => self.shared,
+        }
+    }
+
+    /// Starts an emulator, or a part of a container if that `is_shared`.
+    #[cfg_attr(
+        not(feature = "container"),
+        expect(unused_variables, reason = "only containers are shared here")
+    )]
     async fn start_in(
         &self,
         background: &Arc<Background>,
         mode: Mode,
         resolved: Option<Resolved>,
+        is_shared: bool,
     ) -> Result<Started, StartError> {
         match mode {
             Mode::InProcess => {
@@ -140,7 +169,20 @@ impl Builder {
                 };
                 process::start(background, options).await
             }
-            Mode::Container | Mode::Namespace => Err(ModeError::NotBuilt { mode }.into()),
+            #[cfg(feature = "container")]
+            Mode::Container => {
+                let options = ContainerOptions {
+                    is_alone: !is_shared,
+                    topology: resolved.unwrap_or_else(Resolved::usual).text,
+                    seed: self.seed,
+                    ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
+                    ports: self.ports,
+                };
+                container::start(background, options).await
+            }
+            #[cfg(not(feature = "container"))]
+            Mode::Container => Err(ModeError::FeatureOff { mode }.into()),
+            Mode::Namespace => Err(ModeError::NotBuilt { mode }.into()),
         }
     }
 
@@ -157,11 +199,20 @@ impl Builder {
             seed: self.seed,
             ports: self.ports,
         };
-        let start = async || self.start_in(background, mode, None).await;
+        let start = async || self.start_in(background, mode, None, false).await;
         shared::join(background, terms, topology, start).await
     }
 
     pub(crate) async fn start_or_panic(self, at: &Location<'_>) -> ServiceBus {
         or_panic(at, self.start()).await
     }
+}
+
+/// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to
+/// one namespace.
+#[cfg(feature = "container")]
+fn declares_keys(config: &Config) -> bool {
+    let usual = [Key::well_known()];
+    let mut namespaces = config.namespaces.iter();
+    namespaces.any(|namespace| namespace.keys != usual)
 }

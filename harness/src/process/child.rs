@@ -6,11 +6,10 @@
 //! child alone.
 
 use std::{
-    collections::VecDeque,
     future::Future,
     io::{self, BufRead, BufReader, Read},
     path::Path,
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -18,21 +17,21 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::keep;
+use crate::{
+    keep,
+    liveness::{DYING_WITHIN, Liveness, until},
+    output::Output,
+};
 
-/// How many lines of standard error are kept.
-const KEPT_LINES: usize = 40;
 /// How long a child may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a child that closed its doors may take to be seen as ended.
-const DYING_WITHIN: Duration = Duration::from_secs(10);
 
 /// A child process that ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     stdin: Option<ChildStdin>,
     child: Arc<Mutex<Child>>,
-    output: Arc<Mutex<Output>>,
+    output: Output,
     ready: Option<oneshot::Receiver<String>>,
 }
 
@@ -45,16 +44,9 @@ pub(super) enum ExitedEarly {
 
 /// A look at the child that does not keep it alive.
 #[derive(Debug, Clone)]
-struct ChildView {
+pub(crate) struct ChildView {
     child: Arc<Mutex<Child>>,
-    output: Arc<Mutex<Output>>,
-}
-
-/// The last lines of standard error.
-#[derive(Debug, Default)]
-struct Output {
-    lines: VecDeque<String>,
-    complete: bool,
+    output: Output,
 }
 
 impl ChildProcess {
@@ -66,13 +58,13 @@ impl ChildProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let output = Arc::new(Mutex::new(Output::default()));
+        let output = Output::default();
         let (first_line, ready) = oneshot::channel();
         if let Some(stdout) = child.stdout.take() {
             thread::spawn(move || read_stdout(stdout, first_line));
         }
         if let Some(stderr) = child.stderr.take() {
-            let output = Arc::clone(&output);
+            let output = output.clone();
             thread::spawn(move || read_stderr(stderr, &output));
         }
         Ok(Self {
@@ -119,7 +111,7 @@ impl ChildProcess {
 
     /// Lets others see whether the child lives.
     pub(crate) fn liveness(&self) -> Liveness {
-        Liveness(Some(self.view()))
+        Liveness::Child(self.view())
     }
 
     pub(super) fn exit_code(&self) -> Option<i32> {
@@ -140,7 +132,7 @@ impl ChildProcess {
     fn view(&self) -> ChildView {
         ChildView {
             child: Arc::clone(&self.child),
-            output: Arc::clone(&self.output),
+            output: self.output.clone(),
         }
     }
 }
@@ -163,58 +155,23 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Knows whether a silent emulator is a dead child.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Liveness(Option<ChildView>);
-
-impl Liveness {
-    /// Puts the end of the child in place of a mere refusal to connect.
-    pub(crate) async fn explain(&self, error: io::Error) -> io::Error {
-        let Some(child) = &self.0 else { return error };
-        // A process that dies closes its sockets a moment before it can be collected.
-        child.wait_for_end(DYING_WITHIN).await;
-        let Some(status) = child.status() else {
-            return error;
-        };
-        let output = described(&child.last_output());
-        io::Error::other(format!(
-            "the emulator process has ended ({status}); {output}"
-        ))
-    }
-}
-
 impl ChildView {
-    fn status(&self) -> Option<std::process::ExitStatus> {
+    /// How it ended, once it has and all it wrote has been read.
+    pub(crate) fn end(&self) -> Option<ExitStatus> {
+        self.status().filter(|_| self.output.is_complete())
+    }
+
+    pub(crate) fn last_output(&self) -> String {
+        self.output.text()
+    }
+
+    fn status(&self) -> Option<ExitStatus> {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         child.try_wait().ok().flatten()
     }
 
-    fn last_output(&self) -> String {
-        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        Vec::from_iter(output.lines.iter().cloned()).join("\n")
-    }
-
-    /// Waits until the child has ended and all it wrote has been read.
     async fn wait_for_end(&self, within: Duration) {
-        let started = Instant::now();
-        while !self.is_over() && started.elapsed() < within {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let complete = output.complete;
-        drop(output);
-        complete && self.status().is_some()
-    }
-}
-
-/// Introduces the last output of a child, or says that there was none.
-pub(super) fn described(output: &str) -> String {
-    match output {
-        "" => "it wrote nothing to standard error".to_owned(),
-        output => format!("its last output was:\n{output}"),
+        until(within, || self.end().is_some()).await;
     }
 }
 
@@ -227,16 +184,11 @@ fn read_stdout(stdout: impl Read, first_line: oneshot::Sender<String>) {
     lines.for_each(drop);
 }
 
-fn read_stderr(stderr: impl Read, output: &Mutex<Output>) {
+fn read_stderr(stderr: impl Read, output: &Output) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        let mut kept = output.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.lines.len() == KEPT_LINES {
-            kept.lines.pop_front();
-        }
-        kept.lines.push_back(line);
+        output.push(line);
     }
-    let mut kept = output.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.complete = true;
+    output.complete();
 }
 
 fn collect(child: &Mutex<Child>) {

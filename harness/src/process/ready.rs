@@ -8,8 +8,8 @@ use std::{
 
 use serde::Deserialize;
 
-use super::child::described;
 use crate::{
+    output::described,
     running::{Endpoints, Namespace},
     text,
 };

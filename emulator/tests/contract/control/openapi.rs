@@ -24,6 +24,7 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
     tour.limits();
     without_authority(&mut tour);
     without_tls(&mut tour);
+    tour.hold();
     let missing: Vec<_> = description
         .answers()
         .difference(&tour.seen)

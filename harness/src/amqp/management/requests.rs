@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::{
         amqp::Login, background::Background, connection_string::ConnectionString, in_process,
-        process::Liveness, running::WebPorts,
+        liveness::Liveness, running::WebPorts,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.

@@ -121,6 +121,19 @@ impl<'a> Tour<'a> {
         self.note(request.method, request.path, status, answer.body);
     }
 
+    /// Holds an emulator until it stops: an answer that does not end before.
+    pub(super) fn hold(&mut self) {
+        let process = Process::start(&[]);
+        let path = "/$emulator/v1/hold";
+        let mut held = Peer::connect(process.http().0);
+        held.write(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes());
+        assert_eq!(held.read_header(), *b"HTTP/1.1");
+        assert_eq!(held.read_header(), *b" 200 OK\r");
+        process.signal("TERM");
+        assert_eq!(process.ended().code, Some(0));
+        self.note("GET", path, 200, Value::Null);
+    }
+
     fn note(&mut self, method: &str, path: &str, status: u16, body: Value) -> Value {
         let answered = (method.to_owned(), path.to_owned(), status);
         self.description.check_answer(&answered, &body);

@@ -1,0 +1,68 @@
+//! How long nobody has been connected.
+//!
+//! An emulator that was started for somebody who may be killed ends by itself: the system closes the connections of a
+//! killed process, whatever else it leaves behind.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Resolves when there has been no connection for `time`; any that comes, however short, begins it anew.
+pub(crate) async fn wait(mut connections: watch::Receiver<usize>, time: Duration) {
+    loop {
+        let nobody = connections.wait_for(|&open| open == 0).await.is_ok();
+        match timeout(time, connections.changed()).await {
+            Ok(Ok(())) => {}
+            Err(_elapsed) if nobody => return,
+            // Nobody counts any longer, so nobody will ever be idle.
+            Err(_) | Ok(Err(_)) => return std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    const TIME: Duration = Duration::from_secs(20);
+
+    /// Counts the connections as they come and go, each after some seconds, and says after how many it was over.
+    async fn over_after(changes: &[(u64, usize)]) -> u64 {
+        let connections = watch::Sender::new(0);
+        let started = Instant::now();
+        let waiting = wait(connections.subscribe(), TIME);
+        let changing = async {
+            for &(seconds, open) in changes {
+                sleep(Duration::from_secs(seconds)).await;
+                connections.send_replace(open);
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = waiting => started.elapsed().as_secs(),
+            () = changing => unreachable!("it never ends"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_begins_when_the_last_one_goes() {
+        assert_eq!(over_after(&[]).await, 20);
+        assert_eq!(over_after(&[(5, 1), (100, 2), (100, 1), (5, 0)]).await, 230);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn somebody_who_only_looks_in_begins_it_anew() {
+        assert_eq!(over_after(&[(15, 1), (0, 0), (15, 1), (0, 0)]).await, 50);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_idle_in_an_emulator_that_is_gone() {
+        let connections = watch::Sender::new(0);
+        let waiting = wait(connections.subscribe(), TIME);
+        drop(connections);
+        assert!(timeout(TIME * 100, waiting).await.is_err());
+    }
+}

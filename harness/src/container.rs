@@ -1,0 +1,129 @@
+//! The emulator as a container.
+//!
+//! One container serves a test run; each bus has a namespace of its own in it, and a loopback address of its own from
+//! which it is reached. What is shared ends by itself when nobody needs it any longer ([`shared`]).
+
+mod engine;
+mod error;
+mod forward;
+mod hold;
+mod network;
+mod run;
+mod shared;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use servicebus_emulator::{AMQP_PORT, auth::ConnectionString};
+
+use crate::{
+    background::Background,
+    error::StartError,
+    liveness::Liveness,
+    running::{Endpoints, Namespace, Running, Started, WebPorts},
+    virtual_namespace::{self, VirtualNamespace},
+};
+
+pub use error::ContainerError;
+
+use forward::Forwards;
+use shared::Shared;
+
+/// What a bus of a container is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct ContainerOptions {
+    /// Declares one namespace.
+    pub(crate) topology: String,
+    pub(crate) seed: Option<u64>,
+    /// Whether the bus cannot share a container.
+    pub(crate) is_alone: bool,
+    pub(crate) ready_within: Duration,
+    pub(crate) ports: WebPorts,
+}
+
+/// A bus in a container; dropping it removes its namespace, cuts its connections and lets the container go.
+#[derive(Debug)]
+pub(crate) struct ContainerBus {
+    /// Dropped first: it is removed by way of the others.
+    namespace: VirtualNamespace,
+    _forwards: Forwards,
+    shared: Arc<Shared>,
+}
+
+/// Finds or starts a container, opens a way to it, and makes a namespace in it.
+pub(crate) async fn start(
+    background: &Arc<Background>,
+    options: ContainerOptions,
+) -> Result<Started, StartError> {
+    let topology = options.topology.clone();
+    let own = Arc::clone(background);
+    let reaching = async move { reach(&own, &options).await };
+    // The engine and every deadline are of real time, also when the test's runtime is paused.
+    let (shared, endpoints, forwards) = background.spawn(reaching).await?;
+    let liveness = Liveness::Container(shared.output.clone());
+    let created = virtual_namespace::create(background, endpoints.http, liveness, &topology);
+    let namespace = created.await.map_err(StartError::Namespace)?;
+    Ok(Started {
+        endpoints,
+        namespaces: vec![reached_at(endpoints, namespace.info())],
+        running: Running::Container(ContainerBus {
+            namespace,
+            _forwards: forwards,
+            shared,
+        }),
+    })
+}
+
+async fn reach(
+    background: &Background,
+    options: &ContainerOptions,
+) -> Result<(Arc<Shared>, Endpoints, Forwards), StartError> {
+    let within = options.ready_within;
+    let shared = match options.is_alone {
+        true => {
+            let seed = options
+                .seed
+                .map(|seed| ["--seed".to_owned(), seed.to_string()]);
+            let arguments = Vec::from_iter(seed.into_iter().flatten());
+            Shared::alone(&arguments, background, within).await?
+        }
+        false => Shared::of_the_run(background, within).await?,
+    };
+    let (endpoints, forwards) =
+        forward::open(background, options.ports, &shared.mapped, shared.network).await?;
+    Ok((shared, endpoints, forwards))
+}
+
+/// The strings of a namespace as they open it from here: the emulator knows nothing of who forwards to it.
+fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
+    let at = |text: &str, door: SocketAddr, usual: Option<u16>| {
+        let Ok(read) = text.parse::<ConnectionString>() else {
+            return text.to_owned();
+        };
+        let here = ConnectionString {
+            host: door.ip().to_string(),
+            port: Some(door.port()).filter(|&port| Some(port) != usual),
+            ..read
+        };
+        here.to_string()
+    };
+    Namespace {
+        name: namespace.name.clone(),
+        connection_string: at(
+            &namespace.connection_string,
+            endpoints.amqp,
+            Some(AMQP_PORT),
+        ),
+        admin_connection_string: at(&namespace.admin_connection_string, endpoints.http, None),
+    }
+}
+
+impl ContainerBus {
+    pub(crate) fn liveness(&self) -> Liveness {
+        Liveness::Container(self.shared.output.clone())
+    }
+
+    /// Removes the namespace and waits until that is done.
+    pub(crate) async fn stop(self) {
+        self.namespace.remove().await;
+    }
+}

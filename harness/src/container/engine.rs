@@ -1,0 +1,227 @@
+//! The container engine: which image, and the container of a name.
+
+use std::{
+    env, error,
+    fmt::{self, Write as _},
+    time::Duration,
+};
+
+use testcontainers::{
+    ContainerAsync, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
+    bollard::{Docker, errors::Error as EngineError, models::ImageInspect},
+    core::{
+        WaitFor,
+        client::{ClientError, docker_client_instance},
+    },
+    runners::AsyncRunner,
+};
+
+use super::ContainerError;
+
+/// The environment variable that names another image.
+pub(super) const IMAGE_VARIABLE: &str = "SERVICEBUS_EMULATOR_IMAGE";
+/// The version an image must have: the harness speaks to no other.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Where an image says its version (OCI image specification, annotations).
+pub(super) const VERSION_LABEL: &str = "org.opencontainers.image.version";
+
+const REPOSITORY: &str = "servicebus-emulator";
+/// Marks the containers of the harness; its value is that of their name.
+const LABEL: &str = "servicebus-harness";
+/// In the line that the emulator prints when every door is open.
+const READY: &str = r#""event":"ready""#;
+
+pub(super) type Container = ContainerAsync<GenericImage>;
+
+/// An image that is here and of the right version.
+#[derive(Debug)]
+pub(super) struct Image {
+    repository: String,
+    tag: String,
+}
+
+impl Image {
+    /// Finds the image that the environment names, else the one that the workspace builds.
+    pub(super) async fn find() -> Result<Self, ContainerError> {
+        let named = env::var(IMAGE_VARIABLE).ok();
+        let image = named
+            .as_deref()
+            .map_or_else(Self::own, |name| Self::parse(name.trim()));
+        let docker = engine().await?;
+        let found = match docker.inspect_image(&image.to_string()).await {
+            Err(error) if status(&error) == Some(404) && named.is_some() => {
+                image.pull().await?;
+                docker.inspect_image(&image.to_string()).await
+            }
+            found => found,
+        };
+        match found {
+            Ok(found) => image.judge(&found),
+            Err(error) if status(&error) == Some(404) => Err(ContainerError::NoImage {
+                image: image.to_string(),
+            }),
+            Err(error) => Err(no_engine(&error)),
+        }
+    }
+
+    /// Starts the container of a name and waits until it is ready; one that is there already is taken as it is.
+    pub(super) async fn run(
+        &self,
+        name: &str,
+        arguments: Vec<String>,
+        within: Duration,
+    ) -> Result<Container, TestcontainersError> {
+        GenericImage::new(&self.repository, &self.tag)
+            .with_wait_for(WaitFor::message_on_either_std(READY))
+            .with_container_name(name)
+            .with_label(LABEL, name)
+            .with_cmd(arguments)
+            // It ends by itself, and then nothing of it stays.
+            .with_host_config_modifier(|host| host.auto_remove = Some(true))
+            .with_reuse(ReuseDirective::Always)
+            .with_startup_timeout(within)
+            .start()
+            .await
+    }
+
+    fn own() -> Self {
+        Self {
+            repository: REPOSITORY.to_owned(),
+            tag: VERSION.to_owned(),
+        }
+    }
+
+    /// Takes `repository:tag`, `repository` or `repository@sha256:…`; a colon may also stand before a registry's port.
+    fn parse(name: &str) -> Self {
+        let (repository, tag) = match name.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+            _ => (name, "latest"),
+        };
+        Self {
+            repository: repository.to_owned(),
+            tag: tag.to_owned(),
+        }
+    }
+
+    async fn pull(&self) -> Result<(), ContainerError> {
+        let image = GenericImage::new(&self.repository, &self.tag);
+        let pulled = image.pull_image().await.map(drop);
+        pulled.map_err(|error| ContainerError::NamedImageMissing {
+            image: self.to_string(),
+            reason: reason(&error),
+        })
+    }
+
+    fn judge(self, found: &ImageInspect) -> Result<Self, ContainerError> {
+        let labels = found
+            .config
+            .as_ref()
+            .and_then(|config| config.labels.as_ref());
+        match labels.and_then(|labels| labels.get(VERSION_LABEL)) {
+            Some(version) if version == VERSION => Ok(self),
+            Some(version) => Err(ContainerError::Version {
+                image: self.to_string(),
+                found: version.clone(),
+            }),
+            None => Err(ContainerError::Foreign {
+                image: self.to_string(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.repository, self.tag)
+    }
+}
+
+/// Whether an error is but the moment between two states of a container that several processes want: somebody else has
+/// just made it, or it is just being removed.
+pub(super) fn is_passing(error: &TestcontainersError) -> bool {
+    let error = match error {
+        TestcontainersError::Client(
+            ClientError::CreateContainer(error)
+            | ClientError::StartContainer(error)
+            | ClientError::InspectContainer(error),
+        ) => error,
+        TestcontainersError::PortNotExposed { .. } => return true,
+        _ => return false,
+    };
+    matches!(status(error), Some(404 | 409))
+}
+
+/// An error with what caused it, as one line.
+pub(super) fn reason(error: &dyn error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            // Writing to a string does not fail.
+            let _ = write!(text, ": {words}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+async fn engine() -> Result<Docker, ContainerError> {
+    docker_client_instance()
+        .await
+        .map_err(|error| no_engine(&error))
+}
+
+fn no_engine(error: &dyn error::Error) -> ContainerError {
+    ContainerError::NoEngine {
+        host: env::var("DOCKER_HOST").unwrap_or_else(|_| "the usual socket".to_owned()),
+        reason: reason(error),
+    }
+}
+
+fn status(error: &EngineError) -> Option<u16> {
+    match error {
+        EngineError::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_image_keeps_its_name() {
+        for (name, full) in [
+            ("emulator", "emulator:latest"),
+            ("emulator:0.1.0", "emulator:0.1.0"),
+            (
+                "registry:5000/a/emulator",
+                "registry:5000/a/emulator:latest",
+            ),
+            ("registry:5000/emulator:1", "registry:5000/emulator:1"),
+            ("emulator@sha256:00ff", "emulator@sha256:00ff"),
+        ] {
+            assert_eq!(Image::parse(name).to_string(), full);
+        }
+    }
+
+    #[test]
+    fn an_image_must_say_the_right_version() {
+        let labelled = |labels: serde_json::Value| {
+            let found = serde_json::json!({ "Config": { "Labels": labels } });
+            let found = serde_json::from_value(found).unwrap();
+            Image::own()
+                .judge(&found)
+                .map_err(|error| error.to_string())
+        };
+        assert!(labelled(serde_json::json!({ VERSION_LABEL: VERSION })).is_ok());
+        let other = labelled(serde_json::json!({ VERSION_LABEL: "9.9.9" })).unwrap_err();
+        assert!(other.contains("is version 9.9.9") && other.contains("`emulator/image/build`"));
+        let foreign = labelled(serde_json::json!(null)).unwrap_err();
+        assert!(
+            foreign.contains("is no image of this emulator"),
+            "{foreign}"
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! From a loopback address of its own to the ports that the engine chose.
+//!
+//! Clients that drop the port of an endpoint must find the emulator at the ports they know.
+
+use std::{io, net::Ipv4Addr, sync::Arc};
+
+use servicebus_emulator::{AMQP_PORT, AMQPS_PORT};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+use super::{network::Network, run::Mapped};
+use crate::{
+    background::{Background, Task},
+    error::StartError,
+    running::{Endpoints, WebPorts},
+};
+
+/// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
+#[derive(Debug)]
+pub(super) struct Forwards {
+    _listeners: Vec<Task<()>>,
+}
+
+/// The listeners of one address.
+struct Doors {
+    amqp: TcpListener,
+    amqps: TcpListener,
+    http: TcpListener,
+    https: Option<TcpListener>,
+}
+
+/// Listens on a free address of the network. To be awaited on the background runtime.
+pub(super) async fn open(
+    background: &Background,
+    ports: WebPorts,
+    mapped: &Arc<Mapped>,
+    network: Network,
+) -> Result<(Endpoints, Forwards), StartError> {
+    let mut attempts = 0;
+    let mut last = String::new();
+    for address in network.from_anywhere() {
+        attempts += 1;
+        match Doors::open(address, ports).await {
+            Ok(doors) => {
+                return doors
+                    .forward(background, mapped)
+                    .map_err(StartError::Runtime);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                return Err(StartError::NoLoopback {
+                    address: address.to_string(),
+                });
+            }
+            Err(source) => return Err(StartError::Forward { address, source }),
+        }
+    }
+    Err(StartError::NoAddress { attempts, last })
+}
+
+impl Doors {
+    async fn open(address: Ipv4Addr, ports: WebPorts) -> io::Result<Self> {
+        let listen = |port| TcpListener::bind((address, port));
+        Ok(Self {
+            amqp: listen(AMQP_PORT).await?,
+            amqps: listen(AMQPS_PORT).await?,
+            http: listen(ports.http).await?,
+            https: match ports.https {
+                Some(port) => Some(listen(port).await?),
+                None => None,
+            },
+        })
+    }
+
+    fn forward(
+        self,
+        background: &Background,
+        mapped: &Arc<Mapped>,
+    ) -> io::Result<(Endpoints, Forwards)> {
+        let https = self.https.as_ref().map(TcpListener::local_addr);
+        let endpoints = Endpoints {
+            amqp: self.amqp.local_addr()?,
+            amqps: self.amqps.local_addr()?,
+            http: self.http.local_addr()?,
+            https: https.transpose()?,
+        };
+        // Every door of the emulator takes TLS.
+        let https = self.https.map(|listener| (listener, mapped.http));
+        let fixed = [
+            (self.amqp, mapped.amqp),
+            (self.amqps, mapped.amqps),
+            (self.http, mapped.http),
+        ];
+        let listeners = fixed.into_iter().chain(https);
+        let listeners = listeners
+            .map(|(listener, port)| background.spawn(pass_on(listener, Arc::clone(mapped), port)));
+        let forwards = Forwards {
+            _listeners: listeners.collect(),
+        };
+        Ok((endpoints, forwards))
+    }
+}
+
+async fn pass_on(listener: TcpListener, mapped: Arc<Mapped>, port: u16) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // One that was given up before it was accepted leaves the others alone.
+                let Ok((client, _)) = accepted else { continue };
+                connections.spawn(connect(client, Arc::clone(&mapped), port));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Both directions of one connection; a client of a container that is gone finds its connection closed.
+async fn connect(mut client: TcpStream, mapped: Arc<Mapped>, port: u16) -> io::Result<()> {
+    let mut emulator = TcpStream::connect((mapped.host.as_str(), port)).await?;
+    client.set_nodelay(true)?;
+    emulator.set_nodelay(true)?;
+    copy_bidirectional(&mut client, &mut emulator).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_heard_is_passed_on_both_ways() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let emulator = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = emulator.local_addr().unwrap().port();
+        let mapped = Mapped {
+            host: "127.0.0.1".to_owned(),
+            amqp: port,
+            amqps: port,
+            http: port,
+        };
+        let background = Background::start().unwrap();
+        let network = Network::of("a test");
+        let opened = open(&background, WebPorts::default(), &Arc::new(mapped), network).await;
+        let (endpoints, forwards) = opened.unwrap();
+        let all = [endpoints.amqp, endpoints.amqps, endpoints.http];
+        assert_eq!(all.map(|door| door.port()), [5672, 5671, 5300]);
+        for door in all {
+            let mut client = TcpStream::connect(door).await.unwrap();
+            client.write_all(b"ping").await.unwrap();
+            let (mut served, _) = emulator.accept().await.unwrap();
+            let mut heard = [0; 4];
+            served.read_exact(&mut heard).await.unwrap();
+            served.write_all(b"pong").await.unwrap();
+            drop(served);
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert_eq!((&heard, answer.as_str()), (b"ping", "pong"));
+        }
+        drop((forwards, background));
+    }
+}

@@ -1,0 +1,198 @@
+//! The image as somebody uses it who has nothing but Docker.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use servicebus_harness::azservicebus::{ServiceBusClient, ServiceBusClientOptions};
+
+use crate::docker::{docker, eventually, image, try_docker};
+
+/// What the official emulator is told, none of which this one needs.
+const OFFICIAL: [&str; 4] = [
+    "ACCEPT_EULA=Y",
+    "SQL_SERVER=mssql",
+    "MSSQL_SA_PASSWORD=Password.1",
+    "SQL_WAIT_INTERVAL=0",
+];
+const CONFIG: &str = "/ServiceBus_Emulator/ConfigFiles/Config.json";
+/// Most bytes that the image may have.
+const MOST: u64 = 10_000_000;
+/// Long enough for an answer on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A container that is removed when it is dropped.
+struct Container(String);
+
+impl Container {
+    /// Runs the image with these arguments of `docker run`.
+    fn run(arguments: &[&str]) -> Self {
+        let run = ["run", "--detach", "--publish-all"];
+        Self(docker(&[&run, arguments, &[&image()]].concat()))
+    }
+
+    /// Its address on this host for one of its ports.
+    fn address(&self, port: u16) -> String {
+        let port = port.to_string();
+        let addresses = docker(&["port", &self.0, &port]);
+        let mut ports = addresses.lines().filter_map(|line| line.rsplit_once(':'));
+        let (_, port) = ports.next().expect("the port is published");
+        format!("127.0.0.1:{port}")
+    }
+
+    /// Asks for a path and returns the answer, head and body.
+    fn get(&self, port: u16, path: &str) -> String {
+        self.try_get(port, path).expect("HTTP is served")
+    }
+
+    fn try_get(&self, port: u16, path: &str) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(self.address(port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// Waits until it serves.
+    fn ready(self) -> Self {
+        eventually("the container is healthy", || {
+            let answer = self.try_get(5300, "/health");
+            answer.is_ok_and(|answer| answer.contains(r#""status":"healthy""#))
+        });
+        self
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // One that has ended by itself may be gone already.
+        let _ = try_docker(&["rm", "--force", &self.0]);
+    }
+}
+
+fn inspect(format: &str) -> String {
+    docker(&["image", "inspect", "--format", format, &image()])
+}
+
+#[test]
+fn it_is_small_and_says_what_it_is() {
+    let size: u64 = inspect("{{.Size}}").parse().expect("a size is a number");
+    assert!(
+        size <= MOST,
+        "the image has {size} bytes, {MOST} are allowed"
+    );
+    assert_eq!(
+        inspect("{{json .Config.ExposedPorts}}"),
+        r#"{"5300/tcp":{},"5671/tcp":{},"5672/tcp":{}}"#
+    );
+    assert_eq!(inspect("{{.Config.User}}"), "65532:65532");
+    let label = r#"{{index .Config.Labels "org.opencontainers.image.version"}}"#;
+    assert_eq!(inspect(label), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_command_of_the_official_emulator_works_unchanged() {
+    let file = std::env::current_dir().expect("there is a directory");
+    let mount = format!("{}/fixtures/config/orders.json:{CONFIG}:ro", file.display());
+    let mut arguments = vec!["--volume", &mount];
+    arguments.extend(OFFICIAL.iter().flat_map(|variable| ["--env", *variable]));
+    let container = Container::run(&arguments).ready();
+    let queue = "/$emulator/v1/namespaces/sbemulatorns/queues/orders";
+    let answer = container.get(5300, queue);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn the_port_of_http_is_that_of_the_official_variable() {
+    let arguments = ["--env", "EMULATOR_HTTP_PORT=8080", "--expose", "8080"];
+    let container = Container::run(&arguments);
+    eventually("the other port is served", || {
+        let answer = container.try_get(8080, "/health");
+        answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    });
+}
+
+#[test]
+fn without_a_file_it_serves_what_the_official_emulator_does() {
+    let container = Container::run(&[]).ready();
+    let topics = container.get(5300, "/$emulator/v1/namespaces/sbemulatorns/topics");
+    assert!(topics.contains(r#""name":"topic.1""#), "{topics}");
+    for number in 1..=4 {
+        assert!(
+            topics.contains(&format!(r#""subscription.{number}""#)),
+            "{topics}"
+        );
+    }
+    let queues = container.get(5300, "/$emulator/v1/namespaces/sbemulatorns/queues");
+    assert!(queues.contains(r#""name":"queue.1""#), "{queues}");
+}
+
+#[test]
+fn a_file_that_is_wrong_ends_it_with_the_reasons() {
+    let output = try_docker(&[
+        "run",
+        "--rm",
+        "--env",
+        "SERVICEBUS_EMULATOR_CONFIG=/nowhere.json",
+        &image(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("/nowhere.json"), "{said}");
+}
+
+#[test]
+fn it_needs_no_right_and_writes_no_file() {
+    let hardened = [
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+    ];
+    let container = Container::run(&hardened).ready();
+    let answer = container.get(5300, "/health");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_sdk_talks_to_it_on_the_network_of_the_engine() {
+    let container = Container::run(&[]).ready();
+    let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+    let address = docker(&["inspect", "--format", format, &container.0]);
+    let connection_string = format!(
+        "Endpoint=sb://{address};SharedAccessKeyName=RootManageSharedAccessKey;\
+         SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+    );
+    let client = ServiceBusClient::unsecured().new_from_connection_string(
+        connection_string.as_str(),
+        ServiceBusClientOptions::default(),
+    );
+    let mut client = client.await.expect("the client connects");
+    let sender = client.create_sender("queue.1", Default::default()).await;
+    let mut sender = sender.expect("the queue is there");
+    sender.send_message("hello").await.expect("it is accepted");
+    let receiver = client.create_receiver_for_queue("queue.1", Default::default());
+    let mut receiver = receiver.await.expect("the queue can be received from");
+    let message = receiver
+        .receive_message()
+        .await
+        .expect("there is a message");
+    assert_eq!(message.body().expect("it has a body"), b"hello");
+    receiver
+        .complete_message(&message)
+        .await
+        .expect("it is locked");
+    sender.dispose().await.expect("it closes");
+    receiver.dispose().await.expect("it closes");
+    client.dispose().await.expect("it closes");
+}
+
+#[test]
+fn it_stops_at_once_when_it_is_told_to() {
+    let container = Container::run(&[]).ready();
+    docker(&["stop", "-t", "60", &container.0]);
+    let code = docker(&["inspect", "--format", "{{.State.ExitCode}}", &container.0]);
+    assert_eq!(code, "0", "it had to be killed");
+}

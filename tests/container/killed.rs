@@ -1,0 +1,90 @@
+//! A test or a container that is killed.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStdout, Stdio};
+
+use crate::docker::{containers_of, docker, eventually};
+use crate::{bus_with_orders, child};
+
+/// A test in a process of its own, with a container of its own.
+struct Test {
+    run: String,
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Test {
+    fn start(name: &str, run: &str) -> Self {
+        let run = format!("{run}-{}", std::process::id());
+        let mut process = child::again(name)
+            .env("NEXTEST_RUN_ID", &run)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self {
+            run,
+            process,
+            lines,
+        }
+    }
+
+    /// What it says after these words.
+    fn says(&mut self, words: &str) -> String {
+        let mut lines = self.lines.by_ref().map(Result::unwrap);
+        let said = lines.find_map(|line| Some(line.split_once(words)?.1.to_owned()));
+        said.unwrap_or_else(|| panic!("it ends without {words:?}"))
+    }
+}
+
+impl Drop for Test {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_killed_test_leaves_no_container() {
+    if child::is_child() {
+        return child::play(use_a_bus());
+    }
+    let mut test = Test::start("killed::a_killed_test_leaves_no_container", "killed");
+    test.says("ready");
+    let run = test.run.clone();
+    assert_eq!(containers_of(&run).len(), 1);
+    test.process.kill().unwrap();
+    eventually("the container is gone", || containers_of(&run).is_empty());
+}
+
+#[test]
+fn a_killed_container_is_named_by_the_next_operation() {
+    if child::is_child() {
+        return child::play(use_a_bus());
+    }
+    let name = "killed::a_killed_container_is_named_by_the_next_operation";
+    let mut test = Test::start(name, "dead");
+    test.says("ready");
+    let containers = containers_of(&test.run);
+    docker(&["kill", &containers[0]]);
+    writeln!(test.process.stdin.as_mut().unwrap()).unwrap();
+    let said = test.says("error: ");
+    assert!(
+        said.contains("the emulator's container has ended"),
+        "{said}"
+    );
+}
+
+/// Says when it is ready, and once it is told to go on, what an operation comes to.
+#[expect(clippy::print_stdout, reason = "the tests above read it")]
+async fn use_a_bus() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send("hello").await;
+    println!("\nready");
+    let told = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    told.await.unwrap().unwrap();
+    let error = orders.try_counts().await.unwrap_err();
+    println!("error: {}", error.to_string().replace('\n', " "));
+}

@@ -1,0 +1,40 @@
+//! The image, and the harness's mode that runs it. Needs a container engine, the command `docker`, and the image that
+//! `emulator/image/build` makes; what is missing is a failure.
+//!
+//! Some of the harness's own tests are run here again, with buses in the container.
+
+#[path = "../harness/child.rs"]
+mod child;
+mod docker;
+#[path = "../harness/normalised.rs"]
+mod normalised;
+
+mod image;
+mod killed;
+mod refusals;
+mod sharing;
+mod tls;
+
+#[path = "../harness/client.rs"]
+mod client;
+#[path = "../harness/clock.rs"]
+mod clock;
+#[path = "../harness/receiving.rs"]
+mod receiving;
+#[path = "../harness/scheduling.rs"]
+mod scheduling;
+
+use servicebus_harness::prelude::*;
+
+/// A queue that gives up on a message after three deliveries.
+fn orders() -> Topology {
+    let queue = Queue::new("orders").max_delivery_count(3);
+    Topology::new().queue(queue.dead_lettering_on_message_expiration(true))
+}
+
+/// A bus with that queue, in the container of this test run.
+async fn bus_with_orders() -> ServiceBus {
+    let builder = ServiceBus::builder().mode(Mode::Container);
+    let started = builder.topology(orders()).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}

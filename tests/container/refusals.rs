@@ -1,0 +1,90 @@
+//! A container that cannot be had is an error that says what is missing and how to get it.
+
+use servicebus_harness::prelude::*;
+
+use crate::child;
+use crate::docker::{docker, image};
+
+/// What starting a bus says in a process with this variable.
+fn refusal(test: &str, variable: &str, value: &str) -> String {
+    let mut process = child::again(test);
+    process.env("NEXTEST_RUN_ID", format!("refused-{}", std::process::id()));
+    let output = process.env(variable, value).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[expect(clippy::print_stdout, reason = "the tests below read it")]
+async fn start() {
+    match ServiceBus::builder().mode(Mode::Container).start().await {
+        Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
+        Err(error) => println!("{error}"),
+    }
+}
+
+#[test]
+fn no_engine() {
+    if child::is_child() {
+        return child::play(start());
+    }
+    // The port of TCPMUX, where nobody listens.
+    let said = refusal("refusals::no_engine", "DOCKER_HOST", "tcp://127.0.0.1:1");
+    for words in [
+        "no container engine answers at tcp://127.0.0.1:1: ",
+        "install and start Docker, or name another engine in DOCKER_HOST",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+    let said = refusal("refusals::no_engine", "DOCKER_HOST", "unix:///nowhere.sock");
+    let words = "no container engine answers at unix:///nowhere.sock: ";
+    assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn no_image() {
+    if child::is_child() {
+        return child::play(start());
+    }
+    let missing = "127.0.0.1:1/nobody/emulator:1";
+    let said = refusal("refusals::no_image", "SERVICEBUS_EMULATOR_IMAGE", missing);
+    let words = "the image 127.0.0.1:1/nobody/emulator:1, named by SERVICEBUS_EMULATOR_IMAGE, is not here and cannot be pulled: ";
+    assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn an_image_of_another_version() {
+    if child::is_child() {
+        return child::play(start());
+    }
+    let relabelled = Relabelled::new("9.9.9");
+    let test = "refusals::an_image_of_another_version";
+    let said = refusal(test, "SERVICEBUS_EMULATOR_IMAGE", &relabelled.0);
+    for words in [
+        &format!(
+            "the image {} is version 9.9.9, this harness needs ",
+            relabelled.0
+        ),
+        "run `emulator/image/build`",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+}
+
+/// The image under test, with another version on its label; removed when it has served.
+struct Relabelled(String);
+
+impl Relabelled {
+    fn new(version: &str) -> Self {
+        let name = format!("servicebus-emulator-test:{}", std::process::id());
+        let container = docker(&["create", &image()]);
+        let label = format!("LABEL org.opencontainers.image.version={version}");
+        docker(&["commit", "--change", &label, &container, &name]);
+        docker(&["rm", &container]);
+        Self(name)
+    }
+}
+
+impl Drop for Relabelled {
+    fn drop(&mut self) {
+        docker(&["rmi", &self.0]);
+    }
+}

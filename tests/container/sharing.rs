@@ -1,0 +1,154 @@
+//! Buses of a run share a container, and do not meet in it.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+use tokio::task::JoinSet;
+
+use crate::docker::containers_of;
+use crate::{bus_with_orders, child, orders};
+
+/// What nextest tells the processes of a run.
+const RUN: &str = "NEXTEST_RUN_ID";
+
+#[tokio::test]
+async fn a_poison_message_is_dead_lettered_in_a_container_too() {
+    let servicebus = bus_with_orders().await;
+    assert_eq!(servicebus.mode(), Mode::Container);
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("not json").id("o-17")).await;
+    for delivery in 1..=3 {
+        let received = orders.receive().await;
+        assert_eq!(received.delivery_count(), delivery);
+        received.abandon().await;
+    }
+    assert_dead_lettered!(
+        orders,
+        reason = "MaxDeliveryCountExceeded",
+        message_id = "o-17",
+        count = 1
+    )
+    .await;
+    assert_empty!(orders).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
+    let mut tests = JoinSet::new();
+    for number in 0..20 {
+        tests.spawn(async move {
+            let servicebus = bus_with_orders().await;
+            let orders = servicebus.queue("orders");
+            orders.send(format!("message of test {number}")).await;
+            let messages = orders.peek().await;
+            assert_eq!(messages.len(), 1);
+            assert_eq!(messages[0].body_text(), format!("message of test {number}"));
+            servicebus
+        });
+    }
+    let buses = tests.join_all().await;
+    let addresses: BTreeSet<_> = buses.iter().map(|bus| bus.endpoints().amqp).collect();
+    assert_eq!(addresses.len(), 20);
+    let namespaces: BTreeSet<_> = buses.iter().map(ServiceBus::namespace).collect();
+    assert_eq!(namespaces.len(), 20);
+    let run = std::env::var(RUN).unwrap_or_else(|_| format!("{}-", std::process::id()));
+    assert_eq!(containers_of(&run).len(), 1);
+}
+
+#[tokio::test]
+async fn each_has_a_clock_of_its_own() {
+    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
+    let letter = || Message::from("soon over").time_to_live(Duration::from_secs(60));
+    for servicebus in [&first, &second] {
+        servicebus.queue("orders").send(letter()).await;
+    }
+    first.clock().advance(Duration::from_secs(61)).await;
+    assert_dead_lettered!(first.queue("orders"), reason = "TTLExpiredException").await;
+    assert_not_dead_lettered!(second.queue("orders")).await;
+    assert_message_count!(second.queue("orders"), active = 1).await;
+}
+
+#[tokio::test]
+async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
+    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
+    first.queue("orders").send("hello").await;
+    first.stop().await;
+    second.queue("orders").send("hello").await;
+    assert_message_count!(second.queue("orders"), active = 1).await;
+}
+
+#[tokio::test]
+async fn the_ports_are_those_that_were_asked_for() {
+    let servicebus = bus_with_orders().await;
+    let endpoints = servicebus.endpoints();
+    let doors = [endpoints.amqp, endpoints.amqps, endpoints.http];
+    assert_eq!(doors.map(|door| door.port()), [5672, 5671, 5300]);
+    let host = format!("Endpoint=sb://{};", endpoints.amqp.ip());
+    let connection_string = servicebus.connection_string();
+    assert!(connection_string.starts_with(&host), "{connection_string}");
+
+    let builder = ServiceBus::builder().mode(Mode::Container);
+    let servicebus = builder.web_ports(8080, 8443).start().await.unwrap();
+    let endpoints = servicebus.endpoints();
+    assert_eq!(endpoints.http.port(), 8080);
+    assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
+    servicebus.settled().await;
+}
+
+#[tokio::test]
+async fn a_seed_has_a_container_to_itself() {
+    let builder = ServiceBus::builder()
+        .mode(Mode::Container)
+        .topology(orders());
+    let seeded = builder.seed(7).start().await.unwrap();
+    seeded.queue("orders").send("hello").await;
+    assert_message_count!(seeded.queue("orders"), active = 1).await;
+}
+
+#[test]
+fn the_processes_of_a_run_share_one_container() {
+    if child::is_child() {
+        return child::play(say_so_and_wait());
+    }
+    let run = format!("of-test-{}", std::process::id());
+    let start = || start("sharing::the_processes_of_a_run_share_one_container", &run);
+    let mut processes = [start(), start(), start()];
+    let addresses: BTreeSet<_> = processes.iter_mut().map(address).collect();
+    assert_eq!(addresses.len(), 3);
+    assert_eq!(containers_of(&run).len(), 1);
+    for process in &mut processes {
+        // The end of its input is its word to end.
+        drop(process.stdin.take());
+        assert!(process.wait().unwrap().success());
+    }
+}
+
+fn start(test: &str, run: &str) -> Child {
+    let mut process = child::again(test);
+    process
+        .env(RUN, run)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    process.spawn().unwrap()
+}
+
+/// Where the bus of a process is, once it has one.
+fn address(process: &mut Child) -> String {
+    let lines = BufReader::new(process.stdout.as_mut().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    let address = lines.find_map(|line| Some(line.strip_prefix("a bus at ")?.to_owned()));
+    address.expect("the process says where its bus is")
+}
+
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn say_so_and_wait() {
+    let servicebus = bus_with_orders().await;
+    servicebus.queue("orders").send("hello").await;
+    assert_message_count!(servicebus.queue("orders"), active = 1).await;
+    println!("\na bus at {}", servicebus.endpoints().amqp);
+    let waiting = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
+    waiting.await.unwrap().unwrap();
+}
