@@ -26,9 +26,5 @@ pub(super) async fn show(Extension(Stopping(mut stop)): Extension<Stopping>) -> 
         let _ = stop.wait_for(|&stopping| stopping).await;
         Ok::<_, std::convert::Infallible>(Bytes::new())
     });
-    (
-        [(CONTENT_TYPE, "text/plain")],
-        Body::from_stream(end.boxed()),
-    )
-        .into_response()
+    Response::new(Body::from_stream(end.boxed()))
 }

@@ -45,9 +45,8 @@ pub(super) async fn open(
         attempts += 1;
         match Doors::open(address, ports).await {
             Ok(doors) => {
-                return doors
-                    .forward(background, mapped)
-                    .map_err(StartError::Runtime);
+                let forwarding = doors.forward(background, mapped);
+                return forwarding.map_err(|source| StartError::Forward { address, source });
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
