@@ -26,13 +26,14 @@ const BUSY: &str = "The request was terminated because the entity is being throt
 /// Reads an effect that makes sense for this operation. `path` is where it stands in the body.
 pub(super) fn read(operation: Operation, path: &str, value: &Value) -> Result<Effect, ApiError> {
     let nothing = Map::new();
-    let under =
+    let is_named =
         |object: &Map<String, Value>| object.len() == 1 && object.values().all(Value::is_object);
     let named = match value.as_object() {
-        Some(object) if under(object) => object.iter().next(),
+        Some(object) if is_named(object) => object.iter().next(),
         _ => None,
     };
-    let name = value.as_str().or(named.map(|(name, _)| name.as_str()));
+    let under = named.map(|(name, _)| name.as_str());
+    let name = value.as_str().or(under);
     let given = named.and_then(|(_, given)| given.as_object());
     let given = given.unwrap_or(&nothing);
     let mut kinds = Kind::ALL.into_iter();

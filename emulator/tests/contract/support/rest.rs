@@ -125,7 +125,7 @@ impl Rest {
 
 impl Pending {
     /// Whether the stream ends without an answer.
-    pub(crate) fn is_unanswered(mut self) -> bool {
+    pub(crate) fn ends_unanswered(mut self) -> bool {
         match self.0.read(&mut [0; 1024]) {
             Ok(read) => read == 0,
             Err(error) if error.kind() == ErrorKind::ConnectionReset => true,

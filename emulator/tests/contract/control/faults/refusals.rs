@@ -5,116 +5,128 @@ use serde_json::{Value, json};
 use super::FAULTS;
 use crate::support::*;
 
-/// Every body with the one problem that it has.
-fn senseless() -> Vec<(Value, Value)> {
-    let fault = |extra: Value| {
-        let mut body = json!({"operation": "send", "effect": "lose-reply"});
-        for (key, value) in extra.as_object().expect("an object") {
-            body[key] = value.clone();
-        }
-        body
-    };
-    let problem = |path: &str, value: Value, allowed: &str| json!({"path": path, "value": value, "allowed": allowed});
-    let mut all = Vec::new();
+const SECONDS: &str = "a number of seconds above 0, at most 3600";
+const SYMBOL: &str = "a string of ASCII with 1 to 128 bytes";
+
+/// A body, and the one problem that it has.
+type Senseless = (Value, Value);
+
+/// A fault of sends with this in place of what is usual.
+fn with(key: &str, value: &Value, path: &str, wrong: &Value, allowed: &str) -> Senseless {
+    let mut body = json!({"operation": "send", "effect": "lose-reply"});
+    body[key] = value.clone();
+    (
+        body,
+        json!({"path": path, "value": wrong, "allowed": allowed}),
+    )
+}
+
+fn of_operations() -> Vec<Senseless> {
     let operations = "send, receive, settle, complete, abandon, dead-letter, defer, renew-lock, attach, connect, \
                       token, management, discharge, http";
-    all.push((
-        fault(json!({"operation": "explode"})),
-        problem("operation", json!("explode"), operations),
-    ));
+    let connect = "for the operation connect: close, drop, delay, stall, round-trip";
+    let body = json!({"operation": "connect", "effect": "lose-reply"});
+    let problem = json!({"path": "effect", "value": "lose-reply", "allowed": connect});
+    let status = "a status of HTTP from 200 to 599";
+    let http = json!({"operation": "http", "effect": {"answer": {"status": 99}}});
+    let unknown = json!("explode");
+    vec![
+        with("operation", &unknown, "operation", &unknown, operations),
+        (body, problem),
+        (
+            http,
+            json!({"path": "effect.answer.status", "value": 99, "allowed": status}),
+        ),
+    ]
+}
+
+fn of_counts() -> Vec<Senseless> {
+    let values = [json!(0), json!(-1), json!(1.5), json!("first")];
+    let each = ["nth", "every", "times"].into_iter().flat_map(|key| {
+        let allowed = "a whole number from 1";
+        values
+            .clone()
+            .map(|value| with(key, &value, key, &value, allowed))
+    });
+    each.collect()
+}
+
+fn of_effects() -> Vec<Senseless> {
     let effects = "for the operation send: lose-reply, reject, detach, close, drop, delay, hold-back, \
                    expire-token, stall";
-    for effect in [
+    let names = [
         json!("explode"),
         json!("lose-lock"),
         json!(7),
         json!({"drop": {}, "detach": {}}),
         json!({"drop": 1}),
-    ] {
-        all.push((
-            fault(json!({"effect": effect})),
-            problem("effect", effect, effects),
-        ));
-    }
-    let connect = "for the operation connect: close, drop, delay, stall, round-trip";
-    let body = json!({"operation": "connect", "effect": "lose-reply"});
-    all.push((body, problem("effect", json!("lose-reply"), connect)));
-    for key in ["nth", "every", "times"] {
-        for value in [json!(0), json!(-1), json!(1.5), json!("first")] {
-            let problem = problem(key, value.clone(), "a whole number from 1");
-            let mut body = fault(json!({}));
-            body[key] = value;
-            all.push((body, problem));
-        }
-    }
-    let seconds = "a number of seconds above 0, at most 3600";
-    for value in [json!(0), json!(-1), json!(1e9), json!("long"), Value::Null] {
+    ];
+    let names = names.map(|effect| with("effect", &effect, "effect", &effect, effects));
+    let seconds = [json!(0), json!(-1), json!(1e9), json!("long"), Value::Null].map(|value| {
         let effect = json!({"delay": {"seconds": value, "clock": "real"}});
-        all.push((
-            fault(json!({"effect": effect})),
-            problem("effect.delay.seconds", value, seconds),
-        ));
-    }
+        with("effect", &effect, "effect.delay.seconds", &value, SECONDS)
+    });
+    let behind = "a whole number from 1 to 1000";
     let particulars = [
         (
             json!({"delay": {"seconds": 1, "clock": "wall"}}),
-            "effect.delay.clock",
+            "delay.clock",
             json!("wall"),
             "virtual, real",
         ),
         (
             json!({"delay": {"minutes": 1}}),
-            "effect.delay.minutes",
+            "delay.minutes",
             json!(1),
             "seconds, clock",
         ),
         (
             json!({"lose-reply": {"twice": true}}),
-            "effect.lose-reply.twice",
+            "lose-reply.twice",
             json!(true),
             "nothing",
         ),
         (
             json!({"drop": {"when": "never"}}),
-            "effect.drop.when",
+            "drop.when",
             json!("never"),
             "before, after",
         ),
         (
             json!({"hold-back": {"behind": 0}}),
-            "effect.hold-back.behind",
+            "hold-back.behind",
             json!(0),
-            "a whole number from 1 to 1000",
+            behind,
         ),
-        (
-            json!("reject"),
-            "effect.reject.condition",
-            Value::Null,
-            "a string of ASCII with 1 to 128 bytes",
-        ),
+        (json!("reject"), "reject.condition", Value::Null, SYMBOL),
         (
             json!({"reject": {"condition": "ü"}}),
-            "effect.reject.condition",
+            "reject.condition",
             json!("ü"),
-            "a string of ASCII with 1 to 128 bytes",
+            SYMBOL,
         ),
     ];
-    for (effect, path, value, allowed) in particulars {
-        all.push((
-            fault(json!({"effect": effect})),
-            problem(path, value, allowed),
-        ));
-    }
-    let http = json!({"operation": "http", "effect": {"answer": {"status": 99}}});
-    let allowed = "a status of HTTP from 200 to 599";
-    all.push((http, problem("effect.answer.status", json!(99), allowed)));
-    all
+    let particulars = particulars.map(|(effect, path, value, allowed)| {
+        with(
+            "effect",
+            &effect,
+            &format!("effect.{path}"),
+            &value,
+            allowed,
+        )
+    });
+    names
+        .into_iter()
+        .chain(seconds)
+        .chain(particulars)
+        .collect()
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_what_does() {
     let bus = Bus::with_queues(&["q"]);
-    for (body, problem) in senseless() {
+    let all = [of_operations(), of_counts(), of_effects()].concat();
+    for (body, problem) in all {
         let answer = bus.http.post(FAULTS, &body);
         assert_eq!(answer.error(400).0, "invalid-argument", "{body}");
         assert_eq!(answer.body["error"]["problems"], json!([problem]), "{body}");

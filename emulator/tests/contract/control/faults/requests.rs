@@ -144,7 +144,7 @@ fn an_http_request_hears_nothing_and_may_have_been_done() {
         let bus = Bus::with_queues(&["q"]);
         let id = script(&bus, &json!({"operation": "http", "effect": effect}));
         let pending = bus.rest().begin("POST", "/q/messages", &[], b"hello");
-        assert!(pending.is_unanswered(), "{effect}");
+        assert!(pending.ends_unanswered(), "{effect}");
         assert_eq!(hits(&bus, &id), 1);
         assert_eq!(bus.http.held("q"), (stored, 0), "{effect}");
     }
