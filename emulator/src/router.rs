@@ -175,3 +175,38 @@ impl Doorbell {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_enters_after_the_end_is_told_of_it() {
+        let router = Router::default();
+        let (early, late) = (Arc::<Doorbell>::default(), Arc::<Doorbell>::default());
+        router.enter(ConnectionId(1), &early);
+        router.entities_changed();
+        router.dismiss();
+        router.enter(ConnectionId(2), &late);
+        router.entities_changed();
+        for bell in [early, late] {
+            assert_eq!(bell.news(), Some(News::Dismissed), "graver than a change");
+            assert_eq!(bell.news(), None, "told once");
+        }
+        assert_eq!(router.busy(), [ConnectionId(1), ConnectionId(2)]);
+    }
+
+    #[test]
+    fn who_has_left_is_not_called() {
+        let router = Router::default();
+        let bell = Arc::<Doorbell>::default();
+        let id = ConnectionId(7);
+        router.enter(id, &bell);
+        router.wake(id.consumer(1));
+        router.leave(id);
+        router.wake(id.consumer(2));
+        let (mut woken, mut lost) = (Vec::new(), Vec::new());
+        bell.answer(&mut woken, &mut lost);
+        assert_eq!((woken, lost), (vec![id.consumer(1)], Vec::new()));
+    }
+}

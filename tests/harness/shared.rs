@@ -59,7 +59,7 @@ async fn an_sdk_finds_the_namespace_of_its_connection_string() {
         .create_sender("orders", Default::default())
         .await
         .unwrap();
-    sender.send_message("from the SDK").await.unwrap();
+    Box::pin(sender.send_message("from the SDK")).await.unwrap();
     assert_message_count!(two.queue("orders"), active = 1).await;
     assert_empty!(one.queue("orders")).await;
     sender.dispose().await.unwrap();

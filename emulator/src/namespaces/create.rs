@@ -52,10 +52,12 @@ impl CreateError {
     pub(crate) fn at_start(self, namespace: String) -> StartError {
         match self {
             Self::Listen(error) => error,
-            other => StartError::Namespace {
-                namespace,
-                reason: other.to_string(),
-            },
+            taken @ (Self::Name(_) | Self::Key { .. } | Self::Address { .. } | Self::TooMany) => {
+                StartError::Namespace {
+                    namespace,
+                    reason: taken.to_string(),
+                }
+            }
         }
     }
 }
