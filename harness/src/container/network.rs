@@ -38,7 +38,7 @@ impl Network {
     }
 
     /// Returns all of them, but begins anywhere.
-    pub(super) fn from_anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(super) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at((random_number() % u64::from(SIZE)) as u8)
     }
 
@@ -78,7 +78,7 @@ mod tests {
         }
         assert!(
             network
-                .from_anywhere()
+                .anywhere()
                 .all(|address| all.contains(&address))
         );
     }
