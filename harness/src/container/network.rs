@@ -76,10 +76,6 @@ mod tests {
             rotated.sort_unstable();
             assert_eq!(rotated, all);
         }
-        assert!(
-            network
-                .anywhere()
-                .all(|address| all.contains(&address))
-        );
+        assert!(network.anywhere().all(|address| all.contains(&address)));
     }
 }
