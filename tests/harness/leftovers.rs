@@ -9,7 +9,7 @@ use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
     panic,
-    process::Stdio,
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
