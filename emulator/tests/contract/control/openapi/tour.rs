@@ -8,6 +8,8 @@ use description::Answered;
 
 const ROOT: &str = "/$emulator/v1";
 const NAMESPACE: &str = "/$emulator/v1/namespaces/{namespace}";
+/// Faults that a namespace may have.
+const MOST_FAULTS: usize = 1_000;
 /// Of a body where nothing else is said, in bytes.
 const MOST: usize = 1024 * 1024;
 const MOST_ENTITIES: usize = 10_000;
@@ -297,11 +299,22 @@ impl<'a> Tour<'a> {
         let fault =
             json!({"operation": "discharge", "entity": "q", "nth": 2, "effect": "lose-reply"});
         let set = self.ask(&Request::new(&all("POST")).body(&fault), 201);
+        let chance = json!({
+            "operation": "send",
+            "property": {"name": "kind", "value": 1},
+            "random": {"seed": 7, "probability": 0.5},
+            "effects": [{"reject": {"condition": "com.microsoft:server-busy"}}, {"delay": {"seconds": 1}}, {"drop": {}}],
+        });
+        let by_chance = self.ask(&Request::new(&all("POST")).body(&chance), 201);
         let id = set["id"].to_string();
         self.ask(&Request::new(&all("POST")).body(&fault).names(&nobody), 404);
         self.refuse_bodies(&all("POST"));
         let listed = self.ask(&Request::new(&all("GET")), 200);
-        assert_eq!(listed["faults"], json!([set]));
+        assert_eq!(listed["faults"], json!([set, by_chance]));
+        for _ in 2..MOST_FAULTS {
+            self.ask(&Request::new(&all("POST")).body(&fault), 201);
+        }
+        self.ask(&Request::new(&all("POST")).body(&fault), 409);
         for method in ["GET", "DELETE"] {
             self.ask(&Request::new(&all(method)).names(&nobody), 404);
             self.ask(&Request::new(&one(method)).names(&[("id", "99")]), 404);
@@ -309,6 +322,9 @@ impl<'a> Tour<'a> {
         self.ask(&Request::new(&one("GET")).names(&[("id", &id)]), 200);
         self.ask(&Request::new(&one("DELETE")).names(&[("id", &id)]), 204);
         self.ask(&Request::new(&all("DELETE")), 204);
+        let update = format!("POST {NAMESPACE}/service-update");
+        self.ask(&Request::new(&update), 204);
+        self.ask(&Request::new(&update).names(&nobody), 404);
     }
 
     pub(super) fn sessions(&mut self) {
