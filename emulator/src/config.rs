@@ -10,6 +10,7 @@
 
 mod document;
 pub mod duration;
+mod export;
 mod nearest;
 mod problem;
 mod properties;

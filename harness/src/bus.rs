@@ -238,9 +238,20 @@ impl ServiceBus {
     ) -> Result<Self, StartError> {
         let namespaces = started.namespaces.into_iter().next();
         let namespace = namespaces.ok_or(StartError::NoNamespace)?;
-        let liveness = match &started.running {
-            Running::InProcess(_) => Liveness::default(),
-            Running::Process(child) => child.liveness(),
+        let (http, name) = (started.endpoints.http, &namespace.name);
+        let (control, liveness, secure) = match &started.running {
+            Running::InProcess(_) => {
+                let liveness = Liveness::default();
+                (Control::new(http, name, liveness.clone()), liveness, None)
+            }
+            Running::Process(child) => {
+                let liveness = child.liveness();
+                (Control::new(http, name, liveness.clone()), liveness, None)
+            }
+            Running::Remote(remote) => {
+                let control = Control::of_site(http, name, remote.site());
+                (control, Liveness::default(), Some(remote.secure()))
+            }
         };
         let entry = ConnectionString::parse(&namespace.connection_string);
         let login = Login {
@@ -248,12 +259,13 @@ impl ServiceBus {
             hostname: entry.host.to_owned(),
             key_name: entry.key_name.to_owned(),
             key: entry.key.to_owned(),
-            liveness: liveness.clone(),
+            liveness,
+            secure,
         };
         let doors = Doors {
             background,
             amqp: Amqp::new(login),
-            control: Control::new(started.endpoints.http, &namespace.name, liveness),
+            control,
             declared,
             cancelled: Cancelled::default(),
             script: Script::default(),
@@ -262,7 +274,10 @@ impl ServiceBus {
         Ok(Self {
             mode,
             endpoints: started.endpoints,
-            secured: Secured::new(&namespace, started.endpoints),
+            secured: match &started.running {
+                Running::Remote(_) => Secured::already(&namespace),
+                _ => Secured::new(&namespace, started.endpoints),
+            },
             use_tls,
             namespace,
             verdict: Verdict::new(Arc::clone(&doors)),

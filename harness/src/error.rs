@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{mode::ModeError, process::ReadyError, topology::TopologyError};
+use crate::{mode::ModeError, process::ReadyError, remote::RemoteError, topology::TopologyError};
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +68,9 @@ pub enum StartError {
     /// The child did not become ready.
     #[error(transparent)]
     Ready(#[from] ReadyError),
+    /// The namespace that was named cannot be worked in, or not with this topology.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The emulator serves no namespace.
     #[error("the emulator serves no namespace")]
     NoNamespace,

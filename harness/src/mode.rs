@@ -18,7 +18,8 @@ pub enum Mode {
     Process,
     /// As a container. Not built yet: starting it is an error.
     Container,
-    /// Nothing is started; a real namespace is used. Not built yet: starting it is an error.
+    /// Nothing is started: a namespace that is there is used, by the connection string in
+    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One bus of a machine at a time works in it.
     Namespace,
 }
 
@@ -86,7 +87,7 @@ pub enum ModeError {
     },
     /// The mode exists on paper only.
     #[error(
-        "mode \"{mode}\" is not built yet; choose in-process or process, by {MODE_VARIABLE} or by the builder"
+        "mode \"{mode}\" is not built yet; choose in-process, process or namespace, by {MODE_VARIABLE} or by the builder"
     )]
     NotBuilt {
         /// The mode that was asked for.

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 use servicebus_emulator::{Emulator, HTTP_PORT};
 
-use crate::process::ChildProcess;
+use crate::{process::ChildProcess, remote::RemoteRun};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Started {
 pub(crate) enum Running {
     InProcess(Emulator),
     Process(ChildProcess),
+    /// Nothing runs here; the drop removes what was made there.
+    Remote(RemoteRun),
 }
 
 impl Running {
@@ -31,6 +33,7 @@ impl Running {
         match self {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
+            Self::Remote(remote) => remote.stop().await,
         }
     }
 }
@@ -38,7 +41,7 @@ impl Running {
 /// Where a bus listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// AMQP, without TLS.
+    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every door wants it.
     pub amqp: SocketAddr,
     /// AMQP over TLS.
     pub amqps: SocketAddr,

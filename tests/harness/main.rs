@@ -21,6 +21,7 @@ mod fixture;
 mod handles;
 mod isolation;
 mod modes;
+mod namespace;
 mod process;
 mod receiving;
 mod scheduling;

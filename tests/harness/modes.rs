@@ -38,11 +38,9 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
     assert_empty!(orders).await;
 }
 
-#[rstest]
-#[case(Mode::Container)]
-#[case(Mode::Namespace)]
 #[tokio::test]
-async fn a_mode_that_is_not_built_says_so(#[case] mode: Mode) {
+async fn a_mode_that_is_not_built_says_so() {
+    let mode = Mode::Container;
     let error = ServiceBus::builder().mode(mode).start().await.unwrap_err();
     assert!(matches!(
         error,
@@ -51,7 +49,7 @@ async fn a_mode_that_is_not_built_says_so(#[case] mode: Mode) {
     assert_eq!(
         error.to_string(),
         format!(
-            "mode \"{mode}\" is not built yet; choose in-process or process, by SERVICEBUS_HARNESS_MODE or by the builder"
+            "mode \"{mode}\" is not built yet; choose in-process, process or namespace, by SERVICEBUS_HARNESS_MODE or by the builder"
         )
     );
 }

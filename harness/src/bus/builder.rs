@@ -12,6 +12,7 @@ use crate::{
     in_process,
     mode::{Mode, ModeError},
     process::{self, ProcessOptions},
+    remote::{self, RemoteOptions},
     running::WebPorts,
     topology::Topology,
 };
@@ -30,6 +31,8 @@ pub struct Builder {
     seed: Option<u64>,
     ports: WebPorts,
     use_tls: bool,
+    connection_string: Option<String>,
+    longest_wait: Option<Duration>,
 }
 
 impl Builder {
@@ -70,6 +73,20 @@ impl Builder {
         self
     }
 
+    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
+    pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
+        self.connection_string = Some(connection_string.into());
+        self
+    }
+
+    /// Sets how long an advance of the clock may really wait in mode [`Mode::Namespace`], where time is nobody's; not at
+    /// all unless set here or, in seconds, by [`LONGEST_WAIT_VARIABLE`](crate::LONGEST_WAIT_VARIABLE). Elsewhere an
+    /// advance never waits.
+    pub fn longest_wait(mut self, longest: Duration) -> Self {
+        self.longest_wait = Some(longest);
+        self
+    }
+
     /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
     /// WebSockets at 80 and 443, which the system may keep for privileged users.
     pub fn web_ports(mut self, http: u16, https: u16) -> Self {
@@ -107,7 +124,15 @@ impl Builder {
                 };
                 process::start(&background, options).await?
             }
-            Mode::Container | Mode::Namespace => return Err(ModeError::NotBuilt { mode }.into()),
+            Mode::Namespace => {
+                let options = RemoteOptions {
+                    connection_string: self.connection_string,
+                    config: resolved.map_or_else(Config::default, |resolved| resolved.config),
+                    longest_wait: self.longest_wait,
+                };
+                remote::start(&background, options).await?
+            }
+            Mode::Container => return Err(ModeError::NotBuilt { mode }.into()),
         };
         ServiceBus::new(mode, background, started, declared, self.use_tls)
     }
