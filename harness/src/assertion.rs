@@ -29,6 +29,7 @@ use std::{
 };
 
 use crate::{
+    comparison::observe,
     control::ControlError,
     mailbox::{CountsError, Mailbox, PeekError, SessionsError, TimelineError, UnknownEntity},
     settled::SettledError,
@@ -143,7 +144,31 @@ pub(crate) trait Expectation: Sized + Send + 'static {
 
     /// Looks on the background runtime, where time is real.
     fn into_check(self, mailbox: Mailbox) -> Checking {
-        Box::pin(async move { mailbox.run(|_| self.check()).await })
+        Box::pin(async move {
+            let what = format!("{} of {mailbox}", name::<Self>());
+            let checked = mailbox.run(|_| self.check()).await;
+            observe(what, observed(&checked));
+            checked
+        })
+    }
+}
+
+/// The name of an assertion, as it is told in a comparison.
+fn name<T>() -> &'static str {
+    let path = std::any::type_name::<T>();
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+/// What a comparison is told: that it holds, or in the first line why not.
+fn observed(checked: &Result<(), AssertionFailed>) -> String {
+    match checked {
+        Ok(()) => "holds".to_owned(),
+        Err(failure) => failure
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     }
 }
 

@@ -37,6 +37,7 @@ mod timeline;
 mod topology;
 
 pub mod assertion;
+pub mod comparison;
 
 pub use amqp::{AmqpError, Condition};
 #[cfg(feature = "azservicebus")]

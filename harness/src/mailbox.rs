@@ -24,6 +24,7 @@ use crate::{
     amqp::{AmqpError, Arrived, Consumer, ReceiveMode},
     bus::or_panic,
     catalog::{Catalog, Declared},
+    comparison::observe,
     control::ControlError,
     doors::{Doors, GivenUp},
     kind::EntityKind,
@@ -240,7 +241,14 @@ impl Mailbox {
             let received = consumer.receive(&doors.amqp, &path, within, &mut given_up);
             received.await
         };
-        self.doors.run_to_end(receive).await
+        let received = self.doors.run_to_end(receive).await;
+        let told = match &received {
+            Ok(Some((_, arrived))) => format!("{:?}", arrived.message.body_text()),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        observe(format!("receive from {self}"), told);
+        received
     }
 
     /// Runs an operation on the background runtime, with a mailbox of its own.

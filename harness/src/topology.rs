@@ -4,6 +4,7 @@
 //! emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
 //! spelling and whichever mode it came through. Nothing is read or checked before the bus starts.
 
+mod changes;
 mod document;
 mod file;
 mod queue;
@@ -25,6 +26,8 @@ pub use subscription::Subscription;
 pub use topic::Topic;
 
 use settings::Settings;
+
+pub(crate) use changes::CHANGES_VARIABLE;
 
 /// The entities and settings a bus starts with.
 ///
@@ -112,10 +115,17 @@ impl Topology {
             Some(path) => file::read(path).map(|(path, text)| (Some(path), text))?,
             None => (None, document::text(self)),
         };
-        match Config::parse(&text) {
-            Ok(config) => Ok(Resolved { text, config }),
-            Err(error) => Err(TopologyError::Invalid(located(error, path))),
-        }
+        let parsed = |text: &str| {
+            let parsed = Config::parse(text);
+            parsed.map_err(|error| TopologyError::Invalid(located(error, path.clone())))
+        };
+        let config = parsed(&text)?;
+        let Some(changes) = changes::of_environment() else {
+            return Ok(Resolved { text, config });
+        };
+        let text = changes::written(&config, self.settings.document(), &changes);
+        let config = parsed(&text)?;
+        Ok(Resolved { text, config })
     }
 
     fn is_extended(&self) -> bool {

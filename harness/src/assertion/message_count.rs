@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, known, poll};
 use crate::{
+    comparison::observe,
     control::ControlError,
     mailbox::{Counts, Mailbox},
     text,
@@ -125,7 +126,12 @@ impl Expectation for MessageCount {
             poll(self.within, || self.look(), expected).await
         };
         match looked.await {
-            Ok(Looked::Expected) => Ok(()),
+            Ok(Looked::Expected) => {
+                for (name, _, number) in &self.wanted {
+                    observe(format!("{name} in {}", self.mailbox), number.to_string());
+                }
+                Ok(())
+            }
             Ok(Looked::Otherwise(counts)) => {
                 let names = |wanted| self.wanted.iter().any(|(name, ..)| *name == wanted);
                 let report = match (names("dead_letter"), names("transfer_dead_letter")) {

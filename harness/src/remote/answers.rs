@@ -124,8 +124,7 @@ impl Site {
                 "transfer_dead_letter": count("TransferDeadLetterMessageCount"),
                 "scheduled": count("ScheduledMessageCount"),
                 "transfer": count("TransferMessageCount"),
-                "size_bytes": description.text_of("SizeInBytes")
-                    .and_then(|text| text.parse::<u64>().ok()),
+                "size_bytes": size(&description),
             }),
         })
     }
@@ -184,6 +183,12 @@ impl Site {
         tokio::time::sleep(by).await;
         Ok(reading())
     }
+}
+
+/// A subscription says nothing of its size.
+fn size(description: &Element) -> u64 {
+    let text = description.text_of("SizeInBytes");
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 fn reading() -> Value {

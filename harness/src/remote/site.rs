@@ -35,6 +35,12 @@ impl Site {
         made.push((kind, name.to_owned()));
     }
 
+    /// Whether nothing is left to remove.
+    fn is_clean(&self) -> bool {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.is_empty()
+    }
+
     /// Removes everything, the last first, so that nothing forwards to what is gone. What is gone already counts.
     async fn clean(&self) {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
@@ -96,6 +102,10 @@ impl RemoteRun {
 
 impl Drop for RemoteRun {
     fn drop(&mut self) {
+        // Stopped in good order, which may be on the background runtime: that must not wait for itself.
+        if self.site.is_clean() {
+            return;
+        }
         let (tell, told) = mpsc::channel();
         let site = self.site();
         let _cleaning = self.background.spawn(async move {
