@@ -13,15 +13,12 @@ use std::{
 
 /// Returns the emulator's binary.
 pub(crate) fn emulator() -> PathBuf {
-    let path = directory().join(format!("servicebus-emulator{}", env::consts::EXE_SUFFIX));
-    build_once(&path);
-    path
+    program("servicebus-emulator")
 }
 
-/// Returns an example of the root package.
-pub(crate) fn example(name: &str) -> PathBuf {
-    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
-    let path = directory().join("examples").join(file);
+/// Returns a program by where it lies beside the emulator's: `examples/hello`.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = directory().join(format!("{name}{}", env::consts::EXE_SUFFIX));
     build_once(&path);
     path
 }
@@ -62,6 +59,13 @@ fn build() {
         "--package",
         "servicebus-tests",
     ]);
+    // What cargo says to a test would have it build again what depends on these variables.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(&*name);
+        }
+    }
     if directory().ends_with("release") {
         build.arg("--release");
     }
