@@ -176,11 +176,10 @@ impl Login {
         match &self.secure {
             None => Ok(connection.open_with_stream(stream).await?),
             Some(secure) => {
-                let stream = secure
-                    .wrap(stream)
-                    .await
-                    .map_err(|source| self.unreachable(source))?;
-                Ok(connection.open_with_stream(stream).await?)
+                // Boxed, or every operation would have the size of a handshake.
+                let stream = Box::pin(secure.wrap(stream)).await;
+                let stream = stream.map_err(|source| self.unreachable(source))?;
+                Ok(Box::pin(connection.open_with_stream(stream)).await?)
             }
         }
     }

@@ -35,6 +35,7 @@ pub use difference::{Compared, Comparison, Difference};
 pub use ledger::{Known, Ledger, LedgerError};
 pub use normal::normalised;
 pub use observation::{OBSERVATIONS_VARIABLE, Observation, observe};
+pub(crate) use outcome::UNCHECKABLE;
 pub use outcome::{CaseRun, Outcome};
 pub use suite::{Run, Suite, SuiteError};
 pub use target::Target;

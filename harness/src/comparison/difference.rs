@@ -128,26 +128,32 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     }
 }
 
-/// What a case observed, normalised, with its outcome last; a case that could not be checked has none.
+/// What a case observed, normalised: in order, then what tasks observed beside each other, with its outcome last; a case that could not be checked has none.
 fn lines(run: Option<CaseRun>) -> Vec<Observation> {
     let Some(run) = run else {
         return vec![Observation {
             what: OUTCOME.to_owned(),
             value: "not among the cases".to_owned(),
+            ..Observation::default()
         }];
     };
     let observed = run.observations.into_iter().map(|observation| Observation {
         what: normalised(&observation.what),
         value: normalised(&observation.value),
+        aside: observation.aside,
     });
+    let (mut aside, ordered): (Vec<_>, Vec<_>) =
+        observed.partition(|observation| observation.aside);
+    aside.sort();
     let outcome = match run.outcome {
         Outcome::Uncheckable(_) => None,
         other => Some(Observation {
             what: OUTCOME.to_owned(),
             value: normalised(&other.to_string()),
+            ..Observation::default()
         }),
     };
-    observed.chain(outcome).collect()
+    ordered.into_iter().chain(aside).chain(outcome).collect()
 }
 
 /// Lays two lists side by side: what both have in the same order stands beside itself, and between that, what is about
@@ -241,6 +247,7 @@ mod tests {
         let observations = pairs.iter().map(|(what, value)| Observation {
             what: (*what).to_owned(),
             value: (*value).to_owned(),
+            ..Observation::default()
         });
         observations.collect()
     }

@@ -28,7 +28,8 @@ pub fn normalised(text: &str) -> String {
 
 /// What the text begins with that is replaced, by its length.
 fn found(text: &str) -> Option<(usize, &'static str)> {
-    let kinds: [(Finder, &str); 5] = [
+    let kinds: [(Finder, &str); 6] = [
+        (tracker, "SystemTracker:<entity>"),
         (uuid, "<id>"),
         (bare_uuid, "<id>"),
         (instant, "<time>"),
@@ -41,6 +42,13 @@ fn found(text: &str) -> Option<(usize, &'static str)> {
 }
 
 type Finder = fn(&str) -> Option<usize>;
+
+/// Where the service says that it was, which begins with the namespace.
+fn tracker(text: &str) -> Option<usize> {
+    let named = text.strip_prefix("SystemTracker:")?;
+    let ends = |letter: char| letter.is_whitespace() || matches!(letter, ',' | '"' | '\\');
+    Some(text.len() - named.len() + run(named, |letter| !ends(letter)))
+}
 
 /// `0f8fad5b-d9cb-469f-a165-70867728950e`, with what the service hangs on: `_G12`.
 fn uuid(text: &str) -> Option<usize> {
@@ -132,7 +140,7 @@ mod tests {
         let cases = [
             (
                 "TrackingId:0f8fad5b-d9cb-469f-a165-70867728950e_G12, SystemTracker:h, Timestamp:2026-11-22T03:04:05",
-                "TrackingId:<id>, SystemTracker:h, Timestamp:<time>",
+                "TrackingId:<id>, SystemTracker:<entity>, Timestamp:<time>",
             ),
             ("0f8fad5bd9cb469fa16570867728950e", "<id>"),
             ("at 2026-11-22 3:04:05.678 +00:00:00.", "at <time>."),

@@ -20,16 +20,20 @@ const LONGEST: usize = 4_000;
 pub(super) const MOST: usize = 2_000;
 
 /// One thing that a case observed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
     /// What was done or looked at: `a message`, `send to orders`.
     pub what: String,
     /// What came of it.
     pub value: String,
+    /// Whether a task beside others observed it, so that its order among theirs means nothing.
+    #[serde(default)]
+    pub aside: bool,
 }
 
 /// Writes down what a test observes, for a [`Comparison`](super::Comparison) of two targets; does nothing where none is
-/// made. Ids, times and hosts may be in it, they are normalised.
+/// made. Ids, times and hosts may be in it, they are normalised. What a test's spawned tasks observe is compared without
+/// its order.
 ///
 /// # Panics
 ///
@@ -42,6 +46,7 @@ pub fn observe(what: impl Into<String>, value: impl Into<String>) {
     let observation = Observation {
         what: what.into(),
         value: value.chars().take(LONGEST).collect(),
+        aside: tokio::task::try_id().is_some(),
     };
     if let Err(error) = append(file.as_ref(), &observation) {
         panic!(

@@ -126,6 +126,7 @@ mod tests {
                 observations: vec![Observation {
                     what: "a message".to_owned(),
                     value: value.to_owned(),
+                    ..Observation::default()
                 }],
             }],
         };
