@@ -139,6 +139,11 @@ pub(crate) trait Expectation: Sized + Send + 'static {
     /// Returns what it is about.
     fn mailbox(&self) -> &Mailbox;
 
+    /// Returns what is found when it is true, where its name does not say that.
+    fn expected(&self) -> String {
+        String::new()
+    }
+
     /// Looks until it is true or the time is over.
     fn check(self) -> impl Future<Output = Result<(), AssertionFailed>> + Send;
 
@@ -146,8 +151,9 @@ pub(crate) trait Expectation: Sized + Send + 'static {
     fn into_check(self, mailbox: Mailbox) -> Checking {
         Box::pin(async move {
             let what = format!("{} of {mailbox}", name::<Self>());
+            let expected = self.expected();
             let checked = mailbox.run(|_| self.check()).await;
-            if let Some(value) = observed(&checked) {
+            if let Some(value) = observed(&checked, &expected) {
                 observe(what, value);
             }
             checked
@@ -162,9 +168,9 @@ fn name<T>() -> &'static str {
 }
 
 /// What a comparison is told: that it holds, or in the first line why not; nothing where nobody could look.
-fn observed(checked: &Result<(), AssertionFailed>) -> Option<String> {
+fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<String> {
     match checked {
-        Ok(()) => Some("holds".to_owned()),
+        Ok(()) => Some(format!("holds{expected}")),
         Err(failure) => {
             let text = failure.to_string();
             let told = text.lines().next().unwrap_or_default();

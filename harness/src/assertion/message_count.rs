@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::{AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, known, poll};
 use crate::{
-    comparison::observe,
     control::ControlError,
     mailbox::{Counts, Mailbox},
     text,
@@ -115,6 +114,12 @@ impl Expectation for MessageCount {
         &self.mailbox
     }
 
+    fn expected(&self) -> String {
+        let numbers = self.wanted.iter();
+        let numbers = numbers.map(|(name, _, number)| format!(" {name} = {number}"));
+        numbers.collect()
+    }
+
     async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
             self.checkable()?;
@@ -126,12 +131,7 @@ impl Expectation for MessageCount {
             poll(self.within, || self.look(), expected).await
         };
         match looked.await {
-            Ok(Looked::Expected) => {
-                for (name, _, number) in &self.wanted {
-                    observe(format!("{name} in {}", self.mailbox), number.to_string());
-                }
-                Ok(())
-            }
+            Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(counts)) => {
                 let names = |wanted| self.wanted.iter().any(|(name, ..)| *name == wanted);
                 let report = match (names("dead_letter"), names("transfer_dead_letter")) {

@@ -112,9 +112,11 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     let [left, right] = sides.map(|(_, run)| lines(run));
     let mut rows = match unchecked.is_empty() {
         true => aligned(&left, &right),
-        // Both say the same until one of them has to stop.
+        // Both say the same until one of them has to stop; what has no order says nothing then.
         false => {
-            let common = left.len().min(right.len());
+            let ordered =
+                |lines: &[Observation]| lines.iter().take_while(|line| !line.aside).count();
+            let common = ordered(&left).min(ordered(&right));
             aligned(&left[..common], &right[..common])
         }
     };
