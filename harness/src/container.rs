@@ -65,6 +65,8 @@ pub(crate) async fn start(
     Ok(Started {
         endpoints,
         namespaces: vec![reached_at(endpoints, namespace.info())],
+        // The authority is within the container; `ca_certificate_pem` fetches it.
+        ca_file: None,
         running: Running::Container(ContainerBus {
             namespace,
             _forwards: forwards,
