@@ -3,15 +3,13 @@
 //! The SDK takes the authority that it trusts from the environment of its process, so a door's cases run in a process of
 //! their own: this executable again, told by a variable which door its clients take.
 
-use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Stdio;
 
 use servicebus_harness::Builder;
 use servicebus_harness::azservicebus::ServiceBusTransportType;
-use servicebus_harness::prelude::*;
 use tokio::process::Command;
 
 /// Names the door in a process that was started for one.
@@ -99,12 +97,15 @@ async fn through(door: Door) {
         );
         return;
     }
-    let ca = Authority::new(door, &ServiceBus::start().await.ca_certificate_pem().await);
+    // A cache of these tests' own: not every user has one. The first bus puts the authority there.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    let ca = cache.join("servicebus-emulator").join("ca.pem");
     let mut command = Command::new(std::env::current_exe().expect("a test has an executable"));
     command
         .args(CASES)
         .env(VARIABLE, door.name())
-        .env("SSL_CERT_FILE", &ca.0)
+        .env("XDG_CACHE_HOME", cache)
+        .env("SSL_CERT_FILE", ca)
         .env_remove("SSL_CERT_DIR")
         .stdin(Stdio::null())
         .kill_on_drop(true);
@@ -121,22 +122,4 @@ async fn through(door: Door) {
 fn may_not_listen() -> bool {
     let listening = TcpListener::bind(("127.88.0.1", WEB_PORTS.0));
     listening.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
-}
-
-/// A file with the certificate to trust, removed when it has served.
-struct Authority(PathBuf);
-
-impl Authority {
-    fn new(door: Door, pem: &str) -> Self {
-        let name = format!("servicebus-conformance-{}-{door:?}.pem", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::write(&path, pem).expect("a temporary file can be written");
-        Self(path)
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }

@@ -3,6 +3,11 @@
 //!
 //! Some of the harness's own tests are run here again, with buses in the container.
 
+#![expect(
+    clippy::large_futures,
+    reason = "every future of the SDK is, and each is awaited by a test alone"
+)]
+
 #[path = "../harness/child.rs"]
 mod child;
 mod docker;

@@ -19,15 +19,6 @@ pub(crate) fn again(test: &str) -> Command {
     command
 }
 
-/// The same started by another program, which is given it with its arguments.
-pub(crate) fn again_through(program: &[&str], test: &str) -> Command {
-    let own = again(test);
-    let mut command = Command::new(program[0]);
-    command.args(&program[1..]).arg(own.get_program());
-    command.args(own.get_args()).env(ROLE, "1");
-    command
-}
-
 /// Runs what the child has to do.
 pub(crate) fn play(part: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().unwrap().block_on(part);

@@ -9,7 +9,7 @@ use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
     panic,
-    process::Stdio,
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -65,7 +65,7 @@ fn judged(test: &str, part: impl Fn()) {
     }
     // Some systems give a process 1,024 files unless it asks for more.
     let raised = r#"ulimit -Sn "$(ulimit -Hn)"; exec "$0" "$@""#;
-    let output = child::again_through(&["/bin/sh", "-c", raised], test).output();
+    let output = again_through(&["/bin/sh", "-c", raised], test).output();
     let output = output.unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaints}");
@@ -189,4 +189,16 @@ async fn report_and_wait() {
     println!("\nholds {held} message at {}", servicebus.endpoints().amqp);
     // Until the other one is there too.
     let _ = std::io::stdin().lines().next();
+}
+
+/// The test of this name in a process of its own, started by another program, which is given it with its arguments.
+fn again_through(program: &[&str], test: &str) -> Command {
+    let own = child::again(test);
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).arg(own.get_program());
+    command.args(own.get_args());
+    for (name, value) in own.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
 }

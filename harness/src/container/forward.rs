@@ -41,7 +41,7 @@ pub(super) async fn open(
 ) -> Result<(Endpoints, Forwards), StartError> {
     let mut attempts = 0;
     let mut last = String::new();
-    for address in network.from_anywhere() {
+    for address in network.anywhere() {
         attempts += 1;
         match Doors::open(address, ports).await {
             Ok(doors) => {

@@ -38,7 +38,7 @@ impl Network {
     }
 
     /// Returns all of them, but begins anywhere.
-    pub(super) fn from_anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(super) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at((random_number() % u64::from(SIZE)) as u8)
     }
 
@@ -76,10 +76,6 @@ mod tests {
             rotated.sort_unstable();
             assert_eq!(rotated, all);
         }
-        assert!(
-            network
-                .from_anywhere()
-                .all(|address| all.contains(&address))
-        );
+        assert!(network.anywhere().all(|address| all.contains(&address)));
     }
 }

@@ -109,7 +109,13 @@ fn fixed(network: Network) -> Vec<String> {
     let addresses = network.addresses().map(|address| address.to_string());
     let addresses = Vec::from_iter(addresses).join(",");
     let idle = IDLE_SECONDS.to_string();
-    let all = ["--exit-when-idle", &idle, "--tls-name", &addresses];
+    let all = [
+        "--record-messages",
+        "--exit-when-idle",
+        &idle,
+        "--tls-name",
+        &addresses,
+    ];
     all.map(str::to_owned).to_vec()
 }
 

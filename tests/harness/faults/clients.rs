@@ -28,7 +28,7 @@ async fn a_send_that_is_rejected_says_why() {
 }
 
 #[tokio::test]
-async fn the_sdk_hears_that_its_lock_is_lost() {
+async fn the_sdk_gets_a_message_again_whose_lock_was_lost() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
@@ -39,10 +39,10 @@ async fn the_sdk_hears_that_its_lock_is_lost() {
     let receiver = client.create_receiver_for_queue("orders", options).await;
     let mut receiver = receiver.unwrap();
     let message = within(receiver.receive_message()).await.unwrap();
-    let error = within(receiver.complete_message(&message)).await;
-    let error = format!("{:?}", error.unwrap_err());
-    assert!(error.contains("The lock supplied is invalid"), "{error}");
+    // It tries again what was refused, and takes that for done.
+    let _ = within(receiver.complete_message(&message)).await;
     let again = within(receiver.receive_message()).await.unwrap();
+    assert_eq!(again.delivery_count(), Some(2));
     within(receiver.complete_message(&again)).await.unwrap();
     assert_completed!(orders, count = 1).await;
     client.dispose().await.unwrap();
