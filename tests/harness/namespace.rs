@@ -4,14 +4,18 @@
 //! so each test plays its part in a process that is started with that environment.
 
 use std::{
+    collections::HashMap,
     env, fs,
+    io::{BufRead as _, BufReader, Write as _},
+    panic::{self, AssertUnwindSafe},
     path::PathBuf,
     process::{Output, Stdio},
     time::Duration,
 };
 
 use servicebus_harness::{
-    CONNECTION_STRING_VARIABLE, ControlError, CountsError, MODE_VARIABLE, StartError, prelude::*,
+    CONNECTION_STRING_VARIABLE, ControlError, CountsError, KEEP_VARIABLE, MODE_VARIABLE,
+    StartError, prelude::*,
 };
 
 use crate::{built, child, orders};
@@ -139,7 +143,28 @@ async fn work() {
     assert!(refused.contains("entity-disabled"), "{refused}");
     servicebus.clock().advance(SECOND).await;
     unchecked(&servicebus).await;
+    surroundings(&servicebus);
     servicebus.stop().await;
+}
+
+/// The keys are those of the namespace, and a child process finds it as the test did.
+fn surroundings(servicebus: &ServiceBus) {
+    let string = servicebus.connection_string();
+    assert_eq!(servicebus.connection_string_with(Claims::ALL), string);
+    let limited = || servicebus.connection_string_with(Claims::LISTEN);
+    let panic = panic::catch_unwind(AssertUnwindSafe(limited)).unwrap_err();
+    let panic = panic.downcast::<String>().unwrap();
+    assert!(
+        panic.contains("no key with the rights \"Listen\""),
+        "{panic}"
+    );
+
+    let found: HashMap<_, _> = servicebus.env().into_iter().collect();
+    assert_eq!(found[CONNECTION_STRING_VARIABLE], string);
+    let authority = env::var("SSL_CERT_FILE").unwrap();
+    for name in ["SERVICEBUS_CA_FILE", "SSL_CERT_FILE"] {
+        assert_eq!(found[name], authority);
+    }
 }
 
 async fn poison(servicebus: &ServiceBus) {
@@ -207,6 +232,10 @@ async fn unchecked(servicebus: &ServiceBus) {
             servicebus.try_reset().await.unwrap_err().to_string(),
             "a reset",
         ),
+        (
+            servicebus.try_topology().await.unwrap_err().to_string(),
+            "what a namespace holds as a topology",
+        ),
     ];
     for (error, what) in expected {
         assert!(
@@ -230,6 +259,57 @@ async fn unchecked(servicebus: &ServiceBus) {
         missing.to_string().contains("there is no queue \"ordres\""),
         "{missing}"
     );
+}
+
+#[test]
+fn the_leak_check_looks_at_what_the_bus_made() {
+    let leaks = async {
+        let bus = ServiceBus::builder().topology(orders()).leak_check(true);
+        let servicebus = bus.shared().start().await.unwrap();
+        servicebus.queue("orders").send("left").await;
+    };
+    either(leaks, async {
+        let theirs = Topology::new().queue(Queue::new("theirs"));
+        let elsewhere = Elsewhere::start(theirs).await;
+        elsewhere.servicebus.queue("theirs").send("kept").await;
+        let test = "namespace::the_leak_check_looks_at_what_the_bus_made";
+        let output = elsewhere.play(test).await;
+        let said = text(&output);
+        assert!(!output.status.success(), "{said}");
+        let expected = "orders: expected nothing to be left when the test ended, found 1 active";
+        assert!(said.contains(expected), "{said}");
+        assert!(!said.contains("theirs"), "{said}");
+        assert!(!elsewhere.has("orders").await, "orders was left");
+        assert!(elsewhere.has("theirs").await, "theirs was removed");
+    });
+}
+
+#[test]
+fn a_bus_that_is_kept_is_removed_when_somebody_has_looked() {
+    let fails = async {
+        let bus = ServiceBus::builder().topology(orders());
+        let _servicebus = bus.start().await.unwrap();
+        panic!("as a failed assertion does");
+    };
+    either(fails, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let test = "namespace::a_bus_that_is_kept_is_removed_when_somebody_has_looked";
+        let mut command = elsewhere.command(test);
+        command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut told = |what: &str| {
+            let mut lines = complaints.by_ref().map(Result::unwrap);
+            lines.find(|line| line.contains(what)).unwrap()
+        };
+        told("connection string");
+        told("it ends when you press Enter");
+        assert!(elsewhere.has("orders").await, "orders was not kept");
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!elsewhere.has("orders").await, "orders was left");
+    });
 }
 
 #[test]
