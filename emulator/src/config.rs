@@ -40,7 +40,7 @@ use resolve::Purpose;
 pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub(crate) use {
-    export::export,
+    export::{declaration, export},
     properties::{
         properties_json, queue_changes, queue_properties, subscription_changes, subscription_json,
         subscription_properties, topic_changes, topic_json, topic_properties,
@@ -126,6 +126,11 @@ impl NamespaceConfig {
     /// A configuration file that declares this namespace alone, every effective value written out.
     pub fn to_json(&self) -> serde_json::Value {
         export(self)
+    }
+
+    /// The same without the file around it: what `Namespaces` of a file has of this one.
+    pub fn declaration(&self) -> serde_json::Value {
+        declaration(self)
     }
 
     /// A namespace without entities, with the key that every client of an emulator knows.

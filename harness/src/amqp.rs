@@ -10,6 +10,7 @@ mod management;
 mod session;
 
 use std::{
+    io,
     net::SocketAddr,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -29,7 +30,7 @@ use fe2o3_amqp::{
 };
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::liveness::Liveness;
+use crate::{liveness::Liveness, remote::Secure};
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
@@ -53,6 +54,8 @@ pub(crate) struct Login {
     pub(crate) key_name: String,
     pub(crate) key: String,
     pub(crate) liveness: Liveness,
+    /// How to come over TLS, where that is the only way.
+    pub(crate) secure: Option<Secure>,
 }
 
 /// A connection that is there when it is needed.
@@ -151,10 +154,7 @@ impl Login {
         let stream = match TcpStream::connect(self.address).await {
             Ok(stream) => stream,
             Err(source) => {
-                return Err(AmqpError::Unreachable {
-                    address: self.address,
-                    source: self.liveness.explain(source).await,
-                });
+                return Err(self.unreachable(self.liveness.explain(source).await));
             }
         };
         // Without it a small frame may wait for the acknowledgement of the one before.
@@ -177,9 +177,23 @@ impl Login {
                     .into_iter()
                     .map(|(key, value)| (key, Value::from(value)))
                     .collect(),
-            )
-            .open_with_stream(stream);
-        Ok(connection.await?)
+            );
+        match &self.secure {
+            None => Ok(connection.open_with_stream(stream).await?),
+            Some(secure) => {
+                // Boxed, or every operation would have the size of a handshake.
+                let stream = Box::pin(secure.wrap(stream)).await;
+                let stream = stream.map_err(|source| self.unreachable(source))?;
+                Ok(Box::pin(connection.open_with_stream(stream)).await?)
+            }
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> AmqpError {
+        AmqpError::Unreachable {
+            address: self.address,
+            source,
+        }
     }
 }
 

@@ -50,6 +50,7 @@ use std::{
 };
 
 use crate::{
+    comparison::{UNCHECKABLE, observe},
     control::ControlError,
     mailbox::{CountsError, Mailbox, PeekError, SessionsError, TimelineError, UnknownEntity},
     settled::SettledError,
@@ -186,12 +187,43 @@ pub(crate) trait Expectation: Sized + Send + 'static {
     /// Returns what it is about.
     fn mailbox(&self) -> &Mailbox;
 
+    /// Returns what is found when it is true, where its name does not say that.
+    fn expected(&self) -> String {
+        String::new()
+    }
+
     /// Looks until it is true or the time is over.
     fn check(self) -> impl Future<Output = Result<(), AssertionFailed>> + Send;
 
     /// Looks on the background runtime, where time is real.
     fn into_check(self, mailbox: Mailbox) -> Checking {
-        Box::pin(async move { mailbox.run(|_| self.check()).await })
+        Box::pin(async move {
+            let what = format!("{} of {mailbox}", name::<Self>());
+            let expected = self.expected();
+            let checked = mailbox.run(|_| self.check()).await;
+            if let Some(value) = observed(&checked, &expected) {
+                observe(what, value);
+            }
+            checked
+        })
+    }
+}
+
+/// The name of an assertion, as it is told in a comparison.
+fn name<T>() -> &'static str {
+    let path = std::any::type_name::<T>();
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+/// What a comparison is told: that it holds, or in the first line why not; nothing where nobody could look.
+fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<String> {
+    match checked {
+        Ok(()) => Some(format!("holds{expected}")),
+        Err(failure) => {
+            let text = failure.to_string();
+            let told = text.lines().next().unwrap_or_default();
+            (!told.contains(UNCHECKABLE)).then(|| told.to_owned())
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::{
     leaks::LeakCheck,
     mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
     mode::Mode,
+    remote::RemoteRun,
     running::{Endpoints, Namespace, Running, Started},
     secured::Secured,
     settled::{self, SettledError},
@@ -110,13 +111,14 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When there is no such key: for no right at all, or where the bus was not started here.
+    /// When there is no such key: for no right at all, or for fewer than all in mode [`Mode::Namespace`], whose keys are
+    /// its owner's.
     #[track_caller]
     pub fn connection_string_with(&self, claims: Claims) -> String {
         let limited = self.keys.limited(self.connection_string(), claims);
         limited.unwrap_or_else(|| {
             panic!(
-                "this bus has no key with the rights \"{claims}\"; a bus in mode in-process or process has one for Send, Listen, both, and all"
+                "this bus has no key with the rights \"{claims}\"; a bus in mode in-process, process or container has one for Send, Listen, both, and all, one in mode namespace the key that it was given"
             )
         })
     }
@@ -163,7 +165,8 @@ impl ServiceBus {
     }
 
     /// Returns the file with the certificate that clients over TLS must trust; none where the emulator keeps none on this
-    /// machine.
+    /// machine. In mode [`Mode::Namespace`] it is the one that `SSL_CERT_FILE` names; without it clients trust the
+    /// namespace by their system.
     pub fn ca_certificate_file(&self) -> Option<&Path> {
         self.ca_file.as_deref()
     }
@@ -177,7 +180,7 @@ impl ServiceBus {
         self.endpoints
     }
 
-    /// Returns the address of the emulator's control API.
+    /// Returns the address of the emulator's control API; in mode [`Mode::Namespace`] nobody answers there.
     pub fn control_url(&self) -> String {
         self.doors.control.url()
     }
@@ -291,30 +294,43 @@ impl ServiceBus {
     ) -> Result<Self, StartError> {
         let namespaces = started.namespaces.into_iter().next();
         let namespace = namespaces.ok_or(StartError::NoNamespace)?;
+        let remote = started.running.remote();
+        let (http, name) = (started.endpoints.http, &namespace.name);
         let liveness = started.running.liveness();
+        let control = match remote {
+            Some(remote) => Control::of_site(http, name, remote.site()),
+            None => Control::new(http, name, liveness.clone()),
+        };
         let entry = ConnectionString::parse(&namespace.connection_string);
         let login = Login {
             address: started.endpoints.amqp,
             hostname: entry.host.to_owned(),
             key_name: entry.key_name.to_owned(),
             key: entry.key.to_owned(),
-            liveness: liveness.clone(),
+            liveness,
+            secure: remote.map(RemoteRun::secure),
         };
         let doors = Doors {
             background,
             amqp: Amqp::new(login),
-            control: Control::new(started.endpoints.http, &namespace.name, liveness),
+            control,
             declared,
             cancelled: Cancelled::default(),
             script: Script::default(),
         };
         let doors = Arc::new(doors);
+        let emulator = Some(&doors.control).filter(|control| control.is_emulator());
+        let control_url = emulator.map(Control::url);
         Ok(Self {
-            keeper: Keeper::new(&namespace, &doors.control.url(), started.running.process()),
+            keeper: Keeper::new(&namespace, control_url, started.running.process()),
             mode,
             endpoints: started.endpoints,
-            secured: Secured::new(&namespace, started.endpoints),
-            use_tls: wishes.use_tls,
+            secured: match remote {
+                Some(_) => Secured::already(&namespace),
+                None => Secured::new(&namespace, started.endpoints),
+            },
+            // In a namespace that runs elsewhere nobody comes without TLS.
+            use_tls: wishes.use_tls || remote.is_some(),
             ca_file: started.ca_file,
             keys: wishes.keys,
             namespace,

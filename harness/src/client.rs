@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPolicy};
 
-use crate::{ServiceBus, bus::or_panic};
+use crate::{ServiceBus, bus::or_panic, mode::Mode};
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,8 @@ pub struct ClientError(String);
 
 impl ServiceBus {
     /// Connects an `azservicebus` client, which belongs to the test and runs on its runtime. It comes without TLS,
-    /// also where [`Builder::use_tls`](crate::Builder::use_tls) was said: it can be given no authority to trust.
+    /// also where [`Builder::use_tls`](crate::Builder::use_tls) was said: it can be given no authority to trust but by
+    /// the environment. Only in mode [`Mode::Namespace`] it comes over TLS.
     ///
     /// # Panics
     ///
@@ -26,10 +27,19 @@ impl ServiceBus {
     /// Connects an `azservicebus` client, or says why not.
     pub async fn try_client(&self) -> Result<ServiceBusClient<BasicRetryPolicy>, ClientError> {
         let options = ServiceBusClientOptions::default();
-        let connecting = ServiceBusClient::unsecured()
-            .new_from_connection_string(self.plain_connection_string(), options);
+        let string = self.plain_connection_string();
         // Boxed: the SDK's future has the size of a page of memory, several times over.
-        let client = Box::pin(connecting).await;
+        let client = match self.mode() {
+            Mode::Namespace => {
+                let connecting = ServiceBusClient::new_from_connection_string(string, options);
+                Box::pin(connecting).await
+            }
+            Mode::InProcess | Mode::Process | Mode::Container => {
+                let connecting =
+                    ServiceBusClient::unsecured().new_from_connection_string(string, options);
+                Box::pin(connecting).await
+            }
+        };
         client.map_err(|error| ClientError(error.to_string()))
     }
 }

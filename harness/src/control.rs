@@ -6,7 +6,7 @@
 mod namespaces;
 mod refusal;
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::{kind::EntityKind, liveness::Liveness, text};
+use crate::{kind::EntityKind, liveness::Liveness, remote::Site, text};
 
 pub use refusal::{ControlError, Refusal};
 
@@ -49,6 +49,8 @@ pub(crate) struct Control {
     address: SocketAddr,
     namespace: String,
     liveness: Liveness,
+    /// Who answers instead where the namespace has no such API.
+    site: Option<Arc<Site>>,
 }
 
 impl Control {
@@ -57,7 +59,27 @@ impl Control {
             address,
             namespace: utf8_percent_encode(namespace, KEPT).to_string(),
             liveness,
+            site: None,
         }
+    }
+
+    /// Asks a namespace that runs elsewhere, which has no control API.
+    pub(crate) fn of_site(address: SocketAddr, namespace: &str, site: Arc<Site>) -> Self {
+        Self {
+            site: Some(site),
+            ..Self::new(address, namespace, Liveness::default())
+        }
+    }
+
+    /// Returns whether there is an emulator whose record and clock can be asked.
+    pub(crate) fn is_emulator(&self) -> bool {
+        self.site.is_none()
+    }
+
+    /// Returns whether an entity is the bus's own; in a namespace that runs elsewhere others may have some too.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        let site = self.site.as_ref();
+        site.is_none_or(|site| site.has_made(name))
     }
 
     /// Returns the address of the API itself, without a namespace.
@@ -71,11 +93,10 @@ impl Control {
         path: &str,
         query: &[(&str, &str)],
     ) -> Result<T, ControlError> {
-        let path = self.path(path) + &query_string(query);
         let answer = self
-            .request(Method::GET, &path, None, ANSWER_WITHIN)
+            .call(Method::GET, path, query, None, ANSWER_WITHIN)
             .await?;
-        decode(&path, &answer)
+        decode(path, &answer)
     }
 
     /// Orders something whose answer matters.
@@ -84,11 +105,10 @@ impl Control {
         path: &str,
         body: &Value,
     ) -> Result<T, ControlError> {
-        let path = self.path(path);
         let answer = self
-            .request(Method::POST, &path, Some(body), ANSWER_WITHIN)
+            .call(Method::POST, path, &[], Some(body), ANSWER_WITHIN)
             .await?;
-        decode(&path, &answer)
+        decode(path, &answer)
     }
 
     /// Asks a question about bytes.
@@ -98,6 +118,10 @@ impl Control {
         query: &[(&str, &str)],
         bytes: Bytes,
     ) -> Result<T, ControlError> {
+        if let Some(site) = &self.site {
+            let answer = Box::pin(site.answer(&Method::POST, path, query, &bytes)).await?;
+            return decode(path, &answer);
+        }
         let path = self.path(path) + &query_string(query);
         let body = ("application/octet-stream", bytes);
         let answer = self.send(Method::POST, &path, body, ANSWER_WITHIN).await?;
@@ -111,18 +135,16 @@ impl Control {
         body: &Value,
         within: Duration,
     ) -> Result<(), ControlError> {
-        let path = self.path(path);
-        self.request(Method::POST, &path, Some(body), ANSWER_WITHIN + within)
-            .await?;
-        Ok(())
+        let within = ANSWER_WITHIN + within;
+        let done = self.call(Method::POST, path, &[], Some(body), within);
+        done.await.map(|_nothing| ())
     }
 
     /// Puts something to a place; only whether that was allowed matters.
     pub(crate) async fn put(&self, place: Place<'_>, body: &Value) -> Result<(), ControlError> {
-        let path = self.path(&place.path());
-        self.request(Method::PUT, &path, Some(body), ANSWER_WITHIN)
-            .await?;
-        Ok(())
+        let path = place.path();
+        let put = self.call(Method::PUT, &path, &[], Some(body), ANSWER_WITHIN);
+        put.await.map(|_nothing| ())
     }
 
     /// Removes what is at a place.
@@ -132,16 +154,22 @@ impl Control {
 
     /// Removes what is at a path.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), ControlError> {
-        let path = self.path(path);
-        self.request(Method::DELETE, &path, None, ANSWER_WITHIN)
-            .await?;
-        Ok(())
+        let removed = self.call(Method::DELETE, path, &[], None, ANSWER_WITHIN);
+        removed.await.map(|_nothing| ())
     }
 
     /// The certificate that clients over TLS must trust, in PEM.
     pub(crate) async fn ca_certificate(&self) -> Result<String, ControlError> {
+        if self.site.is_some() {
+            let what =
+                "the authority that signed for the namespace, which clients trust by their system";
+            return Err(ControlError::Uncheckable {
+                what: what.to_owned(),
+            });
+        }
         let path = "/$emulator/v1/ca.pem";
-        let answer = self.request(Method::GET, path, None, ANSWER_WITHIN).await?;
+        let nothing = ("application/json", Bytes::new());
+        let answer = self.send(Method::GET, path, nothing, ANSWER_WITHIN).await?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
@@ -149,16 +177,23 @@ impl Control {
         format!("/$emulator/v1/namespaces/{}/{path}", self.namespace)
     }
 
-    async fn request(
+    /// Asks whoever answers for the namespace.
+    async fn call(
         &self,
         method: Method,
         path: &str,
+        query: &[(&str, &str)],
         body: Option<&Value>,
         within: Duration,
     ) -> Result<Bytes, ControlError> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        if let Some(site) = &self.site {
+            // Boxed: few tests need it, and TLS makes it large.
+            return Box::pin(site.answer(&method, path, query, body.as_bytes())).await;
+        }
+        let path = self.path(path) + &query_string(query);
         let json = "application/json";
-        self.send(method, path, (json, body.into()), within).await
+        self.send(method, &path, (json, body.into()), within).await
     }
 
     async fn send(

@@ -84,6 +84,7 @@ impl Doors {
             key_name: String::new(),
             key: String::new(),
             liveness: crate::liveness::Liveness::default(),
+            secure: None,
         };
         Arc::new(Self {
             background: Arc::new(Background::start().expect("a runtime starts")),

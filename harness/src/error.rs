@@ -2,7 +2,10 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{control::ControlError, mode::ModeError, process::ReadyError, topology::TopologyError};
+use crate::{
+    control::ControlError, mode::ModeError, process::ReadyError, remote::RemoteError,
+    topology::TopologyError,
+};
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +87,9 @@ pub enum StartError {
     /// A namespace of its own could not be made in an emulator that is shared.
     #[error("cannot make a namespace in the shared emulator: {0}")]
     Namespace(ControlError),
+    /// The namespace that was named cannot be worked in, or not with this topology.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The emulator serves no namespace.
     #[error("the emulator serves no namespace")]
     NoNamespace,

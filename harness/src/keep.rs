@@ -2,7 +2,8 @@
 //!
 //! With `SERVICEBUS_HARNESS_KEEP=1` a test that panics does not take its bus along. A bus inside the test's process
 //! lives no longer than that, so the end of the test waits there until somebody presses Enter or interrupts it. A bus
-//! in a process of its own is left running while the tests go on. Both say how to reach it on standard error, past the
+//! in a process of its own is left running while the tests go on. In a namespace that runs elsewhere what the bus made
+//! stays while the end of the test waits, and so do the buses after it. All say how to reach it on standard error, past the
 //! capture of the test runner.
 
 use std::{
@@ -33,15 +34,18 @@ impl Keeper {
     /// Is asked to keep a bus, or not; without it nothing happens.
     pub(crate) fn new(
         namespace: &Namespace,
-        control_url: &str,
+        control_url: Option<String>,
         process: Option<u32>,
     ) -> Option<Self> {
-        let keeper = || Self {
-            words: format!(
-                "  connection string  {}\n  administration     {}\n  control API        {control_url}",
+        let keeper = || {
+            let mut words = format!(
+                "  connection string  {}\n  administration     {}",
                 namespace.connection_string, namespace.admin_connection_string
-            ),
-            process,
+            );
+            if let Some(url) = control_url {
+                words += &format!("\n  control API        {url}");
+            }
+            Self { words, process }
         };
         is_asked().then(keeper)
     }

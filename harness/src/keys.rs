@@ -1,7 +1,7 @@
 //! Keys with fewer rights than all, which every bus has beside its own.
 //!
 //! They are declared with the bus, under names that no other bus of an emulator has, so that a connection string with
-//! them costs nothing and works in every mode that starts an emulator.
+//! them costs nothing and works in every mode that starts an emulator. A namespace that runs elsewhere has the keys of its owner and none of these.
 
 use servicebus_emulator::{
     auth::{Claim, Claims, ConnectionString, Key},

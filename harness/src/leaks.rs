@@ -89,7 +89,7 @@ async fn left(doors: &Arc<Doors>) -> Result<Vec<Mailbox>, CountsError> {
     let catalog: Catalog = doors.catalog().await;
     let mut left = Vec::new();
     for (kind, name) in catalog.names() {
-        if kind == EntityKind::Topic {
+        if kind == EntityKind::Topic || !doors.control.is_own(name) {
             continue;
         }
         let mailbox = Mailbox::new(Arc::clone(doors), kind, name.to_owned());

@@ -36,6 +36,7 @@ mod mode;
 mod output;
 mod peeked;
 mod process;
+mod remote;
 mod running;
 mod secured;
 mod settled;
@@ -46,6 +47,7 @@ mod topology;
 mod virtual_namespace;
 
 pub mod assertion;
+pub mod comparison;
 
 pub use amqp::{AmqpError, Condition};
 #[cfg(feature = "azservicebus")]
@@ -75,6 +77,7 @@ pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode, ModeError};
 pub use peeked::{MessageState, PeekedMessage};
 pub use process::ReadyError;
+pub use remote::{CONNECTION_STRING_VARIABLE, LONGEST_WAIT_VARIABLE, RemoteError};
 pub use running::Endpoints;
 pub use servicebus_emulator::auth::Claims;
 pub use settled::SettledError;

@@ -19,7 +19,8 @@ pub enum Mode {
     /// As a container, one for a test run; each bus has a namespace of its own in it. Needs the feature `container`, a
     /// container engine, and the image that `emulator/image/build` makes.
     Container,
-    /// Nothing is started; a real namespace is used. Not built yet: starting it is an error.
+    /// Nothing is started: a namespace that is there is used, by the connection string in
+    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One bus of a machine at a time works in it.
     Namespace,
 }
 
@@ -90,14 +91,6 @@ pub enum ModeError {
         "mode \"{mode}\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"container\"] }}"
     )]
     FeatureOff {
-        /// The mode that was asked for.
-        mode: Mode,
-    },
-    /// The mode exists on paper only.
-    #[error(
-        "mode \"{mode}\" is not built yet; choose in-process, process or container, by {MODE_VARIABLE} or by the builder"
-    )]
-    NotBuilt {
         /// The mode that was asked for.
         mode: Mode,
     },

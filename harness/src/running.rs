@@ -10,7 +10,7 @@ use servicebus_emulator::{Emulator, HTTP_PORT};
 
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
-use crate::{liveness::Liveness, process::ChildProcess, shared::Share};
+use crate::{liveness::Liveness, process::ChildProcess, remote::RemoteRun, shared::Share};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -31,15 +31,27 @@ pub(crate) enum Running {
     Shared(Share),
     #[cfg(feature = "container")]
     Container(ContainerBus),
+    /// Nothing runs here; the drop removes what was made there.
+    Remote(RemoteRun),
 }
 
 impl Running {
     /// Returns the id of the process that the emulator is, if it is a child of this one.
     pub(crate) fn process(&self) -> Option<u32> {
         match self {
-            Self::InProcess(_) => None,
+            Self::InProcess(_) | Self::Remote(_) => None,
             Self::Process(child) => Some(child.id()),
             Self::Shared(share) => share.process(),
+            #[cfg(feature = "container")]
+            Self::Container(_) => None,
+        }
+    }
+
+    /// Returns the namespace that runs elsewhere, if it is one.
+    pub(crate) fn remote(&self) -> Option<&RemoteRun> {
+        match self {
+            Self::Remote(remote) => Some(remote),
+            Self::InProcess(_) | Self::Process(_) | Self::Shared(_) => None,
             #[cfg(feature = "container")]
             Self::Container(_) => None,
         }
@@ -48,7 +60,8 @@ impl Running {
     /// Lets others see whether the emulator lives.
     pub(crate) fn liveness(&self) -> Liveness {
         match self {
-            Self::InProcess(_) => Liveness::InProcess,
+            // Of one that runs elsewhere nothing is seen but that it does not answer.
+            Self::InProcess(_) | Self::Remote(_) => Liveness::default(),
             Self::Process(child) => child.liveness(),
             Self::Shared(share) => share.liveness(),
             #[cfg(feature = "container")]
@@ -64,6 +77,7 @@ impl Running {
             Self::Shared(share) => share.stop().await,
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.stop().await,
+            Self::Remote(remote) => remote.stop().await,
         }
     }
 }
@@ -71,7 +85,7 @@ impl Running {
 /// Where a bus listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// AMQP, without TLS.
+    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every door wants it.
     pub amqp: SocketAddr,
     /// AMQP over TLS.
     pub amqps: SocketAddr,

@@ -20,6 +20,14 @@ pub(crate) struct Secured {
 }
 
 impl Secured {
+    /// Those of a namespace whose every client comes over TLS.
+    pub(crate) fn already(namespace: &Namespace) -> Self {
+        Self {
+            connection_string: namespace.connection_string.clone(),
+            admin_connection_string: namespace.admin_connection_string.clone(),
+        }
+    }
+
     pub(crate) fn new(namespace: &Namespace, endpoints: Endpoints) -> Self {
         let admin = endpoints.https.unwrap_or(endpoints.http);
         Self {

@@ -4,6 +4,7 @@
 //! the official emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
 //! spelling and whichever mode it came through. Nothing is read or checked before the bus starts.
 
+mod changes;
 mod document;
 mod export;
 mod file;
@@ -17,7 +18,7 @@ mod topic;
 
 use std::path::PathBuf;
 
-use servicebus_emulator::config::{Config, ConfigError};
+use servicebus_emulator::config::{Config, ConfigError, NamespaceConfig};
 
 pub use queue::{EntityStatus, Queue};
 pub use rule::{Correlation, Rule};
@@ -28,6 +29,8 @@ pub use topic::Topic;
 use settings::Settings;
 
 use crate::keys::Keys;
+
+pub(crate) use changes::CHANGES_VARIABLE;
 
 /// The entities and settings a bus starts with.
 ///
@@ -130,10 +133,17 @@ impl Topology {
                 (None, exported.unwrap_or_else(|| document::text(self)))
             }
         };
-        match Config::parse(&text) {
-            Ok(config) => Ok(Resolved { text, config }),
-            Err(error) => Err(TopologyError::Invalid(located(error, path))),
-        }
+        let parsed = |text: &str| {
+            let parsed = Config::parse(text);
+            parsed.map_err(|error| TopologyError::Invalid(located(error, path.clone())))
+        };
+        let config = parsed(&text)?;
+        let Some(changes) = changes::of_environment() else {
+            return Ok(Resolved { text, config });
+        };
+        let text = changes::written(&config, &changes);
+        let config = parsed(&text)?;
+        Ok(Resolved { text, config })
     }
 
     fn is_extended(&self) -> bool {
@@ -177,11 +187,8 @@ impl Resolved {
 
 /// Writes a configuration as a file that declares the same.
 fn text_of(config: &Config) -> String {
-    let namespaces = config.namespaces.iter().filter_map(|namespace| {
-        let file = namespace.to_json();
-        file.pointer("/UserConfig/Namespaces/0").cloned()
-    });
-    document::of(namespaces.collect())
+    let namespaces = config.namespaces.iter();
+    document::of(namespaces.map(NamespaceConfig::declaration).collect())
 }
 
 /// Why a topology cannot be used.

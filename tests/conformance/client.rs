@@ -12,9 +12,11 @@ use servicebus_harness::azservicebus::{
     ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, ServiceBusSender,
     SubQueue,
 };
+use servicebus_harness::comparison::observe;
 use servicebus_harness::prelude::*;
 
 use crate::doors::Door;
+use crate::observed::Shown;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -24,7 +26,8 @@ const NOTHING: Duration = Duration::from_millis(300);
 /// A client of the Rust SDK.
 pub(crate) type Client = ServiceBusClient<BasicRetryPolicy>;
 
-/// The queues the tests use.
+/// The queues the tests use. Each of them is one that every namespace takes: `tiny` and `partitioned` stand with the
+/// tests that need them.
 pub(crate) fn topology() -> Topology {
     Topology::new()
         .queue(Queue::new("orders"))
@@ -40,8 +43,11 @@ pub(crate) fn topology() -> Topology {
                 .requires_duplicate_detection(true)
                 .duplicate_detection_window(Duration::from_secs(300)),
         )
-        .queue(Queue::new("partitioned").enable_partitioning(true))
-        .queue(Queue::new("tiny").max_size_in_megabytes(1))
+}
+
+/// A queue of a mebibyte, as no namespace of the service has one.
+pub(crate) fn tiny() -> Queue {
+    Queue::new("tiny").max_size_in_megabytes(1)
 }
 
 /// A bus with those queues and the default settings.
@@ -61,6 +67,14 @@ pub(crate) async fn start(topology: Topology) -> ServiceBus {
 /// A client that tries once.
 pub(crate) async fn connect(servicebus: &ServiceBus) -> Client {
     connect_with(servicebus.connection_string()).await
+}
+
+/// Ends a case whose own clients come without TLS where the bus has no door for them.
+pub(crate) fn assert_plain(servicebus: &ServiceBus) {
+    assert!(
+        servicebus.mode() != Mode::Namespace,
+        "could not check: what a plain client sees, which comes without TLS"
+    );
 }
 
 /// A client that tries once, from a connection string alone.
@@ -105,6 +119,7 @@ where
     for message in messages {
         within("a send", sender.send_message(message))
             .await
+            .shown("a send")
             .expect("the message is accepted");
     }
     within("the sender's end", sender.dispose())
@@ -180,9 +195,8 @@ pub(crate) async fn close(receiver: ServiceBusReceiver) {
 
 /// Receives exactly one message.
 pub(crate) async fn receive_one(receiver: &mut ServiceBusReceiver) -> ServiceBusReceivedMessage {
-    within("a message", receiver.receive_message())
-        .await
-        .expect("the receiver receives")
+    let received = within("a message", receiver.receive_message()).await;
+    received.shown("a message").expect("the receiver receives")
 }
 
 /// Receives exactly `count` messages.
@@ -191,9 +205,8 @@ pub(crate) async fn receive(
     count: u32,
 ) -> Vec<ServiceBusReceivedMessage> {
     let what = format!("{count} messages");
-    within(&what, receiver.receive_messages(count))
-        .await
-        .expect("the receiver receives")
+    let received = within(&what, receiver.receive_messages(count)).await;
+    received.shown("a message").expect("the receiver receives")
 }
 
 /// Asserts that the receiver gets nothing although it asks.
@@ -201,6 +214,7 @@ pub(crate) async fn receive_nothing(receiver: &mut ServiceBusReceiver) {
     let receiving = receiver.receive_messages_with_max_wait_time(1, NOTHING);
     let messages = within("an empty receive", receiving)
         .await
+        .shown("a message although none was expected")
         .expect("the receiver receives");
     assert_eq!(bodies(&messages), Vec::<String>::new());
 }
@@ -212,6 +226,7 @@ pub(crate) async fn complete(
 ) {
     within("the settlement", receiver.complete_message(message))
         .await
+        .shown("a completion")
         .expect("the message can be completed");
 }
 
@@ -222,6 +237,7 @@ pub(crate) async fn abandon(
 ) {
     within("the settlement", receiver.abandon_message(message, None))
         .await
+        .shown("an abandonment")
         .expect("the message can be abandoned");
 }
 
@@ -229,7 +245,11 @@ pub(crate) async fn abandon(
 pub(crate) fn refusal<T>(outcome: Result<T, impl std::fmt::Debug>) -> String {
     match outcome {
         Ok(_) => panic!("the broker refuses this"),
-        Err(error) => format!("{error:?}"),
+        Err(error) => {
+            let error = format!("{error:?}");
+            observe("a refusal", error.as_str());
+            error
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use servicebus_harness::prelude::*;
 
 use crate::client::{
     Client, abandon, bodies, body, complete, connect, dead_letters, receive, receive_nothing,
-    receive_one, receiver, refusal, send, start, topology, transfer_dead_letters, within,
+    receive_one, receiver, refusal, send, start, tiny, topology, transfer_dead_letters, within,
 };
 
 #[tokio::test]
@@ -93,7 +93,8 @@ async fn so_is_one_for_a_disabled_target() {
 
 #[tokio::test]
 async fn so_is_one_for_a_full_target() {
-    let servicebus = bus().await;
+    let to_tiny = Queue::new("to-tiny").forward_to("tiny");
+    let servicebus = start(Topology::new().queue(tiny()).queue(to_tiny)).await;
     let mut client = connect(&servicebus).await;
     send(&mut client, "tiny", vec![vec![0; 200_000]; 5]).await;
     send(&mut client, "to-tiny", [vec![0; 200_000]]).await;
@@ -135,7 +136,6 @@ async fn a_queue_that_forwards_cannot_be_received_from() {
 async fn bus() -> ServiceBus {
     let mut topology = topology()
         .queue(Queue::new("inbox").forward_to("orders"))
-        .queue(Queue::new("to-tiny").forward_to("tiny"))
         .queue(
             Queue::new("complaints")
                 .max_delivery_count(1)

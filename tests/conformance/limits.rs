@@ -7,7 +7,7 @@ use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusSender};
 use servicebus_harness::prelude::*;
 
 use crate::client::{
-    bus, complete, connect, receive_one, receiver, refusal, sender, start, within,
+    bus, complete, connect, receive_one, receiver, refusal, sender, start, tiny, within,
 };
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_message_too_large_is_refused_and_the_link_stays_open() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
-    let servicebus = bus().await;
+    let servicebus = start(Topology::new().queue(tiny())).await;
     let mut client = connect(&servicebus).await;
     let mut sender = sender(&mut client, "tiny").await;
     for _ in 0..5 {
@@ -41,7 +41,7 @@ async fn a_full_queue_refuses_what_does_not_fit_until_there_is_room_again() {
 
 #[tokio::test]
 async fn a_batch_of_which_a_part_would_fit_is_refused_as_a_whole() {
-    let servicebus = bus().await;
+    let servicebus = start(Topology::new().queue(tiny())).await;
     let mut client = connect(&servicebus).await;
     let mut sender = sender(&mut client, "tiny").await;
     for size in [200_000, 200_000, 200_000, 200_000, 100_000] {

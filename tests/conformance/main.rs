@@ -12,6 +12,10 @@
 
 mod client;
 
+mod observed;
+
+mod comparison;
+
 mod doors;
 
 mod send;

@@ -9,7 +9,7 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
 use crate::client::{
-    bodies, body, bus, complete, connect, receive, receiver, refusal, send, sender, within,
+    bodies, body, complete, connect, receive, receiver, refusal, send, sender, start, within,
 };
 
 #[tokio::test]
@@ -90,4 +90,9 @@ fn keyed(body: &str, key: &str) -> ServiceBusMessage {
     let mut message = ServiceBusMessage::new(body);
     message.set_partition_key(key.to_owned()).unwrap();
     message
+}
+
+async fn bus() -> ServiceBus {
+    let queue = Queue::new("partitioned").enable_partitioning(true);
+    start(Topology::new().queue(queue)).await
 }

@@ -13,15 +13,12 @@ use std::{
 
 /// Returns the emulator's binary.
 pub(crate) fn emulator() -> PathBuf {
-    let path = directory().join(format!("servicebus-emulator{}", env::consts::EXE_SUFFIX));
-    build_once(&path);
-    path
+    program("servicebus-emulator")
 }
 
-/// Returns an example of the root package.
-pub(crate) fn example(name: &str) -> PathBuf {
-    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
-    let path = directory().join("examples").join(file);
+/// Returns a program by where it lies beside the emulator's: `examples/hello`.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = directory().join(format!("{name}{}", env::consts::EXE_SUFFIX));
     build_once(&path);
     path
 }

@@ -64,7 +64,7 @@ async fn a_key_gives_what_was_asked_for(#[case] builder: servicebus_harness::Bui
 
 #[tokio::test]
 #[should_panic(
-    expected = "this bus has no key with the rights \"none\"; a bus in mode in-process or process has one"
+    expected = "this bus has no key with the rights \"none\"; a bus in mode in-process, process or container has one"
 )]
 async fn nobody_needs_a_key_without_rights() {
     let servicebus = ServiceBus::start().await;

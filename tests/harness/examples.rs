@@ -6,7 +6,9 @@ use crate::built;
 
 /// Runs an example and returns what it printed.
 fn run(name: &str) -> String {
-    let output = Command::new(built::example(name)).output().unwrap();
+    let output = Command::new(built::program(&format!("examples/{name}")))
+        .output()
+        .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{printed}\n{complaints}");

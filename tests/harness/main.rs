@@ -29,6 +29,7 @@ mod leaks;
 mod leftovers;
 mod matchers;
 mod modes;
+mod namespace;
 mod process;
 mod readme;
 mod receiving;

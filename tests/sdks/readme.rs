@@ -45,7 +45,7 @@ async fn the_rust_snippet_is_an_example_that_runs() {
         "the README's Rust snippet and examples/hello.rs differ"
     );
     let servicebus = bus().await;
-    let mut command = Command::new(built::example("hello"));
+    let mut command = Command::new(built::program("examples/hello"));
     command.env(
         "SERVICEBUS_CONNECTION_STRING",
         servicebus.connection_string(),

@@ -16,17 +16,21 @@ const DEFAULT_RULE: &str = "$Default";
 /// A whole file with this one namespace, every effective value written out. What forwards to an entity that is gone is
 /// written as it is, and refused by whoever reads it.
 pub(crate) fn export(namespace: &NamespaceConfig) -> Value {
+    json!({
+        "UserConfig": {"Namespaces": [declaration(namespace)], "Logging": {"Type": "Console"}},
+    })
+}
+
+/// The namespace as its file lists it.
+pub(crate) fn declaration(namespace: &NamespaceConfig) -> Value {
     let queues = namespace.queues.iter();
     let queues = queues
         .map(|(path, queue)| json!({"Name": path.as_str(), "Properties": properties_json(queue)}));
-    let declared = json!({
+    json!({
         "Name": namespace.name,
         "Queues": queues.collect::<Vec<_>>(),
         "Topics": namespace.topics.iter().map(topic).collect::<Vec<_>>(),
         "Emulator": emulator(namespace),
-    });
-    json!({
-        "UserConfig": {"Namespaces": [declared], "Logging": {"Type": "Console"}},
     })
 }
 

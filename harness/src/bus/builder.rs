@@ -2,7 +2,6 @@
 
 use std::{panic::Location, path::PathBuf, sync::Arc, time::Duration};
 
-#[cfg(feature = "container")]
 use servicebus_emulator::{auth::Key, config::Config};
 
 use super::{ServiceBus, Wishes, or_panic};
@@ -13,8 +12,10 @@ use crate::{
     catalog::Catalog,
     error::StartError,
     in_process,
-    mode::{Mode, ModeError},
+    keys::Keys,
+    mode::Mode,
     process::{self, ProcessOptions},
+    remote::{self, RemoteOptions},
     running::{Started, WebPorts},
     shared::{self, Terms},
     topology::{Resolved, Topology},
@@ -39,6 +40,8 @@ pub struct Builder {
     use_tls: bool,
     leak_check: bool,
     shared: bool,
+    connection_string: Option<String>,
+    longest_wait: Option<Duration>,
 }
 
 impl Builder {
@@ -87,6 +90,20 @@ impl Builder {
         self
     }
 
+    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
+    pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
+        self.connection_string = Some(connection_string.into());
+        self
+    }
+
+    /// Sets how long an advance of the clock may really wait in mode [`Mode::Namespace`], where time is nobody's; not at
+    /// all unless set here or, in seconds, by [`LONGEST_WAIT_VARIABLE`](crate::LONGEST_WAIT_VARIABLE). Elsewhere an
+    /// advance never waits.
+    pub fn longest_wait(mut self, longest: Duration) -> Self {
+        self.longest_wait = Some(longest);
+        self
+    }
+
     /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
     /// WebSockets at 80 and 443, which the system may keep for privileged users.
     pub fn web_ports(mut self, http: u16, https: u16) -> Self {
@@ -99,7 +116,8 @@ impl Builder {
 
     /// Shares one emulator with the other buses of this process that ask for it, each with a namespace of its own: they
     /// do not meet, and such a bus is there in less time. The last of them takes the emulator along. A drop waits until
-    /// the namespace is removed. Of [`Mode::Container`] all buses are like that.
+    /// the namespace is removed. Of [`Mode::Container`] all buses are like that. In [`Mode::Namespace`] nothing is
+    /// started that could be shared, and buses still take turns.
     pub fn shared(mut self) -> Self {
         self.shared = true;
         self
@@ -114,7 +132,11 @@ impl Builder {
         };
         let declared = Catalog::declared(&resolved.config);
         let is_shared = self.shares(mode, &resolved);
-        let keys = resolved.declare_keys(is_shared);
+        let keys = match mode {
+            // Its keys are its owner's.
+            Mode::Namespace => Keys::default(),
+            Mode::InProcess | Mode::Process | Mode::Container => resolved.declare_keys(is_shared),
+        };
         let background = Background::shared().map_err(StartError::Runtime)?;
         let started = match is_shared && mode != Mode::Container {
             true => self.join(&background, mode, &resolved.text).await?,
@@ -134,11 +156,9 @@ impl Builder {
     /// Whether the bus is to have but a part of an emulator. A container is shared always, where that can be.
     fn shares(&self, mode: Mode, resolved: &Resolved) -> bool {
         match mode {
-            #[cfg(feature = "container")]
             Mode::Container => self.seed.is_none() && !declares_keys(&resolved.config),
-            #[cfg(not(feature = "container"))]
-            Mode::Container => self.shared,
-            Mode::InProcess | Mode::Process | Mode::Namespace => self.shared,
+            Mode::InProcess | Mode::Process => self.shared,
+            Mode::Namespace => false,
         }
     }
 
@@ -181,8 +201,15 @@ impl Builder {
                 container::start(background, options).await
             }
             #[cfg(not(feature = "container"))]
-            Mode::Container => Err(ModeError::FeatureOff { mode }.into()),
-            Mode::Namespace => Err(ModeError::NotBuilt { mode }.into()),
+            Mode::Container => Err(crate::ModeError::FeatureOff { mode }.into()),
+            Mode::Namespace => {
+                let options = RemoteOptions {
+                    connection_string: self.connection_string.clone(),
+                    config: resolved.unwrap_or_else(Resolved::usual).config,
+                    longest_wait: self.longest_wait,
+                };
+                remote::start(background, options).await
+            }
         }
     }
 
@@ -210,7 +237,6 @@ impl Builder {
 
 /// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to
 /// one namespace.
-#[cfg(feature = "container")]
 fn declares_keys(config: &Config) -> bool {
     let usual = [Key::well_known()];
     let mut namespaces = config.namespaces.iter();

@@ -21,9 +21,9 @@ impl Control {
     /// Removes the namespace of this client with everything in it.
     pub(crate) async fn remove_namespace(&self) -> Result<(), ControlError> {
         let path = self.namespace_path();
-        self.request(Method::DELETE, &path, None, ANSWER_WITHIN)
-            .await?;
-        Ok(())
+        let nothing = ("application/json", Bytes::new());
+        let removed = self.send(Method::DELETE, &path, nothing, ANSWER_WITHIN);
+        removed.await.map(|_nothing| ())
     }
 
     fn namespace_path(&self) -> String {

@@ -28,6 +28,20 @@ pub enum ControlError {
         /// What is wrong with the answer.
         source: serde_json::Error,
     },
+    /// A namespace that runs elsewhere did not answer.
+    #[error("the administration API at {host} does not answer: {source}")]
+    Administration {
+        /// The host and port.
+        host: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// Only an emulator can tell or do it, and the bus is a namespace that may be none.
+    #[error("could not check: {what}")]
+    Uncheckable {
+        /// What that is, and why.
+        what: String,
+    },
 }
 
 impl ControlError {
@@ -35,7 +49,10 @@ impl ControlError {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status),
-            Self::Unreachable { .. } | Self::Malformed { .. } => None,
+            Self::Unreachable { .. }
+            | Self::Malformed { .. }
+            | Self::Administration { .. }
+            | Self::Uncheckable { .. } => None,
         }
     }
 }

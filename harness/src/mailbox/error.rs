@@ -149,6 +149,9 @@ pub enum CountsError {
     /// The queue, topic or subscription does not exist.
     #[error(transparent)]
     UnknownEntity(#[from] UnknownEntity),
+    /// What was put aside is counted by looking where nobody says how much it is, and that failed.
+    #[error(transparent)]
+    Peek(#[from] PeekError),
     /// The emulator refused, or did not answer.
     #[error("cannot count the messages of {path}: {source}")]
     Control {

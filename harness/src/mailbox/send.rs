@@ -3,7 +3,10 @@
 //! A macro and not a trait, so that a test needs no import and a panic names the line of the test.
 
 use super::{Mailbox, SendError};
-use crate::message::{Message, to_amqp};
+use crate::{
+    comparison::observe,
+    message::{Message, to_amqp},
+};
 
 /// Lets a handle send what a test says.
 macro_rules! sends {
@@ -67,6 +70,10 @@ impl Mailbox {
                 mailbox.doors.amqp.send(&mailbox.path, messages).await
             })
             .await;
+        let told = sent
+            .as_ref()
+            .map_or_else(ToString::to_string, |()| "accepted".to_owned());
+        observe(format!("send to {self}"), told);
         match sent {
             Ok(()) => Ok(()),
             Err(source) => Err(match self.unknown_by(source.condition()).await {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use servicebus_harness::azservicebus::{ServiceBusReceivedMessage, ServiceBusSessionReceiver};
 
 use crate::client::{Client, bodies, within};
+use crate::observed::Shown;
 
 /// For asserting that nothing comes: the SDK waits that long before it says so.
 pub(super) const NOTHING: Duration = Duration::from_millis(300);
@@ -54,9 +55,8 @@ pub(super) async fn close(receiver: ServiceBusSessionReceiver) {
 pub(super) async fn receive_one(
     receiver: &mut ServiceBusSessionReceiver,
 ) -> ServiceBusReceivedMessage {
-    within("a message", receiver.receive_message())
-        .await
-        .expect("the receiver receives")
+    let received = within("a message", receiver.receive_message()).await;
+    received.shown("a message").expect("the receiver receives")
 }
 
 /// Receives exactly `count` messages.
@@ -65,9 +65,8 @@ pub(super) async fn receive(
     count: u32,
 ) -> Vec<ServiceBusReceivedMessage> {
     let what = format!("{count} messages");
-    within(&what, receiver.receive_messages(count))
-        .await
-        .expect("the receiver receives")
+    let received = within(&what, receiver.receive_messages(count)).await;
+    received.shown("a message").expect("the receiver receives")
 }
 
 /// Asserts that the receiver gets nothing although it asks.
@@ -75,6 +74,7 @@ pub(super) async fn receive_nothing(receiver: &mut ServiceBusSessionReceiver) {
     let receiving = receiver.receive_messages_with_max_wait_time(1, NOTHING);
     let messages = within("an empty receive", receiving)
         .await
+        .shown("a message although none was expected")
         .expect("the receiver receives");
     assert_eq!(bodies(&messages), Vec::<String>::new());
 }
@@ -86,6 +86,7 @@ pub(super) async fn complete(
 ) {
     within("the settlement", receiver.complete_message(message))
         .await
+        .shown("a completion")
         .expect("the message can be completed");
 }
 
@@ -106,6 +107,7 @@ pub(super) async fn abandon(
 ) {
     within("the settlement", receiver.abandon_message(message, None))
         .await
+        .shown("an abandonment")
         .expect("the message can be abandoned");
 }
 
@@ -116,5 +118,6 @@ pub(super) async fn defer(
 ) {
     within("the settlement", receiver.defer_message(message, None))
         .await
+        .shown("a deferral")
         .expect("the message can be deferred");
 }

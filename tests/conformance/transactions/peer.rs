@@ -42,6 +42,7 @@ pub(super) type Letter = Delivery<Data>;
 
 impl Peer {
     pub(super) async fn connect(servicebus: &ServiceBus) -> Self {
+        crate::client::assert_plain(servicebus);
         let address = servicebus.endpoints().amqp;
         let stream = TcpStream::connect(address).await.expect("the bus listens");
         stream.set_nodelay(true).expect("the socket is open");

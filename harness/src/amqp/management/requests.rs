@@ -334,6 +334,7 @@ mod tests {
             key_name: entry.key_name.to_owned(),
             key: entry.key.to_owned(),
             liveness: Liveness::default(),
+            secure: None,
         });
         let message = Value::Binary(Binary::from(from_dotnet()));
         let entry = Value::Map(map([("message", message)]));

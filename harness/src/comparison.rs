@@ -1,0 +1,41 @@
+//! One suite of tests against two targets, side by side.
+//!
+//! A suite is a test binary whose tests run on this harness; a target is where its buses run: an emulator, or a
+//! namespace by its connection string. Every case runs in a process of its own and writes down what it observes: the
+//! harness's sends, receives and assertions by themselves, and what else the suite gives to [`observe`]. The
+//! [`Comparison`] of two runs goes case by case and observation by observation, in order, with ids, times and hosts
+//! normalised; a [`Ledger`] holds the differences that are known. It is not a trace of the wire: a frame that no client
+//! shows is not compared.
+//!
+//! ```no_run
+//! use servicebus_harness::comparison::{Comparison, Ledger, Suite, Target};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let suite = Suite::of_cargo("conformance")?.only(["settle::"]);
+//! let left = suite.run(&Target::emulator())?;
+//! let right = suite.run(&Target::namespace(&std::env::var("SERVICEBUS_CONNECTION_STRING")?))?;
+//! let ledger = Ledger::read("tests/conformance/ledger.json".as_ref())?;
+//! let comparison = Comparison::new(left, right, &ledger);
+//! print!("{comparison}");
+//! assert!(comparison.is_as_known());
+//! # Ok(())
+//! # }
+//! ```
+
+mod difference;
+mod ledger;
+mod normal;
+mod observation;
+mod outcome;
+mod report;
+mod suite;
+mod target;
+
+pub use difference::{Compared, Comparison, Difference};
+pub use ledger::{Known, Ledger, LedgerError};
+pub use normal::normalised;
+pub use observation::{OBSERVATIONS_VARIABLE, Observation, observe};
+pub(crate) use outcome::UNCHECKABLE;
+pub use outcome::{CaseRun, Outcome};
+pub use suite::{Run, Suite, SuiteError};
+pub use target::Target;

@@ -1,0 +1,101 @@
+//! How a case ended.
+
+use std::fmt;
+
+use super::Observation;
+
+/// The words by which the harness says that only an emulator could tell.
+pub(crate) const UNCHECKABLE: &str = "could not check: ";
+
+/// What stands after the text of a panic.
+const ENDS: [&str; 3] = ["note: run with", "stack backtrace:", "failures:"];
+
+/// How a case ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it should.
+    Ok,
+    /// With a panic, whose text this is.
+    Failed(String),
+    /// It needs what this target does not have; which is no word about the target's behaviour.
+    Uncheckable(String),
+}
+
+/// One case on one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseRun {
+    /// The path of the test.
+    pub case: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it observed, in order.
+    pub observations: Vec<Observation>,
+}
+
+impl Outcome {
+    /// Reads what the test binary wrote about its only case.
+    pub(super) fn read(succeeded: bool, output: &str) -> Self {
+        if succeeded {
+            return Self::Ok;
+        }
+        let panic = panic_text(output).unwrap_or_else(|| "ended without a panic".to_owned());
+        let first = panic.lines().next().unwrap_or_default();
+        match first.find(UNCHECKABLE) {
+            Some(at) => Self::Uncheckable(first[at + UNCHECKABLE.len()..].to_owned()),
+            None => Self::Failed(panic),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::Failed(panic) => write!(f, "failed: {panic}"),
+            Self::Uncheckable(what) => write!(f, "could not check: {what}"),
+        }
+    }
+}
+
+/// The text of the first panic, without where it was.
+fn panic_text(output: &str) -> Option<String> {
+    let (_, rest) = output.split_once(" panicked at ")?;
+    let lines = rest.lines().skip(1);
+    let told = lines.take_while(|line| !ENDS.iter().any(|end| line.starts_with(end)));
+    let text = Vec::from_iter(told).join("\n");
+    // Where in the suite it was is no behaviour of a target.
+    let text = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("at tests/"));
+    Some(Vec::from_iter(text).join("\n").trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(panic: &str) -> String {
+        format!(
+            "running 1 test\ntest a ... FAILED\n\nfailures:\n\n---- a stdout ----\n\nthread 'a' (7) panicked at src/a.rs:1:2:\n{panic}\n  at tests/a.rs:3:4\nnote: run with `RUST_BACKTRACE=1`\n\nfailures:\n    a\n"
+        )
+    }
+
+    #[test]
+    fn an_end_is_ok_failed_or_nothing() {
+        assert_eq!(Outcome::read(true, ""), Outcome::Ok);
+        assert_eq!(
+            Outcome::read(false, &output("left: 1\nright: 2")),
+            Outcome::Failed("left: 1\nright: 2".to_owned())
+        );
+        assert_eq!(
+            Outcome::read(
+                false,
+                &output("cannot wait for rest: could not check: whether")
+            ),
+            Outcome::Uncheckable("whether".to_owned())
+        );
+        // Only what stopped the case counts.
+        let failed = Outcome::read(false, &output("left\ncould not check: the record"));
+        assert!(matches!(failed, Outcome::Failed(_)));
+    }
+}

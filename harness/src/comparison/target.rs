@@ -1,0 +1,82 @@
+//! Where the buses of a suite run.
+
+use std::{ffi::OsString, path::Path, process::Command};
+
+use crate::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, mode::Mode, topology::CHANGES_VARIABLE};
+
+/// One side of a comparison: what the environment of every case says.
+#[derive(Debug, Clone)]
+pub struct Target {
+    name: String,
+    mode: Mode,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Target {
+    /// The emulator of this harness, in the process of each case.
+    pub fn emulator() -> Self {
+        Self::new("emulator", Mode::InProcess)
+    }
+
+    /// The emulator's binary, as a child of each case.
+    pub fn process() -> Self {
+        Self::new("emulator process", Mode::Process)
+    }
+
+    /// A namespace that is there: of the service, or of another emulator.
+    pub fn namespace(connection_string: &str) -> Self {
+        Self::new("namespace", Mode::Namespace)
+            .variable(CONNECTION_STRING_VARIABLE, connection_string)
+    }
+
+    /// Calls it so in what is printed.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Says more in the environment of every case.
+    pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Trusts this authority, in PEM, instead of those of the system.
+    pub fn trusting(self, authority: &Path) -> Self {
+        self.variable("SSL_CERT_FILE", authority)
+    }
+
+    /// Makes the emulator another one than the cases ask for, to see whether a comparison notices: these values, by
+    /// kind of entity (`Queue`, `Topic`, `Subscription`, `Rule`) or for the namespace (`Emulator`), take the place of
+    /// what topologies say.
+    pub fn changed(self, changes: &serde_json::Value) -> Self {
+        self.variable(CHANGES_VARIABLE, changes.to_string())
+    }
+
+    /// Returns what it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether several cases can run at the same time.
+    pub(super) fn is_shared(&self) -> bool {
+        self.mode == Mode::Namespace
+    }
+
+    pub(super) fn set(&self, command: &mut Command) {
+        command.env(MODE_VARIABLE, self.mode.to_string());
+        command.env_remove(CONNECTION_STRING_VARIABLE);
+        command.env_remove(CHANGES_VARIABLE);
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+    }
+
+    fn new(name: &str, mode: Mode) -> Self {
+        Self {
+            name: name.to_owned(),
+            mode,
+            variables: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The administration API of a namespace, as a client of it.
+//!
+//! Atom over HTTPS, one connection per request: a test asks rarely, and a connection that is not kept cannot be stale.
+
+use std::{
+    io,
+    net::SocketAddr,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use servicebus_emulator::auth::{Key, sas};
+
+use super::{Secure, description::Description, given::Given, xml::Element};
+use crate::{
+    control::{ControlError, Refusal},
+    kind::EntityKind,
+    text,
+};
+
+/// How long the namespace may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// For how long a token is signed.
+const TOKEN_LASTS: Duration = Duration::from_secs(3600);
+/// The newest version that every SDK speaks.
+const VERSION: &str = "2021-05";
+/// How many entities a page of a list has.
+const PAGE: usize = 100;
+/// Most pages that are read of a list.
+const MAX_PAGES: usize = 100;
+/// Longest answer, in bytes.
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+/// What a path may hold as it is.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// A client of one namespace.
+#[derive(Debug)]
+pub(super) struct Admin {
+    authority: String,
+    address: SocketAddr,
+    secure: Secure,
+    key: Key,
+}
+
+/// One entity as the service describes it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) description: Element,
+}
+
+struct Call<'a> {
+    method: Method,
+    path: String,
+    query: String,
+    headers: &'a [&'static str],
+    body: String,
+}
+
+impl Admin {
+    pub(super) fn new(given: &Given, address: SocketAddr, secure: Secure) -> Self {
+        Self {
+            authority: given.authority(),
+            address,
+            secure,
+            key: given.key.clone(),
+        }
+    }
+
+    /// Returns the host, with its port where it is not the usual one.
+    pub(super) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Returns the name and the tier of the namespace.
+    pub(super) async fn namespace(&self) -> Result<(String, String), ControlError> {
+        let answer = self.ask(Method::GET, "$namespaceinfo", "").await?;
+        let info = described(&answer).unwrap_or_default();
+        let text = |name| info.text_of(name).unwrap_or_default();
+        Ok((text("Name"), text("MessagingSKU")))
+    }
+
+    /// Makes an entity.
+    pub(super) async fn make(
+        &self,
+        path: &str,
+        description: &Description,
+    ) -> Result<(), ControlError> {
+        self.write(path, description, &[]).await
+    }
+
+    /// Replaces what an entity is.
+    pub(super) async fn replace(
+        &self,
+        path: &str,
+        description: &Description,
+    ) -> Result<(), ControlError> {
+        self.write(path, description, &["if-match"]).await
+    }
+
+    /// Makes a rule.
+    pub(super) async fn make_rule(&self, path: &str, document: String) -> Result<(), ControlError> {
+        let call = Call {
+            method: Method::PUT,
+            path: encoded(path),
+            query: String::new(),
+            headers: &[],
+            body: document,
+        };
+        self.call(call).await.map(|_entry| ())
+    }
+
+    /// Removes an entity.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), ControlError> {
+        let deleted = self.ask(Method::DELETE, &encoded(path), "").await;
+        deleted.map(|_nothing| ())
+    }
+
+    /// Describes an entity; nothing when there is none.
+    pub(super) async fn find(
+        &self,
+        kind: EntityKind,
+        path: &str,
+    ) -> Result<Option<Element>, ControlError> {
+        let answer = match self.ask(Method::GET, &encoded(path), "").await {
+            Ok(answer) => answer,
+            Err(error) if error.status() == Some(404) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // A missing queue or topic is answered with a list that has nothing to do with it.
+        let root = match kind {
+            EntityKind::Queue => "QueueDescription",
+            EntityKind::Topic => "TopicDescription",
+            EntityKind::Subscription => "SubscriptionDescription",
+        };
+        Ok(described(&answer).filter(|description| description.name == root))
+    }
+
+    /// Lists what is at a path: `$Resources/queues`, `prices/Subscriptions`.
+    pub(super) async fn list(&self, path: &str) -> Result<Vec<Found>, ControlError> {
+        let mut found = Vec::new();
+        for page in 0..MAX_PAGES {
+            let query = format!("&$skip={}&$top={PAGE}", page * PAGE);
+            let answer = self.ask(Method::GET, path, &query).await?;
+            let entries = answer.children.iter().filter(|part| part.name == "entry");
+            let before = found.len();
+            found.extend(entries.filter_map(|entry| {
+                Some(Found {
+                    name: entry.text_of("title")?,
+                    description: described(entry)?,
+                })
+            }));
+            if found.len() - before < PAGE {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    async fn write(
+        &self,
+        path: &str,
+        description: &Description,
+        headers: &[&'static str],
+    ) -> Result<(), ControlError> {
+        let [forwards, dead_letters] = description.forwards();
+        let supplements = [
+            (forwards, "servicebussupplementaryauthorization"),
+            (dead_letters, "servicebusdlqsupplementaryauthorization"),
+        ];
+        let supplements = supplements.iter().filter(|(is_needed, _)| *is_needed);
+        let mut headers = headers.to_vec();
+        headers.extend(supplements.map(|(_, name)| *name));
+        let call = Call {
+            method: Method::PUT,
+            path: encoded(path),
+            query: String::new(),
+            headers: &headers,
+            body: description.document(),
+        };
+        self.call(call).await.map(|_entry| ())
+    }
+
+    async fn ask(&self, method: Method, path: &str, query: &str) -> Result<Element, ControlError> {
+        let call = Call {
+            method,
+            path: path.to_owned(),
+            query: query.to_owned(),
+            headers: &[],
+            body: String::new(),
+        };
+        self.call(call).await
+    }
+
+    /// Makes a request, and reads the answer where it has a body.
+    async fn call(&self, call: Call<'_>) -> Result<Element, ControlError> {
+        let path = call.path.clone();
+        let request = self.request(call);
+        let exchanged = tokio::time::timeout(ANSWER_WITHIN, self.exchange(request)).await;
+        let late = || {
+            let text = format!("no answer within {}", text::seconds(ANSWER_WITHIN));
+            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        };
+        let (status, answer) = exchanged
+            .unwrap_or_else(|_elapsed| late())
+            .map_err(|source| self.unanswered(source))?;
+        let body = String::from_utf8_lossy(&answer);
+        if !status.is_success() {
+            return Err(ControlError::Refused(refusal(status, &path, &body)));
+        }
+        match body.trim() {
+            "" => Ok(Element::default()),
+            body => Element::read(body)
+                .map_err(|reason| self.unanswered(io::Error::other(format!("{path}: {reason}")))),
+        }
+    }
+
+    fn request(&self, call: Call<'_>) -> Request<Full<Bytes>> {
+        let uri = format!("/{}?api-version={VERSION}{}", call.path, call.query);
+        let mut request = Request::builder()
+            .method(call.method)
+            .uri(uri)
+            .header(header::HOST, &self.authority)
+            .header(header::AUTHORIZATION, self.token())
+            .header(header::CONNECTION, "close");
+        if !call.body.is_empty() {
+            let atom = "application/atom+xml;type=entry;charset=utf-8";
+            request = request.header(header::CONTENT_TYPE, atom);
+        }
+        for name in call.headers {
+            let value = match *name {
+                "if-match" => "*".to_owned(),
+                _ => self.token(),
+            };
+            request = request.header(*name, value);
+        }
+        request
+            .body(Full::new(call.body.into()))
+            .expect("paths are encoded, tokens too")
+    }
+
+    fn token(&self) -> String {
+        let end = SystemTime::now() + TOKEN_LASTS;
+        let end = end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let resource = format!("https://{}/", self.authority);
+        sas::sign(&resource, &self.key, i64::try_from(end).unwrap_or(i64::MAX))
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
+        let stream = TokioIo::new(self.secure.connect(self.address).await?);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
+            .await
+            .map_err(io::Error::other)?;
+        let answer = async move {
+            let response = sender.send_request(request).await;
+            let response = response.map_err(io::Error::other)?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MAX_ANSWER)
+                .collect()
+                .await;
+            Ok((status, body.map_err(io::Error::other)?.to_bytes()))
+        };
+        // The connection makes progress only while it is polled; the answer ends both.
+        tokio::pin!(connection);
+        tokio::pin!(answer);
+        tokio::select! {
+            answer = &mut answer => answer,
+            _ = &mut connection => answer.await,
+        }
+    }
+
+    fn unanswered(&self, source: io::Error) -> ControlError {
+        ControlError::Administration {
+            host: self.authority.clone(),
+            source,
+        }
+    }
+}
+
+fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, KEPT).to_string()
+}
+
+/// The description in an entry.
+fn described(entry: &Element) -> Option<Element> {
+    entry.child("content")?.children.first().cloned()
+}
+
+/// The service's words for a no: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
+fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
+    let detail = Element::read(body).ok();
+    let detail = detail.and_then(|error| error.text_of("Detail"));
+    let message = match detail.filter(|detail| !detail.is_empty()) {
+        Some(detail) => detail,
+        None => format!("{path} answered {body}"),
+    };
+    Refusal {
+        status: status.as_u16(),
+        code: String::new(),
+        message,
+        problems: Vec::new(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a bus did not start in a namespace.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use servicebus_emulator::auth::ConnectionStringError;
+
+use super::{CONNECTION_STRING_VARIABLE, LONGEST_WAIT_VARIABLE};
+use crate::{control::ControlError, kind::EntityKind, text};
+
+/// Where the right connection string is found.
+const WHERE: &str = "it is that of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
+
+/// Why a bus did not start in the namespace that was named.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// Nobody says which namespace.
+    #[error(
+        "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; {WHERE}"
+    )]
+    NotNamed,
+    /// The text is something else.
+    #[error("{CONNECTION_STRING_VARIABLE} is no connection string: {0}; {WHERE}")]
+    Unreadable(ConnectionStringError),
+    /// It has a finished token, or nothing, instead of a key.
+    #[error(
+        "{CONNECTION_STRING_VARIABLE} has no SharedAccessKey with its SharedAccessKeyName; {WHERE}"
+    )]
+    NoKey,
+    /// It is limited to one entity.
+    #[error("{CONNECTION_STRING_VARIABLE} is that of the entity \"{entity}\" alone; {WHERE}")]
+    EntityOnly {
+        /// Which.
+        entity: String,
+    },
+    /// The limit of waiting is no number.
+    #[error("{LONGEST_WAIT_VARIABLE} is \"{value}\"; allowed: whole seconds, such as 90")]
+    LongestWait {
+        /// What the variable holds.
+        value: String,
+    },
+    /// The host is not found.
+    #[error("the host {host} of {CONNECTION_STRING_VARIABLE} is not found: {source}")]
+    UnknownHost {
+        /// The host.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No authority is trusted.
+    #[error(
+        "no certificate authority is trusted here, so that no namespace could be: {0}; for an emulator name its ca.pem in SSL_CERT_FILE"
+    )]
+    NoTrust(String),
+    /// Another bus does not end.
+    #[error(
+        "another test works in the namespace {host} since {}: one bus of a machine at a time does, by the lock of {}; a test that holds two buses at once cannot run in this mode",
+        text::seconds(*within),
+        lock.display()
+    )]
+    NoTurn {
+        /// The host of the namespace.
+        host: String,
+        /// How long was waited.
+        within: Duration,
+        /// The file whose lock is the turn.
+        lock: PathBuf,
+    },
+    /// The turn cannot be taken.
+    #[error("cannot lock {} to have the namespace for one test alone: {source}", lock.display())]
+    Turn {
+        /// The file whose lock is the turn.
+        lock: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It does not answer, or not to this key.
+    #[error("cannot work in the namespace at {host}: {source}; {WHERE}")]
+    Refused {
+        /// The host and port of its administration API.
+        host: String,
+        /// What it said.
+        source: ControlError,
+    },
+    /// Somebody has an entity of this name there.
+    #[error(
+        "the namespace has a {kind} \"{name}\" that no test made: remove it, or use a namespace for tests alone"
+    )]
+    NotOurs {
+        /// What it is.
+        kind: EntityKind,
+        /// Its name.
+        name: String,
+    },
+    /// The topology asks for what cannot be had there.
+    #[error("could not check: {0}")]
+    Uncheckable(String),
+    /// An entity was not made.
+    #[error("cannot make the {kind} \"{name}\" in the namespace: {source}")]
+    Make {
+        /// What was to be made.
+        kind: EntityKind,
+        /// Its name.
+        name: String,
+        /// What the namespace said.
+        source: ControlError,
+    },
+}

@@ -1,0 +1,441 @@
+//! Mode `Namespace`: nothing is started, everything goes over TLS by a connection string, and nothing stays.
+//!
+//! The namespace is that of an emulator in a process of its own. The environment says which one it is and whom to trust,
+//! so each test plays its part in a process that is started with that environment.
+
+use std::{
+    collections::HashMap,
+    env, fs,
+    io::{BufRead as _, BufReader, Write as _},
+    panic::{self, AssertUnwindSafe},
+    path::PathBuf,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use servicebus_harness::{
+    CONNECTION_STRING_VARIABLE, ControlError, CountsError, KEEP_VARIABLE, MODE_VARIABLE,
+    StartError, prelude::*,
+};
+
+use crate::{built, child, orders};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// An emulator of which the children know a connection string and the authority.
+struct Elsewhere {
+    servicebus: ServiceBus,
+    authority: PathBuf,
+}
+
+impl Elsewhere {
+    async fn start(topology: Topology) -> Self {
+        let bus = ServiceBus::builder().mode(Mode::Process);
+        let bus = bus.binary(built::emulator()).topology(topology);
+        let servicebus = bus.start().await.unwrap();
+        let host = servicebus.endpoints().amqps.ip();
+        let authority = env::temp_dir().join(format!("servicebus-harness-test-{host}.pem"));
+        fs::write(&authority, servicebus.ca_certificate_pem().await).unwrap();
+        Self {
+            servicebus,
+            authority,
+        }
+    }
+
+    fn command(&self, test: &str) -> std::process::Command {
+        let mut command = child::again(test);
+        command
+            .env(MODE_VARIABLE, "namespace")
+            .env(
+                CONNECTION_STRING_VARIABLE,
+                self.servicebus.tls_admin_connection_string(),
+            )
+            .env("SSL_CERT_FILE", &self.authority)
+            .env_remove("SSL_CERT_DIR");
+        command
+    }
+
+    /// Plays a test in a process that knows nothing else of the emulator.
+    async fn play(&self, test: &str) -> Output {
+        let mut command = self.command(test);
+        let output = tokio::task::spawn_blocking(move || command.output());
+        output.await.unwrap().unwrap()
+    }
+
+    async fn assert_plays(&self, test: &str) {
+        let output = self.play(test).await;
+        assert!(output.status.success(), "{}", text(&output));
+    }
+
+    /// Whether the emulator has a queue of this name.
+    async fn has(&self, queue: &str) -> bool {
+        match self.servicebus.queue(queue).try_counts().await {
+            Ok(_) => true,
+            Err(CountsError::UnknownEntity(_)) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.authority);
+    }
+}
+
+fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{out}{err}")
+}
+
+/// Runs the part in a child, else the test around it.
+fn either(part: impl Future<Output = ()>, whole: impl Future<Output = ()>) {
+    match child::is_child() {
+        true => child::play(part),
+        false => tokio::runtime::Runtime::new().unwrap().block_on(whole),
+    }
+}
+
+#[test]
+fn handles_and_assertions_work_and_nothing_stays() {
+    either(work(), async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let test = "namespace::handles_and_assertions_work_and_nothing_stays";
+        elsewhere.assert_plays(test).await;
+        for queue in ["orders", "inbox", "later"] {
+            assert!(!elsewhere.has(queue).await, "{queue} was left");
+        }
+        let topics = elsewhere.servicebus.topic("prices").try_counts().await;
+        assert!(matches!(topics, Err(CountsError::UnknownEntity(_))));
+    });
+}
+
+async fn work() {
+    let high =
+        Subscription::new("high").rule(Rule::sql("high", "price > 10").action("SET seen = 1"));
+    let prices = Topic::new("prices").subscription(high.rule(Rule::sql("low", "price < 0")));
+    let carts = Queue::new("carts").requires_session(true);
+    let topology = orders()
+        .queue(Queue::new("inbox").forward_to("orders"))
+        .queue(carts);
+    let bus = ServiceBus::builder().topology(topology.topic(prices));
+    let servicebus = bus.longest_wait(SECOND).start().await.unwrap();
+    assert_eq!(servicebus.mode(), Mode::Namespace);
+    assert!(
+        !servicebus
+            .connection_string()
+            .contains("UseDevelopmentEmulator")
+    );
+
+    poison(&servicebus).await;
+    topics(&servicebus).await;
+    let carts = servicebus.queue("carts");
+    carts.send(Message::from("add").session_id("cart-7")).await;
+    let cart = carts.accept_session("cart-7").await;
+    cart.receive().await.complete().await;
+    cart.close().await;
+
+    let later = servicebus.create_queue(Queue::new("later")).await;
+    later
+        .update(|queue| queue.status(EntityStatus::SendDisabled))
+        .await;
+    let refused = later.try_send("no").await.unwrap_err().to_string();
+    assert!(refused.contains("entity-disabled"), "{refused}");
+    servicebus.clock().advance(SECOND).await;
+    unchecked(&servicebus).await;
+    surroundings(&servicebus);
+    servicebus.stop().await;
+}
+
+/// The keys are those of the namespace, and a child process finds it as the test did.
+fn surroundings(servicebus: &ServiceBus) {
+    let string = servicebus.connection_string();
+    assert_eq!(servicebus.connection_string_with(Claims::ALL), string);
+    let limited = || servicebus.connection_string_with(Claims::LISTEN);
+    let panic = panic::catch_unwind(AssertUnwindSafe(limited)).unwrap_err();
+    let panic = panic.downcast::<String>().unwrap();
+    assert!(
+        panic.contains("no key with the rights \"Listen\""),
+        "{panic}"
+    );
+
+    let found: HashMap<_, _> = servicebus.env().into_iter().collect();
+    assert_eq!(found[CONNECTION_STRING_VARIABLE], string);
+    let authority = env::var("SSL_CERT_FILE").unwrap();
+    for name in ["SERVICEBUS_CA_FILE", "SSL_CERT_FILE"] {
+        assert_eq!(found[name], authority);
+    }
+}
+
+async fn poison(servicebus: &ServiceBus) {
+    let (orders, inbox) = (servicebus.queue("orders"), servicebus.queue("inbox"));
+    inbox.send(Message::from("not json").id("o-17")).await;
+    for delivery in 1..=3 {
+        let received = orders.receive().await;
+        assert_eq!(received.delivery_count(), delivery);
+        received.abandon().await;
+    }
+    let reason = "MaxDeliveryCountExceeded";
+    assert_dead_lettered!(orders, reason = reason, message_id = "o-17", count = 1).await;
+    orders.send("put aside").await;
+    let number = orders.receive().await.defer().await;
+    assert_message_count!(orders, active = 1, deferred = 1, dead_letter = 1).await;
+    orders.receive_deferred(number).await.complete().await;
+    assert_empty!(orders).await;
+    let number = orders.schedule("reminder", 600 * SECOND).await;
+    assert_scheduled!(orders, due_in = 600 * SECOND, tolerance = 30 * SECOND).await;
+    orders.cancel_scheduled(number).await;
+}
+
+async fn topics(servicebus: &ServiceBus) {
+    let (prices, high) = (
+        servicebus.topic("prices"),
+        servicebus.subscription("prices", "high"),
+    );
+    for price in [5, 12, -1] {
+        prices
+            .send(Message::from("{}").property("price", price))
+            .await;
+    }
+    assert_message_count!(high, active = 2).await;
+    let message = high.receive().await;
+    assert_eq!(message.application_properties["seen"].to_string(), "1");
+    message.complete().await;
+}
+
+/// What only an emulator knows is an error that says so.
+async fn unchecked(servicebus: &ServiceBus) {
+    let orders = servicebus.queue("orders");
+    let expected = [
+        (
+            orders.expect_completed().await.unwrap_err().to_string(),
+            "the record of what happened",
+        ),
+        (
+            orders
+                .expect_message_count()
+                .locked(0)
+                .await
+                .unwrap_err()
+                .to_string(),
+            "how many messages of orders are locked",
+        ),
+        (
+            servicebus
+                .try_settled(SECOND)
+                .await
+                .unwrap_err()
+                .to_string(),
+            "whether all has come to rest",
+        ),
+        (
+            servicebus.try_reset().await.unwrap_err().to_string(),
+            "a reset",
+        ),
+        (
+            servicebus.try_topology().await.unwrap_err().to_string(),
+            "what a namespace holds as a topology",
+        ),
+    ];
+    for (error, what) in expected {
+        assert!(
+            error.contains("could not check: ") && error.contains(what),
+            "{error}"
+        );
+    }
+    let waited = servicebus
+        .clock()
+        .try_advance(2 * SECOND)
+        .await
+        .unwrap_err();
+    assert!(matches!(waited, ControlError::Uncheckable { .. }));
+    let waited = waited.to_string();
+    assert!(
+        waited.contains("what happens after 2 s") && waited.contains("is 1 s"),
+        "{waited}"
+    );
+    let missing = servicebus.queue("ordres").try_send("x").await.unwrap_err();
+    assert!(
+        missing.to_string().contains("there is no queue \"ordres\""),
+        "{missing}"
+    );
+}
+
+#[test]
+fn the_leak_check_looks_at_what_the_bus_made() {
+    let leaks = async {
+        let bus = ServiceBus::builder().topology(orders()).leak_check(true);
+        let servicebus = bus.shared().start().await.unwrap();
+        servicebus.queue("orders").send("left").await;
+    };
+    either(leaks, async {
+        let theirs = Topology::new().queue(Queue::new("theirs"));
+        let elsewhere = Elsewhere::start(theirs).await;
+        elsewhere.servicebus.queue("theirs").send("kept").await;
+        let test = "namespace::the_leak_check_looks_at_what_the_bus_made";
+        let output = elsewhere.play(test).await;
+        let said = text(&output);
+        assert!(!output.status.success(), "{said}");
+        let expected = "orders: expected nothing to be left when the test ended, found 1 active";
+        assert!(said.contains(expected), "{said}");
+        assert!(!said.contains("theirs"), "{said}");
+        assert!(!elsewhere.has("orders").await, "orders was left");
+        assert!(elsewhere.has("theirs").await, "theirs was removed");
+    });
+}
+
+#[test]
+fn a_bus_that_is_kept_is_removed_when_somebody_has_looked() {
+    let fails = async {
+        let bus = ServiceBus::builder().topology(orders());
+        let _servicebus = bus.start().await.unwrap();
+        panic!("as a failed assertion does");
+    };
+    either(fails, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let test = "namespace::a_bus_that_is_kept_is_removed_when_somebody_has_looked";
+        let mut command = elsewhere.command(test);
+        command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut told = |what: &str| {
+            let mut lines = complaints.by_ref().map(Result::unwrap);
+            lines.find(|line| line.contains(what)).unwrap()
+        };
+        told("connection string");
+        told("it ends when you press Enter");
+        assert!(elsewhere.has("orders").await, "orders was not kept");
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!elsewhere.has("orders").await, "orders was left");
+    });
+}
+
+#[test]
+fn a_panic_leaves_nothing_either() {
+    let panics = async {
+        let servicebus = ServiceBus::builder()
+            .topology(orders())
+            .start()
+            .await
+            .unwrap();
+        servicebus.queue("orders").send("left").await;
+        panic!("as a failed assertion does");
+    };
+    either(panics, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let output = elsewhere
+            .play("namespace::a_panic_leaves_nothing_either")
+            .await;
+        let said = text(&output);
+        assert!(said.contains("as a failed assertion does"), "{said}");
+        assert!(!elsewhere.has("orders").await, "orders was left");
+    });
+}
+
+#[test]
+fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
+    let dies = async {
+        let servicebus = ServiceBus::builder()
+            .topology(orders())
+            .start()
+            .await
+            .unwrap();
+        servicebus.queue("orders").send("left").await;
+        match env::var_os("STAYS") {
+            Some(_) => std::process::abort(),
+            None => assert_empty!(servicebus.queue("orders")).await,
+        }
+    };
+    either(dies, async {
+        let test = "namespace::what_a_killed_run_left_goes_by_itself_or_before_the_next";
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        for by_itself in [true, false] {
+            let mut dying = elsewhere.command(test);
+            dying
+                .env("STAYS", "1")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let died = tokio::task::spawn_blocking(move || dying.status());
+            assert!(!died.await.unwrap().unwrap().success());
+            assert!(elsewhere.has("orders").await, "the process was killed");
+            if by_itself {
+                elsewhere.servicebus.clock().advance(301 * SECOND).await;
+                assert!(!elsewhere.has("orders").await, "orders was left");
+            }
+        }
+        // Its first message is gone with the queue; only what it sends itself is there, which it says.
+        let output = elsewhere.play(test).await;
+        assert!(
+            text(&output).contains("orders holds 1 message"),
+            "{}",
+            text(&output)
+        );
+        assert!(!elsewhere.has("orders").await, "orders was left");
+    });
+}
+
+#[test]
+fn what_is_somebodys_is_left_alone() {
+    let refused = async {
+        let error = ServiceBus::builder()
+            .topology(orders())
+            .start()
+            .await
+            .unwrap_err();
+        let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
+        assert_eq!(error.to_string(), expected);
+    };
+    either(refused, async {
+        let elsewhere = Elsewhere::start(orders()).await;
+        elsewhere.servicebus.queue("orders").send("theirs").await;
+        elsewhere
+            .assert_plays("namespace::what_is_somebodys_is_left_alone")
+            .await;
+        assert_message_count!(elsewhere.servicebus.queue("orders"), active = 1).await;
+    });
+}
+
+#[test]
+fn buses_take_turns() {
+    let two = async {
+        let start = || ServiceBus::builder().topology(orders()).start();
+        let first = start().await.unwrap();
+        let mut second = tokio::spawn(start());
+        first.queue("orders").send("of the first").await;
+        let early = tokio::time::timeout(SECOND / 4, &mut second).await;
+        assert!(early.is_err(), "the second has to wait");
+        first.stop().await;
+        let second = second.await.unwrap().unwrap();
+        assert_empty!(second.queue("orders")).await;
+    };
+    either(two, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        elsewhere.assert_plays("namespace::buses_take_turns").await;
+    });
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
+    let elsewhere = Elsewhere::start(Topology::new()).await;
+    let string = elsewhere.servicebus.tls_admin_connection_string();
+    let entity = format!("{string}EntityPath=orders");
+    let cases = [
+        (
+            "nothing at all",
+            "is no connection string: part 1 has no '='",
+        ),
+        (entity.as_str(), "is that of the entity \"orders\" alone"),
+        // Of this process nobody said whom to trust.
+        (string, "must be named in SSL_CERT_FILE"),
+    ];
+    for (string, expected) in cases {
+        let bus = ServiceBus::builder()
+            .mode(Mode::Namespace)
+            .connection_string(string);
+        let error = bus.start().await.unwrap_err();
+        assert!(matches!(error, StartError::Remote(_)));
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
