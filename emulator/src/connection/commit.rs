@@ -129,9 +129,6 @@ impl Peer {
             Some(Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_))
             | None => return,
         };
-        if !transfer.settled {
-            sender.await_outcome();
-        }
         if let Some(transaction) = transfer.transaction.clone() {
             let sender = sender.clone();
             self.commit(work);

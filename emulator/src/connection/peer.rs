@@ -159,6 +159,7 @@ impl Peer {
     }
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
+        self.count_arrival(&event);
         match self.is_watched() {
             true => self.handle_watched(event, now, work),
             false => self.carry_out(event, now, work),
@@ -204,11 +205,6 @@ impl Peer {
                 size,
                 limit,
             } => {
-                if let Some(Link::Sender(sender)) = self.links.get_mut(&link)
-                    && !settled
-                {
-                    sender.await_outcome();
-                }
                 let refusal = Refusal::message_too_large(delivery.0, size, limit);
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }

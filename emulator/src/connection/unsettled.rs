@@ -3,12 +3,34 @@
 //! Counted for the entity from the turn in which a transfer arrived until its outcome is in the socket, or its link is
 //! gone: a test asks how many of them a client had under way at once.
 
-use servicebus_amqp::{DeliveryNumber, DeliveryState, LinkId};
+use servicebus_amqp::{DeliveryNumber, DeliveryState, Event, LinkId};
 
 use super::links::{Link, Sender};
 use super::peer::Peer;
 
 impl Peer {
+    /// Counts a transfer that waits to be answered, before anything is done with it.
+    pub(super) fn count_arrival(&mut self, event: &Event) {
+        let link = match event {
+            Event::Transfer(transfer) if !transfer.settled => transfer.link,
+            Event::TransferTooLarge { link, settled, .. } if !settled => *link,
+            Event::Transfer(_)
+            | Event::TransferTooLarge { .. }
+            | Event::Settle(_)
+            | Event::Sasl { .. }
+            | Event::Opened(_)
+            | Event::Attach { .. }
+            | Event::Credit { .. }
+            | Event::Detached { .. }
+            | Event::Refused(_)
+            | Event::Closed { .. } => return,
+        };
+        if let Some(Link::Sender(sender)) = self.links.get_mut(&link) {
+            sender.unsettled += 1;
+            sender.entity.sends.begin();
+        }
+    }
+
     /// Hands the outcome of a transfer to the engine, which writes it at the end of the turn.
     pub(super) fn hand_out(
         &mut self,
@@ -38,12 +60,6 @@ impl Peer {
 }
 
 impl Sender {
-    /// A transfer arrived that waits to be answered.
-    pub(super) fn await_outcome(&mut self) {
-        self.unsettled += 1;
-        self.entity.sends.begin();
-    }
-
     /// The link is gone, and nobody waits on it any longer.
     pub(super) fn give_up(&self) {
         self.entity.sends.end(self.unsettled);

@@ -47,10 +47,10 @@ fn the_commands_of_the_readme_work() {
 fn commands() -> String {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = fs::read_to_string(readme).expect("there is a README");
-    let mut blocks = readme.split("```sh\n").skip(1);
-    let block = blocks.find(|block| block.contains("ca.pem"));
-    let (commands, _) = block
-        .and_then(|block| block.split_once("```"))
-        .expect("the README says how to trust the emulator");
-    commands.to_owned()
+    let blocks = readme.split("```sh\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| Some(block.split_once("```")?.0));
+    let commands = blocks.find(|commands| commands.contains("ca.pem"));
+    commands
+        .expect("the README says how to trust the emulator")
+        .to_owned()
 }
