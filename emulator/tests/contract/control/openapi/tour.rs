@@ -317,7 +317,7 @@ impl<'a> Tour<'a> {
         self.ask(&Request::new(&all("POST")).body(&fault), 409);
         for method in ["GET", "DELETE"] {
             self.ask(&Request::new(&all(method)).names(&nobody), 404);
-            self.ask(&Request::new(&one(method)).names(&[("id", "99")]), 404);
+            self.ask(&Request::new(&one(method)).names(&[("id", "9999")]), 404);
         }
         self.ask(&Request::new(&one("GET")).names(&[("id", &id)]), 200);
         self.ask(&Request::new(&one("DELETE")).names(&[("id", &id)]), 204);
