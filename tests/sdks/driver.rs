@@ -22,11 +22,11 @@ use crate::topology::topology;
 /// Longer than the scripts' own deadline, which says more about what they wait for.
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// Turns at running a script: no more at a time than two for each processor, whatever the number of tests, so that the
+/// Turns at running a script: no more at a time than four for each processor, whatever the number of tests, so that the
 /// locks and deadlines of each are not used up by waiting for the others.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(2, usize::from);
-    Semaphore::new((2 * processors).clamp(4, 32))
+    Semaphore::new((4 * processors).clamp(8, 32))
 });
 
 /// A client library under test.
