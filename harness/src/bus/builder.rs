@@ -135,9 +135,9 @@ impl Builder {
         let keys = match mode {
             // Its keys are its owner's.
             Mode::Namespace => Keys::default(),
-            Mode::InProcess | Mode::Process | Mode::Container => {
-                resolved.declare_keys(is_shared || mode == Mode::Container)
-            }
+            // In a container there is always another one.
+            Mode::Container => resolved.declare_keys(true),
+            Mode::InProcess | Mode::Process => resolved.declare_keys(is_shared),
         };
         let background = Background::shared().map_err(StartError::Runtime)?;
         let started = match is_shared && mode != Mode::Container {
