@@ -9,6 +9,7 @@ mod authority;
 mod directory;
 mod error;
 mod given;
+mod stream;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use authority::Authority;
 
 pub use error::TlsError;
+pub(crate) use stream::{PIECE, Secured};
 
 /// How TLS is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

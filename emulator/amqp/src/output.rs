@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 /// Written bytes are dropped from the buffer once there are this many of them and they outweigh the rest.
-const COMPACT_BYTES: usize = 64 * 1024;
+const COMPACT_BYTES: usize = 256 * 1024;
 /// An emptied buffer larger than this is given back.
 const RETAIN_BYTES: usize = 1024 * 1024;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -76,16 +76,27 @@ async fn echo(mut stream: Secured) -> io::Result<()> {
     }
 }
 
+/// Sends messages back, and flushes when no other one is there.
 async fn echo_messages(stream: Secured) -> io::Result<()> {
     let accepting = tokio_tungstenite::accept_async(stream).await;
     let mut socket = accepting.map_err(io::Error::other)?;
-    while let Some(message) = socket.next().await {
-        let message = message.map_err(io::Error::other)?;
-        if matches!(message, Message::Binary(_)) {
-            socket.send(message).await.map_err(io::Error::other)?;
+    loop {
+        let message = match socket.next().now_or_never() {
+            Some(message) => message,
+            None => {
+                socket.flush().await.map_err(io::Error::other)?;
+                socket.next().await
+            }
+        };
+        match message {
+            Some(Ok(message @ Message::Binary(_))) => {
+                socket.feed(message).await.map_err(io::Error::other)?;
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(io::Error::other(error)),
+            None => return Ok(()),
         }
     }
-    Ok(())
 }
 
 /// Where an echo listens, and what it shows.

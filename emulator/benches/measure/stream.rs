@@ -17,8 +17,25 @@ type Secured = StreamOwned<ClientConnection, TcpStream>;
 pub(crate) enum Stream {
     Plain(TcpStream),
     Secured(Box<Secured>),
-    /// With what of the last message was not read yet.
-    WebSocket(Box<WebSocket<Secured>>, bytes::Bytes),
+    WebSocket(Box<Messages>),
+}
+
+/// A WebSocket.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    socket: WebSocket<Secured>,
+    cut: Cut,
+    /// What of the last message was not read yet.
+    rest: bytes::Bytes,
+}
+
+/// What goes into one WebSocket message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// One AMQP frame, as the SDKs of Python (`_pyamqp/_transport.py`) and JavaScript (`rhea/lib/transport.js`) do it.
+    Frames,
+    /// Everything that is written at once.
+    Blocks,
 }
 
 impl Stream {
@@ -34,19 +51,21 @@ impl Stream {
     pub(crate) fn websocket(
         address: SocketAddr,
         trusted: &CertificateDer<'static>,
+        cut: Cut,
     ) -> io::Result<Self> {
         // Without a subprotocol, of which the echo knows nothing.
         let request = "ws://localhost/$servicebus/websocket";
         let (socket, _) = tungstenite::client(request, secured(address, trusted)?)
             .map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Self::WebSocket(Box::new(socket), bytes::Bytes::new()))
+        let rest = bytes::Bytes::new();
+        Ok(Self::WebSocket(Box::new(Messages { socket, cut, rest })))
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,
             Self::Secured(stream) => &stream.sock,
-            Self::WebSocket(socket, _) => &socket.get_ref().sock,
+            Self::WebSocket(messages) => &messages.socket.get_ref().sock,
         }
     }
 }
@@ -56,16 +75,7 @@ impl Read for Stream {
         match self {
             Self::Plain(stream) => stream.read(buffer),
             Self::Secured(stream) => stream.read(buffer),
-            Self::WebSocket(socket, rest) => {
-                while rest.is_empty() {
-                    if let Message::Binary(bytes) = socket.read().map_err(io_error)? {
-                        *rest = bytes;
-                    }
-                }
-                let read = rest.split_to(rest.len().min(buffer.len()));
-                buffer[..read.len()].copy_from_slice(&read);
-                Ok(read.len())
-            }
+            Self::WebSocket(messages) => messages.read(buffer),
         }
     }
 }
@@ -75,11 +85,7 @@ impl Write for Stream {
         match self {
             Self::Plain(stream) => stream.write(bytes),
             Self::Secured(stream) => stream.write(bytes),
-            Self::WebSocket(socket, _) => {
-                let message = Message::Binary(bytes::Bytes::copy_from_slice(bytes));
-                socket.send(message).map_err(io_error)?;
-                Ok(bytes.len())
-            }
+            Self::WebSocket(messages) => messages.write(bytes),
         }
     }
 
@@ -87,7 +93,43 @@ impl Write for Stream {
         match self {
             Self::Plain(stream) => stream.flush(),
             Self::Secured(stream) => stream.flush(),
-            Self::WebSocket(socket, _) => socket.flush().map_err(io_error),
+            Self::WebSocket(messages) => messages.socket.flush().map_err(io_error),
+        }
+    }
+}
+
+impl Messages {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            if let Message::Binary(bytes) = self.socket.read().map_err(io_error)? {
+                self.rest = bytes;
+            }
+        }
+        let read = self.rest.split_to(self.rest.len().min(buffer.len()));
+        buffer[..read.len()].copy_from_slice(&read);
+        Ok(read.len())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (message, behind) = rest.split_at(self.cut.first(rest));
+            let message = Message::Binary(bytes::Bytes::copy_from_slice(message));
+            self.socket.write(message).map_err(io_error)?;
+            rest = behind;
+        }
+        self.socket.flush().map_err(io_error)?;
+        Ok(bytes.len())
+    }
+}
+
+impl Cut {
+    /// Bytes of the first message.
+    fn first(self, bytes: &[u8]) -> usize {
+        match (self, bytes.first_chunk::<4>()) {
+            (Self::Frames, Some(b"AMQP")) => 8,
+            (Self::Frames, Some(size)) => u32::from_be_bytes(*size) as usize,
+            (Self::Blocks, _) | (_, None) => bytes.len(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Each kind is a type of its own, so that the turn over plain TCP costs what it would cost alone.
 
 mod line;
+mod messages;
 mod plain;
 mod secured;
 mod websocket;

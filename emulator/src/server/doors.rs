@@ -61,7 +61,7 @@ impl Doors {
         let mut stop = self.stop.clone();
         let mut secured = tokio::select! {
             shaken = shaking => match shaken {
-                Some(secured) => Box::new(secured),
+                Some(secured) => secured,
                 None => return Ok(()),
             },
             _ = stop.changed() => return Ok(()),
@@ -71,7 +71,7 @@ impl Doors {
         let Some(&first) = first?.first() else {
             return Ok(());
         };
-        let host = secured.get_ref().1.server_name().map(str::to_owned);
+        let host = secured.server_name().map(str::to_owned);
         let arrival = arrival.asking_for(host);
         match Spoken::by(first) {
             Spoken::Amqp => connection::serve(secured, &arrival, self.shared, self.stop).await,

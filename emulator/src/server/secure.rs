@@ -9,11 +9,10 @@ use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use super::Shared;
 use crate::namespaces::Arrival;
-use crate::tls::Sought;
+use crate::tls::{Secured, Sought};
 
 /// What is read from a socket in one go: two full records.
 const BLOCK: usize = 32 * 1024;
@@ -24,7 +23,7 @@ pub(super) async fn handshake(
     stream: TcpStream,
     address: SocketAddr,
     arrival: &Arrival,
-) -> Option<TlsStream<BufReader<TcpStream>>> {
+) -> Option<Secured> {
     let (tls, patience) = (&shared.tls, shared.options.patience);
     let stream = BufReader::with_capacity(BLOCK, stream);
     let shaking = async {
@@ -41,7 +40,7 @@ pub(super) async fn handshake(
         start.into_stream(config).await
     };
     match timeout(patience, shaking).await {
-        Ok(Ok(stream)) => Some(stream),
+        Ok(Ok(stream)) => Some(Secured::new(stream)),
         Ok(Err(error)) if is_distrust(&error) => {
             let trusted = tls.authority_file().map_or_else(
                 || "the authority of its certificate".to_owned(),

@@ -6,15 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use servicebus_amqp::Output;
-use tokio::io::{AsyncReadExt as _, AsyncWrite as _, BufReader};
-use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 
 use super::Wire;
 use crate::connection::{READ_BLOCK, READ_TURN};
-
-/// A TLS stream. Beneath it the socket is read in large pieces: rustls alone asks for 4 KiB at a time.
-type Secured = Box<TlsStream<BufReader<TcpStream>>>;
+use crate::tls::Secured;
 
 impl Wire for Secured {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
@@ -38,18 +34,18 @@ impl Wire for Secured {
         while !output.is_empty() {
             let mut slices = [IoSlice::new(&[]); 16];
             let count = output.chunks(&mut slices);
-            let stream = Pin::new(&mut **self);
+            let stream = Pin::new(&mut *self);
             let written = ready!(stream.poll_write_vectored(cx, &slices[..count]))?;
             output.advance(written);
         }
-        Pin::new(&mut **self).poll_flush(cx)
+        Pin::new(self).poll_flush(cx)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut **self).poll_shutdown(cx)
+        Pin::new(self).poll_shutdown(cx)
     }
 
     fn acknowledge(&self) {
-        self.get_ref().0.get_ref().acknowledge();
+        self.socket().acknowledge();
     }
 }

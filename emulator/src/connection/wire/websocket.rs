@@ -1,6 +1,6 @@
 //! WebSocket over TCP or TLS: AMQP in binary messages, cut anywhere (AMQP WebSocket binding 1.0 §2.4).
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -16,8 +16,12 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Wire;
-use crate::connection::{READ_BLOCK, READ_TURN};
+use super::messages::Messages;
+use crate::connection::READ_TURN;
+use crate::tls::PIECE;
 
+/// Bytes read in one go: a full record of TLS. The library clears as many before each time.
+const READ: usize = 16 * 1024;
 /// Largest message that is sent.
 const SENT: usize = 64 * 1024;
 /// Largest message that is taken. Clients may put all frames of a message of theirs into one, as fe2o3-amqp does, and
@@ -29,7 +33,7 @@ const REASON: usize = 123;
 
 /// A WebSocket whose handshake is done.
 pub(crate) struct WebSocket<S> {
-    socket: WebSocketStream<S>,
+    socket: WebSocketStream<Messages<S>>,
     /// What is to be said of what came.
     refusal: Option<CloseFrame>,
 }
@@ -38,9 +42,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// The server's side of a stream of which `read` has been read already.
     pub(crate) async fn new(stream: S, read: Bytes) -> Self {
         let config = WebSocketConfig::default()
-            .read_buffer_size(READ_BLOCK)
+            .read_buffer_size(READ)
             .max_message_size(Some(TAKEN))
             .max_frame_size(Some(TAKEN));
+        let stream = Messages::new(stream);
         let socket =
             WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
         Self {
@@ -60,7 +65,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             }
             match ready!(polled) {
                 Some(Ok(Message::Binary(bytes))) => {
-                    input.extend_from_slice(&bytes);
+                    for piece in bytes.chunks(PIECE) {
+                        input.extend_from_slice(piece);
+                    }
                     read += bytes.len();
                 }
                 // Pings are answered by the library when it is asked for the next message.
@@ -82,9 +89,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, output: &mut Output) -> Poll<io::Result<()>> {
         while !output.is_empty() {
-            ready!(self.socket.poll_ready_unpin(cx)).map_err(io_error)?;
-            let message = Message::Binary(next(output));
-            self.socket.start_send_unpin(message).map_err(io_error)?;
+            if !self.socket.get_ref().is_within() {
+                // The library's answers to pings go out between two messages.
+                ready!(self.socket.poll_flush_unpin(cx)).map_err(io_error)?;
+                self.socket.get_mut().begin(output.len().min(SENT))?;
+            }
+            ready!(self.socket.get_mut().poll_go_on(cx, output))?;
+        }
+        if self.socket.get_ref().is_within() {
+            return Pin::new(self.socket.get_mut()).poll_flush(cx);
         }
         self.socket.poll_flush_unpin(cx).map_err(io_error)
     }
@@ -116,19 +129,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     /// Clients of this protocol do not hold small segments back.
     fn acknowledge(&self) {}
-}
-
-/// Takes the next message's worth from the output.
-fn next(output: &mut Output) -> Bytes {
-    let mut message = BytesMut::with_capacity(output.len().min(SENT));
-    let mut slices = [IoSlice::new(&[]); 64];
-    let count = output.chunks(&mut slices);
-    for slice in &slices[..count] {
-        let room = SENT - message.len();
-        message.extend_from_slice(&slice[..slice.len().min(room)]);
-    }
-    output.advance(message.len());
-    message.freeze()
 }
 
 /// What is said to a peer that did this; nothing where it did no wrong.

@@ -1,0 +1,114 @@
+//! The stream beneath a WebSocket, on which binary messages go out as they lie in the output, without being copied into
+//! the library's buffer first.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use servicebus_amqp::Output;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+/// Pieces of output that are written at once.
+const SLICES: usize = 16;
+
+/// A stream that is within a message or between two. Within one the library writes nothing: what it has to say waits
+/// until it is flushed between two.
+pub(super) struct Messages<S> {
+    stream: S,
+    /// What is not written yet of the header of the message.
+    header: Vec<u8>,
+    /// Bytes of the message that are not written yet.
+    left: usize,
+}
+
+impl<S: AsyncWrite + Unpin> Messages<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self {
+            stream,
+            header: Vec::new(),
+            left: 0,
+        }
+    }
+
+    /// Whether a message has begun that is not over.
+    pub(super) fn is_within(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Begins a message of so many bytes, which are the next ones of the output.
+    pub(super) fn begin(&mut self, size: usize) -> io::Result<()> {
+        let header = FrameHeader {
+            opcode: OpCode::Data(Data::Binary),
+            ..FrameHeader::default()
+        };
+        self.left = size;
+        header
+            .format(size as u64, &mut self.header)
+            .map_err(io::Error::other)
+    }
+
+    /// Takes the rest of the message from the output, as far as it is there; ready when it is with the stream.
+    pub(super) fn poll_go_on(
+        &mut self,
+        cx: &mut Context<'_>,
+        output: &mut Output,
+    ) -> Poll<io::Result<()>> {
+        while self.left > 0 && !output.is_empty() {
+            let mut chunks = [IoSlice::new(&[]); SLICES];
+            let count = output.chunks(&mut chunks);
+            let mut slices = [IoSlice::new(&[]); SLICES + 1];
+            slices[0] = IoSlice::new(&self.header);
+            let mut room = self.left;
+            for (slice, chunk) in slices[1..].iter_mut().zip(&chunks[..count]) {
+                let taken = chunk.len().min(room);
+                *slice = IoSlice::new(&chunk[..taken]);
+                room -= taken;
+            }
+            let stream = Pin::new(&mut self.stream);
+            let written = ready!(stream.poll_write_vectored(cx, &slices[..=count]))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            let of_header = written.min(self.header.len());
+            self.header.drain(..of_header);
+            self.left -= written - of_header;
+            output.advance(written - of_header);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Messages<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+/// What the library writes.
+impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // Nobody needs to be woken: who ends the message flushes the library.
+        match self.left {
+            0 => Pin::new(&mut self.stream).poll_write(cx, bytes),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
