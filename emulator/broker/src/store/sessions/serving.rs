@@ -126,7 +126,8 @@ impl MessageStore {
             let holder = lock.consumer;
             if !self.consumers.has_credit_of(holder) {
                 let last = self.consumers.last_assigned(holder);
-                let Some(last) = last.filter(|&last| last > number) else {
+                let in_order = !self.deviates(Deviation::SessionOrderIsReversed);
+                let Some(last) = last.filter(|&last| last > number && in_order) else {
                     return;
                 };
                 self.consumers.unassign(holder, last);
