@@ -24,7 +24,7 @@ pub enum Deviation {
     DeferredComesBack,
     /// Messages under a lock are not seen by peeking (semantics §10).
     PeekHidesLocked,
-    /// A dead letter does not say why it is one (semantics §3.3).
+    /// A dead letter has no reason, at most a description (semantics §3.2).
     DeadLetterHasNoReason,
     /// A forwarded dead letter does not say where from (semantics §11).
     DeadLetterHasNoSource,
