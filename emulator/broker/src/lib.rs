@@ -10,6 +10,7 @@
 //! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
+mod deviation;
 mod duplicates;
 mod effect;
 mod entity;
@@ -31,6 +32,7 @@ mod timeline;
 mod transaction;
 
 pub use context::Context;
+pub use deviation::{Deviation, Deviations};
 pub use effect::{Effect, Effects};
 pub use entity::Queue;
 pub use entity::description::{EntityStatus, Problem, QueueDescription};

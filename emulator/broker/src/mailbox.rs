@@ -9,8 +9,9 @@ use crate::held::Held;
 use crate::operation::idle::Idleness;
 use crate::store::MessageStore;
 use crate::{
-    ConsumerId, Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription,
-    StoreKind, StorePolicy, SubscriptionDescription, Tier, Timestamp, TopicDescription,
+    ConsumerId, Context, Deviation, Effect, EntityId, EntityPath, NamespaceSettings,
+    QueueDescription, StoreKind, StorePolicy, SubscriptionDescription, Tier, Timestamp,
+    TopicDescription,
 };
 
 /// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
@@ -122,7 +123,7 @@ impl Mailbox {
             active: store(StoreKind::Active),
             dead_letters: store(StoreKind::DeadLetters),
             transfer_dead_letters: store(StoreKind::TransferDeadLetters),
-            history: History::of(&description),
+            history: History::of(&description, settings.deviations),
             description,
             role,
             refused: BTreeMap::new(),
@@ -181,6 +182,11 @@ impl Mailbox {
     /// The tier of the namespace.
     pub fn tier(&self) -> Tier {
         self.settings.tier
+    }
+
+    /// Whether a test has the namespace break this rule.
+    pub fn deviates(&self, deviation: Deviation) -> bool {
+        self.settings.deviations.has(deviation)
     }
 
     /// One of the stores.

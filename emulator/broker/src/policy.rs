@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
+use crate::{
+    Deviation, Deviations, Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind,
+};
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct StorePolicy {
     /// Whether consumers are handed what is ready: not while receiving is disabled, and never from an entity
     /// that forwards (semantics §11, §14).
     pub serves: bool,
+    /// What a test has it do otherwise than the service.
+    pub deviations: Deviations,
 }
 
 impl StorePolicy {
@@ -52,10 +56,12 @@ impl StorePolicy {
             dead_letters_expired: queue.dead_lettering_on_message_expiration,
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
-            counts_lock_expiry: active,
+            counts_lock_expiry: active
+                && !settings.deviations.has(Deviation::LockExpiryDoesNotCount),
             has_sessions: active && queue.requires_session,
             forwards: target.is_some(),
             serves: queue.status.can_receive() && !(active && target.is_some()),
+            deviations: settings.deviations,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What holds for a whole namespace: which reading of the documentation, and which tier.
 
+use crate::Deviations;
+
 /// When an expired message leaves (decision D1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
@@ -79,4 +81,6 @@ pub struct NamespaceSettings {
     pub failed_forwards: FailedForwards,
     /// Limits.
     pub tier: Tier,
+    /// What a test has it do otherwise than the service.
+    pub deviations: Deviations,
 }

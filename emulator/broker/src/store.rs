@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use servicebus_codec::DecodeError;
 
 use crate::{
-    Context, Effect, EntityId, Expiry, Fact, FactKind, LocksOnDetach, PropertyChanges,
+    Context, Deviation, Effect, EntityId, Expiry, Fact, FactKind, LocksOnDetach, PropertyChanges,
     SequenceNumber, StorePolicy, Timestamp,
 };
 use consumers::Consumers;
@@ -354,6 +354,11 @@ impl MessageStore {
         entry.message.change_properties(changes)?;
         self.size = self.size - before + entry.message.size();
         Ok(change(entry))
+    }
+
+    /// Whether a test has the namespace break this rule.
+    pub(crate) fn deviates(&self, deviation: Deviation) -> bool {
+        self.policy.deviations.has(deviation)
     }
 
     /// Whether what has expired may leave (decision D1).

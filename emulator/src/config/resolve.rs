@@ -122,6 +122,7 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
         locks_on_detach: block.locks_on_detach.unwrap_or(defaults.locks_on_detach),
         failed_forwards: block.failed_forwards.unwrap_or(defaults.failed_forwards),
         tier: block.tier.unwrap_or(default_tier),
+        deviations: block.deviations,
     }
 }
 

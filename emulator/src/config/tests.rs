@@ -1,5 +1,6 @@
 //! The committed fixtures, and texts that must not do harm.
 
+mod deviations;
 mod properties;
 mod topics;
 

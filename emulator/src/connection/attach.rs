@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
+use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
 
 use super::links::{Link, Node, Receiver, Replies, Sender};
 use super::peer::Peer;
@@ -245,7 +245,12 @@ impl Peer {
             };
         };
         let own = self.namespace.as_ref().map_or(tier, |namespace| {
-            namespace.look(entity, |queue| queue.mailbox.max_message_size())
+            namespace.look(entity, |queue| {
+                match queue.mailbox.deviates(Deviation::LinkHasNoLimit) {
+                    true => 0,
+                    false => queue.mailbox.max_message_size(),
+                }
+            })
         });
         let batch = (MAX_BATCH.to_owned(), Value::from(tier));
         AttachReply {

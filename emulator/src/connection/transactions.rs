@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_amqp::{DeliveryState, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{EntityId, Mailbox, Transaction, TransactionId};
+use servicebus_broker::{Deviation, EntityId, Mailbox, Transaction, TransactionId};
 
 use super::links::Link;
 use super::peer::Peer;
@@ -132,13 +132,14 @@ impl Peer {
 
     fn discharge(&mut self, id: &[u8], fail: bool) -> Result<(), Refusal> {
         let open = self.transactions.take(id)?;
-        if fail {
-            self.roll_back(&open);
-            return Ok(());
-        }
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
+        let deviations = namespace.config.settings.deviations;
+        if fail && !deviations.has(Deviation::RollbackCommits) {
+            self.roll_back(&open);
+            return Ok(());
+        }
         let entities: Vec<Arc<Entity>> = open.entities.into_values().collect();
         let committed = namespace.commit(&entities, &mut self.caller, open.transaction);
         committed.map_err(|error| commit_refusal(&error))

@@ -5,7 +5,8 @@ use super::send::{effective_time_to_live, milliseconds};
 use crate::message::Stamp;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Mailbox, Message, MessageStore, SequenceNumber, SessionName, StoreKind, StorePolicy,
+    Context, Deviation, Mailbox, Message, MessageStore, SequenceNumber, SessionName, StoreKind,
+    StorePolicy,
 };
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
@@ -40,6 +41,8 @@ impl Mailbox {
             Some(name) => store.of_session(name, from.place()),
             None => Box::new(store.from(from.place())),
         };
+        let hides_locked = self.deviates(Deviation::PeekHidesLocked);
+        let entries = entries.filter(|(_, entry)| !hides_locked || entry.lock().is_none());
         let seen = entries.take(max).map(|(number, entry)| Browsed {
             stamp: seen(&store.policy, number, entry),
             message: entry.message.clone(),

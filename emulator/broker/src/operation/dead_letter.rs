@@ -5,8 +5,8 @@ use servicebus_codec::DecodeError;
 use crate::filter::RuleError;
 use crate::store::entry::{Entry, State};
 use crate::{
-    Context, FactKind, FailedForwards, Mailbox, PropertyChanges, SequenceNumber, StoreKind, Text,
-    Timestamp, TransferFailure,
+    Context, Deviation, FactKind, FailedForwards, Mailbox, PropertyChanges, SequenceNumber,
+    StoreKind, Text, Timestamp, TransferFailure,
 };
 
 const REASON: &str = "DeadLetterReason";
@@ -86,6 +86,7 @@ impl Mailbox {
     ) -> Result<(), DecodeError> {
         let (place, stays) = cause.place(self.settings.failed_forwards);
         let (reason, description) = cause.texts();
+        let reason = reason.filter(|_| !self.deviates(Deviation::DeadLetterHasNoReason));
         let mut changes = changes.clone();
         for (name, text) in [(REASON, &reason), (DESCRIPTION, &description)] {
             if let Some(text) = text {

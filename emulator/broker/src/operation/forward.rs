@@ -15,7 +15,8 @@ use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
 use crate::{
-    Context, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber, StoreKind, Timestamp,
+    Context, Deviation, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber, StoreKind,
+    Timestamp,
 };
 
 /// How often a message is forwarded at most (decision D3).
@@ -216,7 +217,7 @@ impl Mailbox {
     fn transfer(&self, kind: StoreKind, place: SequenceNumber) -> Option<Transfer> {
         let entry = self.store(kind).entries.get(place.0)?;
         let mut message = entry.message.clone();
-        if kind == StoreKind::DeadLetters {
+        if kind == StoreKind::DeadLetters && !self.deviates(Deviation::DeadLetterHasNoSource) {
             message.set_dead_letter_source(self.path.as_str());
         }
         let is_addressed = self.store(kind).forwards.destination(place).is_some();
@@ -226,7 +227,8 @@ impl Mailbox {
             let ceiling = self.active.policy.default_time_to_live;
             message.limit_time_to_live(ceiling);
         }
-        (!counts || entry.hops < MAX_HOPS).then(|| Transfer {
+        let most = MAX_HOPS + u8::from(self.deviates(Deviation::FifthForwardIsAllowed));
+        (!counts || entry.hops < most).then(|| Transfer {
             place,
             number: entry.number(place),
             message,
@@ -283,7 +285,10 @@ impl Mailbox {
         let cause = self.cause_of_arrival(session, transfer.message.outgrown());
         let number = self.active.next_number();
         let entry = Entry {
-            enqueued_number: transfer.enqueued_number,
+            enqueued_number: match self.deviates(Deviation::ForwardingForgetsOrigin) {
+                true => number,
+                false => transfer.enqueued_number,
+            },
             hops: transfer.hops,
             partition: self.partition(key.as_deref()),
             ..Entry::new(transfer.message, cx.now, number)

@@ -13,7 +13,8 @@ use crate::entity::role::Role;
 use crate::filter::RuleError;
 use crate::store::entry::Entry;
 use crate::{
-    Context, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet, SequenceNumber, StoreKind,
+    Context, Deviation, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet, SequenceNumber,
+    StoreKind,
 };
 
 /// What a subscription gets of a message.
@@ -82,7 +83,10 @@ impl Mailbox {
         self.assign(cx);
     }
 
-    fn accept_copy(&mut self, cx: &mut Context<'_>, copy: MessageCopy) {
+    fn accept_copy(&mut self, cx: &mut Context<'_>, mut copy: MessageCopy) {
+        if self.deviates(Deviation::ActionIsNotApplied) {
+            copy.message = copy.sent.take().unwrap_or(copy.message);
+        }
         if copy.failure.is_some() && !self.dead_letters_filter_errors() {
             // Without the setting, a message whose filter fails is not this subscription's (semantics §13.1).
             return;

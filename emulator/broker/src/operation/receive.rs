@@ -5,8 +5,8 @@ use crate::ids::LockNonce;
 use crate::message::Stamp;
 use crate::store::entry::{Entry, Lock};
 use crate::{
-    ConsumerId, Context, FactKind, LockToken, Mailbox, Message, MessageStore, SequenceNumber,
-    StoreKind, StorePolicy, Timestamp,
+    ConsumerId, Context, Deviation, FactKind, LockToken, Mailbox, Message, MessageStore,
+    SequenceNumber, StoreKind, StorePolicy, Timestamp,
 };
 
 /// `x-opt-message-state` of a message that was deferred.
@@ -91,7 +91,10 @@ impl MessageStore {
         mode: ReceiveMode,
         consumer: ConsumerId,
     ) -> Option<Delivery> {
-        let nonce = LockNonce::generate(cx.ids);
+        let nonce = match self.deviates(Deviation::LockTokenStays) {
+            true => LockNonce::constant(),
+            false => LockNonce::generate(cx.ids),
+        };
         match mode {
             ReceiveMode::PeekLock => self.take_locked(cx, number, nonce, consumer),
             ReceiveMode::ReceiveAndDelete => self.take_away(cx, number, nonce),
@@ -157,8 +160,9 @@ impl MessageStore {
 /// it was deferred (semantics §7).
 fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
     let lifetime = effective_time_to_live(policy, &entry.message);
+    let more = policy.deviations.has(Deviation::DeliveryCountStartsAtOne);
     Stamp {
-        delivery_count: entry.delivery_count,
+        delivery_count: entry.delivery_count + u32::from(more),
         time_to_live: match policy.expires {
             true => lifetime.map(milliseconds),
             false => entry.message.time_to_live(),

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::store::entry::{Entry, State};
-use crate::{Context, FactKind, Mailbox, SequenceNumber, partition};
+use crate::{Context, Deviation, FactKind, Mailbox, SequenceNumber, partition};
 
 /// Why messages were not cancelled; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -33,7 +33,7 @@ impl Mailbox {
             .copied()
             .filter(|n| !is_scheduled(n))
             .collect();
-        if !missing.is_empty() {
+        if !missing.is_empty() && !self.deviates(Deviation::CancelAlwaysSucceeds) {
             return Err(CancelError::NotFound(missing));
         }
         for number in numbers.iter().map(|number| number.place()) {
@@ -64,7 +64,10 @@ impl Mailbox {
         self.used_at = self.used_at.max(cx.now);
         let enqueued_number = entry.number(moved_to);
         let entry = Entry {
-            enqueued_at: cx.now,
+            enqueued_at: match self.deviates(Deviation::ActivationKeepsEnqueueTime) {
+                true => entry.enqueued_at,
+                false => cx.now,
+            },
             enqueued_number,
             state: State::Ready,
             ..entry

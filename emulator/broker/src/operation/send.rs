@@ -9,8 +9,8 @@ use crate::partition;
 use crate::store::entry::{Entry, State};
 use crate::store::sessions::Slot;
 use crate::{
-    Context, EntityKind, EntityPath, FactKind, Mailbox, Message, SequenceNumber, SessionName,
-    StorePolicy, Timestamp,
+    Context, Deviation, EntityKind, EntityPath, FactKind, Mailbox, Message, SequenceNumber,
+    SessionName, StorePolicy, Timestamp,
 };
 
 /// Why messages were not accepted; none of them was.
@@ -161,7 +161,8 @@ impl Mailbox {
         message: Message,
         partition: u8,
     ) -> SequenceNumber {
-        let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
+        let waits = !self.deviates(Deviation::ScheduledIsActiveAtOnce);
+        let activates_at = message.scheduled_at().filter(|&at| waits && at > cx.now);
         let since = activates_at.unwrap_or(cx.now);
         if self.is_duplicate(cx, &message, since) {
             return SequenceNumber(0);
@@ -266,7 +267,9 @@ pub(crate) fn effective_time_to_live(policy: &StorePolicy, message: &Message) ->
     }
     let own = message.time_to_live().map(Duration::from_millis);
     match (own, policy.default_time_to_live) {
-        (Some(own), Some(ceiling)) => Some(own.min(ceiling)),
+        (Some(own), Some(ceiling)) if !policy.deviations.has(Deviation::TimeToLiveHasNoCeiling) => {
+            Some(own.min(ceiling))
+        }
         (own, default) => own.or(default),
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::store::sessions::{Ended, Slot};
 use crate::{
-    ClientId, ConsumerId, Context, Effect, EntityKind, EntityPath, FactKind, Mailbox,
+    ClientId, ConsumerId, Context, Deviation, Effect, EntityKind, EntityPath, FactKind, Mailbox,
     SequenceNumber, SessionName, StoreKind, Text, Timestamp,
 };
 
@@ -140,6 +140,10 @@ impl Mailbox {
 
     fn release_locked(&mut self, cx: &mut Context<'_>, ended: Ended) {
         for number in ended.locked {
+            if self.deviates(Deviation::SessionReleaseCounts) {
+                self.lock_expired(cx, StoreKind::Active, number);
+                continue;
+            }
             self.active.note(cx, number, FactKind::Released);
             self.lock_ended(cx, StoreKind::Active, number);
         }

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use crate::{
-    Context, FactKind, LockToken, Mailbox, Message, MessageStore, PropertyChanges, SequenceNumber,
-    StoreKind, Timestamp,
+    Context, Deviation, FactKind, LockToken, Mailbox, Message, MessageStore, PropertyChanges,
+    SequenceNumber, StoreKind, Timestamp,
 };
 
 /// What became of a message (semantics §2.3).
@@ -102,7 +102,9 @@ impl Mailbox {
             Outcome::Defer { changes } => {
                 store.change(number, &changes, |_| ())?;
                 store.note(cx, number, FactKind::Deferred);
-                if !self.buried_outgrown(cx, kind, number, &changes) {
+                if self.deviates(Deviation::DeferredComesBack) {
+                    self.store_mut(kind).put_back(number);
+                } else if !self.buried_outgrown(cx, kind, number, &changes) {
                     self.store_mut(kind).defer(number);
                 }
             }
@@ -238,8 +240,9 @@ impl MessageStore {
         number: SequenceNumber,
         changes: &PropertyChanges,
     ) -> Result<(), SettleError> {
+        let counts = !self.deviates(Deviation::AbandonDoesNotCount);
         let delivery_count = self.change(number, changes, |entry| {
-            entry.delivery_count += 1;
+            entry.delivery_count += u32::from(counts);
             entry.delivery_count
         })?;
         self.note(cx, number, FactKind::Abandoned { delivery_count });

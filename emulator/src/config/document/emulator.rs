@@ -1,7 +1,7 @@
 //! The shape of our own block in a namespace: `Emulator`.
 
 use jsonc_parser::ast::Value;
-use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
+use servicebus_broker::{Deviations, Expiry, FailedForwards, LocksOnDetach, Tier};
 
 use crate::auth::{Claim, TokenCheck};
 use crate::config::reader::{Located, Object};
@@ -18,6 +18,7 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) token_check: Option<TokenCheck>,
     pub(in crate::config) jwt: Option<JwtBlock>,
     pub(in crate::config) address: Option<Located<String>>,
+    pub(in crate::config) deviations: Deviations,
 }
 
 /// `Emulator.Jwt`: a word, or an object that names a key set.
@@ -63,6 +64,7 @@ impl EmulatorBlock {
                 .map(|word| word.value),
             jwt,
             address: object.string("Address"),
+            deviations: read_deviations(&mut object),
         };
         object.finish();
         block
@@ -79,6 +81,19 @@ impl KeyBlock {
         object.finish();
         block
     }
+}
+
+/// What a test has the namespace do otherwise than the service.
+#[cfg(feature = "deviations")]
+fn read_deviations(object: &mut Object<'_, '_>) -> Deviations {
+    let chosen = object.choices("Deviations", &servicebus_broker::Deviation::NAMED);
+    chosen.into_iter().flat_map(|all| all.value).collect()
+}
+
+/// The key is unknown in what is shipped.
+#[cfg(not(feature = "deviations"))]
+fn read_deviations(_: &mut Object<'_, '_>) -> Deviations {
+    Deviations::default()
 }
 
 fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {

@@ -1,6 +1,6 @@
 //! `renew-lock`.
 
-use servicebus_broker::RenewError;
+use servicebus_broker::{Deviation, RenewError};
 
 use super::Management;
 use crate::nodes::{Refusal, Reply};
@@ -11,6 +11,9 @@ impl Management<'_, '_> {
         let tokens = self.lock_tokens()?;
         let renewed = self.mailbox.renew_locks(self.cx, self.kind, &tokens);
         let ends = renewed.map_err(|error| match error {
+            RenewError::LockLost(_) if self.mailbox.deviates(Deviation::LostLockIsNotFound) => {
+                Refusal::not_found(self.host, self.mailbox.path().as_str())
+            }
             RenewError::LockLost(_) => Refusal::lock_lost(),
             RenewError::UnderSession(_) => Refusal::locked_by_session(self.mailbox.path().as_str()),
             RenewError::Disabled => Refusal::disabled(self.host, self.mailbox.path().as_str()),

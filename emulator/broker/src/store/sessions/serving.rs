@@ -1,9 +1,10 @@
 //! Sessions are granted to those who wait, and their messages go to those who hold them.
 
+use super::session::Session;
 use super::{Ended, Grant, SessionLock, Slot};
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Effect, FactKind, Message, SequenceNumber, SessionName};
+use crate::{Context, Deviation, Effect, FactKind, Message, SequenceNumber, SessionName};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -87,7 +88,12 @@ impl MessageStore {
 
     /// Ends the lock of a session. What was assigned under it is ready again; what was locked is left to the caller.
     pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
-        let ended = self.sessions.as_mut()?.end(slot)?;
+        let forgets = self.deviates(Deviation::SessionStateEndsWithLock);
+        let sessions = self.sessions.as_mut()?;
+        let ended = sessions.end(slot)?;
+        if forgets {
+            sessions.set_state(slot, None);
+        }
         for number in self.consumers.set_credit(ended.lock.consumer, 0) {
             self.put_back(number);
         }
@@ -115,12 +121,13 @@ impl MessageStore {
     /// What came back is served before what stands behind it, even if that is assigned already.
     fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
         while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
-            && let (Some(lock), Some(&number)) = (session.lock, session.ready.first())
+            && let (Some(lock), Some(number)) = (session.lock, self.next_ready(session))
         {
             let holder = lock.consumer;
             if !self.consumers.has_credit_of(holder) {
                 let last = self.consumers.last_assigned(holder);
-                let Some(last) = last.filter(|&last| last > number) else {
+                let in_order = !self.deviates(Deviation::SessionOrderIsReversed);
+                let Some(last) = last.filter(|&last| last > number && in_order) else {
                     return;
                 };
                 self.consumers.unassign(holder, last);
@@ -137,5 +144,14 @@ impl MessageStore {
                 cx.effects.push(Effect::Wake(holder));
             }
         }
+    }
+
+    /// The message of a session that is served next, if nobody has it.
+    fn next_ready(&self, session: &Session) -> Option<SequenceNumber> {
+        let next = match self.deviates(Deviation::SessionOrderIsReversed) {
+            true => session.ready.last(),
+            false => session.ready.first(),
+        };
+        next.copied()
     }
 }
