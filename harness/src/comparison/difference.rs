@@ -112,10 +112,11 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     let [left, right] = sides.map(|(_, run)| lines(run));
     let mut rows = match unchecked.is_empty() {
         true => aligned(&left, &right),
-        // Both say the same until one of them has to stop; what has no order says nothing then.
+        // Both say the same until one of them has to stop; what has no order says nothing then, nor does the wire, which
+        // was heard from the beginning of a bus to its end.
         false => {
-            let ordered =
-                |lines: &[Observation]| lines.iter().take_while(|line| !line.aside).count();
+            let is_ordered = |line: &&Observation| !line.aside && !line.on_wire;
+            let ordered = |lines: &[Observation]| lines.iter().take_while(is_ordered).count();
             let common = ordered(&left).min(ordered(&right));
             aligned(&left[..common], &right[..common])
         }
@@ -130,7 +131,8 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     }
 }
 
-/// What a case observed, normalised: in order, then what tasks observed beside each other, with its outcome last; a case that could not be checked has none.
+/// What a case observed, normalised: in order, then what tasks observed beside each other, then what was heard on the
+/// wire, with its outcome last; a case that could not be checked has none.
 fn lines(run: Option<CaseRun>) -> Vec<Observation> {
     let Some(run) = run else {
         return vec![Observation {
@@ -142,10 +144,12 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
     let observed = run.observations.into_iter().map(|observation| Observation {
         what: normalised(&observation.what),
         value: normalised(&observation.value),
-        aside: observation.aside,
+        ..observation
     });
-    let (mut aside, ordered): (Vec<_>, Vec<_>) =
-        observed.partition(|observation| observation.aside);
+    let (heard, observed): (Vec<_>, Vec<_>) = observed.partition(|observation| observation.on_wire);
+    let (mut aside, ordered): (Vec<_>, Vec<_>) = observed
+        .into_iter()
+        .partition(|observation| observation.aside);
     aside.sort();
     let outcome = match run.outcome {
         Outcome::Uncheckable(_) => None,
@@ -155,7 +159,8 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
             ..Observation::default()
         }),
     };
-    ordered.into_iter().chain(aside).chain(outcome).collect()
+    let observed = ordered.into_iter().chain(aside);
+    observed.chain(heard).chain(outcome).collect()
 }
 
 /// Lays two lists side by side: what both have in the same order stands beside itself, and between that, what is about
