@@ -52,10 +52,19 @@ struct Session {
     service_channel: Option<u16>,
     client_handles: BTreeMap<u32, usize>,
     service_handles: BTreeMap<u32, usize>,
-    /// What the client sent and the service has not settled, by delivery id: link and operation.
-    sent: BTreeMap<u32, (usize, usize)>,
+    /// What the client sent and the service has not settled, by delivery id.
+    sent: BTreeMap<u32, Unsettled>,
     /// What the service delivered and nobody has settled.
-    delivered: BTreeMap<u32, (usize, usize)>,
+    delivered: BTreeMap<u32, Unsettled>,
+}
+
+/// A message whose outcome is due.
+#[derive(Debug)]
+struct Unsettled {
+    link: usize,
+    operation: usize,
+    /// What the receiving client wants to become of it.
+    wanted: Value,
 }
 
 /// A request without an answer.
@@ -331,7 +340,15 @@ impl Exchange {
                 Side::Client => &mut session.sent,
                 Side::Service => &mut session.delivered,
             };
-            unsettled.insert(id, (link, operation));
+            let wanted = Value::Null;
+            unsettled.insert(
+                id,
+                Unsettled {
+                    link,
+                    operation,
+                    wanted,
+                },
+            );
         }
         Some(operation)
     }
@@ -345,19 +362,31 @@ impl Exchange {
         let is_of_receiver = *field(fields, 0) == Value::Bool(true);
         let is_settled = *field(fields, 3) == Value::Bool(true);
         let session = &mut self.sessions[session];
-        let (unsettled, who) = match (side, is_of_receiver) {
-            (Side::Service, true) => (&mut session.sent, ""),
-            (Side::Client, true) => (&mut session.delivered, "client "),
-            (Side::Service, false) => (&mut session.delivered, "service "),
+        let unsettled = match (side, is_of_receiver) {
+            (Side::Service, true) => &mut session.sent,
+            (Side::Client, true) | (Side::Service, false) => &mut session.delivered,
             (Side::Client, false) => return,
         };
-        let meant = Vec::from_iter(unsettled.range(first..=last).map(|(id, at)| (*id, *at)));
-        let told = format!("{who}{}", outcome::state(field(fields, 4)));
-        for (id, (link, operation)) in meant {
-            // That a request came in says its answer.
-            if !self.links[link].is_of_requests() || told != "accepted" {
-                self.links[link].then(operation, told.clone());
+        let state = field(fields, 4);
+        let meant = Vec::from_iter(unsettled.range(first..=last).map(|(id, _)| *id));
+        for id in meant {
+            let Some(delivery) = unsettled.get_mut(&id) else {
+                continue;
+            };
+            let link = &mut self.links[delivery.link];
+            let told = match (side, is_of_receiver) {
+                // That a request came in says its answer.
+                (_, true) if link.is_of_requests() && outcome::is_accepted(state) => None,
+                (Side::Service, true) => Some(outcome::state(state)),
+                (Side::Client, _) => Some(format!("client {}", outcome::state(state))),
+                // Clients do not wait for it, so that it is in one run and not in the next.
+                (Side::Service, _) if outcome::confirms(&delivery.wanted, state) => None,
+                (Side::Service, _) => Some(format!("service {}", outcome::state(state))),
+            };
+            if let Some(told) = told {
+                link.then(delivery.operation, told);
             }
+            delivery.wanted = state.clone();
             if is_settled {
                 unsettled.remove(&id);
             }

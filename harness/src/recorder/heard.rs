@@ -45,8 +45,8 @@ impl Heard {
             .iter()
             .flat_map(|tap| tap.lock().unwrap_or_else(PoisonError::into_inner).told());
         let mut parts = Vec::from_iter(told.map(|(what, operations)| {
-            let operations = operations.iter().map(|operation| normalised(operation));
-            (normalised(&what), Vec::from_iter(operations))
+            let operations = operations.iter().map(|operation| alike(operation));
+            (alike(&what), Vec::from_iter(operations))
         }));
         parts.extend(
             self.budget
@@ -64,6 +64,11 @@ impl Heard {
         });
         observations.collect()
     }
+}
+
+/// The same by whichever door a client came: SDKs name it in the addresses of links.
+fn alike(text: &str) -> String {
+    normalised(text).replace("amqps://", "amqp://")
 }
 
 impl Ear {

@@ -50,6 +50,9 @@ const TARGET_FIELDS: [&str; 7] = [
 /// The descriptor of a target that is the coordinator of transactions.
 const COORDINATOR: u64 = 0x30;
 
+/// Where clients show their tokens.
+const TOKENS: &str = "$cbs";
+
 /// A link, from the client's attach on.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -142,7 +145,7 @@ impl Link {
     /// Whether requests or answers go over it, instead of messages.
     pub(super) fn is_of_requests(&self) -> bool {
         let address = self.address();
-        address == "$cbs" || address == "$management" || address.ends_with("/$management")
+        address == TOKENS || address == "$management" || address.ends_with("/$management")
     }
 
     /// Writes an operation down; its number.
@@ -206,14 +209,19 @@ impl Link {
         format!("{role} {}", self.address())
     }
 
-    /// Tells everything that happened, in order.
+    /// Tells everything that happened, in order; nothing before the service's attach, for which clients wait as long as
+    /// they like.
     pub(super) fn told(&self) -> Vec<String> {
-        let answer = self.answer.clone();
-        let mut told = vec![answer.unwrap_or_else(|| "attach without an answer".to_owned())];
-        told.extend(self.operations.iter().map(|operation| {
+        let mut told = Vec::from_iter(self.answer.clone());
+        for operation in &self.operations {
+            let is_answered = !operation.then.is_empty();
             let parts = std::iter::once(&operation.what).chain(&operation.then);
-            Vec::from_iter(parts.map(String::as_str)).join("; ")
-        }));
+            let operation = Vec::from_iter(parts.map(String::as_str)).join("; ");
+            // Clients show tokens anew when they think that it is time, and end when they like.
+            if self.address() != TOKENS || (is_answered && !told.contains(&operation)) {
+                told.push(operation);
+            }
+        }
         told.extend(self.end.clone());
         told
     }

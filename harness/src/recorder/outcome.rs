@@ -30,6 +30,23 @@ pub(super) fn state(state: &Value) -> String {
     }
 }
 
+/// Whether it is the plain outcome of what went well.
+pub(super) fn is_accepted(state: &Value) -> bool {
+    matches!(composite(state), Some((0x24, _)))
+}
+
+/// Whether an answer to a settlement says no more than that it is as the client wanted.
+pub(super) fn confirms(wanted: &Value, answer: &Value) -> bool {
+    match (composite(wanted), composite(answer)) {
+        (Some((0x34, wanted)), Some((0x34, answer))) => {
+            confirms(field(wanted, 1), field(answer, 1))
+        }
+        (Some((0x25, _)), Some((0x25, answer))) => *field(answer, 0) == Value::Null,
+        (Some((wanted, _)), Some((answer, _))) => wanted == answer,
+        _ => wanted == answer,
+    }
+}
+
 /// Tells an error: its condition, description and what else it says.
 pub(super) fn error(error: &Value) -> String {
     let Some((0x1d, fields)) = composite(error) else {
@@ -61,10 +78,13 @@ mod tests {
     #[test]
     fn an_error_is_told_with_its_description() {
         let rejected =
-            b"\x00\x53\x25\xc0\x15\x01\x00\x53\x1d\xc0\x0f\x03\xa3\x03a:b\xa1\x04gone\x40\x40\x40";
+            b"\x00\x53\x25\xc0\x13\x01\x00\x53\x1d\xc0\x0d\x03\xa3\x03a:b\xa1\x04gone\x40";
         let rejected = value::take(&mut Reader::new(rejected)).unwrap();
         assert_eq!(state(&rejected), "rejected with a:b: \"gone\"");
         let accepted = value::take(&mut Reader::new(b"\x00\x53\x24\x45")).unwrap();
         assert_eq!(state(&accepted), "accepted");
+        assert!(confirms(&accepted, &accepted));
+        assert!(!confirms(&rejected, &rejected));
+        assert!(!confirms(&accepted, &rejected));
     }
 }
