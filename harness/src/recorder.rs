@@ -136,10 +136,11 @@ fn chosen(endpoints: Endpoints, is_named: bool, securely: bool) -> Vec<Door> {
     doors.collect()
 }
 
-/// Whether the host is an address: that of an emulator, for which it does not count for whom a token is signed.
+/// Whether the host is an address, or that of this machine: an emulator, for which it does not count whose host a token is
+/// signed for.
 fn has_address(namespace: &Namespace) -> bool {
     let read = namespace.connection_string.parse::<ConnectionString>();
-    read.is_ok_and(|read| read.host.parse::<IpAddr>().is_ok())
+    read.is_ok_and(|read| read.host.parse::<IpAddr>().is_ok() || read.host == "localhost")
 }
 
 fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {

@@ -109,7 +109,9 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
         .iter()
         .find_map(|(_, run)| Some(run.as_ref()?.case.clone()));
     let case = case.unwrap_or_default();
-    let [left, right] = sides.map(|(_, run)| lines(run));
+    let mut lines = sides.map(|(_, run)| lines(run));
+    agree_on_recording(&mut lines);
+    let [left, right] = lines;
     let mut rows = match unchecked.is_empty() {
         true => aligned(&left, &right),
         // Both say the same until one of them has to stop; what has no order says nothing then, nor does the wire, which
@@ -128,6 +130,22 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
         case,
         rows,
         unchecked,
+    }
+}
+
+/// Says once that the clients of one side did not come by the recorder, instead of everything that was said on the other.
+fn agree_on_recording(sides: &mut [Vec<Observation>; 2]) {
+    let is_recorded = |side: &Vec<Observation>| side.iter().any(|line| line.on_wire);
+    if is_recorded(&sides[0]) == is_recorded(&sides[1]) {
+        return;
+    }
+    for side in sides {
+        if let Some(first) = side.iter().position(|line| line.on_wire) {
+            side[first].what = "on the wire".to_owned();
+            side[first].value = "recorded".to_owned();
+            let mut at = 0..;
+            side.retain(|line| at.next() == Some(first) || !line.on_wire);
+        }
     }
 }
 
@@ -314,6 +332,28 @@ mod tests {
         assert!(!comparison.is_as_known());
         let again = Comparison::new(left.clone(), left, &Ledger::default());
         assert!(again.is_as_known());
+    }
+
+    #[test]
+    fn a_side_without_a_recorder_is_one_difference() {
+        let mut recorded = run(
+            "l",
+            &[("m", "1"), ("sent", "a"), ("sent", "b")],
+            Outcome::Ok,
+        );
+        for observation in &mut recorded.cases[0].observations[1..] {
+            observation.on_wire = true;
+        }
+        let bare = run("r", &[("m", "1")], Outcome::Ok);
+        let comparison = Comparison::new(recorded.clone(), bare, &Ledger::default());
+        let different = Vec::from_iter(comparison.new_differences());
+        let [(_, difference)] = different.as_slice() else {
+            panic!("{comparison}");
+        };
+        assert_eq!(difference.left.as_deref(), Some("recorded"));
+        assert_eq!(difference.right, None);
+        let again = Comparison::new(recorded.clone(), recorded, &Ledger::default());
+        assert_eq!(again.cases[0].rows.len(), 4);
     }
 
     #[test]

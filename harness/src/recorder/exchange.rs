@@ -378,10 +378,14 @@ impl Exchange {
                 // That a request came in says its answer.
                 (_, true) if link.is_of_requests() && outcome::is_accepted(state) => None,
                 (Side::Service, true) => Some(outcome::state(state)),
-                (Side::Client, _) => Some(format!("client {}", outcome::state(state))),
-                // Clients do not wait for it, so that it is in one run and not in the next.
+                // Whoever ends may do it before this is on its way, and does not wait for the answer.
+                (Side::Client, _) => None,
                 (Side::Service, _) if outcome::confirms(&delivery.wanted, state) => None,
-                (Side::Service, _) => Some(format!("service {}", outcome::state(state))),
+                (Side::Service, _) => Some(format!(
+                    "the client wanted {}; {}",
+                    outcome::state(&delivery.wanted),
+                    outcome::state(state)
+                )),
             };
             if let Some(told) = told {
                 link.then(delivery.operation, told);
