@@ -414,3 +414,6 @@ fn is_told(expected: &str, address: Option<&str>, name: &str) -> bool {
     let is = |text: &str| expected == format!("{:?}", Value::String(text.to_owned()));
     address.is_some_and(is) || is(name)
 }
+
+#[cfg(test)]
+mod tests;

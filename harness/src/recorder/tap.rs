@@ -124,3 +124,68 @@ impl Tap {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a client and a service say before the first link: the protocol, the mechanisms, and that all is well.
+    const CLIENT: &[u8] = b"AMQP\x03\x01\x00\x00";
+    const SERVICE: &[u8] = b"AMQP\x03\x01\x00\x00\
+        \x00\x00\x00\x19\x02\x01\x00\x00\x00\x53\x40\xc0\x0c\x01\xe0\x09\x01\xb3\x00\x00\x00\x03TLS\
+        \x00\x00\x00\x10\x02\x01\x00\x00\x00\x53\x44\xc0\x03\x01\x50\x00";
+
+    fn told(service: &[u8]) -> Vec<(String, Vec<String>)> {
+        let mut tap = Tap::new(Arc::default());
+        tap.heard(Side::Client, CLIENT);
+        tap.heard(Side::Service, service);
+        tap.told()
+    }
+
+    #[test]
+    fn amqp_is_decoded() {
+        let [(what, own)] = told(SERVICE).try_into().unwrap();
+        assert_eq!(what, "connection");
+        assert_eq!(
+            own,
+            ["SASL mechanisms array [symbol TLS]", "SASL outcome ubyte 0"]
+        );
+    }
+
+    #[test]
+    fn whatever_is_said_nothing_worse_comes_of_it_than_that_it_is_not_decoded() {
+        for at in 0..SERVICE.len() {
+            for wrong in [0x00, 0x40, 0x7f, 0xc0, 0xff] {
+                let mut said = SERVICE.to_vec();
+                said[at] = wrong;
+                told(&said);
+            }
+        }
+        let [(_, own)] = told(b"AMQP\x03\x01\x00\x00HTTP/1.1 400")
+            .try_into()
+            .unwrap();
+        assert!(
+            own[0].starts_with("not decoded further: a frame of "),
+            "{own:?}"
+        );
+    }
+
+    #[test]
+    fn amqp_is_found_in_a_websocket() {
+        let mut tap = Tap::new(Arc::default());
+        let request = b"GET /$servicebus/websocket HTTP/1.1\r\nUpgrade: websocket\r\n\r\n";
+        tap.heard(Side::Client, request);
+        tap.heard(Side::Service, b"HTTP/1.1 101 Switching Protocols\r\n\r\n");
+        let framed = |bytes: &[u8], mask: &[u8]| {
+            let mut frame = vec![0x82, bytes.len() as u8 | (mask.len() as u8) << 5];
+            frame.extend(mask);
+            frame.extend(bytes);
+            frame
+        };
+        tap.heard(Side::Client, &framed(CLIENT, &[0; 4]));
+        tap.heard(Side::Service, &framed(SERVICE, &[]));
+        let told = tap.told();
+        assert_eq!(told[0].1, ["GET /$servicebus/websocket: 101"]);
+        assert_eq!(told[1].1.len(), 2);
+    }
+}
