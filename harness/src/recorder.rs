@@ -79,10 +79,11 @@ pub(crate) async fn entrance(
     if !is_observed() {
         return Ok(direct);
     }
-    let is_named = has_address(namespace);
+    let host = host(namespace);
+    let is_named = has_address(&host);
     let secure = started.running.remote().map(RemoteRun::secure);
     let doors = chosen(direct.endpoints, is_named, secure.is_some());
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(Heard::new(host));
     let opening = {
         let (background, heard) = (Arc::clone(background), Arc::clone(&heard));
         async move { doors::open(&background, &doors, secure, &heard).await }
@@ -138,9 +139,13 @@ fn chosen(endpoints: Endpoints, is_named: bool, securely: bool) -> Vec<Door> {
 
 /// Whether the host is an address, or that of this machine: an emulator, for which it does not count whose host a token is
 /// signed for.
-fn has_address(namespace: &Namespace) -> bool {
+fn has_address(host: &str) -> bool {
+    host.parse::<IpAddr>().is_ok() || host == "localhost"
+}
+
+fn host(namespace: &Namespace) -> String {
     let read = namespace.connection_string.parse::<ConnectionString>();
-    read.is_ok_and(|read| read.host.parse::<IpAddr>().is_ok() || read.host == "localhost")
+    read.map(|read| read.host).unwrap_or_default()
 }
 
 fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {

@@ -6,7 +6,7 @@
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use rustls::ServerConfig;
@@ -51,9 +51,15 @@ struct Way {
     to: SocketAddr,
     /// Where the bus wants TLS of everybody.
     secure: Option<Secure>,
-    /// What clients that begin with TLS are shown.
-    shown: Arc<ServerConfig>,
+    shown: Arc<Shown>,
     heard: Arc<Heard>,
+}
+
+/// What clients that begin with TLS are shown. It is made for the first of them, because it takes longer than all the
+/// rest.
+struct Shown {
+    address: Ipv4Addr,
+    config: OnceLock<Result<Arc<ServerConfig>, String>>,
 }
 
 /// A connection, whether it is over TLS or not.
@@ -69,13 +75,16 @@ pub(super) async fn open(
     heard: &Arc<Heard>,
 ) -> Result<Doors, StartError> {
     let (address, listeners) = anywhere(doors).await?;
-    let failed = |error| StartError::Recorder(io::Error::other(error));
-    let vouched = servicebus_emulator::vouched(address.to_string()).map_err(failed)?;
+    let shown = Arc::new(Shown::at(address));
+    if secure.is_some() {
+        // Every client will come over TLS.
+        shown.config().map_err(StartError::Recorder)?;
+    }
     let listeners = listeners.into_iter().zip(doors).map(|(listener, door)| {
         let way = Way {
             to: door.to,
             secure: secure.clone(),
-            shown: Arc::clone(&vouched.config),
+            shown: Arc::clone(&shown),
             heard: Arc::clone(heard),
         };
         background.spawn(serve(listener, way))
@@ -84,6 +93,24 @@ pub(super) async fn open(
         address,
         _listeners: listeners.collect(),
     })
+}
+
+impl Shown {
+    fn at(address: Ipv4Addr) -> Self {
+        Self {
+            address,
+            config: OnceLock::new(),
+        }
+    }
+
+    fn config(&self) -> io::Result<Arc<ServerConfig>> {
+        let made = self.config.get_or_init(|| {
+            let vouched = servicebus_emulator::vouched(self.address.to_string());
+            let vouched = vouched.map_err(|error| error.to_string())?;
+            Ok(vouched.config)
+        });
+        made.clone().map_err(io::Error::other)
+    }
 }
 
 async fn anywhere(doors: &[Door]) -> Result<(Ipv4Addr, Vec<TcpListener>), StartError> {
@@ -137,7 +164,10 @@ async fn connect(client: TcpStream, way: Way) -> io::Result<()> {
         return Ok(());
     }
     let client: Box<dyn Stream> = match first {
-        [TLS] => Box::new(TlsAcceptor::from(way.shown).accept(client).await?),
+        [TLS] => {
+            let acceptor = TlsAcceptor::from(way.shown.config()?);
+            Box::new(acceptor.accept(client).await?)
+        }
         _ => Box::new(client),
     };
     let service = TcpStream::connect(way.to).await?;

@@ -12,8 +12,10 @@ use crate::comparison::{Observation, normalised};
 const ON_WIRE: &str = "on the wire:";
 
 /// The connections of one bus.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Heard {
+    /// As clients name the service.
+    host: String,
     budget: Arc<Budget>,
     connections: Mutex<Vec<Arc<Mutex<Tap>>>>,
 }
@@ -22,6 +24,14 @@ pub(super) struct Heard {
 pub(super) struct Ear(Option<Arc<Mutex<Tap>>>);
 
 impl Heard {
+    pub(super) fn new(host: String) -> Self {
+        Self {
+            host,
+            budget: Arc::default(),
+            connections: Mutex::default(),
+        }
+    }
+
     /// Begins to listen to another connection.
     pub(super) fn connection(&self) -> Ear {
         Ear(self.budget.take().then(|| {
@@ -45,8 +55,8 @@ impl Heard {
             .iter()
             .flat_map(|tap| tap.lock().unwrap_or_else(PoisonError::into_inner).told());
         let mut parts = Vec::from_iter(told.map(|(what, operations)| {
-            let operations = operations.iter().map(|operation| alike(operation));
-            (alike(&what), Vec::from_iter(operations))
+            let operations = operations.iter().map(|operation| self.alike(operation));
+            (self.alike(&what), Vec::from_iter(operations))
         }));
         parts.extend(
             self.budget
@@ -64,11 +74,12 @@ impl Heard {
         });
         observations.collect()
     }
-}
 
-/// The same by whichever door a client came: SDKs name it in the addresses of links.
-fn alike(text: &str) -> String {
-    normalised(text).replace("amqps://", "amqp://")
+    /// The same by whichever door a client came, to whichever host: SDKs name both in the addresses of links.
+    fn alike(&self, text: &str) -> String {
+        let text = text.replace("amqps://", "amqp://");
+        normalised(&text.replace(&format!("//{}", self.host), "//<host>"))
+    }
 }
 
 impl Ear {
@@ -78,5 +89,32 @@ impl Ear {
             let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
             tap.heard(side, bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_doors_are_alike() {
+        let heard = Heard::new("bus.example".to_owned());
+        for text in ["amqps://bus.example/orders", "amqp://127.64.3.9/orders"] {
+            assert_eq!(heard.alike(text), "amqp://<host>/orders");
+        }
+    }
+
+    #[test]
+    fn connections_are_told_in_an_order_of_their_own() {
+        let told = |paths: [&str; 2]| {
+            let heard = Heard::new("bus.example".to_owned());
+            for path in paths {
+                let request = format!("GET {path} HTTP/1.1\r\n\r\n");
+                heard.connection().heard(Side::Client, request.as_bytes());
+            }
+            heard.told()
+        };
+        assert_eq!(told(["/a", "/b"]), told(["/b", "/a"]));
+        assert_eq!(told(["/a", "/b"])[1].what, "on the wire: HTTP");
     }
 }
