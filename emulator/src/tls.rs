@@ -23,6 +23,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use authority::Authority;
 
+use crate::clock::RealClock;
+
 pub use error::TlsError;
 pub(crate) use stream::{PIECE, Secured};
 
@@ -44,6 +46,26 @@ pub struct GivenCertificate {
     pub chain: PathBuf,
     /// Its private key, not encrypted.
     pub key: PathBuf,
+}
+
+/// TLS for a server that is no emulator but stands before one.
+#[derive(Debug, Clone)]
+pub struct Vouched {
+    /// What TLS with a client is begun with.
+    pub config: Arc<ServerConfig>,
+    /// The certificate of the authority that clients must trust, in PEM.
+    pub authority: String,
+}
+
+/// Makes a certificate that holds for a name or an address, by the same authority of this user that vouches for
+/// emulators unless [`TlsOptions`] say otherwise.
+pub fn vouched(name: String) -> Result<Vouched, Arc<TlsError>> {
+    let now = RealClock::start().unix_seconds();
+    let tls = Tls::new(TlsOptions::default(), vec![name], now);
+    Ok(Vouched {
+        config: tls.config(&Sought::default())?,
+        authority: tls.authority()?.pem().to_owned(),
+    })
 }
 
 /// Most certificates that are kept: a name and an address for each of as many namespaces as there may be.

@@ -30,6 +30,7 @@ use crate::{
     leaks::LeakCheck,
     mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle},
     mode::Mode,
+    recorder::{Entrance, Recorder},
     remote::RemoteRun,
     running::{Endpoints, Namespace, Running, Started},
     secured::Secured,
@@ -59,6 +60,8 @@ pub struct ServiceBus {
     verdict: Verdict,
     /// The same, because it looks into the queues.
     leaks: LeakCheck,
+    /// Dropped while the bus is there, which clients reach by it.
+    recorder: Option<Recorder>,
     /// Dropped last, so that connections close before the emulator does.
     running: Running,
 }
@@ -171,6 +174,14 @@ impl ServiceBus {
         self.ca_file.as_deref()
     }
 
+    /// Returns where a client must connect while a [`comparison`](crate::comparison) records what is said in a namespace
+    /// whose host is a name: SDKs call it the custom endpoint. Tokens are signed for that host, so that the connection
+    /// strings keep it. Nothing in every other case, where the connection strings are all that a client needs.
+    pub fn custom_endpoint(&self) -> Option<String> {
+        let recorder = self.recorder.as_ref();
+        recorder.and_then(Recorder::custom_endpoint)
+    }
+
     pub(crate) fn uses_tls(&self) -> bool {
         self.use_tls
     }
@@ -278,10 +289,12 @@ impl ServiceBus {
             running,
             verdict,
             leaks,
+            recorder,
             ..
         } = self;
         verdict.pronounce().await;
         leaks.pronounce().await;
+        drop(recorder);
         doors.run(|_| running.stop()).await;
     }
 
@@ -289,6 +302,7 @@ impl ServiceBus {
         mode: Mode,
         background: Arc<Background>,
         started: Started,
+        entrance: Entrance,
         declared: Catalog,
         wishes: Wishes,
     ) -> Result<Self, StartError> {
@@ -324,16 +338,17 @@ impl ServiceBus {
         Ok(Self {
             keeper: Keeper::new(&namespace, control_url, started.running.process()),
             mode,
-            endpoints: started.endpoints,
             secured: match remote {
-                Some(_) => Secured::already(&namespace),
-                None => Secured::new(&namespace, started.endpoints),
+                Some(_) => Secured::already(&entrance.namespace),
+                None => Secured::new(&entrance.namespace, entrance.endpoints),
             },
+            endpoints: entrance.endpoints,
             // In a namespace that runs elsewhere nobody comes without TLS.
             use_tls: wishes.use_tls || remote.is_some(),
             ca_file: started.ca_file,
             keys: wishes.keys,
-            namespace,
+            namespace: entrance.namespace,
+            recorder: entrance.recorder,
             verdict: Verdict::new(Arc::clone(&doors)),
             leaks: LeakCheck::new(&doors, wishes.leak_check),
             doors,

@@ -26,7 +26,11 @@ impl ServiceBus {
 
     /// Connects an `azservicebus` client, or says why not.
     pub async fn try_client(&self) -> Result<ServiceBusClient<BasicRetryPolicy>, ClientError> {
-        let options = ServiceBusClientOptions::default();
+        let custom_endpoint = self.custom_endpoint();
+        let options = ServiceBusClientOptions {
+            custom_endpoint_address: custom_endpoint.and_then(|endpoint| endpoint.parse().ok()),
+            ..ServiceBusClientOptions::default()
+        };
         let string = self.plain_connection_string();
         // Boxed: the SDK's future has the size of a page of memory, several times over.
         let client = match self.mode() {

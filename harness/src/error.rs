@@ -84,6 +84,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// A comparison observes the bus, and nothing can be put between it and its clients.
+    #[error("cannot record for the comparison what clients and the bus say to each other: {0}")]
+    Recorder(io::Error),
     /// A namespace of its own could not be made in an emulator that is shared.
     #[error("cannot make a namespace in the shared emulator: {0}")]
     Namespace(ControlError),

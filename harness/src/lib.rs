@@ -36,6 +36,7 @@ mod mode;
 mod output;
 mod peeked;
 mod process;
+mod recorder;
 mod remote;
 mod running;
 mod secured;

@@ -66,7 +66,7 @@ pub(crate) async fn start(topology: Topology) -> ServiceBus {
 
 /// A client that tries once.
 pub(crate) async fn connect(servicebus: &ServiceBus) -> Client {
-    connect_with(servicebus.connection_string()).await
+    connect_with(servicebus.connection_string(), servicebus.custom_endpoint()).await
 }
 
 /// Ends a case whose own clients come without TLS where the bus has no door for them.
@@ -77,9 +77,16 @@ pub(crate) fn assert_plain(servicebus: &ServiceBus) {
     );
 }
 
-/// A client that tries once, from a connection string alone.
-pub(crate) async fn connect_with(connection_string: &str) -> Client {
+/// A client that tries once, from a connection string and, where the bus has one, its custom endpoint.
+pub(crate) async fn connect_with(
+    connection_string: &str,
+    custom_endpoint: Option<String>,
+) -> Client {
+    let custom_endpoint = custom_endpoint.as_deref().map(str::parse);
     let options = ServiceBusClientOptions {
+        custom_endpoint_address: custom_endpoint
+            .transpose()
+            .expect("the custom endpoint is a URL"),
         transport_type: Door::of_this_process().transport(),
         retry_options: ServiceBusRetryOptions {
             max_retries: 0,

@@ -89,13 +89,14 @@ async fn receive_and_close(client: &mut Client) -> ServiceBusReceivedMessage {
 async fn receive_and_vanish(servicebus: &ServiceBus, client: &mut Client) {
     send(client, "orders", ["held"]).await;
     let connection_string = servicebus.connection_string().to_owned();
+    let custom_endpoint = servicebus.custom_endpoint();
     let vanishing = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime can be made");
         let held = runtime.block_on(async {
-            let mut client = connect_with(&connection_string).await;
+            let mut client = connect_with(&connection_string, custom_endpoint).await;
             let mut receiver = receiver(&mut client, "orders").await;
             let message = receive_one(&mut receiver).await;
             (client, receiver, message)

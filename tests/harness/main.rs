@@ -41,6 +41,7 @@ mod tls;
 mod topics;
 mod topology;
 mod transactions;
+mod wire;
 
 use servicebus_harness::prelude::*;
 

@@ -15,6 +15,7 @@ use crate::{
     keys::Keys,
     mode::Mode,
     process::{self, ProcessOptions},
+    recorder,
     remote::{self, RemoteOptions},
     running::{Started, WebPorts},
     shared::{self, Terms},
@@ -152,7 +153,8 @@ impl Builder {
             use_tls: self.use_tls,
             leak_check: self.leak_check,
         };
-        ServiceBus::new(mode, background, started, declared, wishes)
+        let entrance = recorder::entrance(&background, &started).await?;
+        ServiceBus::new(mode, background, started, entrance, declared, wishes)
     }
 
     /// Whether the bus is to have but a part of an emulator. A container is shared always, where that can be.

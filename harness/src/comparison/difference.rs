@@ -109,13 +109,16 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
         .iter()
         .find_map(|(_, run)| Some(run.as_ref()?.case.clone()));
     let case = case.unwrap_or_default();
-    let [left, right] = sides.map(|(_, run)| lines(run));
+    let mut lines = sides.map(|(_, run)| lines(run));
+    agree_on_recording(&mut lines);
+    let [left, right] = lines;
     let mut rows = match unchecked.is_empty() {
         true => aligned(&left, &right),
-        // Both say the same until one of them has to stop; what has no order says nothing then.
+        // Both say the same until one of them has to stop; what has no order says nothing then, nor does the wire, which
+        // was heard from the beginning of a bus to its end.
         false => {
-            let ordered =
-                |lines: &[Observation]| lines.iter().take_while(|line| !line.aside).count();
+            let is_ordered = |line: &&Observation| !line.aside && !line.on_wire;
+            let ordered = |lines: &[Observation]| lines.iter().take_while(is_ordered).count();
             let common = ordered(&left).min(ordered(&right));
             aligned(&left[..common], &right[..common])
         }
@@ -130,7 +133,24 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     }
 }
 
-/// What a case observed, normalised: in order, then what tasks observed beside each other, with its outcome last; a case that could not be checked has none.
+/// Says once that the clients of one side did not come by the recorder, instead of everything that was said on the other.
+fn agree_on_recording(sides: &mut [Vec<Observation>; 2]) {
+    let is_recorded = |side: &Vec<Observation>| side.iter().any(|line| line.on_wire);
+    if is_recorded(&sides[0]) == is_recorded(&sides[1]) {
+        return;
+    }
+    for side in sides {
+        if let Some(first) = side.iter().position(|line| line.on_wire) {
+            side[first].what = "on the wire".to_owned();
+            side[first].value = "recorded".to_owned();
+            let mut at = 0..;
+            side.retain(|line| at.next() == Some(first) || !line.on_wire);
+        }
+    }
+}
+
+/// What a case observed, normalised: in order, then what tasks observed beside each other, then what was heard on the
+/// wire, with its outcome last; a case that could not be checked has none.
 fn lines(run: Option<CaseRun>) -> Vec<Observation> {
     let Some(run) = run else {
         return vec![Observation {
@@ -142,10 +162,12 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
     let observed = run.observations.into_iter().map(|observation| Observation {
         what: normalised(&observation.what),
         value: normalised(&observation.value),
-        aside: observation.aside,
+        ..observation
     });
-    let (mut aside, ordered): (Vec<_>, Vec<_>) =
-        observed.partition(|observation| observation.aside);
+    let (heard, observed): (Vec<_>, Vec<_>) = observed.partition(|observation| observation.on_wire);
+    let (mut aside, ordered): (Vec<_>, Vec<_>) = observed
+        .into_iter()
+        .partition(|observation| observation.aside);
     aside.sort();
     let outcome = match run.outcome {
         Outcome::Uncheckable(_) => None,
@@ -155,7 +177,8 @@ fn lines(run: Option<CaseRun>) -> Vec<Observation> {
             ..Observation::default()
         }),
     };
-    ordered.into_iter().chain(aside).chain(outcome).collect()
+    let observed = ordered.into_iter().chain(aside);
+    observed.chain(heard).chain(outcome).collect()
 }
 
 /// Lays two lists side by side: what both have in the same order stands beside itself, and between that, what is about
@@ -309,6 +332,28 @@ mod tests {
         assert!(!comparison.is_as_known());
         let again = Comparison::new(left.clone(), left, &Ledger::default());
         assert!(again.is_as_known());
+    }
+
+    #[test]
+    fn a_side_without_a_recorder_is_one_difference() {
+        let mut recorded = run(
+            "l",
+            &[("m", "1"), ("sent", "a"), ("sent", "b")],
+            Outcome::Ok,
+        );
+        for observation in &mut recorded.cases[0].observations[1..] {
+            observation.on_wire = true;
+        }
+        let bare = run("r", &[("m", "1")], Outcome::Ok);
+        let comparison = Comparison::new(recorded.clone(), bare, &Ledger::default());
+        let different = Vec::from_iter(comparison.new_differences());
+        let [(_, difference)] = different.as_slice() else {
+            panic!("{comparison}");
+        };
+        assert_eq!(difference.left.as_deref(), Some("recorded"));
+        assert_eq!(difference.right, None);
+        let again = Comparison::new(recorded.clone(), recorded, &Ledger::default());
+        assert_eq!(again.cases[0].rows.len(), 4);
     }
 
     #[test]

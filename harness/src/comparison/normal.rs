@@ -28,10 +28,11 @@ pub fn normalised(text: &str) -> String {
 
 /// What the text begins with that is replaced, by its length.
 fn found(text: &str) -> Option<(usize, &'static str)> {
-    let kinds: [(Finder, &str); 6] = [
+    let kinds: [(Finder, &str); 7] = [
         (tracker, "SystemTracker:<entity>"),
         (uuid, "<id>"),
         (bare_uuid, "<id>"),
+        (bare_id, "<id>"),
         (instant, "<time>"),
         (address, "<host>"),
         (cloud_host, "<host>"),
@@ -68,6 +69,14 @@ fn bare_uuid(text: &str) -> Option<usize> {
     let length = run(text, |letter| letter.is_ascii_hexdigit());
     let ends = !text[length..].starts_with(|letter: char| letter.is_ascii_alphanumeric());
     (length == 32 && ends).then_some(length)
+}
+
+/// The id of a transaction: `921989af211a5d7a`. A number is none.
+fn bare_id(text: &str) -> Option<usize> {
+    let length = run(text, |letter| letter.is_ascii_hexdigit());
+    let ends = !text[length..].starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    let is_number = text[..length].bytes().all(|byte| byte.is_ascii_digit());
+    (length == 16 && ends && !is_number).then_some(length)
 }
 
 /// `2026-11-22T03:04:05.678Z`, and the forms that SDKs print.
@@ -143,6 +152,10 @@ mod tests {
                 "TrackingId:<id>, SystemTracker:<entity>, Timestamp:<time>",
             ),
             ("0f8fad5bd9cb469fa16570867728950e", "<id>"),
+            (
+                "transaction 921989af211a5d7a of 9219898521185670",
+                "transaction <id> of 9219898521185670",
+            ),
             ("at 2026-11-22 3:04:05.678 +00:00:00.", "at <time>."),
             ("amqps://127.64.3.9:5671/orders", "amqps://<host>/orders"),
             ("sb://contoso.servicebus.windows.net/a", "sb://<host>/a"),

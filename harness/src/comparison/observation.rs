@@ -16,7 +16,7 @@ pub const OBSERVATIONS_VARIABLE: &str = "SERVICEBUS_HARNESS_OBSERVATIONS";
 
 /// Longest value that is written down, in characters: bodies may have megabytes.
 const LONGEST: usize = 4_000;
-/// Most observations that are read of one case.
+/// Most observations that are read of one case, and as many of its exchanges on the wire.
 pub(super) const MOST: usize = 2_000;
 
 /// One thing that a case observed.
@@ -29,6 +29,10 @@ pub struct Observation {
     /// Whether a task beside others observed it, so that its order among theirs means nothing.
     #[serde(default)]
     pub aside: bool,
+    /// Whether it was said on the wire, where the recorder heard it. It comes after all others of its case: the order
+    /// among clients means nothing.
+    #[serde(default)]
+    pub on_wire: bool,
 }
 
 /// Writes down what a test observes, for a [`Comparison`](super::Comparison) of two targets; does nothing where none is
@@ -47,9 +51,29 @@ pub fn observe(what: impl Into<String>, value: impl Into<String>) {
         what: what.into(),
         value: value.chars().take(LONGEST).collect(),
         aside: tokio::task::try_id().is_some(),
+        on_wire: false,
     };
     if let Err(error) = append(file.as_ref(), &observation) {
         panic!(
+            "cannot write {}, named by {OBSERVATIONS_VARIABLE}: {error}",
+            file.display()
+        );
+    }
+}
+
+/// Whether a comparison reads what is observed.
+pub(crate) fn is_observed() -> bool {
+    env::var_os(OBSERVATIONS_VARIABLE).is_some()
+}
+
+/// Writes down what was heard on the wire. It may be the end of a test that has failed, which is not to panic again.
+pub(crate) fn write_down(heard: &[Observation]) {
+    let Some(file) = env::var_os(OBSERVATIONS_VARIABLE) else {
+        return;
+    };
+    let mut observations = heard.iter();
+    if let Err(error) = observations.try_for_each(|heard| append(file.as_ref(), heard)) {
+        eprintln!(
             "cannot write {}, named by {OBSERVATIONS_VARIABLE}: {error}",
             file.display()
         );
@@ -74,5 +98,8 @@ pub(super) fn read(file: &Path) -> io::Result<Vec<Observation>> {
     let whole = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    Ok(whole.take(MOST).collect())
+    let (heard, observed): (Vec<Observation>, Vec<_>) =
+        whole.partition(|observation: &Observation| observation.on_wire);
+    let observed = observed.into_iter().take(MOST);
+    Ok(observed.chain(heard.into_iter().take(MOST)).collect())
 }

@@ -14,7 +14,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{CaseRun, OBSERVATIONS_VARIABLE, Outcome, Target, observation};
+use super::{
+    CaseRun, OBSERVATIONS_VARIABLE, Outcome, Target, observation,
+    trust::{self, AUTHORITIES_VARIABLE},
+};
 use crate::address;
 
 /// How long a case may take, which may really wait.
@@ -207,6 +210,10 @@ impl Suite {
     ) -> io::Result<(Option<ExitStatus>, String)> {
         let mut command = Command::new(&self.executable);
         target.set(&mut command);
+        if let Some(said) = target.authorities() {
+            trust::write(&papers.authorities(), said)?;
+            command.env(AUTHORITIES_VARIABLE, papers.authorities());
+        }
         command
             .args(["--exact", case])
             .env(OBSERVATIONS_VARIABLE, papers.observations())
@@ -255,6 +262,10 @@ impl Papers {
 
     fn output(&self) -> PathBuf {
         self.file("output")
+    }
+
+    fn authorities(&self) -> PathBuf {
+        self.file("authorities.pem")
     }
 
     fn errors(&self) -> PathBuf {

@@ -1,7 +1,12 @@
 //! Where the buses of a suite run.
 
-use std::{ffi::OsString, path::Path, process::Command};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::Command,
+};
 
+use super::trust::AUTHORITIES_VARIABLE;
 use crate::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, mode::Mode, topology::CHANGES_VARIABLE};
 
 /// One side of a comparison: what the environment of every case says.
@@ -43,7 +48,7 @@ impl Target {
 
     /// Trusts this authority, in PEM, instead of those of the system.
     pub fn trusting(self, authority: &Path) -> Self {
-        self.variable("SSL_CERT_FILE", authority)
+        self.variable(AUTHORITIES_VARIABLE, authority)
     }
 
     /// Makes the emulator another one than the cases ask for, to see whether a comparison notices: these values, by
@@ -61,6 +66,15 @@ impl Target {
     /// Whether several cases can run at the same time.
     pub(super) fn is_shared(&self) -> bool {
         self.mode == Mode::Namespace
+    }
+
+    /// The file of the authorities to trust, if clients come over TLS and must be let trust the recorder too: what the
+    /// target says of it, where it says something.
+    pub(super) fn authorities(&self) -> Option<Option<&OsStr>> {
+        let said = self.variables.iter().rev();
+        let mut said = said.filter(|(name, _)| name == AUTHORITIES_VARIABLE);
+        self.is_shared()
+            .then(|| said.next().map(|(_, file)| file.as_os_str()))
     }
 
     pub(super) fn set(&self, command: &mut Command) {

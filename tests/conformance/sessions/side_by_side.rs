@@ -52,13 +52,14 @@ async fn every_session_is_worked_off_once_and_in_order() {
 async fn who_vanishes_while_waiting_takes_no_session_away() {
     let servicebus = bus().await;
     let connection_string = servicebus.connection_string().to_owned();
+    let custom_endpoint = servicebus.custom_endpoint();
     let vanishing = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime can be made");
         runtime.block_on(async {
-            let mut client = connect_with(&connection_string).await;
+            let mut client = connect_with(&connection_string, custom_endpoint).await;
             let accepting = client.accept_next_session_for_queue("carts", Default::default());
             let waiting = tokio::time::timeout(super::receiver::NOTHING, Box::pin(accepting));
             assert!(waiting.await.is_err(), "there is no session to accept");

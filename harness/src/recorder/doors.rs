@@ -1,0 +1,205 @@
+//! The listeners before a bus, and the copying of every connection that comes.
+//!
+//! What is heard is decoded before it is passed on, so that an answer is never decoded before its question. The bytes
+//! themselves are passed on as they are.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, OnceLock},
+};
+
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Heard, Side, heard::Ear};
+use crate::{
+    address,
+    background::{Background, Task},
+    error::StartError,
+    remote::Secure,
+};
+
+/// What begins a TLS connection: the content type of a handshake.
+const TLS: u8 = 22;
+/// How much is copied in one go, in bytes.
+const BLOCK: usize = 32 * 1024;
+
+/// One listener before one door of the bus.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Door {
+    pub(super) port: u16,
+    /// Where the bus is dialled.
+    pub(super) to: SocketAddr,
+}
+
+/// Listeners before a bus; dropping them cuts every connection that came by them.
+#[derive(Debug)]
+pub(super) struct Doors {
+    pub(super) address: Ipv4Addr,
+    _listeners: Vec<Task<()>>,
+}
+
+/// How connections of one listener go on.
+#[derive(Clone)]
+struct Way {
+    to: SocketAddr,
+    /// Where the bus wants TLS of everybody.
+    secure: Option<Secure>,
+    shown: Arc<Shown>,
+    heard: Arc<Heard>,
+}
+
+/// What clients that begin with TLS are shown. It is made for the first of them, because it takes longer than all the
+/// rest.
+struct Shown {
+    address: Ipv4Addr,
+    config: OnceLock<Result<Arc<ServerConfig>, String>>,
+}
+
+/// A connection, whether it is over TLS or not.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// Listens on a free address. To be awaited on the background runtime.
+pub(super) async fn open(
+    background: &Background,
+    doors: &[Door],
+    secure: Option<Secure>,
+    heard: &Arc<Heard>,
+) -> Result<Doors, StartError> {
+    let (address, listeners) = anywhere(doors).await?;
+    let shown = Arc::new(Shown::at(address));
+    if secure.is_some() {
+        // Every client will come over TLS.
+        shown.config().map_err(StartError::Recorder)?;
+    }
+    let listeners = listeners.into_iter().zip(doors).map(|(listener, door)| {
+        let way = Way {
+            to: door.to,
+            secure: secure.clone(),
+            shown: Arc::clone(&shown),
+            heard: Arc::clone(heard),
+        };
+        background.spawn(serve(listener, way))
+    });
+    Ok(Doors {
+        address,
+        _listeners: listeners.collect(),
+    })
+}
+
+impl Shown {
+    fn at(address: Ipv4Addr) -> Self {
+        Self {
+            address,
+            config: OnceLock::new(),
+        }
+    }
+
+    fn config(&self) -> io::Result<Arc<ServerConfig>> {
+        let made = self.config.get_or_init(|| {
+            let vouched = servicebus_emulator::vouched(self.address.to_string());
+            let vouched = vouched.map_err(|error| error.to_string())?;
+            Ok(vouched.config)
+        });
+        made.clone().map_err(io::Error::other)
+    }
+}
+
+async fn anywhere(doors: &[Door]) -> Result<(Ipv4Addr, Vec<TcpListener>), StartError> {
+    let mut last = String::new();
+    for _ in 0..address::ATTEMPTS {
+        let address = address::random();
+        match listen(address, doors).await {
+            Ok(listeners) => return Ok((address, listeners)),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                return Err(StartError::NoLoopback {
+                    address: address.to_string(),
+                });
+            }
+            Err(source) => return Err(StartError::Recorder(source)),
+        }
+    }
+    Err(StartError::NoAddress {
+        attempts: address::ATTEMPTS,
+        last,
+    })
+}
+
+async fn listen(address: Ipv4Addr, doors: &[Door]) -> io::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::with_capacity(doors.len());
+    for door in doors {
+        listeners.push(TcpListener::bind((address, door.port)).await?);
+    }
+    Ok(listeners)
+}
+
+async fn serve(listener: TcpListener, way: Way) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // One that was given up before it was accepted leaves the others alone.
+                let Ok((client, _)) = accepted else { continue };
+                connections.spawn(connect(client, way.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Both directions of one connection, until both have ended or one fails.
+async fn connect(client: TcpStream, way: Way) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut first = [0];
+    if client.peek(&mut first).await? == 0 {
+        return Ok(());
+    }
+    let client: Box<dyn Stream> = match first {
+        [TLS] => {
+            let acceptor = TlsAcceptor::from(way.shown.config()?);
+            Box::new(acceptor.accept(client).await?)
+        }
+        _ => Box::new(client),
+    };
+    let service = TcpStream::connect(way.to).await?;
+    service.set_nodelay(true)?;
+    let service: Box<dyn Stream> = match way.secure {
+        Some(secure) => Box::new(secure.wrap(service).await?),
+        None => Box::new(service),
+    };
+    let ear = way.heard.connection();
+    let (from_client, to_client) = tokio::io::split(client);
+    let (from_service, to_service) = tokio::io::split(service);
+    tokio::try_join!(
+        pass_on(from_client, to_service, Side::Client, &ear),
+        pass_on(from_service, to_client, Side::Service, &ear),
+    )?;
+    Ok(())
+}
+
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    side: Side,
+    ear: &Ear,
+) -> io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let length = from.read(&mut block).await?;
+        if length == 0 {
+            return to.shutdown().await;
+        }
+        ear.heard(side, &block[..length]);
+        to.write_all(&block[..length]).await?;
+        to.flush().await?;
+    }
+}
