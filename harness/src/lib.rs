@@ -44,11 +44,13 @@ mod shared;
 mod text;
 mod timeline;
 mod topology;
+mod turn;
 mod virtual_namespace;
 
 pub mod assertion;
 pub mod comparison;
 
+pub use address::ADDRESS_VARIABLE;
 pub use amqp::{AmqpError, Condition};
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
@@ -86,6 +88,7 @@ pub use topology::{
     Correlation, EntityStatus, Expiry, FailedForwards, LocksOnDetach, Queue, Rule, Subscription,
     Tier, Topic, Topology, TopologyError,
 };
+pub use turn::TurnError;
 
 /// Everything a test usually needs.
 pub mod prelude {
