@@ -98,9 +98,10 @@ pub mod prelude {
         ServiceBus, Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology,
         assert_abandoned, assert_completed, assert_dead_lettered, assert_deferred,
         assert_delivered, assert_empty, assert_expired, assert_forwarded, assert_in_flight,
-        assert_in_order, assert_lock_renewed, assert_message_count, assert_never_delivered,
-        assert_not_abandoned, assert_not_completed, assert_not_dead_lettered, assert_not_expired,
-        assert_not_forwarded, assert_scheduled, assert_session_state, contains, satisfies,
+        assert_in_order, assert_lock_not_renewed, assert_lock_renewed, assert_message_count,
+        assert_never_delivered, assert_not_abandoned, assert_not_completed,
+        assert_not_dead_lettered, assert_not_deferred, assert_not_expired, assert_not_forwarded,
+        assert_not_scheduled, assert_scheduled, assert_session_state, contains, satisfies,
         servicebus,
     };
 }
