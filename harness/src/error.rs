@@ -20,7 +20,9 @@ pub enum StartError {
     #[error("cannot start the harness's runtime: {0}")]
     Runtime(io::Error),
     /// Every address that was tried is taken.
-    #[error("no free loopback address after {attempts} attempts; the last one said: {last}")]
+    #[error(
+        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `web_ports`"
+    )]
     NoAddress {
         /// How many addresses were tried.
         attempts: usize,
@@ -85,7 +87,10 @@ pub enum StartError {
         beside: PathBuf,
     },
     /// The binary that was named is not there.
-    #[error("no emulator binary at {}, named by {named_by}", path.display())]
+    #[error(
+        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
+        path.display()
+    )]
     NamedBinaryMissing {
         /// Where it was said to be.
         path: PathBuf,

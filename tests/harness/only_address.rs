@@ -6,7 +6,7 @@
 use std::{
     env, fs,
     hash::{BuildHasher as _, RandomState},
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -203,7 +203,7 @@ fn a_killed_process_gives_its_turn_back() {
         Mode::InProcess,
     );
     let mut last = last.spawn().unwrap();
-    until_told(&mut last, "has its turn");
+    let _told = until_told(&mut last, "has its turn");
     last.stdin.take().unwrap().write_all(b"enough\n").unwrap();
     assert!(last.wait().unwrap().success());
 }
@@ -216,10 +216,12 @@ async fn hold() {
     servicebus.stop().await;
 }
 
-fn until_told(child: &mut Child, words: &str) {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let told = lines.map(Result::unwrap).find(|line| line == words);
-    assert!(told.is_some(), "it ended without a word");
+/// Reads up to a line and returns the rest, without whose reader the child could tell no more.
+fn until_told(child: &mut Child, words: &str) -> impl BufRead + use<> {
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut told = output.by_ref().lines().map(Result::unwrap);
+    assert!(told.any(|line| line == words), "it ended without a word");
+    output
 }
 
 #[test]
