@@ -120,7 +120,7 @@ pub enum StartError {
     #[error("cannot listen on {address}: {source}")]
     Forward {
         /// The address.
-        address: std::net::Ipv4Addr,
+        address: Ipv4Addr,
         /// What the system said.
         source: io::Error,
     },
