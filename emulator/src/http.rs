@@ -5,6 +5,7 @@ mod body;
 mod certificate;
 mod clock;
 mod counts;
+mod entities;
 mod entity;
 mod error;
 mod explain;

@@ -1,15 +1,144 @@
-//! Loopback addresses for buses of their own.
+//! Loopback addresses for buses of their own, or the one for all.
 //!
 //! Several SDKs drop the port of an endpoint and always dial 5672, so two emulators cannot differ by port.
-//! They differ by address: one out of 127.64.0.0/10 at random, and another one when it is taken.
+//! They differ by address: one out of 127.64.0.0/10 at random, and another one when it is taken. Where the system has
+//! none but 127.0.0.1 there can be but one emulator at a time: the buses of a process share it, and processes take turns.
 
 use std::{
+    env,
+    ffi::OsStr,
     hash::{BuildHasher, RandomState},
-    net::Ipv4Addr,
+    io::{self, ErrorKind, Write as _},
+    net::{Ipv4Addr, TcpListener},
+    sync::Once,
+    time::{Duration, Instant},
 };
 
+use crate::{background::Background, error::StartError, turn::Waiting};
+
+/// The environment variable that names a loopback address for all buses, as where the system has no other than 127.0.0.1.
+pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
+
 /// How many addresses are tried before the search is given up.
-pub(crate) const ATTEMPTS: usize = 16;
+const ATTEMPTS: usize = 16;
+/// How long the ports of the only address may be taken: by an emulator that is ending.
+const FREE_WITHIN: Duration = Duration::from_secs(20);
+/// Between two attempts at the only address.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where emulators listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Each at an address of its own.
+    Anywhere,
+    /// One at a time, at this address.
+    Only(Ipv4Addr),
+}
+
+impl Place {
+    /// Finds out what the system has, unless the environment names the address.
+    pub(crate) fn of_system() -> Result<Self, StartError> {
+        let named = env::var_os(ADDRESS_VARIABLE);
+        let place = Self::choose(named.as_deref(), is_there)?;
+        if let Self::Only(address) = place {
+            say_once(address, named.is_some());
+        }
+        Ok(place)
+    }
+
+    /// The queue for the place, where one at a time can be there.
+    pub(crate) fn waiting(self) -> Option<Waiting> {
+        match self {
+            Self::Anywhere => None,
+            Self::Only(address) => Some(Waiting::new("at", &address.to_string())),
+        }
+    }
+
+    fn choose(
+        named: Option<&OsStr>,
+        is_there: impl Fn(Ipv4Addr) -> bool,
+    ) -> Result<Self, StartError> {
+        let Some(named) = named else {
+            return Ok(match is_there(random()) {
+                true => Self::Anywhere,
+                false => Self::Only(Ipv4Addr::LOCALHOST),
+            });
+        };
+        let value = named.to_string_lossy();
+        let address = value.parse().ok().filter(Ipv4Addr::is_loopback);
+        match address {
+            Some(address) if is_there(address) => Ok(Self::Only(address)),
+            Some(address) => Err(StartError::NamedAddressMissing { address }),
+            None => Err(StartError::NamedAddress {
+                value: value.into_owned(),
+            }),
+        }
+    }
+}
+
+/// Looks for an address whose ports are free.
+#[derive(Debug)]
+pub(crate) struct Search {
+    place: Place,
+    since: Instant,
+    within: Duration,
+    attempts: usize,
+    last: String,
+}
+
+impl Search {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            since: Instant::now(),
+            within: FREE_WITHIN,
+            attempts: 0,
+            last: String::new(),
+        }
+    }
+
+    /// Returns the address to try next, or why there is none.
+    pub(crate) async fn next(&mut self, background: &Background) -> Result<Ipv4Addr, StartError> {
+        let is_over = match self.place {
+            Place::Anywhere => self.attempts == ATTEMPTS,
+            Place::Only(_) => self.attempts > 0 && self.since.elapsed() >= self.within,
+        };
+        if is_over {
+            return Err(self.failure());
+        }
+        self.attempts += 1;
+        match self.place {
+            Place::Anywhere => Ok(random()),
+            Place::Only(address) => {
+                if self.attempts > 1 {
+                    // In real time, also when the test's runtime is paused.
+                    background.spawn(tokio::time::sleep(PAUSE)).await;
+                }
+                Ok(address)
+            }
+        }
+    }
+
+    /// Remembers that the ports were taken.
+    pub(crate) fn taken(&mut self, words: String) {
+        self.last = words;
+    }
+
+    fn failure(&self) -> StartError {
+        let last = self.last.clone();
+        match self.place {
+            Place::Anywhere => StartError::NoAddress {
+                attempts: self.attempts,
+                last,
+            },
+            Place::Only(address) => StartError::Taken {
+                address,
+                within: self.within,
+                last,
+            },
+        }
+    }
+}
 
 /// Draws an address from 127.64.0.0/10 whose last octet is neither 0 nor 255.
 pub(crate) fn random() -> Ipv4Addr {
@@ -21,6 +150,32 @@ pub(crate) fn random() -> Ipv4Addr {
 pub(crate) fn random_number() -> u64 {
     // The standard library keys every map differently: random enough, and no dependency.
     RandomState::new().hash_one(std::process::id())
+}
+
+/// Whether an address is one of this system.
+fn is_there(address: Ipv4Addr) -> bool {
+    let bound = TcpListener::bind((address, 0));
+    // What else is wrong is told when the emulator listens.
+    bound.map_or_else(
+        |error| error.kind() != ErrorKind::AddrNotAvailable,
+        |_| true,
+    )
+}
+
+/// Says on standard error, past the capture of the test runner, that buses of this process are not alone.
+fn say_once(address: Ipv4Addr, is_named: bool) {
+    static SAID: Once = Once::new();
+    let why = match is_named {
+        true => format!("{ADDRESS_VARIABLE} is {address}"),
+        false => format!("this system has no loopback address beside {address}"),
+    };
+    SAID.call_once(|| {
+        let words = format!(
+            "servicebus-harness: {why}: the buses of this process share one emulator there, each with a namespace of its own, and processes take turns\n"
+        );
+        // Whom nobody can tell works all the same.
+        let _ = io::stderr().write_all(words.as_bytes());
+    });
 }
 
 #[cfg(test)]
@@ -36,6 +191,58 @@ mod tests {
         for address in drawn {
             assert!(address.is_loopback());
             assert_eq!(address.octets()[1] & 0xc0, 0x40);
+        }
+    }
+
+    #[test]
+    fn an_address_of_somebody_else_is_not_there() {
+        assert!(is_there(Ipv4Addr::LOCALHOST));
+        // Kept for documentation, so that no system has it.
+        assert!(!is_there(Ipv4Addr::new(192, 0, 2, 1)));
+    }
+
+    #[test]
+    fn where_127_0_0_1_is_alone_it_is_for_all() {
+        let alone = |address: Ipv4Addr| address == Ipv4Addr::LOCALHOST;
+        let chosen = |named: Option<&str>, is_there: fn(Ipv4Addr) -> bool| {
+            let chosen = Place::choose(named.map(OsStr::new), is_there);
+            chosen.map_err(|error| error.to_string())
+        };
+        assert_eq!(chosen(None, |_| true), Ok(Place::Anywhere));
+        assert_eq!(chosen(None, alone), Ok(Place::Only(Ipv4Addr::LOCALHOST)));
+        let other = Ipv4Addr::new(127, 1, 2, 3);
+        assert_eq!(chosen(Some("127.1.2.3"), |_| true), Ok(Place::Only(other)));
+        assert_eq!(
+            chosen(Some("127.1.2.3"), alone).unwrap_err(),
+            "this system has no loopback address 127.1.2.3, which SERVICEBUS_HARNESS_ADDRESS names; 127.0.0.1 is always there"
+        );
+        for value in ["localhost", "10.0.0.1", "::1", ""] {
+            assert_eq!(
+                chosen(Some(value), |_| true).unwrap_err(),
+                format!(
+                    "SERVICEBUS_HARNESS_ADDRESS is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
+                )
+            );
+        }
+    }
+    #[tokio::test]
+    async fn ports_that_stay_taken_are_named() {
+        let background = Background::start().unwrap();
+        let address = Ipv4Addr::new(127, 1, 2, 3);
+        let mut search = Search {
+            within: Duration::ZERO,
+            ..Search::new(Place::Only(address))
+        };
+        assert_eq!(search.next(&background).await.unwrap(), address);
+        search.taken("cannot listen on 127.1.2.3:5672: Address in use".to_owned());
+        assert_eq!(
+            search.next(&background).await.unwrap_err().to_string(),
+            "the ports of 127.1.2.3 are taken for 0 s by now: cannot listen on 127.1.2.3:5672: Address in use; buses have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
+        );
+        // Within its time it tries again.
+        let mut search = Search::new(Place::Only(address));
+        for _ in 0..2 {
+            assert_eq!(search.next(&background).await.unwrap(), address);
         }
     }
 }

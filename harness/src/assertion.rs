@@ -24,6 +24,7 @@
 mod abandoned;
 mod completed;
 mod dead_lettered;
+mod deferred;
 mod delivered;
 mod empty;
 mod expired;
@@ -40,6 +41,7 @@ mod message_count;
 mod never;
 mod not_dead_lettered;
 mod recorded;
+mod scheduled;
 mod session_state;
 mod which;
 
@@ -59,17 +61,18 @@ use crate::{
 pub use abandoned::{Abandoned, NotAbandoned};
 pub use completed::{Completed, NotCompleted};
 pub use dead_lettered::DeadLettered;
+pub use deferred::{Deferred, NotDeferred};
 pub use delivered::{Delivered, NeverDelivered};
 pub use empty::Empty;
 pub use expired::{Expired, NotExpired};
 pub use failure::AssertionFailed;
 pub use forwarded::{Forwarded, NotForwarded};
-pub use held::{Deferred, Scheduled};
 pub use in_flight::InFlight;
 pub use in_order::InOrder;
-pub use lock_renewed::LockRenewed;
+pub use lock_renewed::{LockNotRenewed, LockRenewed};
 pub use message_count::MessageCount;
 pub use not_dead_lettered::NotDeadLettered;
+pub use scheduled::{NotScheduled, Scheduled};
 pub use session_state::SessionState;
 
 use failure::Report;
@@ -136,14 +139,29 @@ impl Mailbox {
         LockRenewed::of(self)
     }
 
+    /// Expects no locks to have been prolonged once the bus is at rest.
+    pub fn expect_lock_not_renewed(&self) -> LockNotRenewed {
+        LockNotRenewed::of(self)
+    }
+
     /// Expects messages in the queue that were put aside.
     pub fn expect_deferred(&self) -> Deferred {
         Deferred::of(self)
     }
 
+    /// Expects no messages in the queue that were put aside once the bus is at rest.
+    pub fn expect_not_deferred(&self) -> NotDeferred {
+        NotDeferred::of(self)
+    }
+
     /// Expects messages in the queue that become active later.
     pub fn expect_scheduled(&self) -> Scheduled {
         Scheduled::of(self)
+    }
+
+    /// Expects no messages in the queue that become active later once the bus is at rest.
+    pub fn expect_not_scheduled(&self) -> NotScheduled {
+        NotScheduled::of(self)
     }
 
     /// Expects messages to have expired, dropped or dead-lettered.
@@ -256,14 +274,17 @@ awaitable!(
     Forwarded,
     InFlight,
     InOrder,
+    LockNotRenewed,
     LockRenewed,
     MessageCount,
     NeverDelivered,
     NotAbandoned,
     NotCompleted,
     NotDeadLettered,
+    NotDeferred,
     NotExpired,
     NotForwarded,
+    NotScheduled,
     Scheduled,
     SessionState
 );

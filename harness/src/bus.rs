@@ -1,6 +1,6 @@
 //! The bus a test holds.
 //!
-//! A [`ServiceBus`] is one emulator with one namespace and an address of its own. It ends when it is dropped:
+//! A [`ServiceBus`] is one namespace of an emulator, which it has to itself unless that is shared. It ends when it is dropped:
 //! without blocking, without a panic during a panic, and whatever handles are still around.
 
 mod builder;

@@ -1,10 +1,10 @@
 //! Why a bus did not start.
 
-use std::{io, path::PathBuf};
+use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use crate::{
-    control::ControlError, mode::ModeError, process::ReadyError, remote::RemoteError,
-    topology::TopologyError,
+    address::ADDRESS_VARIABLE, control::ControlError, mode::ModeError, process::ReadyError,
+    remote::RemoteError, text, topology::TopologyError, turn::TurnError,
 };
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
@@ -20,16 +20,53 @@ pub enum StartError {
     #[error("cannot start the harness's runtime: {0}")]
     Runtime(io::Error),
     /// Every address that was tried is taken.
-    #[error("no free loopback address after {attempts} attempts; the last one said: {last}")]
+    #[error(
+        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `web_ports`"
+    )]
     NoAddress {
         /// How many addresses were tried.
         attempts: usize,
         /// What the last attempt said.
         last: String,
     },
-    /// The system has no loopback addresses beyond 127.0.0.1.
+    /// The ports of the only address are taken.
     #[error(
-        "this system has no loopback address {address}: each bus needs one of its own; on macOS add aliases with `sudo ifconfig lo0 alias`"
+        "the ports of {address} are taken for {} by now: {last}; buses have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
+        text::seconds(*within)
+    )]
+    Taken {
+        /// The address.
+        address: Ipv4Addr,
+        /// How long was waited.
+        within: Duration,
+        /// What the last attempt said.
+        last: String,
+    },
+    /// Another emulator has the only address.
+    #[error(
+        "{0}; buses have no other address here: those of a process share one emulator, processes take turns, and buses of one test that cannot share one (of another mode, binary, seed or ports, or with keys or namespaces of their own) wait for each other in vain"
+    )]
+    Turn(TurnError),
+    /// The environment names something else than an address for all buses.
+    #[error(
+        "{ADDRESS_VARIABLE} is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
+    )]
+    NamedAddress {
+        /// What the variable holds.
+        value: String,
+    },
+    /// The environment names an address for all buses that the system does not have.
+    #[error(
+        "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 is always there"
+    )]
+    NamedAddressMissing {
+        /// The address.
+        address: Ipv4Addr,
+    },
+    /// The system has no loopback addresses beside 127.0.0.1, from which a container is reached.
+    #[cfg(feature = "container")]
+    #[error(
+        "this system has no loopback address {address}, and a container is reached by one for each bus; the modes in-process and process do with 127.0.0.1 alone"
     )]
     NoLoopback {
         /// The address that was tried.
@@ -50,7 +87,10 @@ pub enum StartError {
         beside: PathBuf,
     },
     /// The binary that was named is not there.
-    #[error("no emulator binary at {}, named by {named_by}", path.display())]
+    #[error(
+        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
+        path.display()
+    )]
     NamedBinaryMissing {
         /// Where it was said to be.
         path: PathBuf,
@@ -80,7 +120,7 @@ pub enum StartError {
     #[error("cannot listen on {address}: {source}")]
     Forward {
         /// The address.
-        address: std::net::Ipv4Addr,
+        address: Ipv4Addr,
         /// What the system said.
         source: io::Error,
     },

@@ -7,23 +7,25 @@ use std::{io::ErrorKind, path::Path, sync::Arc};
 use servicebus_emulator::{Emulator, Options, config::Config};
 
 use crate::{
-    address,
+    address::{Place, Search},
     background::Background,
     error::StartError,
     running::{Endpoints, Namespace, Running, Started, WebPorts},
 };
 
-/// Starts an emulator on a loopback address of its own.
+/// Starts an emulator on an address of the place.
 pub(crate) async fn start(
     background: &Arc<Background>,
     config: Option<Config>,
     seed: Option<u64>,
     ports: WebPorts,
+    place: Place,
 ) -> Result<Started, StartError> {
-    let mut last = None;
-    for _ in 0..address::ATTEMPTS {
+    let mut search = Search::new(place);
+    loop {
+        let address = search.next(background).await?;
         let options = Options {
-            host: address::random().to_string(),
+            host: address.to_string(),
             http_port: ports.http,
             https_port: ports.https,
             seed,
@@ -39,14 +41,10 @@ pub(crate) async fn start(
         };
         match background.spawn(Emulator::start(options)).await {
             Ok(emulator) => return Ok(started(emulator)),
-            Err(error) if is_taken(&error) => last = Some(error.to_string()),
-            Err(error) => return Err(refused(error)),
+            Err(error) if is_taken(&error) => search.taken(error.to_string()),
+            Err(error) => return Err(StartError::Emulator(error)),
         }
     }
-    Err(StartError::NoAddress {
-        attempts: address::ATTEMPTS,
-        last: last.unwrap_or_default(),
-    })
 }
 
 fn started(emulator: Emulator) -> Started {
@@ -77,17 +75,4 @@ fn is_taken(error: &servicebus_emulator::StartError) -> bool {
         servicebus_emulator::StartError::Listen { source, .. }
             if source.kind() == ErrorKind::AddrInUse
     )
-}
-
-fn refused(error: servicebus_emulator::StartError) -> StartError {
-    match error {
-        servicebus_emulator::StartError::Listen { address, source }
-            if source.kind() == ErrorKind::AddrNotAvailable =>
-        {
-            StartError::NoLoopback {
-                address: address.to_string(),
-            }
-        }
-        other => StartError::Emulator(other),
-    }
 }

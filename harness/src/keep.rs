@@ -2,7 +2,8 @@
 //!
 //! With `SERVICEBUS_HARNESS_KEEP=1` a test that panics does not take its bus along. A bus inside the test's process
 //! lives no longer than that, so the end of the test waits there until somebody presses Enter or interrupts it. A bus
-//! in a process of its own is left running while the tests go on. In a namespace that runs elsewhere what the bus made
+//! in a process of its own is left running while the tests go on; with one that others share, or that has the only
+//! address, the end of the test waits as well. In a namespace that runs elsewhere what the bus made
 //! stays while the end of the test waits, and so do the buses after it. All say how to reach it on standard error, past the
 //! capture of the test runner.
 

@@ -45,11 +45,13 @@ mod shared;
 mod text;
 mod timeline;
 mod topology;
+mod turn;
 mod virtual_namespace;
 
 pub mod assertion;
 pub mod comparison;
 
+pub use address::ADDRESS_VARIABLE;
 pub use amqp::{AmqpError, Condition};
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
@@ -87,6 +89,7 @@ pub use topology::{
     Correlation, EntityStatus, Expiry, FailedForwards, LocksOnDetach, Queue, Rule, Subscription,
     Tier, Topic, Topology, TopologyError,
 };
+pub use turn::TurnError;
 
 /// Everything a test usually needs.
 pub mod prelude {
@@ -96,9 +99,10 @@ pub mod prelude {
         ServiceBus, Subscription, SubscriptionHandle, Tier, Topic, TopicHandle, Topology,
         assert_abandoned, assert_completed, assert_dead_lettered, assert_deferred,
         assert_delivered, assert_empty, assert_expired, assert_forwarded, assert_in_flight,
-        assert_in_order, assert_lock_renewed, assert_message_count, assert_never_delivered,
-        assert_not_abandoned, assert_not_completed, assert_not_dead_lettered, assert_not_expired,
-        assert_not_forwarded, assert_scheduled, assert_session_state, contains, satisfies,
+        assert_in_order, assert_lock_not_renewed, assert_lock_renewed, assert_message_count,
+        assert_never_delivered, assert_not_abandoned, assert_not_completed,
+        assert_not_dead_lettered, assert_not_deferred, assert_not_expired, assert_not_forwarded,
+        assert_not_scheduled, assert_scheduled, assert_session_state, contains, satisfies,
         servicebus,
     };
 }

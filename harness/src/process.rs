@@ -1,6 +1,6 @@
 //! The emulator as a child process.
 //!
-//! The child listens on a loopback address of its own and says so in one line of JSON. It ends when its
+//! The child listens on a loopback address and says so in one line of JSON. It ends when its
 //! standard input closes, so a killed test leaves none behind; what it writes to standard error is kept for
 //! the day it fails.
 
@@ -10,13 +10,14 @@ mod ready;
 
 use std::{
     fs, io,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use crate::{
-    address,
+    address::{Place, Search, random_number},
     background::Background,
     error::StartError,
     keep,
@@ -39,9 +40,12 @@ pub(crate) struct ProcessOptions {
     pub(crate) seed: Option<u64>,
     pub(crate) ready_within: Duration,
     pub(crate) ports: WebPorts,
+    pub(crate) place: Place,
+    /// Whether it may go on when its bus is kept.
+    pub(crate) may_stay: bool,
 }
 
-/// Starts a child on a loopback address of its own.
+/// Starts a child on an address of the place.
 pub(crate) async fn start(
     background: &Arc<Background>,
     options: ProcessOptions,
@@ -54,31 +58,36 @@ pub(crate) async fn start(
         .transpose()
         .map_err(StartError::TemporaryFile)?;
 
-    let mut last = String::new();
-    for _ in 0..address::ATTEMPTS {
-        let arguments = arguments(&options, topology.as_ref());
-        let mut child =
-            ChildProcess::spawn(&binary, &arguments).map_err(|source| StartError::Spawn {
-                binary: binary.clone(),
-                source,
-            })?;
+    let stays = options.may_stay && keep::is_asked();
+    let mut search = Search::new(options.place);
+    loop {
+        let address = search.next(background).await?;
+        let arguments = arguments(&options, address, stays, topology.as_ref());
+        let spawned = ChildProcess::spawn(&binary, &arguments, stays);
+        let mut child = spawned.map_err(|source| StartError::Spawn {
+            binary: binary.clone(),
+            source,
+        })?;
         let waiting = child.ready_line(options.ready_within);
         // The deadline is real time, also when the test's runtime is paused.
         match background.spawn(waiting).await {
             Ok(line) => return Ok(started(&binary, child, &line)?),
-            Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => last = child.last_output(),
+            Err(_) if child.exit_code() == Some(CANNOT_LISTEN) => {
+                search.taken(child.last_output());
+            }
             Err(early) => {
                 return Err(not_ready(&binary, &child, early, options.ready_within).into());
             }
         }
     }
-    Err(StartError::NoAddress {
-        attempts: address::ATTEMPTS,
-        last,
-    })
 }
 
-fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<String> {
+fn arguments(
+    options: &ProcessOptions,
+    address: Ipv4Addr,
+    stays: bool,
+    topology: Option<&TemporaryFile>,
+) -> Vec<String> {
     // The ports are said, so that the environment of the test does not say others.
     let fixed = [
         "--record-messages",
@@ -88,14 +97,14 @@ fn arguments(options: &ProcessOptions, topology: Option<&TemporaryFile>) -> Vec<
         "5671",
     ];
     let mut arguments = fixed.map(str::to_owned).to_vec();
-    if !keep::is_asked() {
+    if !stays {
         arguments.push("--exit-with-stdin".to_owned());
     }
     let https = options.ports.https;
     let https = https.map_or_else(|| "off".to_owned(), |port| port.to_string());
     arguments.extend(["--https-port".to_owned(), https]);
     arguments.extend(["--http-port".to_owned(), options.ports.http.to_string()]);
-    arguments.extend(["--host".to_owned(), address::random().to_string()]);
+    arguments.extend(["--host".to_owned(), address.to_string()]);
     if let Some(seed) = options.seed {
         arguments.extend(["--seed".to_owned(), seed.to_string()]);
     }
@@ -147,7 +156,7 @@ impl TemporaryFile {
         let name = format!(
             "servicebus-harness-{}-{:016x}.json",
             std::process::id(),
-            address::random_number()
+            random_number()
         );
         let path = std::env::temp_dir().join(name);
         fs::write(&path, text)?;

@@ -15,7 +15,6 @@ mod plan;
 mod rule;
 mod site;
 mod trust;
-mod turn;
 mod xml;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
@@ -26,6 +25,7 @@ use crate::{
     background::Background,
     error::StartError,
     running::{Endpoints, Namespace, Running, Started},
+    turn::Waiting,
 };
 
 pub use error::RemoteError;
@@ -61,9 +61,9 @@ pub(crate) async fn start(
 ) -> Result<Started, StartError> {
     let given = Given::read(options.connection_string)?;
     let longest_wait = given::longest_wait(options.longest_wait)?;
-    let host = given.host.clone();
-    let turn = background.spawn(async move { turn::take(&host).await });
-    let turn = turn.await?;
+    let waiting = Waiting::new("in the namespace", &given.host);
+    let turn = background.spawn(waiting.take()).await;
+    let turn = turn.map_err(RemoteError::Turn)?;
     let reached = {
         let given = given.clone();
         background.spawn(async move { given.reach().await })

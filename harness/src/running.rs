@@ -10,7 +10,9 @@ use servicebus_emulator::{Emulator, HTTP_PORT};
 
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
-use crate::{liveness::Liveness, process::ChildProcess, remote::RemoteRun, shared::Share};
+use crate::{
+    liveness::Liveness, process::ChildProcess, remote::RemoteRun, shared::Share, turn::Turn,
+};
 
 /// An emulator that accepts connections.
 #[derive(Debug)]
@@ -22,6 +24,20 @@ pub(crate) struct Started {
     pub(crate) ca_file: Option<PathBuf>,
 }
 
+impl Started {
+    /// Has the emulator keep a turn until it has ended.
+    pub(crate) fn in_turn(mut self, turn: Option<Turn>) -> Self {
+        if let Some(turn) = turn {
+            let emulator = Box::new(self.running);
+            self.running = Running::InTurn(InTurn {
+                emulator,
+                _turn: turn,
+            });
+        }
+        self
+    }
+}
+
 /// Keeps the emulator; dropping it ends the emulator and never blocks.
 #[derive(Debug)]
 pub(crate) enum Running {
@@ -29,6 +45,8 @@ pub(crate) enum Running {
     Process(ChildProcess),
     /// A part of one that others use too.
     Shared(Share),
+    /// One that has the only address.
+    InTurn(InTurn),
     #[cfg(feature = "container")]
     Container(ContainerBus),
     /// Nothing runs here; the drop removes what was made there.
@@ -36,12 +54,14 @@ pub(crate) enum Running {
 }
 
 impl Running {
-    /// Returns the id of the process that the emulator is, if it is a child of this one.
+    /// Returns the id of the process that the emulator is, if that can go on when this one has ended.
     pub(crate) fn process(&self) -> Option<u32> {
         match self {
-            Self::InProcess(_) | Self::Remote(_) => None,
+            // One that goes on at the only address would be in the way of all others.
+            Self::InProcess(_) | Self::Remote(_) | Self::InTurn(_) => None,
             Self::Process(child) => Some(child.id()),
-            Self::Shared(share) => share.process(),
+            // It ends with its last user, and the namespace before.
+            Self::Shared(_) => None,
             #[cfg(feature = "container")]
             Self::Container(_) => None,
         }
@@ -51,7 +71,7 @@ impl Running {
     pub(crate) fn remote(&self) -> Option<&RemoteRun> {
         match self {
             Self::Remote(remote) => Some(remote),
-            Self::InProcess(_) | Self::Process(_) | Self::Shared(_) => None,
+            Self::InProcess(_) | Self::Process(_) | Self::Shared(_) | Self::InTurn(_) => None,
             #[cfg(feature = "container")]
             Self::Container(_) => None,
         }
@@ -64,6 +84,7 @@ impl Running {
             Self::InProcess(_) | Self::Remote(_) => Liveness::default(),
             Self::Process(child) => child.liveness(),
             Self::Shared(share) => share.liveness(),
+            Self::InTurn(turn) => turn.emulator.liveness(),
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.liveness(),
         }
@@ -75,11 +96,20 @@ impl Running {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
             Self::Shared(share) => share.stop().await,
+            Self::InTurn(turn) => Box::pin(turn.emulator.stop()).await,
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.stop().await,
             Self::Remote(remote) => remote.stop().await,
         }
     }
+}
+
+/// An emulator at the only address.
+#[derive(Debug)]
+pub(crate) struct InTurn {
+    emulator: Box<Running>,
+    /// Given back when the emulator has been told to end.
+    _turn: Turn,
 }
 
 /// Where a bus listens.

@@ -1,7 +1,8 @@
 //! One emulator for several buses of a process, each with a namespace of its own.
 //!
 //! The process holds it weakly: the last bus that uses it takes it along. Buses that ask for different emulators (another
-//! mode, binary, seed or ports) share none.
+//! mode, binary, seed or ports) share none; at the only address of a system one is there at a time, in this process or
+//! another, and the next waits for its turn.
 
 use std::{
     path::PathBuf,
@@ -11,11 +12,13 @@ use std::{
 use tokio::sync::Mutex;
 
 use crate::{
+    address::Place,
     background::Background,
     error::StartError,
     liveness::Liveness,
     mode::Mode,
     running::{Endpoints, Running, Started, WebPorts},
+    turn::PAUSE,
     virtual_namespace::{self, VirtualNamespace},
 };
 
@@ -28,6 +31,7 @@ pub(crate) struct Terms {
     pub(crate) binary: Option<PathBuf>,
     pub(crate) seed: Option<u64>,
     pub(crate) ports: WebPorts,
+    pub(crate) place: Place,
 }
 
 /// An emulator that ends with its last user.
@@ -54,20 +58,7 @@ pub(crate) async fn join(
     topology: &str,
     start: impl AsyncFnOnce() -> Result<Started, StartError>,
 ) -> Result<Started, StartError> {
-    let emulator = {
-        // Held while one starts: whoever comes meanwhile is to use that one.
-        let mut shared = SHARED.lock().await;
-        shared.retain(|(_, emulator)| emulator.strong_count() > 0);
-        let mut known = shared.iter().filter(|(known, _)| *known == terms);
-        match known.find_map(|(_, emulator)| emulator.upgrade()) {
-            Some(emulator) => emulator,
-            None => {
-                let emulator = Arc::new(SharedEmulator::new(start().await?));
-                shared.push((terms, Arc::downgrade(&emulator)));
-                emulator
-            }
-        }
-    };
+    let emulator = find_or_start(background, terms, start).await?;
     let endpoints = emulator.endpoints;
     let liveness = emulator.liveness.clone();
     let created = virtual_namespace::create(background, endpoints.http, liveness, topology);
@@ -81,6 +72,37 @@ pub(crate) async fn join(
             emulator,
         }),
     })
+}
+
+async fn find_or_start(
+    background: &Background,
+    terms: Terms,
+    start: impl AsyncFnOnce() -> Result<Started, StartError>,
+) -> Result<Arc<SharedEmulator>, StartError> {
+    let mut waiting = terms.place.waiting();
+    loop {
+        // Held while one starts: whoever comes meanwhile is to use that one. Not held while one waits: whoever has the
+        // turn may want another bus before it gives it back.
+        let mut shared = SHARED.lock().await;
+        shared.retain(|(_, emulator)| emulator.strong_count() > 0);
+        let mut known = shared.iter().filter(|(known, _)| *known == terms);
+        if let Some(emulator) = known.find_map(|(_, emulator)| emulator.upgrade()) {
+            return Ok(emulator);
+        }
+        let turn = match &mut waiting {
+            Some(waiting) => waiting.try_take().map_err(StartError::Turn)?,
+            None => None,
+        };
+        if turn.is_some() || waiting.is_none() {
+            let started = start().await?.in_turn(turn);
+            let emulator = Arc::new(SharedEmulator::new(started));
+            shared.push((terms, Arc::downgrade(&emulator)));
+            return Ok(emulator);
+        }
+        drop(shared);
+        // In real time, also when the test's runtime is paused.
+        background.spawn(tokio::time::sleep(PAUSE)).await;
+    }
 }
 
 impl SharedEmulator {
@@ -97,11 +119,6 @@ impl SharedEmulator {
 impl Share {
     pub(crate) fn liveness(&self) -> Liveness {
         self.emulator.liveness.clone()
-    }
-
-    /// Returns the id of the process that the emulator is, if it is not this one.
-    pub(crate) fn process(&self) -> Option<u32> {
-        self.emulator.running.process()
     }
 
     /// Removes the namespace and waits until that is done, and until the emulator has ended where nobody else uses it.

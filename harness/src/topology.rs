@@ -195,7 +195,11 @@ fn text_of(config: &Config) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
     /// No file is there.
-    #[error("no topology file at {}", tried.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" nor at "))]
+    #[error(
+        "no topology file at {}; {}",
+        file::alternatives(tried),
+        file::advice(tried)
+    )]
     Missing {
         /// The paths that were tried, in order.
         tried: Vec<PathBuf>,

@@ -54,6 +54,63 @@ hint: o-17 is deferred: only its number, 1, gets it"#,
 }
 
 #[tokio::test]
+async fn a_message_that_should_not_be_deferred() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    orders.receive().await.defer().await;
+    assert_text(
+        orders.expect_not_deferred().message_id("o-17").await,
+        r#"orders: expected no message deferred with message id "o-17", found 1
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): deferred
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… deferred        by the test"#,
+    );
+}
+
+#[tokio::test]
+async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let _locked = orders.receive().await;
+    let errors = [
+        orders.expect_not_deferred().within(SHORT).await,
+        orders.expect_lock_not_renewed().within(SHORT).await,
+    ];
+    for error in errors {
+        let text = error.unwrap_err().to_string();
+        let beginning = "the bus did not come to rest within 0.01 s\n  orders: ";
+        assert!(text.starts_with(beginning), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_should_not_be_scheduled() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders
+        .schedule(Message::from("{}").id("o-17"), 10 * MINUTE)
+        .await;
+    let failed = orders.expect_not_scheduled().due_in(10 * MINUTE).await;
+    assert_text(
+        failed,
+        r#"orders: expected no message scheduled due in 600 s (± 10 s), found 1
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): scheduled, due in 600 s
+
+timeline of o-17 in orders
+  +… scheduled       by the test, 71 bytes, due in 600 s"#,
+    );
+}
+
+#[tokio::test]
 async fn a_message_that_is_scheduled_for_another_time() {
     let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
@@ -285,6 +342,28 @@ timeline of o-17 in orders
 }
 
 #[tokio::test]
+async fn a_lock_that_somebody_renewed() {
+    let servicebus = bus_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").id("o-17")).await;
+    let mut received = orders.receive().await;
+    received.renew_lock().await;
+    // What has happened is told at once, although the lock keeps the bus from rest.
+    assert_text(
+        orders.expect_lock_not_renewed().await,
+        r#"orders: expected no lock renewed, found 1
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): locked
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… lock renewed    by the test (lock 60 s)"#,
+    );
+}
+
+#[tokio::test]
 async fn a_delivery_that_did_not_happen() {
     let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
@@ -358,6 +437,9 @@ async fn assertions_about_a_queue_that_is_not_there() {
         unknown.expect_scheduled().await.unwrap_err(),
         unknown.expect_forwarded().await.unwrap_err(),
         unknown.expect_never_delivered().await.unwrap_err(),
+        unknown.expect_not_deferred().await.unwrap_err(),
+        unknown.expect_not_scheduled().await.unwrap_err(),
+        unknown.expect_lock_not_renewed().await.unwrap_err(),
     ];
     for error in errors {
         let expected = "there is no queue \"ordres\"; the bus has orders";

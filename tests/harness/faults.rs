@@ -76,7 +76,8 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_dropped() {
   scripted at tests/harness/faults.rs:…
 a fault never fired: on(Operation::Discharge).nth(9).lose_reply()
   only 2 discharges came
-  scripted at tests/harness/faults.rs:…"#
+  scripted at tests/harness/faults.rs:…
+hint: have the test do what the fault is on, or take the fault out with `remove()`"#
     );
 }
 
@@ -95,7 +96,8 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_stopped() {
         unplaced(&failure.await),
         "a fault never fired: on(Operation::Discharge).nth(1).lose_reply()
   no discharge came
-  scripted at tests/harness/faults.rs:…"
+  scripted at tests/harness/faults.rs:…
+hint: have the test do what the fault is on, or take the fault out with `remove()`"
     );
 }
 
@@ -147,7 +149,8 @@ async fn what_lacked_something_is_told_from_what_was_elsewhere() {
   scripted at tests/harness/faults.rs:…
 a fault never fired: on(Operation::Receive).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
   only 1 delivery came
-  scripted at tests/harness/faults.rs:…"#
+  scripted at tests/harness/faults.rs:…
+hint: have the test do what the fault is on, or take the fault out with `remove()`"#
     );
 }
 

@@ -30,6 +30,7 @@ mod leftovers;
 mod matchers;
 mod modes;
 mod namespace;
+mod only_address;
 mod process;
 mod readme;
 mod receiving;

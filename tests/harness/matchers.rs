@@ -176,7 +176,7 @@ async fn a_message_that_was_completed_and_should_not_have_been() {
 orders is empty
 
 on record
-  #1 "poison" (message-id o-17): as expected
+  #1 "poison" (message-id o-17): as ruled out
 
 timeline of o-17 in orders
   +… sent            by the test, 30 bytes

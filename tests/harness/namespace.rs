@@ -439,3 +439,29 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_key_that_the_namespace_does_not_know_is_told() {
+    #[expect(clippy::print_stdout, reason = "the test below reads it")]
+    let refused = async {
+        let error = ServiceBus::builder().start().await.unwrap_err();
+        println!("\n{error}");
+    };
+    either(refused, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let string = elsewhere.servicebus.tls_admin_connection_string();
+        let wrong = string.replace("SharedAccessKey=", "SharedAccessKey=wrong");
+        let test = "namespace::a_key_that_the_namespace_does_not_know_is_told";
+        let mut command = elsewhere.command(test);
+        command.env(CONNECTION_STRING_VARIABLE, wrong);
+        let output = tokio::task::spawn_blocking(move || command.output());
+        let told = text(&output.await.unwrap().unwrap());
+        let door = elsewhere.servicebus.endpoints().http;
+        let words = format!(
+            "cannot work in the namespace at {door}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
+        );
+        assert!(told.contains(&words), "{told}");
+        let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`\n";
+        assert!(told.contains(advice), "{told}");
+    });
+}

@@ -109,7 +109,7 @@ async fn when_no_address_is_free_the_attempts_are_counted() {
     let impostor = Impostor::new("crowded", "echo 'cannot listen' >&2; exit 3");
     assert_eq!(
         impostor.refusal().await,
-        "no free loopback address after 16 attempts; the last one said: cannot listen"
+        "no free loopback address after 16 attempts; the last one said: cannot listen; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `web_ports`"
     );
 }
 
@@ -119,7 +119,7 @@ async fn a_binary_that_is_not_there_is_named() {
     let error = builder.binary("/nowhere/emulator").start().await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "no emulator binary at /nowhere/emulator, named by the builder"
+        "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
     );
 }
 
@@ -144,11 +144,21 @@ async fn a_child_that_died_is_named_by_the_next_operation() {
     assert!(killed.unwrap().success());
     until_gone(servicebus.endpoints().http);
 
+    let url = servicebus.control_url();
+    let door = url
+        .trim_start_matches("http://")
+        .trim_end_matches("/$emulator/v1");
+    let died =
+        "the emulator process has ended (signal: 9 (SIGKILL)); it wrote nothing to standard error";
     let error = queue.try_counts().await.unwrap_err().to_string();
-    assert!(
-        error.contains("the emulator process has ended (signal: 9"),
-        "{error}"
+    let expected = format!(
+        "cannot count the messages of queue.1: the emulator's control API at {door} does not answer: {died}"
     );
+    assert_eq!(error, expected);
+    let error = queue.try_send("hello").await.unwrap_err().to_string();
+    assert!(error.ends_with(died), "{error}");
+    let error = queue.expect_empty().await.unwrap_err().to_string();
+    assert!(error.ends_with(died), "{error}");
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ async fn sentences_about_locks() {
     let servicebus = bus_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send(Message::from("{}").id("o-1")).await;
+    assert_lock_not_renewed!(orders).await;
     let mut received = orders.receive().await;
     assert_lock_renewed!(orders, times = 0).await;
     received.renew_lock().await;
@@ -60,6 +61,8 @@ async fn sentences_about_locks() {
     assert_lock_renewed!(orders).await;
     assert_lock_renewed!(orders, at_least = 1).await;
     assert_lock_renewed!(orders, message_id = "o-1", times = 2).await;
+    received.complete().await;
+    assert_lock_not_renewed!(orders, message_id = "o-2").await;
 }
 
 #[tokio::test]
@@ -68,6 +71,8 @@ async fn sentences_about_what_waits() {
     let orders = servicebus.queue("orders");
     assert_deferred!(orders, count = 0).await;
     assert_scheduled!(orders, count = 0).await;
+    assert_not_deferred!(orders).await;
+    assert_not_scheduled!(orders).await;
     let due = SystemTime::now() + 10 * MINUTE;
     let number = orders.schedule(Message::from("{}").id("o-1"), due).await;
     orders.send(Message::from("{}").id("o-2")).await;
@@ -81,6 +86,9 @@ async fn sentences_about_what_waits() {
     assert_scheduled!(orders, due_in = 10 * MINUTE, tolerance = tolerance).await;
     assert_scheduled!(orders, due_in = 9 * MINUTE, tolerance = 2 * MINUTE).await;
     assert_scheduled!(orders, due_in = 9 * MINUTE, count = 0).await;
+    assert_not_scheduled!(orders, due_in = 9 * MINUTE).await;
+    assert_not_scheduled!(orders, message_id = "o-2", within = MINUTE).await;
+    assert_not_deferred!(orders, message_id = "o-1", within = MINUTE).await;
     servicebus.clock().advance(9 * MINUTE).await;
     assert_scheduled!(orders, due_in = MINUTE, tolerance = tolerance).await;
     assert_message_count!(
@@ -93,6 +101,7 @@ async fn sentences_about_what_waits() {
     .await;
     orders.cancel_scheduled(number).await;
     assert_scheduled!(orders, count = 0).await;
+    assert_not_scheduled!(orders).await;
 }
 
 #[tokio::test]

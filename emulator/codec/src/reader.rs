@@ -5,10 +5,15 @@
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
+mod fields;
+mod validate;
+
 use uuid::Uuid;
 
 use crate::code::{self, Width};
 use crate::{DecodeError, Value};
+
+pub use fields::Fields;
 
 /// How deep lists, maps, arrays and descriptors may nest before a value is refused.
 pub const MAX_DEPTH: usize = 32;
@@ -37,13 +42,6 @@ pub struct Compound<'a> {
     pub count: u32,
     /// The elements, bounded by the size of the compound.
     pub items: Reader<'a>,
-}
-
-/// The fields of a described list, where trailing ones may be left out.
-#[derive(Debug, Clone, Copy)]
-pub struct Fields<'a> {
-    left: u32,
-    items: Reader<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -145,11 +143,7 @@ impl<'a> Reader<'a> {
     /// Reads a list whose elements are the fields of a composite type.
     #[inline]
     pub fn fields(&mut self) -> Result<Fields<'a>, DecodeError> {
-        let list = self.list()?;
-        Ok(Fields {
-            left: list.count,
-            items: list.items,
-        })
+        self.list().map(Fields::of)
     }
 
     /// Reads a map; its count is even.
@@ -233,74 +227,6 @@ impl<'a> Reader<'a> {
         Err(DecodeError::TooDeep)
     }
 
-    /// Walks one value completely: every length, count and constructor down to the leaves.
-    ///
-    /// What passes can be handed to a recursive decoder that allocates by count.
-    pub fn validate(&mut self) -> Result<(), DecodeError> {
-        self.validate_at(MAX_DEPTH)
-    }
-
-    fn validate_at(&mut self, depth: usize) -> Result<(), DecodeError> {
-        let Some(inner) = depth.checked_sub(1) else {
-            return Err(DecodeError::TooDeep);
-        };
-        match self.peek().ok_or(DecodeError::Truncated)? {
-            code::DESCRIBED => {
-                self.byte()?;
-                self.validate_at(inner)?;
-                self.validate_at(inner)
-            }
-            code::LIST8 | code::LIST32 | code::LIST_EMPTY => self.list()?.validate_at(inner),
-            code::MAP8 | code::MAP32 => self.map()?.validate_at(inner),
-            code @ (code::ARRAY8 | code::ARRAY32) => {
-                self.byte()?;
-                self.validate_array(code, inner)
-            }
-            code::STRING8 | code::STRING32 | code::SYMBOL8 | code::SYMBOL32 => {
-                self.value().map(drop)
-            }
-            _ => self.skip_plain(),
-        }
-    }
-
-    /// The inside of an array with this constructor.
-    fn validate_array(&mut self, code: u8, depth: usize) -> Result<(), DecodeError> {
-        let width = if code == code::ARRAY8 { 1 } else { 4 };
-        let Compound { count, mut items } = self.compound(width)?;
-        let Some(inner) = depth.checked_sub(1) else {
-            return Err(DecodeError::TooDeep);
-        };
-        // serde_amqp leaves the constructor out when there is no element.
-        if count == 0 && items.is_empty() {
-            return Ok(());
-        }
-        let mut code = items.byte()?;
-        while code == code::DESCRIBED {
-            items.validate_at(inner)?;
-            code = items.byte()?;
-        }
-        for _ in 0..count {
-            items.validate_element(code, inner)?;
-        }
-        if items.is_empty() {
-            Ok(())
-        } else {
-            Err(DecodeError::CountMismatch)
-        }
-    }
-
-    /// One array element: a value whose constructor stands before the first element.
-    fn validate_element(&mut self, code: u8, depth: usize) -> Result<(), DecodeError> {
-        match code {
-            code::LIST8 => self.compound(1)?.validate_at(depth),
-            code::LIST32 => self.compound(4)?.validate_at(depth),
-            code::MAP8 => self.compound(1)?.validate_at(depth),
-            code::MAP32 => self.compound(4)?.validate_at(depth),
-            code::ARRAY8 | code::ARRAY32 => self.validate_array(code, depth),
-            _ => self.skip_content(code),
-        }
-    }
-
     fn skip_plain(&mut self) -> Result<(), DecodeError> {
         let code = self.byte()?;
         self.skip_content(code)
@@ -368,17 +294,6 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Compound<'a> {
-    fn validate_at(mut self, depth: usize) -> Result<(), DecodeError> {
-        for _ in 0..self.count {
-            self.items.validate_at(depth)?;
-        }
-        if self.items.is_empty() {
-            Ok(())
-        } else {
-            Err(DecodeError::CountMismatch)
-        }
-    }
-
     /// The pairs of a map, in the order written; stops after an entry that does not decode.
     pub fn entries(self) -> impl Iterator<Item = Result<(Value<'a>, Value<'a>), DecodeError>> {
         self.pairs(Reader::value)
@@ -404,114 +319,6 @@ impl<'a> Compound<'a> {
             }
             Some(entry)
         })
-    }
-}
-
-impl<'a> Fields<'a> {
-    /// The next field; null when it is null or was left out.
-    pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
-        match self.step() {
-            true => self.items.value(),
-            false => Ok(Value::Null),
-        }
-    }
-
-    /// The bytes of the next field, unless it is null or was left out.
-    #[inline(always)]
-    pub fn raw(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
-        if !self.step() || self.items.take_null() {
-            return Ok(None);
-        }
-        let mut items = self.items;
-        let raw = items.skip()?;
-        self.items = items;
-        Ok(Some(raw))
-    }
-
-    /// The next field as `uint`, `ushort` or `ubyte`.
-    // The fields of transfers are read at millions a second. These functions are inlined, and copy the
-    // reader before they call one that is not, so that it can live in registers.
-    #[inline(always)]
-    pub fn u32(&mut self) -> Result<Option<u32>, DecodeError> {
-        if !self.step() {
-            return Ok(None);
-        }
-        let (number, rest) = match self.items.rest {
-            [code::UINT, a, b, c, d, rest @ ..] => {
-                (Some(u32::from_be_bytes([*a, *b, *c, *d])), rest)
-            }
-            [code::UINT_SMALL, number, rest @ ..] => (Some(u32::from(*number)), rest),
-            [code::UINT_ZERO, rest @ ..] => (Some(0), rest),
-            [code::NULL, rest @ ..] => (None, rest),
-            _ => {
-                let mut items = self.items;
-                let number = odd_u32(&mut items)?;
-                (Some(number), items.rest)
-            }
-        };
-        self.items.rest = rest;
-        Ok(number)
-    }
-
-    /// The next field as `boolean`.
-    #[inline(always)]
-    pub fn bool(&mut self) -> Result<Option<bool>, DecodeError> {
-        if !self.step() {
-            return Ok(None);
-        }
-        let (flag, rest) = match self.items.rest {
-            [code::TRUE, rest @ ..] => (Some(true), rest),
-            [code::FALSE, rest @ ..] => (Some(false), rest),
-            [code::NULL, rest @ ..] => (None, rest),
-            [code::BOOLEAN, flag, rest @ ..] => (Some(*flag != 0), rest),
-            [] | [code::BOOLEAN] => return Err(DecodeError::Truncated),
-            [code, ..] => return Err(unexpected("boolean", *code)),
-        };
-        self.items.rest = rest;
-        Ok(flag)
-    }
-
-    /// The next field as `binary`.
-    #[inline(always)]
-    pub fn binary(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
-        if !self.step() || self.items.take_null() {
-            return Ok(None);
-        }
-        let mut items = self.items;
-        let bytes = items.binary()?;
-        self.items = items;
-        Ok(Some(bytes))
-    }
-
-    /// The next field as `string` or `symbol`.
-    pub fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
-        match self.value()? {
-            Value::Null => Ok(None),
-            Value::String(text) | Value::Symbol(text) => Ok(Some(text)),
-            _ => Err(unexpected("string", code::NULL)),
-        }
-    }
-
-    #[inline(always)]
-    fn step(&mut self) -> bool {
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                true
-            }
-            None => false,
-        }
-    }
-}
-
-/// A number in a form that is unusual for a field.
-#[cold]
-fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
-    match items.value()? {
-        Value::Unsigned(number) => {
-            u32::try_from(number).map_err(|_| unexpected("uint", code::ULONG))
-        }
-        _ => Err(unexpected("uint", code::NULL)),
     }
 }
 

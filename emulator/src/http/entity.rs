@@ -77,20 +77,6 @@ pub(super) fn find(
     found.ok_or_else(|| unknown(namespace, kind, path))
 }
 
-/// Removes an entity of this kind.
-pub(super) fn remove(
-    namespace: &Namespace,
-    kind: EntityKind,
-    path: &EntityPath,
-) -> Result<StatusCode, ApiError> {
-    let _alone = namespace.administer();
-    find(namespace, kind, path)?;
-    match namespace.delete(path) {
-        Some(_) => Ok(StatusCode::NO_CONTENT),
-        None => Err(unknown(namespace, kind, path)),
-    }
-}
-
 pub(super) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath) -> ApiError {
     let entities = all(namespace, kind);
     let known = entities.iter().map(|entity| entity.path.as_str());

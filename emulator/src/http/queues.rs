@@ -1,87 +1,66 @@
-//! Queues are made, changed and removed while the namespace is served.
-//!
-//! The body is the `Properties` object of the configuration file; what it leaves out keeps its value, or has the
-//! service's default when the queue is new.
+//! What is peculiar to queues among [`entities`](super::entities).
 
-use axum::Json;
-use axum::extract::rejection::StringRejection;
-use axum::http::StatusCode;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use servicebus_broker::{EntityKind, QueueDescription};
+use servicebus_broker::{EntityKind, EntityPath, QueueDescription, Tier};
 
-use super::entity::{
-    Named, all, check_room, check_targets, existing, find, made_meanwhile, remove, settings,
-    unknown,
-};
+use super::entities::Kind;
+use super::entity::{check_room, check_targets, made_meanwhile};
 use super::error::ApiError;
-use super::namespaces::Chosen;
-use crate::config;
+use crate::config::{self, ConfigError};
 use crate::namespace::{Entity, Namespace};
 
-const KIND: EntityKind = EntityKind::Queue;
+pub(super) struct Queues;
 
-pub(super) async fn list(Chosen(namespace): Chosen) -> Json<Value> {
-    let queues = all(&namespace, KIND);
-    let queues = queues.iter().map(|entity| shown(&namespace, entity));
-    Json(json!({"queues": queues.collect::<Vec<_>>()}))
-}
+impl Kind for Queues {
+    const KIND: EntityKind = EntityKind::Queue;
+    const PLURAL: &'static str = "queues";
+    type Description = QueueDescription;
 
-pub(super) async fn show(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
-) -> Result<Json<Value>, ApiError> {
-    let entity = find(&namespace, KIND, &path)?;
-    Ok(Json(shown(&namespace, &entity)))
-}
-
-/// 201 with a new queue, 200 with a changed one.
-pub(super) async fn put(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
-    body: Result<String, StringRejection>,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let body = body?;
-    // From reading the settings to changing them: nobody's changes get lost.
-    let _alone = namespace.administer();
-    let existing = existing(&namespace, KIND, &path)?;
-    let current = existing
-        .as_ref()
-        .map(|entity| description(&namespace, entity));
-    if existing.is_none() {
-        check_room(&namespace)?;
+    fn description(namespace: &Namespace, entity: &Entity) -> QueueDescription {
+        namespace.look(entity, |queue| queue.mailbox.description().clone())
     }
-    let (tier, text) = (namespace.config.settings.tier, settings(&body));
-    let wanted = match &current {
-        Some(current) => config::queue_changes(text, current, &path, tier),
-        None => config::queue_properties(text, QueueDescription::of_tier(tier), &path, tier),
-    }?;
-    check_targets(&namespace, &path, &wanted)?;
-    let (status, entity) = match existing {
-        Some(entity) => match namespace.update(&entity, wanted) {
-            true => (StatusCode::OK, entity),
-            // It was idle, and has just gone.
-            false => return Err(unknown(&namespace, KIND, &path)),
-        },
-        None => match namespace.create(&path, wanted) {
-            Ok(created) => (StatusCode::CREATED, created),
-            Err(_) => return Err(made_meanwhile(KIND, &path)),
-        },
-    };
-    Ok((status, Json(shown(&namespace, &entity))))
-}
 
-pub(super) async fn delete(
-    Chosen(namespace): Chosen,
-    Named(path): Named,
-) -> Result<StatusCode, ApiError> {
-    remove(&namespace, KIND, &path)
-}
+    fn check_room(namespace: &Namespace) -> Result<(), ApiError> {
+        check_room(namespace)
+    }
 
-fn description(namespace: &Namespace, entity: &Entity) -> QueueDescription {
-    namespace.look(entity, |queue| queue.mailbox.description().clone())
-}
+    fn read(
+        body: &str,
+        current: Option<&QueueDescription>,
+        path: &EntityPath,
+        tier: Tier,
+    ) -> Result<QueueDescription, ConfigError> {
+        match current {
+            Some(current) => config::queue_changes(body, current, path, tier),
+            None => config::queue_properties(body, QueueDescription::of_tier(tier), path, tier),
+        }
+    }
 
-fn shown(namespace: &Namespace, entity: &Entity) -> Value {
-    let properties = config::properties_json(&description(namespace, entity));
-    json!({"name": entity.path.as_str(), "properties": properties})
+    fn check(
+        namespace: &Namespace,
+        path: &EntityPath,
+        wanted: &QueueDescription,
+    ) -> Result<(), ApiError> {
+        check_targets(namespace, path, wanted)
+    }
+
+    fn create(
+        namespace: &Namespace,
+        path: &EntityPath,
+        wanted: QueueDescription,
+    ) -> Result<Arc<Entity>, ApiError> {
+        let created = namespace.create(path, wanted);
+        created.map_err(|_| made_meanwhile(Self::KIND, path))
+    }
+
+    fn update(namespace: &Namespace, entity: &Entity, wanted: QueueDescription) -> bool {
+        namespace.update(entity, wanted)
+    }
+
+    fn shown(namespace: &Namespace, entity: &Entity) -> Value {
+        let properties = config::properties_json(&Self::description(namespace, entity));
+        json!({"name": entity.path.as_str(), "properties": properties})
+    }
 }

@@ -7,9 +7,12 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::queues::Queues;
+use super::subscriptions::Subscriptions;
+use super::topics::Topics;
 use super::{
-    Control, certificate, clock, counts, explain, faults, hold, namespaces, openapi, queues,
-    sessions, subscriptions, timeline, topics, topology,
+    Control, certificate, clock, counts, entities, explain, faults, hold, namespaces, openapi,
+    sessions, timeline, topology,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
@@ -118,47 +121,53 @@ fn of_namespace() -> Vec<Route> {
 
 fn of_entities() -> Vec<Route> {
     vec![
-        get("/$emulator/v1/namespaces/{namespace}/queues", queues::list),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/queues",
+            entities::list::<Queues>,
+        ),
         get(
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            queues::show,
+            entities::show::<Queues>,
         ),
         changing(put(
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            queues::put,
+            entities::put::<Queues>,
         )),
         changing(delete(
             "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            queues::delete,
+            entities::delete::<Queues>,
         )),
-        get("/$emulator/v1/namespaces/{namespace}/topics", topics::list),
+        get(
+            "/$emulator/v1/namespaces/{namespace}/topics",
+            entities::list::<Topics>,
+        ),
         get(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            topics::show,
+            entities::show::<Topics>,
         ),
         changing(put(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            topics::put,
+            entities::put::<Topics>,
         )),
         changing(delete(
             "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            topics::delete,
+            entities::delete::<Topics>,
         )),
         get(
             "/$emulator/v1/namespaces/{namespace}/subscriptions",
-            subscriptions::list,
+            entities::list::<Subscriptions>,
         ),
         get(
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            subscriptions::show,
+            entities::show::<Subscriptions>,
         ),
         changing(put(
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            subscriptions::put,
+            entities::put::<Subscriptions>,
         )),
         changing(delete(
             "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            subscriptions::delete,
+            entities::delete::<Subscriptions>,
         )),
     ]
 }

@@ -1,12 +1,12 @@
 //! Messages that lie in a queue and cannot simply be received: deferred or scheduled ones.
+//!
+//! To say that there are none the bus must have come to rest first: whoever holds a message may still put it aside.
 
 use std::time::{Duration, SystemTime};
 
 use super::{
-    AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN,
-    failure::state_of,
-    hint, known, poll,
-    which::{Which, about_messages},
+    AssertionFailed, Looked, ProbeError, Report, WITHIN, failure::state_of, hint, known, poll,
+    which::Which,
 };
 use crate::{
     mailbox::Mailbox,
@@ -18,97 +18,20 @@ use crate::{
 /// the other.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
-/// Expects messages that were put aside; one at least, or exactly as many as said.
+/// Expects messages of a state.
 #[derive(Debug, Clone)]
-#[must_use = "an assertion asserts nothing before it is awaited"]
-pub struct Deferred {
-    held: Held,
-}
-
-about_messages!(Deferred, held.which);
-
-impl Deferred {
-    /// Expects a message of any kind.
-    pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
-        Self {
-            held: Held::new(mailbox.as_ref(), MessageState::Deferred),
-        }
-    }
-
-    /// Expects exactly so many messages.
-    pub fn count(mut self, count: usize) -> Self {
-        self.held.count = Some(count);
-        self
-    }
-
-    /// Waits so long, in real time.
-    pub fn within(mut self, within: Duration) -> Self {
-        self.held.within = within;
-        self
-    }
-}
-
-/// Expects messages that become active later; one at least, or exactly as many as said.
-#[derive(Debug, Clone)]
-#[must_use = "an assertion asserts nothing before it is awaited"]
-pub struct Scheduled {
-    held: Held,
-}
-
-about_messages!(Scheduled, held.which);
-
-impl Scheduled {
-    /// Expects a message of any kind, for any time.
-    pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
-        Self {
-            held: Held::new(mailbox.as_ref(), MessageState::Scheduled),
-        }
-    }
-
-    /// Expects this time, by the test's own clock.
-    pub fn at(mut self, due: SystemTime) -> Self {
-        self.held.due = Some(due);
-        self
-    }
-
-    /// Expects it to be due so long from now.
-    pub fn due_in(self, delay: Duration) -> Self {
-        self.at(SystemTime::now() + delay)
-    }
-
-    /// Lets the time differ by so much; by ten seconds unless said otherwise.
-    pub fn tolerance(mut self, tolerance: Duration) -> Self {
-        self.held.tolerance = tolerance;
-        self
-    }
-
-    /// Expects exactly so many messages.
-    pub fn count(mut self, count: usize) -> Self {
-        self.held.count = Some(count);
-        self
-    }
-
-    /// Waits so long, in real time.
-    pub fn within(mut self, within: Duration) -> Self {
-        self.held.within = within;
-        self
-    }
-}
-
-/// What both have in common.
-#[derive(Debug, Clone)]
-struct Held {
-    mailbox: Mailbox,
-    state: MessageState,
-    which: Which,
-    due: Option<SystemTime>,
-    tolerance: Duration,
-    count: Option<usize>,
-    within: Duration,
+pub(super) struct Held {
+    pub(super) mailbox: Mailbox,
+    pub(super) state: MessageState,
+    pub(super) which: Which,
+    pub(super) due: Option<SystemTime>,
+    pub(super) tolerance: Duration,
+    pub(super) count: Option<usize>,
+    pub(super) within: Duration,
 }
 
 impl Held {
-    fn new(mailbox: &Mailbox, state: MessageState) -> Self {
+    pub(super) fn new(mailbox: &Mailbox, state: MessageState) -> Self {
         Self {
             mailbox: mailbox.clone(),
             state,
@@ -120,7 +43,7 @@ impl Held {
         }
     }
 
-    async fn check(self) -> Result<(), AssertionFailed> {
+    pub(super) async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
             known(&self.mailbox).await?;
             let expected = |found: &usize| self.count.map_or(*found > 0, |count| *found == count);
@@ -131,6 +54,25 @@ impl Held {
             Ok(Looked::Otherwise(found)) => Err(self.failure(found).await),
             Err(error) => Err(AssertionFailed::unchecked(&error)),
         }
+    }
+
+    /// Expects none once the bus is at rest.
+    pub(super) async fn check_none(self) -> Result<(), AssertionFailed> {
+        let looked = async {
+            known(&self.mailbox).await?;
+            self.mailbox.settled(self.within).await?;
+            self.look().await
+        };
+        let found = match looked.await {
+            Ok(0) => return Ok(()),
+            Ok(found) => found,
+            Err(error) => return Err(AssertionFailed::unchecked(&error)),
+        };
+        let report = Report::of(&self.mailbox).await;
+        let (state, which) = (self.state, self.which());
+        let expected = format!("expected no message {state}{which}, found {found}");
+        let remark = |message: &PeekedMessage, _is_dead: bool| state_of(&report, message);
+        Err(report.failure(&expected, &remark, None))
     }
 
     async fn look(&self) -> Result<usize, ProbeError> {
@@ -194,22 +136,71 @@ impl Held {
     }
 }
 
-impl Expectation for Deferred {
-    fn mailbox(&self) -> &Mailbox {
-        &self.held.mailbox
-    }
+/// Lets an assertion of messages that are there be built and checked.
+macro_rules! by_held {
+    ($expectation:ident, $state:expr) => {
+        impl $expectation {
+            /// Expects a message of any kind.
+            pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
+                Self {
+                    held: Held::new(mailbox.as_ref(), $state),
+                }
+            }
 
-    async fn check(self) -> Result<(), AssertionFailed> {
-        self.held.check().await
-    }
+            /// Expects exactly so many messages.
+            pub fn count(mut self, count: usize) -> Self {
+                self.held.count = Some(count);
+                self
+            }
+
+            /// Waits so long, in real time.
+            pub fn within(mut self, within: Duration) -> Self {
+                self.held.within = within;
+                self
+            }
+        }
+
+        impl $crate::assertion::Expectation for $expectation {
+            fn mailbox(&self) -> &Mailbox {
+                &self.held.mailbox
+            }
+
+            async fn check(self) -> Result<(), $crate::assertion::AssertionFailed> {
+                self.held.check().await
+            }
+        }
+    };
 }
 
-impl Expectation for Scheduled {
-    fn mailbox(&self) -> &Mailbox {
-        &self.held.mailbox
-    }
+/// The same for one of messages that are not there.
+macro_rules! by_absence_of_held {
+    ($expectation:ident, $state:expr) => {
+        impl $expectation {
+            /// Expects none of any kind.
+            pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
+                Self {
+                    held: Held::new(mailbox.as_ref(), $state),
+                }
+            }
 
-    async fn check(self) -> Result<(), AssertionFailed> {
-        self.held.check().await
-    }
+            /// Waits so long for the bus to come to rest, in real time.
+            pub fn within(mut self, within: Duration) -> Self {
+                self.held.within = within;
+                self
+            }
+        }
+
+        impl $crate::assertion::Expectation for $expectation {
+            fn mailbox(&self) -> &Mailbox {
+                &self.held.mailbox
+            }
+
+            async fn check(self) -> Result<(), $crate::assertion::AssertionFailed> {
+                self.held.check_none().await
+            }
+        }
+    };
 }
+
+pub(super) use by_absence_of_held;
+pub(super) use by_held;

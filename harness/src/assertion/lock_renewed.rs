@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{
     hint,
+    never::by_absence,
     recorded::{Number, Recorded, Verb, by_record},
 };
 use crate::{mailbox::Mailbox, timeline::EventKind};
@@ -52,3 +53,8 @@ impl LockRenewed {
         self
     }
 }
+
+by_absence!(
+    /// Expects no locks to have been renewed once the bus is at rest.
+    LockNotRenewed, RENEWED
+);

@@ -188,6 +188,39 @@ macro_rules! assert_not_abandoned {
     };
 }
 
+/// Asserts that no lock was prolonged once the bus is at rest.
+///
+/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_lock_not_renewed {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(LockNotRenewed, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message lies in the queue that was put aside once the bus is at rest.
+///
+/// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
+/// messages matter.
+#[macro_export]
+macro_rules! assert_not_deferred {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotDeferred, $queue $(, $field = $value)*)
+    };
+}
+
+/// Asserts that no message lies in the queue that becomes active later once the bus is at rest.
+///
+/// Takes `at` or `due_in`, `tolerance` (ten seconds unless said otherwise),
+/// [what messages are like](crate::assertion#which-messages) and `within`; with them only such messages matter.
+#[macro_export]
+macro_rules! assert_not_scheduled {
+    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
+        $crate::__assert!(NotScheduled, $queue $(, $field = $value)*)
+    };
+}
+
 /// Asserts that no message expired once the bus is at rest.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such

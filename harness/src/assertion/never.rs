@@ -25,7 +25,8 @@ impl Recorded {
         if found == 0 {
             sentence += &undecided(&timeline);
         }
-        let report = self.showing(Report::of(&self.mailbox).await, &timeline);
+        let report = Report::of(&self.mailbox).await;
+        let report = self.showing(report, &timeline, "as ruled out");
         Err(report.hinted_failure(&sentence, None))
     }
 

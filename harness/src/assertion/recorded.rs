@@ -72,7 +72,7 @@ impl Recorded {
             Ok(Looked::Otherwise(timeline)) => {
                 let report = Report::with_transfers(&self.mailbox).await;
                 let hint = (self.verb.hint)(&report);
-                let report = self.showing(report, &timeline);
+                let report = self.showing(report, &timeline, "as expected");
                 Err(report.hinted_failure(&self.sentence(&timeline), hint))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
@@ -133,15 +133,16 @@ impl Recorded {
         !self.which.needs_message() || unknown.next().is_none()
     }
 
-    /// Adds what was asked of messages that are gone, and what they were like instead.
-    pub(super) fn showing(&self, report: Report, timeline: &Timeline) -> Report {
+    /// Adds what was asked of messages that are gone, how one is called that was like that, and what others were like
+    /// instead.
+    pub(super) fn showing(&self, report: Report, timeline: &Timeline, alike: &str) -> Report {
         let messages = self
             .events(timeline)
             .filter_map(|event| timeline.message(event));
         let lines = messages.map(|message| {
             let differences = self.which.differences(message);
             let listed = match differences.is_empty() {
-                true => "as expected".to_owned(),
+                true => alike.to_owned(),
                 false => format!("{} — differs", differences.join(", ")),
             };
             format!("{message}: {listed}")

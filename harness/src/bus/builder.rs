@@ -8,6 +8,7 @@ use super::{ServiceBus, Wishes, or_panic};
 #[cfg(feature = "container")]
 use crate::container::{self, ContainerOptions};
 use crate::{
+    address::Place,
     background::Background,
     catalog::Catalog,
     error::StartError,
@@ -132,7 +133,12 @@ impl Builder {
             None => Resolved::usual(),
         };
         let declared = Catalog::declared(&resolved.config);
-        let is_shared = self.shares(mode, &resolved);
+        let place = match mode {
+            Mode::InProcess | Mode::Process => Place::of_system()?,
+            // They are not places where an emulator is started.
+            Mode::Container | Mode::Namespace => Place::Anywhere,
+        };
+        let is_shared = self.shares(mode, place, &resolved.config);
         let keys = match mode {
             // Its keys are its owner's.
             Mode::Namespace => Keys::default(),
@@ -142,10 +148,15 @@ impl Builder {
         };
         let background = Background::shared().map_err(StartError::Runtime)?;
         let started = match is_shared && mode != Mode::Container {
-            true => self.join(&background, mode, &resolved.text).await?,
+            true => self.join(&background, mode, place, &resolved.text).await?,
             false => {
-                self.start_in(&background, mode, Some(resolved), is_shared)
-                    .await?
+                let turn = match place.waiting() {
+                    Some(waiting) => Some(background.spawn(waiting.take()).await),
+                    None => None,
+                };
+                let turn = turn.transpose().map_err(StartError::Turn)?;
+                let starting = self.start_in(&background, mode, place, Some(resolved), is_shared);
+                starting.await?.in_turn(turn)
             }
         };
         let wishes = Wishes {
@@ -157,12 +168,17 @@ impl Builder {
         ServiceBus::new(mode, background, started, entrance, declared, wishes)
     }
 
-    /// Whether the bus is to have but a part of an emulator. A container is shared always, where that can be.
-    fn shares(&self, mode: Mode, resolved: &Resolved) -> bool {
-        match mode {
-            Mode::Container => self.seed.is_none() && !declares_keys(&resolved.config),
-            Mode::InProcess | Mode::Process => self.shared,
-            Mode::Namespace => false,
+    /// Whether the bus is to have but a part of an emulator. A container is shared always, where that can be, and so is
+    /// an emulator at the only address.
+    fn shares(&self, mode: Mode, place: Place, config: &Config) -> bool {
+        let can = self.seed.is_none() && !declares_keys(config);
+        match (mode, place) {
+            (Mode::Container, _) => can,
+            (Mode::InProcess | Mode::Process, Place::Anywhere) => self.shared,
+            (Mode::InProcess | Mode::Process, Place::Only(_)) => {
+                self.shared || can && config.namespaces.len() == 1
+            }
+            (Mode::Namespace, _) => false,
         }
     }
 
@@ -175,17 +191,21 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
+        place: Place,
         resolved: Option<Resolved>,
         is_shared: bool,
     ) -> Result<Started, StartError> {
         match mode {
             Mode::InProcess => {
                 let config = resolved.map(|resolved| resolved.config);
-                in_process::start(background, config, self.seed, self.ports).await
+                in_process::start(background, config, self.seed, self.ports, place).await
             }
             Mode::Process => {
                 let options = ProcessOptions {
                     binary: self.binary.clone(),
+                    // Others may need it after the bus, or its address.
+                    may_stay: resolved.is_some() && place == Place::Anywhere,
+                    place,
                     topology: resolved.map(|resolved| resolved.text),
                     seed: self.seed,
                     ready_within: self.ready_within.unwrap_or(READY_WITHIN),
@@ -222,6 +242,7 @@ impl Builder {
         &self,
         background: &Arc<Background>,
         mode: Mode,
+        place: Place,
         topology: &str,
     ) -> Result<Started, StartError> {
         let terms = Terms {
@@ -229,8 +250,9 @@ impl Builder {
             binary: self.binary.clone(),
             seed: self.seed,
             ports: self.ports,
+            place,
         };
-        let start = async || self.start_in(background, mode, None, false).await;
+        let start = async || self.start_in(background, mode, place, None, false).await;
         shared::join(background, terms, topology, start).await
     }
 

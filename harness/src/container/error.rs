@@ -28,7 +28,7 @@ pub enum ContainerError {
     },
     /// The image that was named cannot be had.
     #[error(
-        "the image {image}, named by {IMAGE_VARIABLE}, is not here and cannot be pulled: {reason}"
+        "the image {image}, named by {IMAGE_VARIABLE}, is not here and cannot be pulled: {reason}; build it, or name another image there"
     )]
     NamedImageMissing {
         /// The image.

@@ -13,6 +13,10 @@ use serde::Deserialize;
 use super::{Met, Operation, script::Set};
 use crate::{control::ControlError, doors::Doors};
 
+/// What to do about faults that never fired.
+const HINT: &str =
+    "hint: have the test do what the fault is on, or take the fault out with `remove()`";
+
 /// Judges when it is dropped; a test that fails already is left alone.
 #[derive(Debug)]
 pub(crate) struct Verdict {
@@ -75,7 +79,7 @@ async fn judge(doors: &Doors, sets: &[Set]) -> Result<(), String> {
     let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
     match failures.is_empty() {
         true => Ok(()),
-        false => Err(failures.join("\n")),
+        false => Err(format!("{}\n{HINT}", failures.join("\n"))),
     }
 }
 

@@ -75,7 +75,7 @@ mod tests {
         let error = find(Some(Path::new("/nowhere/servicebus-emulator"))).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no emulator binary at /nowhere/servicebus-emulator, named by the builder"
+            "no emulator binary at /nowhere/servicebus-emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
         );
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Two threads read what the child writes, so that it never waits for a reader. Dropping the value closes
 //! the child's standard input, which is its order to end; a third thread then collects it, and kills it
-//! should it not obey. None of this blocks the one who drops. Where buses of failed tests are kept, a panic leaves the
-//! child alone.
+//! should it not obey. None of this blocks the one who drops. A child that may stay, because buses of failed tests are
+//! kept, is left alone by a panic.
 
 use std::{
     future::Future,
@@ -18,7 +18,6 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    keep,
     liveness::{DYING_WITHIN, Liveness, until},
     output::Output,
 };
@@ -33,6 +32,8 @@ pub(crate) struct ChildProcess {
     child: Arc<Mutex<Child>>,
     output: Output,
     ready: Option<oneshot::Receiver<String>>,
+    /// Whether it does not end with its input, and may outlive a test that fails.
+    stays: bool,
 }
 
 /// Why there was no ready line.
@@ -50,7 +51,7 @@ pub(crate) struct ChildView {
 }
 
 impl ChildProcess {
-    pub(super) fn spawn(binary: &Path, arguments: &[String]) -> io::Result<Self> {
+    pub(super) fn spawn(binary: &Path, arguments: &[String], stays: bool) -> io::Result<Self> {
         let mut child = Command::new(binary)
             .args(arguments)
             .env_remove("SERVICEBUS_EMULATOR_CONFIG")
@@ -72,6 +73,7 @@ impl ChildProcess {
             child: Arc::new(Mutex::new(child)),
             output,
             ready: Some(ready),
+            stays,
         })
     }
 
@@ -140,13 +142,11 @@ impl ChildProcess {
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        let kept = keep::is_asked();
-        if kept && thread::panicking() {
+        if self.stays && thread::panicking() {
             return;
         }
         let child = Arc::clone(&self.child);
-        if kept {
-            // It does not end with its input then, so that it can outlive a test that fails.
+        if self.stays {
             let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = child.kill();
         }

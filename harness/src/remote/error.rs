@@ -1,33 +1,33 @@
 //! Why a bus did not start in a namespace.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::io;
 
 use servicebus_emulator::auth::ConnectionStringError;
 
 use super::{CONNECTION_STRING_VARIABLE, LONGEST_WAIT_VARIABLE};
-use crate::{control::ControlError, kind::EntityKind, text};
+use crate::{control::ControlError, kind::EntityKind, turn::TurnError};
 
 /// Where the right connection string is found.
-const WHERE: &str = "it is that of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
+const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
 
 /// Why a bus did not start in the namespace that was named.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// Nobody says which namespace.
     #[error(
-        "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; {WHERE}"
+        "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
     )]
     NotNamed,
     /// The text is something else.
-    #[error("{CONNECTION_STRING_VARIABLE} is no connection string: {0}; {WHERE}")]
+    #[error("{CONNECTION_STRING_VARIABLE} is no connection string: {0}; it {WHERE}")]
     Unreadable(ConnectionStringError),
     /// It has a finished token, or nothing, instead of a key.
     #[error(
-        "{CONNECTION_STRING_VARIABLE} has no SharedAccessKey with its SharedAccessKeyName; {WHERE}"
+        "{CONNECTION_STRING_VARIABLE} has no SharedAccessKey with its SharedAccessKeyName; it {WHERE}"
     )]
     NoKey,
     /// It is limited to one entity.
-    #[error("{CONNECTION_STRING_VARIABLE} is that of the entity \"{entity}\" alone; {WHERE}")]
+    #[error("{CONNECTION_STRING_VARIABLE} is that of the entity \"{entity}\" alone; it {WHERE}")]
     EntityOnly {
         /// Which.
         entity: String,
@@ -51,30 +51,15 @@ pub enum RemoteError {
         "no certificate authority is trusted here, so that no namespace could be: {0}; for an emulator name its ca.pem in SSL_CERT_FILE"
     )]
     NoTrust(String),
-    /// Another bus does not end.
+    /// Another bus works there, or nobody can tell.
     #[error(
-        "another test works in the namespace {host} since {}: one bus of a machine at a time does, by the lock of {}; a test that holds two buses at once cannot run in this mode",
-        text::seconds(*within),
-        lock.display()
+        "{0}; one bus of a machine at a time works there, and a test that holds two buses at once cannot run in this mode"
     )]
-    NoTurn {
-        /// The host of the namespace.
-        host: String,
-        /// How long was waited.
-        within: Duration,
-        /// The file whose lock is the turn.
-        lock: PathBuf,
-    },
-    /// The turn cannot be taken.
-    #[error("cannot lock {} to have the namespace for one test alone: {source}", lock.display())]
-    Turn {
-        /// The file whose lock is the turn.
-        lock: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Turn(TurnError),
     /// It does not answer, or not to this key.
-    #[error("cannot work in the namespace at {host}: {source}; {WHERE}")]
+    #[error(
+        "cannot work in the namespace at {host}: {source}; {CONNECTION_STRING_VARIABLE} {WHERE}"
+    )]
     Refused {
         /// The host and port of its administration API.
         host: String,

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use super::{Secure, admin::Admin, turn::Turn};
+use super::{Secure, admin::Admin};
 use crate::{
     background::Background,
     kind::{EntityKind, topic_and_name},
+    turn::Turn,
 };
 
 /// A namespace while a bus works in it.

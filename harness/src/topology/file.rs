@@ -10,6 +10,9 @@ use std::{
 
 use super::TopologyError;
 
+/// How many files are named where the one that was asked for is missing.
+const MOST_NAMES: usize = 10;
+
 /// Returns where the file was found, and its text.
 pub(super) fn read(path: &Path) -> Result<(PathBuf, String), TopologyError> {
     let tried = candidates(path, env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
@@ -22,6 +25,43 @@ pub(super) fn read(path: &Path) -> Result<(PathBuf, String), TopologyError> {
         }
     }
     Err(TopologyError::Missing { tried })
+}
+
+/// Names the paths that were tried.
+pub(super) fn alternatives(tried: &[PathBuf]) -> String {
+    let tried = tried.iter().map(|path| path.display().to_string());
+    tried.collect::<Vec<_>>().join(" nor at ")
+}
+
+/// Says what is there instead, or where files are looked for.
+pub(super) fn advice(tried: &[PathBuf]) -> String {
+    let mut directories = tried.iter().filter_map(|path| path.parent());
+    let found = directories.find_map(|directory| {
+        let mut names = json_files(directory);
+        names.sort_unstable();
+        (!names.is_empty()).then(|| format!("{} has {}", directory.display(), listed(&names)))
+    });
+    found.unwrap_or_else(|| {
+        "a relative path is looked for in the package under test, then in the current directory"
+            .to_owned()
+    })
+}
+
+/// The names of the files in a directory that may be topologies.
+fn json_files(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.ends_with(".json")).collect()
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.len().min(MOST_NAMES);
+    let more = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names[..shown].join(", ") + &more
 }
 
 fn candidates(path: &Path, manifest: Option<PathBuf>) -> Vec<PathBuf> {
@@ -45,6 +85,14 @@ mod tests {
         let tried = candidates(Path::new("a.json"), Some(PathBuf::from("/package")));
         assert_eq!(tried[0], Path::new("/package/a.json"));
         assert_eq!(tried.len(), 2);
+    }
+
+    #[test]
+    fn a_directory_with_many_files_names_some() {
+        let names: Vec<String> = (0..12).map(|number| format!("{number}.json")).collect();
+        let text = listed(&names);
+        assert!(text.ends_with(", 9.json and 2 more"), "{text}");
+        assert_eq!(listed(&names[..2]), "0.json, 1.json");
     }
 
     #[test]

@@ -14,10 +14,6 @@ use hyper_util::rt::TokioIo;
 use servicebus_harness::prelude::*;
 use tokio::net::TcpStream;
 
-/// The key of every emulator.
-const KEY: (&str, &str) = ("RootManageSharedAccessKey", "SAS_KEY_VALUE");
-const NAMESPACE: &str = "sbemulatorns";
-
 /// Sends every request to one address.
 #[derive(Debug)]
 struct Redirected(String);
@@ -78,14 +74,27 @@ fn http_client(servicebus: &ServiceBus) -> Arc<dyn HttpClient> {
 
 /// The SDK's client of a queue.
 pub(crate) fn queue(servicebus: &ServiceBus, name: &str) -> QueueClient {
-    let (policy, key) = KEY;
-    QueueClient::new(http_client(servicebus), NAMESPACE, name, policy, key)
+    let (policy, key) = key(servicebus);
+    let namespace = servicebus.namespace();
+    QueueClient::new(http_client(servicebus), namespace, name, policy, key)
         .expect("a client can be made")
 }
 
 /// The SDK's client of a topic.
 pub(crate) fn topic(servicebus: &ServiceBus, name: &str) -> TopicClient {
-    let (policy, key) = KEY;
-    TopicClient::new(http_client(servicebus), NAMESPACE, name, policy, key)
+    let (policy, key) = key(servicebus);
+    let namespace = servicebus.namespace();
+    TopicClient::new(http_client(servicebus), namespace, name, policy, key)
         .expect("a client can be made")
+}
+
+/// The name and value of the key in the connection string.
+fn key(servicebus: &ServiceBus) -> (&str, String) {
+    let part = |name: &str| {
+        let mut parts = servicebus.connection_string().split(';');
+        parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+    };
+    let (name, key) = (part("SharedAccessKeyName"), part("SharedAccessKey"));
+    let key = key.map(str::to_owned);
+    name.zip(key).expect("the connection string has a key")
 }

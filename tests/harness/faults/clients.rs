@@ -69,6 +69,65 @@ async fn completions_of_sends_come_out_of_order() {
 }
 
 #[tokio::test]
+async fn sends_whose_outcomes_are_held_back_are_in_flight_at_once() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    let sends = servicebus.faults().on(Operation::Send).entity("orders");
+    sends.apply(Effect::hold_back_behind(2)).await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
+    let first = sender.post("1").await;
+    // Each of these waits beside the first, and not for each other.
+    sender.send_text("2").await.unwrap();
+    sender.send_text("3").await.unwrap();
+    within(first).await.expect("it is stored");
+
+    assert_in_flight!(orders, sends = 2).await;
+    assert_in_flight!(orders, sends_at_most = 2).await;
+    assert_in_flight!(orders, sends_at_least = 2, sends_at_most = 10).await;
+    let failed = orders.expect_in_flight().sends_at_most(1).await;
+    let text = failed.unwrap_err().to_string();
+    let expected = "orders: expected at most 1 send unsettled at once, found 2\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(
+        text.ends_with("\nhint: the senders were worker; all of them count together"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn sends_of_all_clients_are_in_flight_together() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    let sends = servicebus.faults().on(Operation::Send).entity("orders");
+    let wait = Duration::from_secs(30);
+    sends.times(3).delay(wait).await;
+    let mut client = Client::connect(&servicebus, "worker").await;
+    let mut sender = client.sender("orders").await;
+    let posted = [sender.post("1").await, sender.post("2").await];
+    let own = orders.send("3");
+    let release = async {
+        let three = orders.expect_in_flight().sends_at_least(3);
+        three.within(wait).await.expect("three wait for the clock");
+        servicebus.clock().advance(wait).await;
+    };
+    tokio::join!(within(own), within(release));
+    for sent in posted {
+        within(sent).await.expect("it is stored");
+    }
+
+    assert_in_flight!(orders, sends = 3).await;
+    let failed = orders.expect_in_flight().sends_at_most(2).await;
+    let text = failed.unwrap_err().to_string();
+    let expected = "orders: expected at most 2 sends unsettled at once, found 3\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(
+        text.ends_with("\nhint: the senders were the test, worker; all of them count together"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_lock_is_lost_before_its_message_is_completed() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");

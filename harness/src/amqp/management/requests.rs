@@ -293,8 +293,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        amqp::Login, background::Background, connection_string::ConnectionString, in_process,
-        liveness::Liveness, running::WebPorts,
+        address::Place, amqp::Login, background::Background, connection_string::ConnectionString,
+        in_process, liveness::Liveness, running::WebPorts,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
@@ -324,9 +324,15 @@ mod tests {
     async fn a_message_of_dotnet_can_be_looked_at_and_received() {
         // A runtime of its own: another test watches how the shared one ends.
         let background = Arc::new(Background::start().unwrap());
-        let started = in_process::start(&background, None, None, WebPorts::default())
-            .await
-            .unwrap();
+        let started = in_process::start(
+            &background,
+            None,
+            None,
+            WebPorts::default(),
+            Place::Anywhere,
+        )
+        .await
+        .unwrap();
         let entry = ConnectionString::parse(&started.namespaces[0].connection_string);
         let amqp = Amqp::new(Login {
             address: started.endpoints.amqp,

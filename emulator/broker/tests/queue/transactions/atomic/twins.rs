@@ -1,15 +1,18 @@
 //! Two worlds of which only one knows transactions.
 
+mod commit;
+mod settle;
+
 use std::collections::BTreeMap;
 
 use servicebus_broker::{
-    CommitError, ConsumerId, Counts, EntityStatus, LockToken, Outcome, ReceiveMode, SendError,
-    SettleError, StoreKind, Timestamp, TransactError, Transaction, TransactionId,
+    ConsumerId, Counts, EntityStatus, LockToken, SendError, StoreKind, Timestamp, TransactError,
+    Transaction, TransactionId,
 };
 
 use super::{End, Sent, Step};
 use crate::bus::{Letter, letter, rules, secs};
-use crate::world::{World, abandon, bury, defer};
+use crate::world::World;
 
 const NAMES: [&str; 9] = [
     "plain",
@@ -253,165 +256,6 @@ impl Twins {
         assert_eq!(open.transaction.deadline(), open.deadline);
     }
 
-    fn lock(&mut self, name: &'static str, store: StoreKind) {
-        let in_session = name == "sessions" && store == StoreKind::Active;
-        let taken = [&mut self.used, &mut self.plain].map(|world| match in_session {
-            true => world.take_from_next_session(name),
-            false => world.take_and_stay(name, store, ReceiveMode::PeekLock),
-        });
-        let [used, plain] = taken;
-        assert_eq!(used.is_some(), plain.is_some());
-        if let (Some((used, holder)), Some((plain, _))) = (used, plain) {
-            self.locks.push(Lock {
-                name,
-                store,
-                holder,
-                used: used.token,
-                plain: plain.token,
-                enlisted: None,
-            });
-        }
-    }
-
-    fn settle(&mut self, transaction: Option<usize>, which: usize, end: End) {
-        let Some(back) = pick(which, self.locks.len()) else {
-            return;
-        };
-        // The latest are the likeliest to be held.
-        let which = self.locks.len() - 1 - back;
-        let is_free = !self.is_enlisted(which);
-        let Some(at) = transaction.and_then(|t| pick(t, self.open.len())) else {
-            let result = settle(&mut self.used, &self.locks[which], true, end);
-            match is_free {
-                true => {
-                    let plain = settle(&mut self.plain, &self.locks[which], false, end);
-                    assert_eq!(result, plain);
-                }
-                // Settled or not, nobody but the transaction may do it.
-                false => assert!(result.is_err()),
-            }
-            return;
-        };
-        let Lock {
-            name, store, used, ..
-        } = self.locks[which];
-        let (holds, status) = (self.holds(which), self.status(name));
-        let transaction = &mut self.open[at].transaction;
-        let tokens = [used];
-        let result = self
-            .used
-            .settle_all_in(transaction, (name, store), &tokens, &end.outcome());
-        let buried = store != StoreKind::Active && matches!(end, End::DeadLetter);
-        match &result {
-            Ok(()) => {
-                assert!(holds && is_free && status.can_receive() && !buried);
-                assert!(self.is_open_for(at, name));
-                self.join(at, name);
-                let open = &mut self.open[at];
-                open.work.push(Work::Settle(which, end));
-                let until = open.deadline.expect("it has begun");
-                self.locks[which].enlisted = Some((open.transaction.id(), until));
-            }
-            Err(TransactError::Settle(SettleError::LockLost | SettleError::SessionLockLost)) => {
-                assert!(!holds || !is_free);
-            }
-            Err(TransactError::Settle(SettleError::Disabled)) => assert!(!status.can_receive()),
-            Err(TransactError::Settle(SettleError::AlreadyDeadLettered)) => assert!(buried),
-            Err(error) => self.expect_closed(at, name, error),
-        }
-    }
-
-    fn renew(&mut self, which: usize) {
-        let Some(which) = pick(which, self.locks.len()) else {
-            return;
-        };
-        let Lock {
-            name,
-            store,
-            used,
-            plain,
-            ..
-        } = self.locks[which];
-        let renewed = [(&mut self.used, used), (&mut self.plain, plain)].map(|(world, token)| {
-            let renewed =
-                world.operate(name, |mailbox, cx| mailbox.renew_locks(cx, store, &[token]));
-            renewed.ok()
-        });
-        assert_eq!(renewed[0], renewed[1]);
-    }
-
-    fn close(&mut self, which: usize) {
-        if let Some(which) = pick(which, self.locks.len()) {
-            let Lock {
-                name,
-                store,
-                holder,
-                ..
-            } = self.locks[which];
-            self.both(|world| {
-                world.operate(name, |mailbox, cx| {
-                    mailbox.close_consumer(cx, store, holder)
-                });
-            });
-        }
-    }
-
-    fn commit(&mut self, open: Open) {
-        let Open {
-            transaction,
-            work,
-            first,
-            deadline,
-            ..
-        } = open;
-        let id = transaction.id();
-        match self.used.commit(transaction) {
-            Ok(()) => work.into_iter().for_each(|work| self.do_plainly(work)),
-            Err(CommitError::TimedOut(_)) => {
-                assert!(deadline.is_some_and(|end| end <= self.used.now));
-            }
-            Err(CommitError::LockLost { .. }) => {
-                let mut enlisted = work.iter().filter_map(Work::lock);
-                assert!(enlisted.any(|which| !self.holds(which)), "{id}");
-            }
-            Err(CommitError::Disabled { entity, .. }) => {
-                assert!(!self.status(entity.as_str()).can_receive());
-            }
-            Err(CommitError::Send { error, .. }) => {
-                let (name, generation) = first.expect("there was work");
-                let is_new = self.generation(name) != generation;
-                assert!(is_new || matches!(error, SendError::Disabled(_)), "{error}");
-            }
-        }
-        self.free(id);
-    }
-
-    /// Does without a transaction what one did. Nothing of it may fail.
-    fn do_plainly(&mut self, work: Work) {
-        match work {
-            Work::Send(name, letters) => self.plain.post_all(name, &letters).unwrap(),
-            Work::Transfer(via, to, letter) => {
-                let to = to.parse().unwrap();
-                self.plain.send_via(via, &to, &[*letter]).unwrap();
-            }
-            Work::Settle(which, end) => {
-                settle(&mut self.plain, &self.locks[which], false, end).unwrap();
-            }
-        }
-    }
-
-    fn roll_back(&mut self, open: Open) {
-        let id = open.transaction.id();
-        self.used.roll_back(open.transaction);
-        self.free(id);
-    }
-
-    fn free(&mut self, id: TransactionId) {
-        for lock in &mut self.locks {
-            lock.enlisted.take_if(|(by, _)| *by == id);
-        }
-    }
-
     fn delete(&mut self, name: &'static str) {
         self.both(|world| {
             world.delete(name);
@@ -426,11 +270,6 @@ impl Twins {
 
     fn generation(&self, name: &str) -> u32 {
         self.generations.get(name).copied().unwrap_or(0)
-    }
-
-    fn is_enlisted(&self, which: usize) -> bool {
-        let until = self.locks[which].enlisted.map(|(_, until)| until);
-        until.is_some_and(|until| until > self.used.now)
     }
 
     /// Whether the lock is held where no transaction is known.
@@ -456,33 +295,6 @@ impl Twins {
             None => letter,
         }
     }
-}
-
-impl Work {
-    fn lock(&self) -> Option<usize> {
-        match self {
-            Self::Settle(which, _) => Some(*which),
-            Self::Send(..) | Self::Transfer(..) => None,
-        }
-    }
-}
-
-impl End {
-    fn outcome(self) -> Outcome {
-        match self {
-            Self::Complete => Outcome::Complete,
-            Self::Abandon => abandon(),
-            Self::Defer => defer(),
-            Self::DeadLetter => bury("why"),
-        }
-    }
-}
-
-fn settle(world: &mut World, lock: &Lock, used: bool, end: End) -> Result<(), SettleError> {
-    let token = if used { lock.used } else { lock.plain };
-    world.operate(lock.name, |mailbox, cx| {
-        mailbox.settle(cx, lock.store, token, end.outcome())
-    })
 }
 
 fn look(world: &World, name: &str, store: StoreKind) -> (Counts, Vec<Seen>) {

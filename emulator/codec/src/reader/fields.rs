@@ -1,0 +1,129 @@
+//! Reads the fields of a composite type, one after the other.
+//!
+//! A field that is null and one that was left out at the end are the same.
+
+use super::{Compound, Reader, unexpected};
+use crate::{DecodeError, Value, code};
+
+/// The fields of a described list, where trailing ones may be left out.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    left: u32,
+    items: Reader<'a>,
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    pub(super) fn of(list: Compound<'a>) -> Self {
+        Self {
+            left: list.count,
+            items: list.items,
+        }
+    }
+
+    /// The next field; null when it is null or was left out.
+    pub fn value(&mut self) -> Result<Value<'a>, DecodeError> {
+        match self.step() {
+            true => self.items.value(),
+            false => Ok(Value::Null),
+        }
+    }
+
+    /// The bytes of the next field, unless it is null or was left out.
+    #[inline(always)]
+    pub fn raw(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+        if !self.step() || self.items.take_null() {
+            return Ok(None);
+        }
+        let mut items = self.items;
+        let raw = items.skip()?;
+        self.items = items;
+        Ok(Some(raw))
+    }
+
+    /// The next field as `uint`, `ushort` or `ubyte`.
+    // The fields of transfers are read at millions a second. These functions are inlined, and copy the
+    // reader before they call one that is not, so that it can live in registers.
+    #[inline(always)]
+    pub fn u32(&mut self) -> Result<Option<u32>, DecodeError> {
+        if !self.step() {
+            return Ok(None);
+        }
+        let (number, rest) = match self.items.rest {
+            [code::UINT, a, b, c, d, rest @ ..] => {
+                (Some(u32::from_be_bytes([*a, *b, *c, *d])), rest)
+            }
+            [code::UINT_SMALL, number, rest @ ..] => (Some(u32::from(*number)), rest),
+            [code::UINT_ZERO, rest @ ..] => (Some(0), rest),
+            [code::NULL, rest @ ..] => (None, rest),
+            _ => {
+                let mut items = self.items;
+                let number = odd_u32(&mut items)?;
+                (Some(number), items.rest)
+            }
+        };
+        self.items.rest = rest;
+        Ok(number)
+    }
+
+    /// The next field as `boolean`.
+    #[inline(always)]
+    pub fn bool(&mut self) -> Result<Option<bool>, DecodeError> {
+        if !self.step() {
+            return Ok(None);
+        }
+        let (flag, rest) = match self.items.rest {
+            [code::TRUE, rest @ ..] => (Some(true), rest),
+            [code::FALSE, rest @ ..] => (Some(false), rest),
+            [code::NULL, rest @ ..] => (None, rest),
+            [code::BOOLEAN, flag, rest @ ..] => (Some(*flag != 0), rest),
+            [] | [code::BOOLEAN] => return Err(DecodeError::Truncated),
+            [code, ..] => return Err(unexpected("boolean", *code)),
+        };
+        self.items.rest = rest;
+        Ok(flag)
+    }
+
+    /// The next field as `binary`.
+    #[inline(always)]
+    pub fn binary(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+        if !self.step() || self.items.take_null() {
+            return Ok(None);
+        }
+        let mut items = self.items;
+        let bytes = items.binary()?;
+        self.items = items;
+        Ok(Some(bytes))
+    }
+
+    /// The next field as `string` or `symbol`.
+    pub fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
+        match self.value()? {
+            Value::Null => Ok(None),
+            Value::String(text) | Value::Symbol(text) => Ok(Some(text)),
+            _ => Err(unexpected("string", code::NULL)),
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> bool {
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A number in a form that is unusual for a field.
+#[cold]
+fn odd_u32(items: &mut Reader<'_>) -> Result<u32, DecodeError> {
+    match items.value()? {
+        Value::Unsigned(number) => {
+            u32::try_from(number).map_err(|_| unexpected("uint", code::ULONG))
+        }
+        _ => Err(unexpected("uint", code::NULL)),
+    }
+}

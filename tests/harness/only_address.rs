@@ -1,0 +1,245 @@
+//! Where a system has one loopback address the buses of a process share an emulator there, and processes take turns.
+//!
+//! Each test has such an address of its own, so that it waits for nobody but itself: it runs in processes of its own,
+//! whose environment names the address.
+
+use std::{
+    env, fs,
+    hash::{BuildHasher as _, RandomState},
+    io::{BufRead, BufReader, Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use servicebus_harness::{ADDRESS_VARIABLE, Builder, EventKind, MODE_VARIABLE, prelude::*};
+
+use crate::{built, child, orders, waiting::until_gone};
+
+/// Draws an address from 127.1.0.0 to 127.60.255.255, where no other bus is.
+fn any_address() -> Ipv4Addr {
+    let [second, third, fourth, ..] = RandomState::new().hash_one("an address").to_be_bytes();
+    Ipv4Addr::new(127, 1 + second % 60, third, fourth.clamp(1, 254))
+}
+
+/// A test in a process of its own, of this mode, whose buses all have this address.
+fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
+    let mut command = child::again(test);
+    command
+        .env(ADDRESS_VARIABLE, address.to_string())
+        .env(MODE_VARIABLE, mode.to_string())
+        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Plays a test's child in each mode that starts an emulator, and returns what each wrote to standard error.
+fn in_both_modes(test: &str) -> Vec<(Ipv4Addr, String)> {
+    let played = [Mode::InProcess, Mode::Process].map(|mode| {
+        let address = any_address();
+        let output = again(test, address, mode).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{mode}: {told}\n{said}");
+        (address, said)
+    });
+    played.to_vec()
+}
+
+/// The address that the environment names.
+fn named_address() -> Ipv4Addr {
+    env::var(ADDRESS_VARIABLE).unwrap().parse().unwrap()
+}
+
+async fn start(builder: Builder) -> ServiceBus {
+    let started = builder.start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn start_with_orders() -> ServiceBus {
+    start(ServiceBus::builder().topology(orders())).await
+}
+
+#[test]
+fn buses_of_a_process_share_an_emulator_and_do_not_meet() {
+    if child::is_child() {
+        return child::play(share());
+    }
+    let played =
+        in_both_modes("only_address::buses_of_a_process_share_an_emulator_and_do_not_meet");
+    for (address, said) in played {
+        let words = format!(
+            "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the buses of this process share one emulator there, each with a namespace of its own, and processes take turns"
+        );
+        assert_eq!(said.matches(&words).count(), 1, "{said}");
+    }
+}
+
+async fn share() {
+    let (one, two) = (start_with_orders().await, start_with_orders().await);
+    let door = SocketAddr::from((named_address(), 5672));
+    assert_eq!((one.endpoints().amqp, two.endpoints().amqp), (door, door));
+    assert_ne!(one.namespace(), two.namespace());
+    let host = format!("Endpoint=sb://{};", named_address());
+    assert!(one.connection_string().starts_with(&host));
+
+    let (mine, theirs) = (one.queue("orders"), two.queue("orders"));
+    mine.send("mine").await;
+    assert_empty!(theirs).await;
+    two.clock().advance(Duration::from_secs(3600)).await;
+    two.reset().await;
+    assert_message_count!(mine, active = 1).await;
+    assert_eq!(two.timeline(&theirs).await.count(&EventKind::Sent), 0);
+
+    let mut client = two.client().await;
+    let options = Default::default();
+    let mut sender = client.create_sender("orders", options).await.unwrap();
+    Box::pin(sender.send_message("from an SDK")).await.unwrap();
+    assert_message_count!(theirs, active = 1).await;
+    assert_message_count!(mine, active = 1).await;
+    sender.dispose().await.unwrap();
+    client.dispose().await.unwrap();
+
+    drop(one);
+    theirs.send("still here").await;
+    assert_message_count!(theirs, active = 2).await;
+    two.stop().await;
+    until_gone(door);
+}
+
+#[test]
+fn a_bus_that_cannot_share_waits_for_the_others() {
+    if child::is_child() {
+        return child::play(wait_for_others());
+    }
+    in_both_modes("only_address::a_bus_that_cannot_share_waits_for_the_others");
+}
+
+async fn wait_for_others() {
+    let two_namespaces = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/harness/fixtures/two_namespaces.json"
+    );
+    let alone = [
+        ServiceBus::builder().topology(orders()).seed(17),
+        ServiceBus::builder().topology(Topology::file(two_namespaces)),
+        ServiceBus::builder().shared().web_ports(8080, 8443),
+    ];
+    for builder in alone {
+        let first = start_with_orders().await;
+        let waiting = tokio::spawn(start(builder));
+        // Others come and go meanwhile.
+        let second = start_with_orders().await;
+        drop(first);
+        second.queue("orders").send("hello").await;
+        assert_message_count!(second.queue("orders"), active = 1).await;
+        assert!(!waiting.is_finished(), "it has started beside another");
+        drop(second);
+        let alone = waiting.await.unwrap();
+        let doors = alone.endpoints();
+        assert_eq!(doors.amqp, SocketAddr::from((named_address(), 5672)));
+        alone.settled().await;
+        alone.stop().await;
+        until_gone(doors.http);
+    }
+}
+
+#[test]
+fn processes_take_turns() {
+    if child::is_child() {
+        return child::play(have_a_turn());
+    }
+    let address = any_address();
+    let modes = [Mode::InProcess, Mode::Process, Mode::InProcess];
+    let start = |mode| {
+        let mut test = again("only_address::processes_take_turns", address, mode);
+        test.spawn().unwrap()
+    };
+    for test in modes.map(start) {
+        let output = test.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{told}\n{said}");
+    }
+}
+
+async fn have_a_turn() {
+    let name = format!("servicebus-harness-turns-{}", named_address());
+    let mark = env::temp_dir().join(name);
+    for _ in 0..3 {
+        let servicebus = start_with_orders().await;
+        let made = fs::File::create_new(&mark);
+        made.unwrap_or_else(|error| panic!("two at a time: {}: {error}", mark.display()));
+        let orders = servicebus.queue("orders");
+        orders.send("hello").await;
+        assert_message_count!(orders, active = 1).await;
+        fs::remove_file(&mark).unwrap();
+        drop(servicebus);
+    }
+}
+
+#[test]
+fn a_killed_process_gives_its_turn_back() {
+    if child::is_child() {
+        return child::play(hold());
+    }
+    let address = any_address();
+    for mode in [Mode::Process, Mode::InProcess] {
+        let mut holder = again(
+            "only_address::a_killed_process_gives_its_turn_back",
+            address,
+            mode,
+        );
+        let mut holder = holder.spawn().unwrap();
+        until_told(&mut holder, "has its turn");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+    }
+    let mut last = again(
+        "only_address::a_killed_process_gives_its_turn_back",
+        address,
+        Mode::InProcess,
+    );
+    let mut last = last.spawn().unwrap();
+    let _told = until_told(&mut last, "has its turn");
+    last.stdin.take().unwrap().write_all(b"enough\n").unwrap();
+    assert!(last.wait().unwrap().success());
+}
+
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn hold() {
+    let servicebus = start_with_orders().await;
+    println!("\nhas its turn");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    servicebus.stop().await;
+}
+
+/// Reads up to a line and returns the rest, without whose reader the child could tell no more.
+fn until_told(child: &mut Child, words: &str) -> impl BufRead + use<> {
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut told = output.by_ref().lines().map(Result::unwrap);
+    assert!(told.any(|line| line == words), "it ended without a word");
+    output
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_named() {
+    if child::is_child() {
+        return child::play(be_refused());
+    }
+    let mut test = child::again("only_address::an_address_that_cannot_be_used_is_named");
+    let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        told.contains("SERVICEBUS_HARNESS_ADDRESS is \"localhost\"; allowed: a loopback address of IPv4, such as 127.0.0.1"),
+        "{told}"
+    );
+}
+
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn be_refused() {
+    let started = ServiceBus::builder().mode(Mode::InProcess).start().await;
+    println!("\n{}", started.unwrap_err());
+}
