@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 #[test]
 fn the_first_test_is_that_of_the_example() {
-    let example = file("examples/first_test.rs");
+    let example = file("examples/first_test/main.rs");
     let (_, tests) = example.split_once("mod tests {\n").unwrap();
     for readme in ["README.md", "harness/README.md"] {
         let snippet = snippet(readme, "rust");
         assert!(
             unindented(tests).contains(&snippet),
-            "{readme} and examples/first_test.rs differ"
+            "{readme} and examples/first_test/main.rs differ"
         );
     }
 }
