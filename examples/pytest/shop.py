@@ -18,7 +18,7 @@ def work(connection_string: str, charge: Callable[[str, int], None], deliveries:
             for order in islice(receiver, deliveries):
                 try:
                     if order.message_id not in charged:
-                        charge(order.message_id, int(str(order)))
+                        charge(str(order.message_id), int(str(order)))
                         charged.add(order.message_id)
                     receiver.complete_message(order)
                 except ValueError as error:
