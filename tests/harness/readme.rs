@@ -30,6 +30,15 @@ fn the_tests_in_other_languages_are_those_of_the_projects() {
     }
 }
 
+#[test]
+fn what_is_to_be_installed_has_the_versions_of_the_workspace() {
+    let installed = snippet("harness/README.md", "toml");
+    let workspace = file("Cargo.toml");
+    let rstest = installed.lines().find(|line| line.starts_with("rstest = "));
+    let rstest = rstest.expect("the fixture needs it");
+    assert!(workspace.lines().any(|line| line == rstest), "{rstest}");
+}
+
 /// The first snippet of a language.
 fn snippet(readme: &str, language: &str) -> String {
     let readme = file(readme);
