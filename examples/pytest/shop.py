@@ -1,20 +1,29 @@
 """The code under test: a worker that charges orders."""
 
-import itertools
+from collections.abc import Callable
+from itertools import islice
 
 from azure.servicebus import ServiceBusClient
+from azure.servicebus.exceptions import MessageLockLostError
 
 
-def work(connection_string, charge, orders):
-    """Charges so many orders. What is no number is rejected; what the bank does not take comes again."""
+def work(connection_string: str, charge: Callable[[str, int], None], deliveries: int) -> None:
+    """Handles so many deliveries of orders, and charges each order once.
+
+    What is no number is rejected; what the bank does not take comes again.
+    """
+    charged = set()
     with ServiceBusClient.from_connection_string(connection_string) as client:
         with client.get_queue_receiver("orders", max_wait_time=30) as receiver:
-            for order in itertools.islice(receiver, orders):
+            for order in islice(receiver, deliveries):
                 try:
-                    charge(order.message_id, int(str(order)))
+                    if order.message_id not in charged:
+                        charge(str(order.message_id), int(str(order)))
+                        charged.add(order.message_id)
+                    receiver.complete_message(order)
                 except ValueError as error:
                     receiver.dead_letter_message(order, reason="NotANumber", error_description=str(error))
                 except ConnectionError:
                     receiver.abandon_message(order)
-                else:
-                    receiver.complete_message(order)
+                except MessageLockLostError:
+                    pass  # It comes again, and is known.

@@ -4,13 +4,13 @@ use std::{fs, path::Path};
 
 #[test]
 fn the_first_test_is_that_of_the_example() {
-    let example = file("examples/first_test.rs");
+    let example = file("examples/first_test/main.rs");
     let (_, tests) = example.split_once("mod tests {\n").unwrap();
     for readme in ["README.md", "harness/README.md"] {
         let snippet = snippet(readme, "rust");
         assert!(
             unindented(tests).contains(&snippet),
-            "{readme} and examples/first_test.rs differ"
+            "{readme} and examples/first_test/main.rs differ"
         );
     }
 }
@@ -28,6 +28,15 @@ fn the_tests_in_other_languages_are_those_of_the_projects() {
             "harness/README.md and {project} differ"
         );
     }
+}
+
+#[test]
+fn what_is_to_be_installed_has_the_versions_of_the_workspace() {
+    let installed = snippet("harness/README.md", "toml");
+    let workspace = file("Cargo.toml");
+    let rstest = installed.lines().find(|line| line.starts_with("rstest = "));
+    let rstest = rstest.expect("the fixture needs it");
+    assert!(workspace.lines().any(|line| line == rstest), "{rstest}");
 }
 
 /// The first snippet of a language.

@@ -254,7 +254,18 @@ pub(crate) async fn run_to_the_end(command: Command, case: &str) {
 }
 
 /// Runs a script up to a deadline of its own, and returns what it printed.
-pub(crate) async fn run_within(deadline: Duration, mut command: Command, case: &str) -> String {
+pub(crate) async fn run_within(deadline: Duration, command: Command, case: &str) -> String {
+    let (status, printed) = end_within(deadline, command, case).await;
+    assert!(status.success(), "{case} failed ({status})\n{printed}");
+    printed
+}
+
+/// Runs a script to its end, good or bad, and returns how it ended and what it printed.
+pub(crate) async fn end_within(
+    deadline: Duration,
+    mut command: Command,
+    case: &str,
+) -> (ExitStatus, String) {
     let _turn = TURNS.acquire().await.expect("it is never closed");
     let mut child = command
         .stdin(Stdio::null())
@@ -275,20 +286,10 @@ pub(crate) async fn run_within(deadline: Duration, mut command: Command, case: &
         status
     })
     .await;
-    let verdict = match ended {
-        Ok(status) => verdict(status.expect("a child can be waited for")),
-        Err(_) => Some(format!("did not end within {deadline:?} and was killed")),
-    };
-    if let Some(verdict) = verdict {
-        panic!(
-            "{case} {verdict}\n{}{}",
-            String::from_utf8_lossy(&printed),
-            String::from_utf8_lossy(&complained)
-        );
+    let printed = [printed, complained].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    match ended {
+        Ok(status) => (status.expect("a child can be waited for"), printed),
+        Err(_) => panic!("{case} did not end within {deadline:?} and was killed\n{printed}"),
     }
-    String::from_utf8_lossy(&printed).into_owned()
-}
-
-fn verdict(status: ExitStatus) -> Option<String> {
-    (!status.success()).then(|| format!("failed ({status})"))
 }

@@ -1,103 +1,150 @@
-//! The projects of `examples/` in other languages: they start the emulator themselves, and their tests pass.
+//! The projects of `examples/` in other languages: they start the emulator themselves, and their tests pass. One that
+//! fails tells why, and a run that is killed leaves no emulator.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod project;
+
 use std::time::Duration;
 
-use tokio::process::Command;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use crate::built;
-use crate::driver::run_within;
-use crate::environment::{self, Language};
+use crate::driver::{end_within, run_within};
+use project::{PYTEST, Project, VITEST};
 
 /// For a whole project, which runs its tests one by one.
 const DEADLINE: Duration = Duration::from_secs(180);
 
+/// What the record has of an order that expired, as a failure tells it.
+const STORY: [&str; 4] = [
+    "orders: o-17 is not dead-lettered for NotANumber",
+    "sent",
+    "clock-advanced   3600 s",
+    "dead-lettered    TTLExpiredException",
+];
+
+const FAILING_IN_PYTHON: &str = r#"
+from datetime import timedelta
+from test_shop import send
+
+def test_an_order_that_expired_is_no_number(servicebus):
+    send(servicebus, "12", time_to_live=timedelta(hours=1))
+    servicebus.advance(seconds=3600)
+    servicebus.assert_dead_lettered("orders", "o-17", reason="NotANumber")
+"#;
+
+const FAILING_IN_JAVASCRIPT: &str = r#"
+import { ServiceBusClient } from "@azure/service-bus";
+import { test } from "./servicebus.js";
+
+test("an order that expired is no number", async ({ servicebus }) => {
+  const client = new ServiceBusClient(servicebus.connectionString);
+  const order = { body: 12, messageId: "o-17", timeToLive: 3_600_000 };
+  await client.createSender("orders").sendMessages(order);
+  await client.close();
+  await servicebus.advance(3600);
+  await servicebus.expectDeadLettered("orders", "o-17", "NotANumber");
+});
+"#;
+
+/// Says where the emulator is, with a line's end for a sign that this is all, and waits to be killed.
+const WAITING_IN_PYTHON: &str = r#"
+from pathlib import Path
+from threading import Event
+
+def test_it_waits(servicebus, emulator):
+    Path("emulator").write_text(emulator + "\n")
+    Event().wait()
+"#;
+
+const WAITING_IN_JAVASCRIPT: &str = r#"
+import { writeFileSync } from "node:fs";
+import { inject } from "vitest";
+import { test } from "./servicebus.js";
+
+test("it waits", async ({ servicebus }) => {
+  writeFileSync("emulator", `${inject("namespaces")}\n`);
+  await new Promise(() => {});
+});
+"#;
+
 #[tokio::test]
 async fn the_tests_of_the_pytest_project_pass() {
-    let Some(environment) = environment::ready(Language::Python).await else {
-        return;
-    };
-    let wanted = fs::read_to_string(project("pytest").join("requirements.txt")).unwrap();
-    let scripts = environment::scripts(Language::Python);
-    let installed = fs::read_to_string(scripts.join("requirements.txt")).unwrap();
-    for package in wanted.lines() {
-        let is_installed = installed.lines().any(|line| line == package);
-        assert!(is_installed, "tests/sdks/python has not {package}");
-    }
-    let mut command = Command::new(environment::python(&environment));
-    command
-        .args(["-m", "pytest", "-p", "no:cacheprovider"])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
-        .current_dir(project("pytest"));
-    let printed = run_within(DEADLINE, command, "the pytest project").await;
-    assert!(printed.contains("5 passed"), "{printed}");
+    pass(PYTEST).await;
 }
 
 #[tokio::test]
 async fn the_tests_of_the_vitest_project_pass() {
-    let Some(environment) = environment::ready(Language::JavaScript).await else {
+    pass(VITEST).await;
+}
+
+#[tokio::test]
+async fn a_failing_test_of_the_pytest_project_tells_what_happened() {
+    fail(PYTEST, "test_failing.py", FAILING_IN_PYTHON).await;
+}
+
+#[tokio::test]
+async fn a_failing_test_of_the_vitest_project_tells_what_happened() {
+    fail(VITEST, "failing.test.js", FAILING_IN_JAVASCRIPT).await;
+}
+
+#[tokio::test]
+async fn a_killed_pytest_leaves_no_emulator() {
+    be_killed(PYTEST, "test_waiting.py", WAITING_IN_PYTHON).await;
+}
+
+#[tokio::test]
+async fn a_killed_vitest_leaves_no_emulator() {
+    be_killed(VITEST, "waiting.test.js", WAITING_IN_JAVASCRIPT).await;
+}
+
+async fn pass(project: Project) {
+    let Some(copied) = project.copied().await else {
         return;
     };
-    let wanted = packages(&project("vitest"));
-    let installed = packages(&environment::scripts(Language::JavaScript));
-    for package in wanted {
-        assert!(
-            installed.contains(&package),
-            "tests/sdks/javascript has not {package:?}"
-        );
-    }
-    let copy = Copied::to(&environment);
-    let mut command = Command::new("node");
-    command
-        .arg(environment.join("node_modules/vitest/vitest.mjs"))
-        .args(["run", "--no-color"])
-        .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
-        .current_dir(&copy.0);
-    let printed = run_within(DEADLINE, command, "the vitest project").await;
-    assert!(printed.contains("5 passed"), "{printed}");
+    copied.has_its_packages();
+    let printed = run_within(DEADLINE, copied.run_all(), project.name()).await;
+    assert!(printed.contains("6 passed"), "{printed}");
 }
 
-/// The project's files beside the packages of an environment, for these are looked for above a file only.
-struct Copied(PathBuf);
-
-impl Copied {
-    fn to(environment: &Path) -> Self {
-        let directory = environment.join(format!("vitest-{}", std::process::id()));
-        fs::create_dir(&directory).unwrap();
-        let copied = Self(directory);
-        for file in fs::read_dir(project("vitest")).unwrap() {
-            let file = file.unwrap();
-            if file.file_type().unwrap().is_file() {
-                fs::copy(file.path(), copied.0.join(file.file_name())).unwrap();
-            }
-        }
-        copied
+/// Runs a test that fails, and expects the story of its order.
+async fn fail(project: Project, file: &str, test: &str) {
+    let Some(copied) = project.copied().await else {
+        return;
+    };
+    let command = copied.run_with(file, test);
+    let (status, printed) = end_within(DEADLINE, command, file).await;
+    assert_eq!(status.code(), Some(1), "{printed}");
+    for part in STORY {
+        assert!(printed.contains(part), "{part:?} is not in\n{printed}");
     }
 }
 
-impl Drop for Copied {
-    fn drop(&mut self) {
-        // What is left lies in the target directory.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Kills a run whose test waits, and expects that its emulator ends.
+async fn be_killed(project: Project, file: &str, test: &str) {
+    let Some(copied) = project.copied().await else {
+        return;
+    };
+    let mut command = copied.run_with(file, test);
+    let mut runner = command.kill_on_drop(true).spawn().unwrap();
+    let emulator = timeout(DEADLINE, copied.read("emulator"));
+    let emulator = emulator.await.expect("the test starts");
+    let mut held = hold(&emulator).await;
+    runner.kill().await.unwrap();
+    // However the connection ends, it does not end before the emulator.
+    let ended = timeout(DEADLINE, held.read_to_end(&mut Vec::new())).await;
+    assert!(ended.is_ok(), "the emulator goes on without its runner");
 }
 
-/// The names and versions that a `package.json` asks for.
-fn packages(directory: &Path) -> Vec<(String, String)> {
-    let text = fs::read_to_string(directory.join("package.json")).unwrap();
-    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let kinds = ["dependencies", "devDependencies"];
-    let objects = kinds.iter().filter_map(|kind| file[kind].as_object());
-    let packages = objects.flatten();
-    packages
-        .map(|(name, version)| (name.clone(), version.to_string()))
-        .collect()
-}
-
-fn project(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples")
-        .join(name)
+/// A connection that stays for as long as the emulator of a control address runs.
+async fn hold(control: &str) -> TcpStream {
+    let address = control.strip_prefix("http://").unwrap();
+    let (address, _) = address.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /$emulator/v1/hold HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = [0; 15];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    stream
 }

@@ -10,35 +10,7 @@ fn main() {
 
 #[cfg(test)]
 #[expect(clippy::large_futures, reason = "the futures of the SDK are")]
-mod shop {
-    use azservicebus::{ServiceBusClient, ServiceBusClientOptions};
-
-    pub(super) struct Worker(String);
-
-    impl Worker {
-        pub(super) fn connect(connection_string: &str) -> Self {
-            Self(connection_string.to_owned())
-        }
-
-        /// Handles so many deliveries of orders; one that is not JSON is tried again.
-        pub(super) async fn handle(self, deliveries: u32) {
-            let options = ServiceBusClientOptions::default();
-            let connecting =
-                ServiceBusClient::unsecured().new_from_connection_string(self.0, options);
-            let mut client = connecting.await.unwrap();
-            let receiving = client.create_receiver_for_queue("orders", Default::default());
-            let mut orders = receiving.await.unwrap();
-            for _ in 0..deliveries {
-                let order = orders.receive_message().await.unwrap();
-                match serde_json::from_slice::<serde_json::Value>(order.body().unwrap()) {
-                    Ok(_) => orders.complete_message(&order).await.unwrap(),
-                    Err(_) => orders.abandon_message(&order, None).await.unwrap(),
-                }
-            }
-            client.dispose().await.unwrap();
-        }
-    }
-}
+mod shop;
 
 #[cfg(test)]
 #[expect(clippy::large_futures, reason = "the futures of the SDK are")]
