@@ -106,7 +106,9 @@ fn a_thousand_tests_in_one_process_leave_nothing() {
             let worker = || {
                 // Twice by two workers, because each part is done twice.
                 for _ in 0..1_000 / 4 {
-                    thread::spawn(|| block_on(send_and_receive())).join().unwrap();
+                    thread::spawn(|| block_on(send_and_receive()))
+                        .join()
+                        .unwrap();
                 }
             };
             thread::scope(|scope| {
