@@ -32,7 +32,7 @@ use crate::{
     kind::EntityKind,
     peeked::{MessageState, PeekedMessage},
     settled::{self, SettledError},
-    timeline::{Answer, Timeline},
+    timeline::{Answer, Event, Timeline},
 };
 
 pub use counts::Counts;
@@ -215,6 +215,20 @@ impl Mailbox {
     /// The same with the messages behind the events, where the emulator keeps them.
     pub(crate) async fn timeline_with_messages(&self) -> Result<Timeline, TimelineError> {
         self.ask_for_timeline(&[("messages", "true")]).await
+    }
+
+    /// Returns what happened to the message of this number, and to nothing else.
+    pub(crate) async fn events_of(&self, sequence_number: i64) -> Result<Vec<Event>, ControlError> {
+        self.run(|mailbox| async move {
+            let number = sequence_number.to_string();
+            let query = [
+                ("entity", mailbox.path.as_str()),
+                ("sequence_number", &number),
+            ];
+            let answer: Answer = mailbox.doors.control.get("timeline", &query).await?;
+            Ok(answer.events)
+        })
+        .await
     }
 
     async fn ask_for_timeline(

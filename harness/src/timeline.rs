@@ -268,7 +268,7 @@ fn identified(mut events: Vec<Event>) -> Vec<Event> {
 pub(crate) struct Answer {
     #[serde(default)]
     dropped: u64,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     #[serde(default)]
     counters: BTreeMap<String, u64>,
     /// Encoded, in base64; only where they were asked for and are kept.

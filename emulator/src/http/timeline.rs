@@ -28,6 +28,7 @@ use crate::namespace::{Namespace, Place};
 pub(super) struct Which {
     entity: Option<String>,
     message_id: Option<String>,
+    sequence_number: Option<u64>,
     /// Whether the messages themselves are wanted.
     #[serde(default)]
     messages: bool,
@@ -62,6 +63,7 @@ pub(super) async fn show(
     let Query(Which {
         entity,
         message_id,
+        sequence_number,
         messages,
     }) = query?;
     let entity = entity
@@ -72,13 +74,18 @@ pub(super) async fn show(
         .as_ref()
         .map(|(entity, _)| json!({"now": entity.sends.now(), "most": entity.sends.most()}));
     let entity = entity.map(|(entity, kind)| (entity.id, kind));
+    let wanted = Wanted {
+        entity: entity.map(|(entity, _)| entity),
+        message_id,
+        number: sequence_number.map(SequenceNumber),
+    };
     let reader = Reader {
         namespace: &namespace,
         timeline: &namespace.timeline(),
     };
     let told = messages && namespace.letters.are_kept();
     let mut shown = told.then(|| Shown::new(&namespace));
-    let events = reader.events(entity, message_id.as_deref(), shown.as_mut());
+    let events = reader.events(&wanted, shown.as_mut());
     let mut answer = json!({
         "dropped": reader.timeline.dropped(),
         "events": events,
@@ -97,6 +104,22 @@ pub(super) async fn show(
 pub(super) fn rfc3339(instant: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(instant.as_millis())
         .map_or_else(|_| instant.to_string(), |t| t.to_string())
+}
+
+/// Which events are asked for; everything that is not said is any.
+struct Wanted {
+    entity: Option<EntityId>,
+    message_id: Option<String>,
+    number: Option<SequenceNumber>,
+}
+
+impl Wanted {
+    /// Whether an event may be among them, as far as can be told without the id of its message. What happens to the
+    /// namespace itself happens to every entity.
+    fn takes(&self, fact: &Fact) -> bool {
+        let here = |entity| entity == fact.entity || fact.entity == EntityId::NAMESPACE;
+        self.entity.is_none_or(here) && self.number.is_none_or(|number| number == fact.number)
+    }
 }
 
 struct Reader<'a> {
@@ -138,13 +161,8 @@ impl<'a> Shown<'a> {
 }
 
 impl Reader<'_> {
-    /// The events of one entity, its dead letters included, and of the namespace itself.
-    fn events(
-        &self,
-        entity: Option<(EntityId, StoreKind)>,
-        message_id: Option<&str>,
-        mut shown: Option<&mut Shown<'_>>,
-    ) -> Vec<Event> {
+    /// What is wanted, of an entity with its dead letters.
+    fn events(&self, wanted: &Wanted, mut shown: Option<&mut Shown<'_>>) -> Vec<Event> {
         let mut known = BTreeMap::<Place, Known>::new();
         let mut events = Vec::new();
         let mut facts = self.timeline.facts().iter().peekable();
@@ -164,13 +182,12 @@ impl Reader<'_> {
             if let (Some((store, moved_to)), Some(whole)) = (moved(&fact.kind), whole) {
                 known.insert((fact.entity, store, moved_to), whole);
             }
-            let wanted = entity.is_none_or(|(entity, _)| entity == fact.entity);
-            if !wanted && fact.entity != EntityId::NAMESPACE {
+            if !wanted.takes(fact) {
                 continue;
             }
             let id = id.map(|id| self.timeline.facts().read(id));
-            let wanted = message_id.is_none() || id.is_none() || message_id == id.as_deref();
-            if wanted {
+            let message_id = wanted.message_id.as_ref();
+            if message_id.is_none() || id.is_none() || message_id == id.as_ref() {
                 let shown = shown.as_mut().zip(whole.filter(|_| fact.number.0 > 0));
                 events.push(Event {
                     message: shown.and_then(|(shown, (_, origin))| shown.show(origin)),

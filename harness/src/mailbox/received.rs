@@ -254,17 +254,16 @@ fn is_lock_lost(error: &AmqpError) -> bool {
 /// The client library does not hand the emulator's answer to a settlement on. Where the record is missing or
 /// no longer reaches back to the delivery, the settlement is taken as done.
 async fn check_lock(mailbox: &Mailbox, message: &PeekedMessage) -> Result<(), SettleError> {
-    let Ok(timeline) = mailbox.try_timeline().await else {
+    // Of this message alone: the whole record grows with every message before.
+    let Ok(events) = mailbox.events_of(message.sequence_number).await else {
         return Ok(());
     };
-    let mine = timeline.events().iter().filter(|event| {
-        event.sequence_number == Some(message.sequence_number)
-            && event.client.as_deref() == Some(CONTAINER)
-            && event.is_at(&mailbox.path)
-    });
+    let mut mine = events
+        .iter()
+        .filter(|event| event.client.as_deref() == Some(CONTAINER) && event.is_at(&mailbox.path));
     // Delivered to the test, and nothing the test settled it as was recorded since.
     let is_open = mine
-        .last()
+        .next_back()
         .is_some_and(|last| matches!(last.kind, EventKind::Delivered | EventKind::LockRenewed));
     match is_open {
         true => Err(SettleError::LockLost {

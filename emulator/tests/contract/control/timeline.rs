@@ -138,6 +138,10 @@ fn it_is_filtered_by_entity_and_message() {
     // What concerns the whole namespace belongs to every view.
     let one = bus.http.events("?entity=b&message_id=2");
     assert_eq!(kinds(&one), ["sent", "clock-advanced"]);
+    // A number is that of one message in its entity, and of nothing else.
+    let numbered = bus.http.events("?entity=b&sequence_number=2");
+    assert_eq!(column(&numbered, "message_id"), [json!("2")]);
+    assert_eq!(bus.http.events("?entity=b&sequence_number=3").len(), 0);
     assert_eq!(
         kinds(&bus.http.events("?entity=A&message_id=none")),
         ["clock-advanced"]

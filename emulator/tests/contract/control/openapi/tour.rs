@@ -261,6 +261,10 @@ impl<'a> Tour<'a> {
             "{told}"
         );
         self.ask(&Request::new(&timeline).query("?entity=q&entity=q"), 400);
+        self.ask(
+            &Request::new(&timeline).query("?entity=q&sequence_number=first"),
+            400,
+        );
         self.ask(&Request::new(&timeline).query("?entity=nobody"), 404);
 
         let explain = format!("POST {NAMESPACE}/explain");

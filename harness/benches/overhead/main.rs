@@ -1,0 +1,43 @@
+//! What a bus of its own costs a test: `cargo bench -p servicebus-harness --features container`.
+//!
+//! One test sends a message and receives it over the harness's handles. What counts is how much longer it takes with a
+//! bus of its own than with one that runs already. Started without `--bench`, everything runs once and nothing is
+//! judged. Method and results: `harness/BENCHMARKS.md`.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
+
+mod many;
+mod table;
+mod ways;
+
+use std::{env, process::ExitCode};
+
+use servicebus_harness::{Builder, StartError, prelude::*};
+
+fn main() -> ExitCode {
+    let judged = env::args().any(|argument| argument == "--bench");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    let mut rows = runtime.block_on(ways::measure(judged));
+    rows.push(many::measure(judged));
+    match judged {
+        true => table::print(&rows),
+        false => {
+            println!("everything has run once; for numbers: cargo bench -p servicebus-harness");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// A test with a bus of its own, which ends with it.
+async fn alone(builder: Builder) -> Result<(), StartError> {
+    let servicebus = builder.start().await?;
+    exchange(&servicebus).await;
+    Ok(())
+}
+
+/// The test: one send, one receive.
+async fn exchange(servicebus: &ServiceBus) {
+    let queue = servicebus.queue("queue.1");
+    queue.send("hello").await;
+    queue.receive().await.complete().await;
+}
