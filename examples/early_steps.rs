@@ -17,20 +17,20 @@ async fn carry_out(step: &str, mut client: Client) -> Result<(), Box<dyn Error>>
     let accepting = client.accept_session_for_queue("orders", "o-17", Default::default());
     let mut order = accepting.await?;
     let state = order.session_state().await?;
-    let mut waiting: BTreeMap<String, i64> = serde_json::from_slice(&state)?;
-    while !waiting.contains_key(step) {
+    let mut noted: BTreeMap<String, i64> = serde_json::from_slice(&state)?;
+    while !noted.contains_key(step) {
         let message = order.receive_message().await?;
         let body = str::from_utf8(message.body()?)?;
-        waiting.insert(body.to_owned(), message.sequence_number());
+        noted.insert(body.to_owned(), message.sequence_number());
         // Before the message is deferred: one whose number is lost is never found again.
-        let state = serde_json::to_vec(&waiting)?;
-        order.set_session_state(state).await?;
+        order.set_session_state(serde_json::to_vec(&noted)?).await?;
         order.defer_message(&message, None).await?;
     }
-    let message = order.receive_deferred_message(waiting[step]).await?;
+    let message = order.receive_deferred_message(noted[step]).await?;
     let message = message.ok_or("it lies where it was put")?;
     println!("{step}");
     order.complete_message(&message).await?;
+    order.dispose().await?;
     Ok(client.dispose().await?)
 }
 
