@@ -20,7 +20,7 @@ use crate::{background::Background, error::StartError, turn::Waiting};
 pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
 
 /// How many addresses are tried before the search is given up.
-const ATTEMPTS: usize = 16;
+pub(crate) const ATTEMPTS: usize = 16;
 /// How long the ports of the only address may be taken: by an emulator that is ending.
 const FREE_WITHIN: Duration = Duration::from_secs(20);
 /// Between two attempts at the only address.
