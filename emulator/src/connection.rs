@@ -41,7 +41,7 @@ pub(crate) use wire::{WebSocket, Wire};
 /// Bytes read in one go; small payloads are copied out of the block, so that it is used again.
 const READ_BLOCK: usize = 64 * 1024;
 /// Bytes read in one turn before others have theirs.
-const READ_TURN: usize = 256 * 1024;
+const READ_TURN: usize = 512 * 1024;
 /// Past this much unwritten output nothing more is taken from a store.
 const OUTPUT_HIGH: usize = 256 * 1024;
 /// Past this much nothing more is read either.

@@ -121,9 +121,10 @@ async fn anywhere(doors: &[Door]) -> Result<(Ipv4Addr, Vec<TcpListener>), StartE
             Ok(listeners) => return Ok((address, listeners)),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-                return Err(StartError::NoLoopback {
-                    address: address.to_string(),
-                });
+                let text = format!(
+                    "this system has no loopback address {address}, and a recorder has one of its own"
+                );
+                return Err(StartError::Recorder(io::Error::new(error.kind(), text)));
             }
             Err(source) => return Err(StartError::Recorder(source)),
         }
