@@ -1,4 +1,4 @@
-//! TLS: which certificate the emulator shows, and the authority that vouches for it.
+//! TLS: which certificate the emulator shows, the authority that vouches for it, and the stream (`stream.rs`).
 //!
 //! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
 //! needed: when a door for TLS is opened, else at the first client that begins with TLS or asks for the

@@ -180,3 +180,62 @@ fn io_error(error: Error) -> io::Error {
         (None, error) => io::Error::other(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+    use tokio::io::duplex;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_ping_within_a_message_is_answered_behind_it() {
+        // Less room than one message needs, so that it stops on its way.
+        let (ours, theirs) = duplex(1000);
+        let mut server = WebSocket::new(ours, Bytes::new()).await;
+        let mut client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;
+        let sent = (0..3 * SENT / 2)
+            .map(|number| number as u8)
+            .collect::<Bytes>();
+        let mut output = Output::default();
+        output.share(sent.clone());
+        let mut input = BytesMut::new();
+
+        let begun = poll_fn(|cx| server.poll_write(cx, &mut output)).now_or_never();
+        assert!(begun.is_none(), "all of it went out at once");
+        let ping = Message::Ping("are you there".into());
+        client.send(ping).await.expect("a ping can be sent");
+        // Now there is room for an answer.
+        let part = client.next().now_or_never();
+        assert!(part.is_none(), "the message came whole");
+        let read = poll_fn(|cx| server.poll_read(cx, &mut input)).now_or_never();
+        assert!(read.is_none(), "a ping is nothing to read");
+
+        let (mut received, mut answered) = (BytesMut::new(), false);
+        let mut writing = pin!(poll_fn(|cx| server.poll_write(cx, &mut output)).fuse());
+        while received.len() < sent.len() || !answered {
+            let message = tokio::select! {
+                message = timeout(DEADLINE, client.next()) => message.expect("in time"),
+                written = &mut writing => {
+                    written.expect("it is written");
+                    continue;
+                }
+            };
+            let message = message.expect("it goes on").expect("it is no error");
+            if let Message::Binary(bytes) = message {
+                received.extend_from_slice(&bytes);
+            } else {
+                assert_eq!(message, Message::Pong("are you there".into()));
+                answered = true;
+            }
+        }
+        assert_eq!(received, sent);
+    }
+}
