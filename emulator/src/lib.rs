@@ -18,6 +18,7 @@ mod timers;
 mod tls;
 
 pub mod auth;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
 

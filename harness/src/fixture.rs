@@ -1,4 +1,8 @@
 //! The fixture that hands a test its bus.
+//!
+//! Written as `#[rstest]` calls it (`default`, `partial_1`: rstest's "Partial Injection") and not with `#[fixture]`, which
+//! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
+//! Whose tests use it brings it along, in a version of their choice.
 
 use crate::{ServiceBus, topology::Topology};
 
@@ -20,8 +24,7 @@ use crate::{ServiceBus, topology::Topology};
 ///     servicebus.queue("orders").send("hello").await;
 /// }
 /// ```
-#[rstest::fixture]
-pub async fn servicebus(#[default(None)] topology: impl Into<Option<Topology>>) -> ServiceBus {
+pub async fn servicebus(topology: impl Into<Option<Topology>>) -> ServiceBus {
     let mut builder = ServiceBus::builder();
     if let Some(topology) = topology.into() {
         builder = builder.topology(topology);
@@ -29,5 +32,20 @@ pub async fn servicebus(#[default(None)] topology: impl Into<Option<Topology>>) 
     match builder.start().await {
         Ok(servicebus) => servicebus,
         Err(error) => panic!("{error}"),
+    }
+}
+
+#[doc(hidden)]
+pub mod servicebus {
+    use crate::{ServiceBus, topology::Topology};
+
+    /// What an argument named `servicebus` is given.
+    pub async fn default() -> ServiceBus {
+        super::servicebus(None).await
+    }
+
+    /// What it is given with `#[with(topology)]`.
+    pub async fn partial_1(topology: impl Into<Option<Topology>>) -> ServiceBus {
+        super::servicebus(topology).await
     }
 }
