@@ -30,7 +30,7 @@ use fe2o3_amqp::{
 };
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::{liveness::Liveness, remote::Secure};
+use crate::{liveness::Liveness, remote::Secure, stream::Stream};
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
@@ -178,15 +178,15 @@ impl Login {
                     .map(|(key, value)| (key, Value::from(value)))
                     .collect(),
             );
-        match &self.secure {
-            None => Ok(connection.open_with_stream(stream).await?),
+        let stream: Box<dyn Stream> = match &self.secure {
+            None => Box::new(stream),
             Some(secure) => {
                 // Boxed, or every operation would have the size of a handshake.
                 let stream = Box::pin(secure.wrap(stream)).await;
-                let stream = stream.map_err(|source| self.unreachable(source))?;
-                Ok(Box::pin(connection.open_with_stream(stream)).await?)
+                stream.map_err(|source| self.unreachable(source))?
             }
-        }
+        };
+        Ok(Box::pin(connection.open_with_stream(stream)).await?)
     }
 
     fn unreachable(&self, source: io::Error) -> AmqpError {

@@ -8,7 +8,7 @@ use std::{
     future::Future,
     io, panic,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, ready},
 };
 
@@ -28,8 +28,7 @@ pub(crate) struct Background {
 impl Background {
     /// Returns the runtime of this process and starts it when nobody uses it at the moment.
     pub(crate) fn shared() -> io::Result<Arc<Self>> {
-        // A panic of another test while it held the lock leaves nothing half done.
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&SHARED);
         if let Some(background) = shared.upgrade() {
             return Ok(background);
         }
@@ -51,12 +50,22 @@ impl Background {
     }
 
     /// Runs a future there; dropping the task cancels it.
+    ///
+    /// To the runtime all of them have one type: its code for tasks is long, and would be compiled for each that there
+    /// is in the harness.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
+        let value = Arc::new(Mutex::new(None));
+        let returned = Arc::clone(&value);
+        let running: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            let value = future.await;
+            *lock(&returned) = Some(value);
+        });
         Task {
-            handle: self.runtime().spawn(future),
+            handle: self.runtime().spawn(running),
+            value,
             aborts: true,
         }
     }
@@ -79,7 +88,9 @@ impl Drop for Background {
 /// A future that runs on the background runtime while any executor waits for it.
 #[derive(Debug)]
 pub(crate) struct Task<T> {
-    handle: JoinHandle<T>,
+    handle: JoinHandle<()>,
+    /// What the future returned, from its end until somebody is given it.
+    value: Arc<Mutex<Option<T>>>,
     aborts: bool,
 }
 
@@ -96,7 +107,7 @@ impl<T> Future for Task<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match ready!(Pin::new(&mut self.handle).poll(context)) {
-            Ok(value) => Poll::Ready(value),
+            Ok(()) => Poll::Ready(lock(&self.value).take().expect("a task is awaited once")),
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => panic::resume_unwind(payload),
                 Err(_) => panic!("the harness's runtime was shut down during an operation"),
@@ -111,6 +122,11 @@ impl<T> Drop for Task<T> {
             self.handle.abort();
         }
     }
+}
+
+/// A panic of another test while it held a lock leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The control API, as a client of it.
 //!
-//! JSON over HTTP, one connection per request: a test asks rarely, and a connection that is not kept cannot
-//! be stale. Every request has a deadline in real time.
+//! JSON over HTTP, one connection per request. Every request has a deadline in real time.
 
 mod namespaces;
 mod refusal;
@@ -9,15 +8,14 @@ mod refusal;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
-use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::{kind::EntityKind, liveness::Liveness, remote::Site, text};
+use crate::{exchange::exchange, kind::EntityKind, liveness::Liveness, remote::Site, text};
 
 pub use refusal::{ControlError, Refusal};
 
@@ -222,24 +220,9 @@ impl Control {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
-        let stream = TcpStream::connect(self.address).await?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(io::Error::other)?;
-        let answer = async move {
-            let response = sender.send_request(request).await?;
-            let status = response.status();
-            let body = response.into_body().collect().await?.to_bytes();
-            Ok((status, body))
-        };
-        // The connection makes progress only while it is polled; the answer ends both.
-        tokio::pin!(connection);
-        tokio::pin!(answer);
-        tokio::select! {
-            answer = &mut answer => answer,
-            _ = &mut connection => answer.await,
-        }
-        .map_err(|error: hyper::Error| io::Error::other(error))
+        let stream = Box::new(TcpStream::connect(self.address).await?);
+        // The emulator bounds what it remembers.
+        exchange(stream, request, usize::MAX).await
     }
 
     async fn unreachable(&self, source: io::Error) -> ControlError {

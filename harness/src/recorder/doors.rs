@@ -23,6 +23,7 @@ use crate::{
     background::{Background, Task},
     error::StartError,
     remote::Secure,
+    stream::Stream,
 };
 
 /// What begins a TLS connection: the content type of a handshake.
@@ -61,11 +62,6 @@ struct Shown {
     address: Ipv4Addr,
     config: OnceLock<Result<Arc<ServerConfig>, String>>,
 }
-
-/// A connection, whether it is over TLS or not.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// Listens on a free address. To be awaited on the background runtime.
 pub(super) async fn open(
@@ -174,7 +170,7 @@ async fn connect(client: TcpStream, way: Way) -> io::Result<()> {
     let service = TcpStream::connect(way.to).await?;
     service.set_nodelay(true)?;
     let service: Box<dyn Stream> = match way.secure {
-        Some(secure) => Box::new(secure.wrap(service).await?),
+        Some(secure) => secure.wrap(service).await?,
         None => Box::new(service),
     };
     let ear = way.heard.connection();

@@ -9,15 +9,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
-use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use servicebus_emulator::auth::{Key, sas};
 
 use super::{Secure, description::Description, given::Given, xml::Element};
 use crate::{
     control::{ControlError, Refusal},
+    exchange::exchange,
     kind::EntityKind,
     text,
 };
@@ -256,26 +256,8 @@ impl Admin {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> io::Result<(StatusCode, Bytes)> {
-        let stream = TokioIo::new(self.secure.connect(self.address).await?);
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
-            .await
-            .map_err(io::Error::other)?;
-        let answer = async move {
-            let response = sender.send_request(request).await;
-            let response = response.map_err(io::Error::other)?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER)
-                .collect()
-                .await;
-            Ok((status, body.map_err(io::Error::other)?.to_bytes()))
-        };
-        // The connection makes progress only while it is polled; the answer ends both.
-        tokio::pin!(connection);
-        tokio::pin!(answer);
-        tokio::select! {
-            answer = &mut answer => answer,
-            _ = &mut connection => answer.await,
-        }
+        let stream = self.secure.connect(self.address).await?;
+        exchange(stream, request, MAX_ANSWER).await
     }
 
     fn unanswered(&self, source: io::Error) -> ControlError {

@@ -4,9 +4,10 @@ use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName};
 use tokio::net::TcpStream;
-use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_rustls::TlsConnector;
 
 use super::RemoteError;
+use crate::stream::Stream;
 
 /// Connects to one host over TLS.
 #[derive(Clone)]
@@ -43,20 +44,21 @@ impl Secure {
     }
 
     /// Connects, and says what to trust where that is what is missing.
-    pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn Stream>> {
         let stream = TcpStream::connect(address).await?;
         self.wrap(stream).await
     }
 
     /// Begins TLS on a connection.
-    pub(crate) async fn wrap(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn wrap(&self, stream: TcpStream) -> io::Result<Box<dyn Stream>> {
         let begun = self.connector.connect(self.name.clone(), stream).await;
-        begun.map_err(|error| match error.kind() {
+        let begun = begun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => io::Error::other(format!(
                 "{error}; of an emulator the ca.pem must be named in SSL_CERT_FILE"
             )),
             _ => error,
-        })
+        });
+        Ok(Box::new(begun?))
     }
 }
 
