@@ -12,7 +12,7 @@ use crate::{ServiceBus, bus::or_panic, mode::Mode};
 pub struct ClientError(String);
 
 impl ServiceBus {
-    /// Connects an `azservicebus` client, which belongs to the test and runs on its runtime. It comes without TLS,
+    /// Connects an `azservicebus` client (feature `azservicebus`), which belongs to the test and runs on its runtime. It comes without TLS,
     /// also where [`Builder::use_tls`](crate::Builder::use_tls) was said: it can be given no authority to trust but by
     /// the environment. Only in mode [`Mode::Namespace`] it comes over TLS.
     ///

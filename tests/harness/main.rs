@@ -13,6 +13,7 @@ mod assertions;
 mod claims;
 mod client;
 mod clock;
+mod dependencies;
 mod entities;
 mod environment;
 mod examples;

@@ -2,9 +2,13 @@
 //!
 //! `openapi.json` describes the same table to clients, and a test holds the two against each other.
 
-use axum::extract::DefaultBodyLimit;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::handler::Handler;
 use axum::http::Method;
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::queues::Queues;
@@ -24,6 +28,30 @@ pub(super) struct Route {
     pub(super) handler: MethodRouter<Control>,
     /// Whether entities are made, changed or deleted by it.
     pub(super) changes_entities: bool,
+}
+
+/// Any handler, as one type.
+///
+/// Axum wraps a handler several times over, and all of that is compiled for each type of handler.
+#[derive(Clone)]
+struct Answers(Arc<dyn Fn(Request, Control) -> Answering + Send + Sync>);
+
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+impl Answers {
+    fn by<T: 'static>(handler: impl Handler<T, Control>) -> Self {
+        Self(Arc::new(move |request, control| {
+            Box::pin(handler.clone().call(request, control))
+        }))
+    }
+}
+
+impl Handler<(), Control> for Answers {
+    type Future = Answering;
+
+    fn call(self, request: Request, control: Control) -> Answering {
+        self.0(request, control)
+    }
 }
 
 /// Everything that there is.
@@ -180,26 +208,31 @@ pub(super) fn methods(path: &str) -> Vec<Method> {
 }
 
 fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::GET, path, on(MethodFilter::GET, handler))
+    route(Method::GET, MethodFilter::GET, path, Answers::by(handler))
 }
 
 fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::POST, path, on(MethodFilter::POST, handler))
+    route(Method::POST, MethodFilter::POST, path, Answers::by(handler))
 }
 
 fn put<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::PUT, path, on(MethodFilter::PUT, handler))
+    route(Method::PUT, MethodFilter::PUT, path, Answers::by(handler))
 }
 
 fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, Control>) -> Route {
-    route(Method::DELETE, path, on(MethodFilter::DELETE, handler))
+    route(
+        Method::DELETE,
+        MethodFilter::DELETE,
+        path,
+        Answers::by(handler),
+    )
 }
 
-fn route(method: Method, path: &'static str, handler: MethodRouter<Control>) -> Route {
+fn route(method: Method, filter: MethodFilter, path: &'static str, answers: Answers) -> Route {
     Route {
         method,
         path,
-        handler,
+        handler: on(filter, answers),
         changes_entities: false,
     }
 }
