@@ -285,16 +285,16 @@ impl Facts {
         batch.origin = 0;
     }
 
-    /// Forgets the oldest fact and its texts.
-    pub(crate) fn pop_front(&mut self) -> Option<Fact> {
-        let mut fact = self.records.pop_front()?;
+    /// Forgets the oldest facts and their texts.
+    pub(crate) fn forget(&mut self, count: usize) {
         let mut end = self.origin;
-        fact.kind
-            .texts(|text| end = end.max(text.start + u64::from(text.length)));
+        for mut fact in self.records.drain(..count) {
+            fact.kind
+                .texts(|text| end = end.max(text.start + u64::from(text.length)));
+        }
         let passed = (end - self.origin) as usize;
         self.text.drain(..passed);
         self.origin = end;
-        Some(fact)
     }
 }
 
@@ -404,10 +404,10 @@ mod tests {
         let mut expected = vec!["one", "", "", "two", "", "three"];
         while !expected.is_empty() {
             assert_eq!(reasons(&all), expected);
-            all.pop_front();
+            all.forget(1);
             expected.remove(0);
         }
-        assert!(all.pop_front().is_none());
+        assert!(all.is_empty());
         assert!(all.text.is_empty());
     }
 

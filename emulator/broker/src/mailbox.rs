@@ -267,7 +267,7 @@ impl Mailbox {
     /// Who holds the locks of a store, a consumer for each locked message.
     pub fn lock_holders(&self, kind: StoreKind) -> impl Iterator<Item = ConsumerId> {
         let store = self.store(kind);
-        let numbers = store.locks.iter().map(|&(_, number)| number);
+        let numbers = store.locks.numbers();
         let locks = numbers.filter_map(|number| store.entries.get(number.0)?.lock());
         locks.map(|lock| lock.consumer)
     }

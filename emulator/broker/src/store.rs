@@ -3,10 +3,12 @@
 //! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
+mod assigned;
 pub(crate) mod consumers;
 mod enlistments;
 pub(crate) mod entry;
 mod forwards;
+mod instants;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
 mod segments;
@@ -24,6 +26,7 @@ use consumers::Consumers;
 use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
 use forwards::Forwards;
+use instants::Instants;
 use segments::Segments;
 use sessions::{Sessions, Slot};
 
@@ -37,11 +40,11 @@ pub struct MessageStore {
     /// Those that can be assigned, first come first; where there are sessions, each has its own.
     pub(crate) ready: BTreeSet<SequenceNumber>,
     /// When locks end.
-    pub(crate) locks: BTreeSet<(Timestamp, SequenceNumber)>,
+    pub(crate) locks: Instants,
     /// When unlocked messages expire.
-    expiries: BTreeSet<(Timestamp, SequenceNumber)>,
+    expiries: Instants,
     /// When scheduled messages become active.
-    pub(crate) activations: BTreeSet<(Timestamp, SequenceNumber)>,
+    activations: Instants,
     /// Messages that are deferred, locked or not.
     deferred: usize,
     pub(crate) enlistments: Enlistments,
@@ -73,9 +76,9 @@ impl MessageStore {
             entries: Segments::new(),
             last: SequenceNumber(0),
             ready: BTreeSet::new(),
-            locks: BTreeSet::new(),
-            expiries: BTreeSet::new(),
-            activations: BTreeSet::new(),
+            locks: Instants::new(),
+            expiries: Instants::new(),
+            activations: Instants::new(),
             deferred: 0,
             enlistments: Enlistments::default(),
             forwards: Forwards::default(),
@@ -165,11 +168,11 @@ impl MessageStore {
             sessions.join(number, slot, activates_at.is_some());
         }
         if let Some(at) = activates_at {
-            self.activations.insert((at, number));
+            self.activations.insert(at, number);
             return;
         }
         if expires_at < Timestamp::NEVER {
-            self.expiries.insert((expires_at, number));
+            self.expiries.insert(expires_at, number);
         }
         if goes_on {
             self.await_forward(number);
@@ -189,11 +192,11 @@ impl MessageStore {
             State::Locked(lock) => self.unlock(number, lock),
             State::Deferred => {}
             State::Scheduled(at) => {
-                self.activations.remove(&(at, number));
+                self.activations.remove(at, number);
             }
             State::Forwarding => self.forwards.remove(number),
         }
-        self.expiries.remove(&(entry.expires_at, number));
+        self.expiries.remove(entry.expires_at, number);
         if let Some(sessions) = &mut self.sessions {
             sessions.leave(number, &entry);
         }
@@ -241,7 +244,7 @@ impl MessageStore {
             }
         }
         if expires_at < Timestamp::NEVER {
-            self.expiries.insert((expires_at, number));
+            self.expiries.insert(expires_at, number);
         }
         if self.goes_on(number, stays) {
             self.await_forward(number);
@@ -274,7 +277,7 @@ impl MessageStore {
         entry.state = State::Locked(lock);
         let expires_at = entry.expires_at;
         self.protect(number, expires_at);
-        self.locks.insert((lock.until, number));
+        self.locks.insert(lock.until, number);
         if let Some(sessions) = &mut self.sessions {
             sessions.change_of(number, |session, number| {
                 session.lock_message(number);
@@ -310,13 +313,13 @@ impl MessageStore {
     /// Nothing expires that is locked or on its way: it leaves the index until that is over.
     fn protect(&mut self, number: SequenceNumber, expires_at: Timestamp) {
         if expires_at < Timestamp::NEVER {
-            self.expiries.remove(&(expires_at, number));
+            self.expiries.remove(expires_at, number);
         }
     }
 
     /// Takes a lock that is over out of the indexes.
     fn unlock(&mut self, number: SequenceNumber, lock: Lock) {
-        self.locks.remove(&(lock.until, number));
+        self.locks.remove(lock.until, number);
         self.enlistments.remove(number);
         if let Some(sessions) = &mut self.sessions {
             sessions.change_of(number, |session, number| {
@@ -334,9 +337,9 @@ impl MessageStore {
         };
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
         let can_expire = entry.can_expire() && !self.forwards.carries(number);
-        self.expiries.remove(&(before, number));
+        self.expiries.remove(before, number);
         if can_expire {
-            self.expiries.insert((expires_at, number));
+            self.expiries.insert(expires_at, number);
         }
     }
 
@@ -366,17 +369,32 @@ impl MessageStore {
         self.policy.expiry == Expiry::Eager || self.is_awaited() || self.policy.forwards
     }
 
+    /// False when nothing is due by `now`; when true, something may be.
+    pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
+        let instants = [&self.locks, &self.expiries, &self.activations];
+        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
+        instants.into_iter().any(|all| all.may_have_come(now))
+            || session_end.is_some_and(|(at, _)| at <= now)
+    }
+
+    /// Everything that is due has happened.
+    pub(crate) fn came_up_to_date(&mut self) {
+        for instants in [&mut self.locks, &mut self.expiries, &mut self.activations] {
+            instants.follow();
+        }
+    }
+
     /// What time brings about next, if anything.
     pub(crate) fn next_due(&self) -> Option<Due> {
         // A lock under a session has no end of its own.
         let lock_end = self.locks.first().filter(|(at, _)| *at < Timestamp::NEVER);
-        let lock_end = lock_end.map(|&(at, n)| Due::LockEnd(at, n));
+        let lock_end = lock_end.map(|(at, n)| Due::LockEnd(at, n));
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
         let session_end = session_end.map(|(at, slot)| Due::SessionLockEnd(at, slot));
         let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
-            .map(|&(at, n)| Due::Expiry(at, n));
+            .map(|(at, n)| Due::Expiry(at, n));
         let activation = self.activations.first();
-        let activation = activation.map(|&(at, n)| Due::Activation(at, n));
+        let activation = activation.map(|(at, n)| Due::Activation(at, n));
         [lock_end, session_end, expiry, activation]
             .into_iter()
             .flatten()

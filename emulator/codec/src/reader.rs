@@ -115,6 +115,16 @@ impl<'a> Reader<'a> {
     /// Reads `0x00` and the descriptor behind it; the described value follows.
     #[inline]
     pub fn descriptor(&mut self) -> Result<Descriptor<'a>, DecodeError> {
+        // As nearly everybody writes it.
+        if let [code::DESCRIBED, code::ULONG_SMALL, number, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(Descriptor::Code(u64::from(*number)));
+        }
+        self.odd_descriptor()
+    }
+
+    #[cold]
+    fn odd_descriptor(&mut self) -> Result<Descriptor<'a>, DecodeError> {
         match self.byte()? {
             code::DESCRIBED => {}
             code => return Err(unexpected("a described type", code)),

@@ -2,7 +2,7 @@
 
 use super::dead_letter::DeadLetterCause;
 use crate::store::Due;
-use crate::{Context, FactKind, Mailbox, SequenceNumber, StoreKind, Timestamp};
+use crate::{Context, FactKind, Mailbox, MessageStore, SequenceNumber, StoreKind, Timestamp};
 
 impl Mailbox {
     /// Lets happen everything that is due by `cx.now`, in order, each at its own instant.
@@ -20,6 +20,10 @@ impl Mailbox {
 
     /// Lets happen everything that is due by `cx.now`, nothing of it before `earliest`.
     fn let_happen(&mut self, cx: &mut Context<'_>, earliest: Timestamp) {
+        let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
+        if !self.stores().into_iter().any(may_be_due) {
+            return;
+        }
         let mut last = None;
         while let Some((kind, due)) = self.next_due().filter(|(_, due)| due.at() <= cx.now) {
             let instant = due.at().max(earliest);
@@ -37,6 +41,9 @@ impl Mailbox {
         }
         if last.is_some() {
             self.assign(cx);
+        }
+        for kind in StoreKind::ALL {
+            self.store_mut(kind).came_up_to_date();
         }
     }
 

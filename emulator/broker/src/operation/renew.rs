@@ -51,9 +51,9 @@ impl Mailbox {
                 continue;
             };
             if let State::Locked(lock) = &mut entry.state {
-                store.locks.remove(&(lock.until, number));
+                store.locks.remove(lock.until, number);
                 lock.until = until;
-                store.locks.insert((until, number));
+                store.locks.insert(until, number);
             }
             let locked_until = until;
             store.note(cx, number, FactKind::LockRenewed { locked_until });

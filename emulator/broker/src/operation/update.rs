@@ -76,7 +76,7 @@ impl Mailbox {
         let cx = &mut cx.at(cx.now);
         self.session_locks_expired(cx);
         for kind in StoreKind::ALL {
-            let locks: Vec<SequenceNumber> = self.store(kind).locks.iter().map(|l| l.1).collect();
+            let locks: Vec<SequenceNumber> = self.store(kind).locks.numbers().collect();
             for number in locks {
                 self.lock_expired(cx, kind, number);
             }

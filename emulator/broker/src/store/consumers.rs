@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assigned::Assigned;
 use crate::operation::receive::ReceiveMode;
 use crate::{ConsumerId, SequenceNumber};
 
@@ -31,7 +32,7 @@ pub(crate) struct Consumers {
 struct Consumer {
     mode: ReceiveMode,
     /// Given to it and not yet taken, with the ticket whose credit each used.
-    assigned: BTreeMap<SequenceNumber, Ticket>,
+    assigned: Assigned<Ticket>,
     /// What it has locked, where that matters when it goes (decision D2).
     held: BTreeSet<SequenceNumber>,
     /// Its credit in `grants`.
@@ -65,7 +66,7 @@ impl Consumers {
     pub(crate) fn add(&mut self, id: ConsumerId, mode: ReceiveMode) {
         let consumer = Consumer {
             mode,
-            assigned: BTreeMap::new(),
+            assigned: Assigned::new(),
             held: BTreeSet::new(),
             granted: 0,
             tickets: BTreeSet::new(),
@@ -85,7 +86,7 @@ impl Consumers {
         }
         self.assigned -= consumer.assigned.len();
         Estate {
-            assigned: consumer.assigned.into_keys().collect(),
+            assigned: consumer.assigned.numbers().collect(),
             held: consumer.held,
         }
     }
@@ -113,7 +114,7 @@ impl Consumers {
         };
         let mut returned = Vec::new();
         while consumer.assigned.len() > credit as usize {
-            returned.extend(consumer.assigned.pop_last().map(|(number, _)| number));
+            returned.extend(consumer.assigned.pop_last());
         }
         if consumer.assigned.is_empty() {
             // An owner without credit does not come to take, whatever it was told.
@@ -150,11 +151,7 @@ impl Consumers {
 
     /// The last entry that is assigned to this consumer.
     pub(crate) fn last_assigned(&self, id: ConsumerId) -> Option<SequenceNumber> {
-        let consumer = self.table.get(&id)?;
-        consumer
-            .assigned
-            .last_key_value()
-            .map(|(&number, _)| number)
+        self.table.get(&id)?.assigned.last()
     }
 
     /// Notes that a consumer is told that there is something for it; says whether it must be.
@@ -175,7 +172,7 @@ impl Consumers {
         let ticket = self
             .table
             .get_mut(&id)
-            .and_then(|c| c.assigned.remove(&number));
+            .and_then(|c| c.assigned.remove(number));
         if let Some(ticket) = ticket {
             self.assigned -= 1;
             self.wait(id, ticket, 1);
@@ -185,7 +182,7 @@ impl Consumers {
     /// Takes all assigned entries away again.
     pub(crate) fn unassign_all(&mut self) -> Vec<SequenceNumber> {
         let each = |(&id, consumer): (&ConsumerId, &Consumer)| {
-            let numbers = consumer.assigned.keys().copied();
+            let numbers = consumer.assigned.numbers();
             numbers.map(move |number| (id, number)).collect::<Vec<_>>()
         };
         let assigned: Vec<_> = self.table.iter().flat_map(each).collect();
@@ -198,7 +195,7 @@ impl Consumers {
     /// The first entry that is assigned to a consumer, and how it receives.
     pub(crate) fn first_assigned(&self, id: ConsumerId) -> Option<(SequenceNumber, ReceiveMode)> {
         let consumer = self.table.get(&id)?;
-        let (&number, _) = consumer.assigned.first_key_value()?;
+        let number = consumer.assigned.first()?;
         Some((number, consumer.mode))
     }
 
@@ -206,7 +203,7 @@ impl Consumers {
     pub(crate) fn take(&mut self, id: ConsumerId) -> Option<(SequenceNumber, ReceiveMode)> {
         let consumer = self.table.get_mut(&id)?;
         consumer.woken = false;
-        let (number, _) = consumer.assigned.pop_first()?;
+        let number = consumer.assigned.pop_first()?;
         self.assigned -= 1;
         Some((number, consumer.mode))
     }
@@ -321,7 +318,7 @@ impl Consumers {
             );
             let expected = assigned.get(&id).map(Vec::as_slice).unwrap_or_default();
             assert!(
-                consumer.assigned.keys().eq(expected),
+                consumer.assigned.numbers().eq(expected.iter().copied()),
                 "entries and what is assigned to {id:?} differ"
             );
         }

@@ -36,15 +36,11 @@ struct Expected {
 impl MessageStore {
     fn check_invariants(&self) {
         let expected = self.expected();
-        assert_eq!(self.locks, expected.locks, "locks and entries differ");
-        assert_eq!(
-            self.expiries, expected.expiries,
-            "expiries and entries differ"
-        );
-        assert_eq!(
-            self.activations, expected.activations,
-            "activations and entries differ"
-        );
+        self.locks.check_invariants(&expected.locks, "locks");
+        self.expiries
+            .check_invariants(&expected.expiries, "expiries");
+        self.activations
+            .check_invariants(&expected.activations, "activations");
         assert_eq!(
             self.forwards.all(),
             expected.forwarding,
