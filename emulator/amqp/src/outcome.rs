@@ -44,7 +44,16 @@ pub enum Outcome {
     },
     /// Refused: dead-letter, for a Service Bus receiver.
     Rejected {
-        /// Why, if said.
-        error: Option<Error>,
+        /// Why, if said; apart, because few are rejected and all are moved.
+        error: Option<Box<Error>>,
     },
+}
+
+impl From<Error> for Outcome {
+    /// A rejection for this reason.
+    fn from(error: Error) -> Self {
+        Self::Rejected {
+            error: Some(Box::new(error)),
+        }
+    }
 }

@@ -31,14 +31,15 @@ enum Item {
         /// Where they go on to, if they do.
         destination: Option<EntityPath>,
         messages: Messages,
-        failure: Option<SendError>,
+        failure: Option<Box<SendError>>,
     },
     Settle {
         kind: StoreKind,
         token: LockToken,
         outcome: Outcome,
-        settlement: Settlement,
-        failure: Option<SettleError>,
+        /// What is answered if it succeeds, and for which delivery; nothing if nobody waits.
+        answer: Option<(LinkId, DeliveryNumber, Wire)>,
+        failure: Option<Box<SettleError>>,
     },
 }
 
@@ -76,11 +77,13 @@ impl Work {
         settlement: Settlement,
     ) {
         self.entity = Some(entity);
+        let Settlement { link, delivery, .. } = settlement;
+        let answer = (link, delivery, confirmed(settlement.outcome));
         self.items.push(Item::Settle {
             kind,
             token,
             outcome,
-            settlement,
+            answer: (!settlement.settled).then_some(answer),
             failure: None,
         });
     }
@@ -207,7 +210,7 @@ impl Peer {
         let place = entity.as_deref().map(|entity| (entity, StoreKind::Active));
         let error = self.refuse(refusal, place);
         if !settled {
-            self.answer(now, link, delivery, Wire::Rejected { error: Some(error) });
+            self.answer(now, link, delivery, Wire::from(error));
         }
     }
 
@@ -228,7 +231,8 @@ impl Peer {
                         ..
                     } => {
                         let outcome = std::mem::replace(outcome, Outcome::Complete);
-                        *failure = mailbox.settle(cx, *kind, *token, outcome).err();
+                        let settled = mailbox.settle(cx, *kind, *token, outcome);
+                        *failure = settled.err().map(Box::new);
                     }
                     Item::Send {
                         destination,
@@ -238,7 +242,7 @@ impl Peer {
                     } => {
                         let messages = std::mem::replace(messages, Messages::Gone);
                         let sent = messages.send(mailbox, cx, destination.as_ref());
-                        *failure = sent.err();
+                        *failure = sent.err().map(Box::new);
                     }
                 }
             }
@@ -261,7 +265,7 @@ impl Peer {
                             false => send_refusal(&error, &self.host),
                         };
                         let error = self.refuse(&refusal, Some((entity, StoreKind::Active)));
-                        Wire::Rejected { error: Some(error) }
+                        Wire::from(error)
                     }
                 };
                 if let Some(answer) = answer {
@@ -270,24 +274,20 @@ impl Peer {
             }
             Item::Settle {
                 kind,
-                settlement,
+                answer,
                 failure,
                 ..
             } => {
-                let outcome = match failure {
-                    None => confirmed(settlement.outcome),
-                    Some(error) => {
-                        // Never not-found: Python shuts its receiver down (wire.md §4.4).
-                        let refusal = match entity.is_deleted() {
-                            true => self.lock_gone(entity, kind),
-                            false => settle_refusal(&error, &self.host, &entity.path),
-                        };
-                        let error = self.refuse(&refusal, Some((entity, kind)));
-                        Wire::Rejected { error: Some(error) }
-                    }
-                };
-                if !settlement.settled {
-                    self.settle_delivery(settlement.link, settlement.delivery, outcome);
+                let refused = failure.map(|error| {
+                    // Never not-found: Python shuts its receiver down (wire.md §4.4).
+                    let refusal = match entity.is_deleted() {
+                        true => self.lock_gone(entity, kind),
+                        false => settle_refusal(&error, &self.host, &entity.path),
+                    };
+                    Wire::from(self.refuse(&refusal, Some((entity, kind))))
+                });
+                if let Some((link, delivery, confirmed)) = answer {
+                    self.settle_delivery(link, delivery, refused.unwrap_or(confirmed));
                 }
             }
         }

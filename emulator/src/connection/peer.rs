@@ -250,7 +250,7 @@ impl Peer {
             Err(refusal) => {
                 let error = self.refuse(&refusal, Some((&entity, kind)));
                 if !settlement.settled {
-                    let outcome = servicebus_amqp::Outcome::Rejected { error: Some(error) };
+                    let outcome = servicebus_amqp::Outcome::from(error);
                     self.settle_delivery(settlement.link, settlement.delivery, outcome);
                 }
             }
@@ -263,8 +263,7 @@ impl Peer {
         let outcome = match self.links.get(&settlement.link) {
             Some(Link::Detached(refusal)) => {
                 let refusal = refusal.clone();
-                let error = Some(self.refuse(&refusal, None));
-                servicebus_amqp::Outcome::Rejected { error }
+                servicebus_amqp::Outcome::from(self.refuse(&refusal, None))
             }
             _ => settlement.outcome,
         };

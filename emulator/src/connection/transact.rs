@@ -82,7 +82,7 @@ impl Peer {
             Ok(()) => in_transaction(transaction, confirmed(settlement.outcome)),
             Err(refusal) => {
                 let error = self.refuse(&refusal, Some((&entity, kind)));
-                Wire::Rejected { error: Some(error) }.into()
+                Wire::from(error).into()
             }
         };
         if !settlement.settled {

@@ -170,7 +170,7 @@ fn tell(
 
 /// Answers for deliveries that are unknown or have been forgotten.
 fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
-    let outcome = Outcome::Rejected { error: Some(error) };
+    let outcome = Outcome::from(error);
     disposition::write(outbox.buffer(), channel, false, range, &outcome.into());
 }
 

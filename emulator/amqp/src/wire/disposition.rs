@@ -80,9 +80,7 @@ mod tests {
             Outcome::Accepted,
             Outcome::Released,
             Outcome::Rejected { error: None },
-            Outcome::Rejected {
-                error: Some(Error::new("a:b", "c".repeat(300))),
-            },
+            Outcome::from(Error::new("a:b", "c".repeat(300))),
         ];
         for outcome in outcomes {
             for from_receiver in [false, true] {

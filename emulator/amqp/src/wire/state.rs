@@ -61,7 +61,7 @@ fn outcome(encoded: &[u8]) -> Result<Option<Outcome>, DecodeError> {
         Some(code::REJECTED) => {
             let error = reader.fields()?.raw()?;
             Some(Outcome::Rejected {
-                error: error.map(read_error).transpose()?,
+                error: error.map(read_error).transpose()?.map(Box::new),
             })
         }
         Some(code::MODIFIED) => {
@@ -146,7 +146,7 @@ pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome) {
         Outcome::Rejected { error } => {
             writer.descriptor(code::REJECTED);
             let list = writer.begin_list();
-            write_error(&mut writer, error.as_ref());
+            write_error(&mut writer, error.as_deref());
             writer.end(list, 1);
         }
         Outcome::Modified {
@@ -209,7 +209,7 @@ mod tests {
             Outcome::Accepted,
             Outcome::Released,
             Outcome::Rejected { error: None },
-            Outcome::Rejected { error: Some(error) },
+            Outcome::from(error),
             Outcome::Modified {
                 delivery_failed: true,
                 undeliverable_here: false,
@@ -232,9 +232,7 @@ mod tests {
 
     #[test]
     fn states_of_transactions_read_back() {
-        let rejected = Outcome::Rejected {
-            error: Some(Error::new("a:b", "why")),
-        };
+        let rejected = Outcome::from(Error::new("a:b", "why"));
         for outcome in [Outcome::Accepted, rejected] {
             let transaction = Bytes::from_static(&[1, 2, 3]);
             let mut out = Vec::new();

@@ -210,9 +210,7 @@ fn every_outcome_in_the_others_types() {
         Outcome::Accepted,
         Outcome::Released,
         Outcome::Rejected { error: None },
-        Outcome::Rejected {
-            error: Some(an_error()),
-        },
+        Outcome::from(an_error()),
         Outcome::Modified {
             delivery_failed: true,
             undeliverable_here: true,

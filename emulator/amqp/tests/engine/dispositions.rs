@@ -45,9 +45,7 @@ fn sends_are_answered_in_ranges() {
         .outcome(two, DeliveryNumber(5), Outcome::Accepted);
     peer.connection
         .outcome(two, DeliveryNumber(7), Outcome::Accepted);
-    let rejected = Outcome::Rejected {
-        error: Some(an_error()),
-    };
+    let rejected = Outcome::from(an_error());
     peer.connection.outcome(two, DeliveryNumber(8), rejected);
     let frames = peer.frames();
     let ranges: Vec<_> = frames
@@ -160,12 +158,10 @@ fn every_outcome_is_read() {
         (composite(0x25, vec![]), Outcome::Rejected { error: None }),
         (
             composite(0x25, vec![error]),
-            Outcome::Rejected {
-                error: Some(Error {
-                    info: Some(encoded.clone()),
-                    ..Error::new("com.microsoft:dead-letter", "d")
-                }),
-            },
+            Outcome::from(Error {
+                info: Some(encoded.clone()),
+                ..Error::new("com.microsoft:dead-letter", "d")
+            }),
         ),
         (
             composite(0x27, vec![]),

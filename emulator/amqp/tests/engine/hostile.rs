@@ -88,9 +88,7 @@ fn serve(peer: &mut Peer, whim: u32) {
                     .outcome(transfer.link, transfer.delivery, Outcome::Accepted);
             }
             Event::TransferTooLarge { link, delivery, .. } => {
-                let outcome = Outcome::Rejected {
-                    error: Some(an_error()),
-                };
+                let outcome = Outcome::from(an_error());
                 peer.connection.outcome(link, delivery, outcome);
             }
             Event::Credit { link, drain, .. } => {

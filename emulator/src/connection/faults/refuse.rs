@@ -27,14 +27,12 @@ impl Peer {
                     let reply = self.scripted_reply(status, words);
                     self.on_request(&node, session, transfer, now, Some(reply));
                 } else if !transfer.settled {
-                    let error = Some(self.scripted_error(words));
-                    let outcome = Outcome::Rejected { error };
+                    let outcome = Outcome::from(self.scripted_error(words));
                     self.answer(now, transfer.link, transfer.delivery, outcome);
                 }
             }
             Event::Settle(settlement) if !settlement.settled => {
-                let error = Some(self.scripted_error(words));
-                let outcome = Outcome::Rejected { error };
+                let outcome = Outcome::from(self.scripted_error(words));
                 self.settle_delivery(settlement.link, settlement.delivery, outcome);
             }
             Event::Attach { link, .. } => {
