@@ -48,7 +48,7 @@ pub(crate) struct Echo {
 /// The same over TLS, or over WebSocket and TLS.
 #[derive(Debug)]
 pub(crate) struct SecuredEcho {
-    _process: Process,
+    process: Process,
     pub(crate) door: Door,
 }
 
@@ -128,9 +128,14 @@ impl SecuredEcho {
         };
         let (process, line) = Process::start(Command::new(env::current_exe()?).args([ROLE, role]))?;
         Ok(Self {
-            _process: process,
+            process,
             door: Door::read(&line)?,
         })
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.0.id()
     }
 }
 

@@ -26,10 +26,10 @@ pub(crate) const REST: Duration = Duration::from_millis(20);
 
 /// What one round gave for one server.
 #[derive(Debug, Clone, Copy)]
-struct Passed {
-    per_second: f64,
+pub(crate) struct Passed {
+    pub(crate) per_second: f64,
     /// Processor time of the server for each message, in microseconds.
-    cost: f64,
+    pub(crate) cost: f64,
 }
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
@@ -106,7 +106,7 @@ fn through_echo(echo: &Echo, count: u32) -> io::Result<Passed> {
     Ok(passed(count, took, at_rest(echo.pid())? - before))
 }
 
-fn passed(count: u32, took: Duration, used: Duration) -> Passed {
+pub(crate) fn passed(count: u32, took: Duration, used: Duration) -> Passed {
     Passed {
         per_second: f64::from(count) / took.as_secs_f64(),
         cost: used.as_secs_f64() * 1e6 / f64::from(count),

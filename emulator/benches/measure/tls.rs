@@ -19,6 +19,7 @@ use crate::secured_echo::{Door, Wrapping, pour};
 use crate::sender::Sender;
 use crate::statistics::Rounds;
 use crate::stream::{Cut, Stream};
+use crate::throughput::{Passed, at_rest, passed};
 
 /// Unanswered sends, credit of the receiver, and frames on their way through the echo.
 const IN_FLIGHT: u32 = 1000;
@@ -27,7 +28,7 @@ const BODY: usize = 1024;
 const RANGE: u32 = 64;
 
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
-    let count = effort.pick(2_000, 200_000);
+    let count = effort.pick(2_000, 400_000);
     let emulator = Emulator::start()?;
     let trusted = CertificateDer::from_pem_file(&emulator.ca_certificate)?;
     let ours = Door {
@@ -39,8 +40,8 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
         let (mut raw, mut through) = (Vec::new(), Vec::new());
         for round in 0..=effort.rounds() {
             let passed = (
-                through_echo(shape, &echo.door, count)?,
-                through_emulator(shape, &ours, count)?,
+                through_echo(shape, &echo, count)?,
+                through_emulator(shape, (&emulator, &ours), count)?,
             );
             // The first is for warming up.
             if round > 0 {
@@ -48,25 +49,30 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
                 through.push(passed.1);
             }
         }
-        let ratio = through.iter().zip(&raw).map(|(ours, raw)| ours / raw);
-        let ratio = ratio.collect::<Rounds>();
-        let each = |speeds: Vec<f64>| speeds.into_iter().collect::<Rounds>().to_string();
-        let name = shape.name;
-        report.note(
-            &format!("raw echo over {name}, messages per second"),
-            each(raw),
-        );
-        report.note(
-            &format!("emulator over {name}, messages per second"),
-            each(through),
-        );
-        let what = format!("emulator ÷ raw echo, {name}");
-        match shape.limit {
-            Some(limit) => report.judge(&what, &ratio, "", Limit::AtLeast(limit)),
-            None => report.note(&what, ratio.to_string()),
-        }
+        tell(shape, &raw, &through, report);
     }
     Ok(())
+}
+
+fn tell(shape: &Shape, raw: &[Passed], through: &[Passed], report: &mut Report) {
+    let name = shape.name;
+    for (what, passed) in [("raw echo", raw), ("emulator", through)] {
+        let speeds: Rounds = passed.iter().map(|passed| passed.per_second).collect();
+        let costs: Rounds = passed.iter().map(|passed| passed.cost).collect();
+        let line = format!("{what} over {name}, messages per second");
+        report.note(&line, speeds.to_string());
+        let line = format!("{what} over {name}, processor µs per message");
+        report.note(&line, costs.to_string());
+    }
+    let pairs = through.iter().zip(raw);
+    let ratio: Rounds = pairs
+        .map(|(ours, raw)| ours.per_second / raw.per_second)
+        .collect();
+    let what = format!("emulator ÷ raw echo, {name}");
+    match shape.limit {
+        Some(limit) => report.judge(&what, &ratio, "", Limit::AtLeast(limit)),
+        None => report.note(&what, ratio.to_string()),
+    }
 }
 
 /// What the bytes are wrapped in, and how.
@@ -106,23 +112,30 @@ fn connect(shape: &Shape, door: &Door) -> io::Result<Stream> {
     }
 }
 
-fn through_emulator(shape: &Shape, door: &Door, count: u32) -> io::Result<f64> {
+fn through_emulator(
+    shape: &Shape,
+    (emulator, door): (&Emulator, &Door),
+    count: u32,
+) -> io::Result<Passed> {
     let open = || Connection::open_over(connect(shape, door)?);
     let mut sender = Sender::attach_on(open()?, &message(BODY, None))?;
     let mut receiver = Receiver::attach_on(open()?)?;
     receiver.grant(IN_FLIGHT)?;
+    let before = at_rest(emulator.pid())?;
     let begin = Instant::now();
     thread::scope(|scope| {
         let sending = scope.spawn(move || sender.send(count, IN_FLIGHT));
         receiver.receive(count, IN_FLIGHT, Accept::Ranges(RANGE), |_| {})?;
         sending.join().expect("the sender does not panic")
     })?;
-    Ok(f64::from(count) / begin.elapsed().as_secs_f64())
+    let took = begin.elapsed();
+    Ok(passed(count, took, at_rest(emulator.pid())? - before))
 }
 
 /// As many threads and connections as the emulator's client has, and together as many frames on their way.
-fn through_echo(shape: &Shape, door: &Door, count: u32) -> io::Result<f64> {
-    let mut streams = [connect(shape, door)?, connect(shape, door)?];
+fn through_echo(shape: &Shape, echo: &SecuredEcho, count: u32) -> io::Result<Passed> {
+    let mut streams = [connect(shape, &echo.door)?, connect(shape, &echo.door)?];
+    let before = at_rest(echo.pid())?;
     let begin = Instant::now();
     thread::scope(|scope| {
         let pouring = streams.each_mut().map(|stream| {
@@ -136,5 +149,6 @@ fn through_echo(shape: &Shape, door: &Door, count: u32) -> io::Result<f64> {
             .map(|pouring| pouring.join().expect("the client does not panic"));
         poured.try_for_each(|poured| poured)
     })?;
-    Ok(f64::from(count) / begin.elapsed().as_secs_f64())
+    let took = begin.elapsed();
+    Ok(passed(count, took, at_rest(echo.pid())? - before))
 }
