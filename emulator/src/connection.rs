@@ -9,6 +9,7 @@ mod changes;
 mod commit;
 mod deliver;
 mod faults;
+mod give_way;
 mod held;
 mod links;
 mod peer;
@@ -90,7 +91,7 @@ pub(crate) async fn serve<W: Wire>(
         if peer.is_over() {
             break;
         }
-        if more {
+        if !peer.give_way().await && more {
             yield_now().await;
         }
         let output = peer.unwritten();

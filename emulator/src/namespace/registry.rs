@@ -11,6 +11,7 @@ use servicebus_broker::{
 };
 
 use super::Namespace;
+use super::crowd::Crowd;
 use super::particulars::Particulars;
 use super::sends::Sends;
 
@@ -29,6 +30,8 @@ pub(crate) struct Entity {
     queue: Mutex<Queue>,
     particulars: Mutex<Particulars>,
     deleted: AtomicBool,
+    /// Whether more waits here than those who receive keep up with.
+    pub(crate) crowd: Crowd,
     /// Sends that wait for their outcome.
     pub(crate) sends: Sends,
 }
@@ -108,6 +111,7 @@ impl Registry {
             particulars: Mutex::new(Particulars::new(mailbox.last_used())),
             queue: Mutex::new(Queue::of(id, mailbox)),
             deleted: AtomicBool::new(false),
+            crowd: Crowd::default(),
             sends: Sends::default(),
         });
         live.queues_and_topics += usize::from(entity.kind != EntityKind::Subscription);

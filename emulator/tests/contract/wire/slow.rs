@@ -41,6 +41,28 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 }
 
 #[test]
+fn senders_do_not_give_way_for_ever_to_who_takes_nothing() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut idle = bus.client();
+    let receiver = idle.receiver("q");
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let messages = vec![Message::new("small").encode(); 200];
+    let ids: Vec<u32> = (0..100)
+        .map(|_| peer.transfer(&sender, BATCH, false, &batch(&messages)))
+        .collect();
+    for id in ids {
+        assert_eq!(peer.outcome(&sender, id), Ok(()));
+    }
+    assert_eq!(bus.http.held("q").0, 20_000);
+    idle.credit(&receiver, 300);
+    for _ in 0..300 {
+        let delivery = idle.receive(&receiver);
+        idle.complete(&delivery);
+    }
+}
+
+#[test]
 fn time_does_not_wait_for_it_at_every_deadline() {
     let bus = Bus::with_queues(&["q", "other"]);
     let mut slow = bus.client();
