@@ -47,14 +47,20 @@ fn senders_do_not_give_way_for_ever_to_who_takes_nothing() {
     let receiver = idle.receiver("q");
     let mut peer = bus.client();
     let sender = peer.sender("q");
-    let messages = vec![Message::new("small").encode(); 200];
-    let ids: Vec<u32> = (0..100)
-        .map(|_| peer.transfer(&sender, BATCH, false, &batch(&messages)))
+    let small = Message::new("small").encode();
+    let ids: Vec<u32> = (0..85)
+        .map(|_| peer.transfer(&sender, BATCH, false, &batch(&vec![&small; 200])))
         .collect();
     for id in ids {
         assert_eq!(peer.outcome(&sender, id), Ok(()));
     }
-    assert_eq!(bus.http.held("q").0, 20_000);
+    // In one piece, and so in one turn.
+    let flood: Vec<Vec<u8>> = (0..100)
+        .map(|_| peer.transfer_frame(&sender, true, &small))
+        .collect();
+    peer.write(&flood.concat());
+    peer.send(&sender, &Message::new("behind"));
+    assert_eq!(bus.http.held("q").0, 17_101);
     idle.credit(&receiver, 300);
     for _ in 0..300 {
         let delivery = idle.receive(&receiver);
