@@ -11,10 +11,9 @@ mod forwards;
 mod instants;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
+mod numbers;
 mod segments;
 pub(crate) mod sessions;
-
-use std::collections::BTreeSet;
 
 use servicebus_codec::DecodeError;
 
@@ -27,6 +26,7 @@ use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
 use forwards::Forwards;
 use instants::Instants;
+use numbers::Numbers;
 use segments::Segments;
 use sessions::{Sessions, Slot};
 
@@ -38,7 +38,7 @@ pub struct MessageStore {
     pub(crate) entries: Segments<Entry>,
     last: SequenceNumber,
     /// Those that can be assigned, first come first; where there are sessions, each has its own.
-    pub(crate) ready: BTreeSet<SequenceNumber>,
+    pub(crate) ready: Numbers,
     /// When locks end.
     pub(crate) locks: Instants,
     /// When unlocked messages expire.
@@ -75,7 +75,7 @@ impl MessageStore {
             policy,
             entries: Segments::new(),
             last: SequenceNumber(0),
-            ready: BTreeSet::new(),
+            ready: Numbers::new(),
             locks: Instants::new(),
             expiries: Instants::new(),
             activations: Instants::new(),
@@ -212,7 +212,7 @@ impl MessageStore {
             self.serve_sessions(cx);
             return;
         }
-        while let Some(&number) = self.ready.first() {
+        while let Some(((), number)) = self.ready.first() {
             let Some((consumer, wake)) = self.consumers.assign_next(number) else {
                 return;
             };
@@ -294,7 +294,7 @@ impl MessageStore {
                 session.ready.insert(number);
             }),
             None => {
-                self.ready.insert(number);
+                self.ready.insert((), number);
             }
         }
     }
@@ -305,7 +305,7 @@ impl MessageStore {
                 session.ready.remove(&number);
             }),
             None => {
-                self.ready.remove(&number);
+                self.ready.remove((), number);
             }
         }
     }

@@ -46,7 +46,7 @@ impl Mailbox {
         for number in estate.assigned {
             store.put_back(number);
         }
-        for number in estate.held {
+        for number in estate.held.numbers() {
             self.store(kind).note(cx, number, FactKind::Released);
             self.lock_ended(cx, kind, number);
         }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assigned::Assigned;
+use super::numbers::Numbers;
 use crate::operation::receive::ReceiveMode;
 use crate::{ConsumerId, SequenceNumber};
 
@@ -34,7 +35,7 @@ struct Consumer {
     /// Given to it and not yet taken, with the ticket whose credit each used.
     assigned: Assigned<Ticket>,
     /// What it has locked, where that matters when it goes (decision D2).
-    held: BTreeSet<SequenceNumber>,
+    held: Numbers,
     /// Its credit in `grants`.
     granted: u32,
     /// Its tickets in `grants`.
@@ -59,7 +60,7 @@ pub(crate) struct Estate {
     /// Assigned to it and never taken.
     pub(crate) assigned: Vec<SequenceNumber>,
     /// Under its locks, where that matters.
-    pub(crate) held: BTreeSet<SequenceNumber>,
+    pub(crate) held: Numbers,
 }
 
 impl Consumers {
@@ -67,7 +68,7 @@ impl Consumers {
         let consumer = Consumer {
             mode,
             assigned: Assigned::new(),
-            held: BTreeSet::new(),
+            held: Numbers::new(),
             granted: 0,
             tickets: BTreeSet::new(),
             woken: false,
@@ -216,14 +217,14 @@ impl Consumers {
     /// Notes that a consumer has locked an entry.
     pub(crate) fn hold(&mut self, id: ConsumerId, number: SequenceNumber) {
         if let Some(consumer) = self.table.get_mut(&id) {
-            consumer.held.insert(number);
+            consumer.held.insert((), number);
         }
     }
 
     /// Notes that the lock of a consumer is over.
     pub(crate) fn let_go(&mut self, id: ConsumerId, number: SequenceNumber) {
         if let Some(consumer) = self.table.get_mut(&id) {
-            consumer.held.remove(&number);
+            consumer.held.remove((), number);
         }
     }
 
@@ -350,8 +351,8 @@ impl Consumers {
         let each = |(&id, consumer): (&ConsumerId, &'_ Consumer)| {
             consumer
                 .held
-                .iter()
-                .map(move |&number| (id, number))
+                .numbers()
+                .map(move |number| (id, number))
                 .collect::<Vec<_>>()
         };
         self.table.iter().flat_map(each)

@@ -145,11 +145,10 @@ impl MessageStore {
             return;
         }
         let entries = &self.entries;
-        let stays = |number: &SequenceNumber| entries.get(number.0).is_none_or(|e| e.stays);
-        let (staying, going): (BTreeSet<_>, BTreeSet<_>) =
-            self.ready.iter().copied().partition(stays);
-        self.ready = staying;
+        let goes = |number: &SequenceNumber| entries.get(number.0).is_some_and(|e| !e.stays);
+        let going: Vec<_> = self.ready.numbers().filter(goes).collect();
         for number in going {
+            self.ready.remove((), number);
             self.await_forward(number);
         }
     }

@@ -1,13 +1,12 @@
 //! Instants at which time does something to messages, in order.
 
-use std::collections::BTreeSet;
-
+use super::numbers::Numbers;
 use crate::{SequenceNumber, Timestamp};
 
 /// Messages by the instant at which something happens to them.
 #[derive(Debug)]
 pub(crate) struct Instants {
-    all: BTreeSet<(Timestamp, SequenceNumber)>,
+    all: Numbers<Timestamp>,
     /// None is earlier. It stays when the first is removed, which nearly every operation does, and follows when somebody
     /// has looked for what is due: so that every operation can ask without walking down the tree.
     bound: Timestamp,
@@ -16,22 +15,22 @@ pub(crate) struct Instants {
 impl Instants {
     pub(super) fn new() -> Self {
         Self {
-            all: BTreeSet::new(),
+            all: Numbers::new(),
             bound: Timestamp::NEVER,
         }
     }
 
     pub(crate) fn insert(&mut self, at: Timestamp, number: SequenceNumber) {
         self.bound = self.bound.min(at);
-        self.all.insert((at, number));
+        self.all.insert(at, number);
     }
 
     pub(crate) fn remove(&mut self, at: Timestamp, number: SequenceNumber) {
-        self.all.remove(&(at, number));
+        self.all.remove(at, number);
     }
 
     pub(super) fn first(&self) -> Option<(Timestamp, SequenceNumber)> {
-        self.all.first().copied()
+        self.all.first()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -40,7 +39,7 @@ impl Instants {
 
     /// The messages, those of the earliest instants first.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = SequenceNumber> {
-        self.all.iter().map(|&(_, number)| number)
+        self.all.iter().map(|(_, number)| number)
     }
 
     /// False when no instant has come by `now`; when true, one may have.
@@ -58,10 +57,13 @@ impl Instants {
 impl Instants {
     pub(super) fn check_invariants(
         &self,
-        expected: &BTreeSet<(Timestamp, SequenceNumber)>,
+        expected: &std::collections::BTreeSet<(Timestamp, SequenceNumber)>,
         what: &str,
     ) {
-        assert_eq!(self.all, *expected, "{what} and entries differ");
+        assert!(
+            self.all.iter().eq(expected.iter().copied()),
+            "{what} and entries differ"
+        );
         assert!(
             self.first().is_none_or(|(at, _)| self.bound <= at),
             "{what} come before their bound"

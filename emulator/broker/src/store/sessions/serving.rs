@@ -34,7 +34,7 @@ impl MessageStore {
         &'a self,
         session: Option<&'a SessionName>,
     ) -> Box<dyn Iterator<Item = SequenceNumber> + 'a> {
-        let ready = self.ready.iter().copied();
+        let ready = self.ready.numbers();
         match (&self.sessions, session) {
             (None, None) => Box::new(ready),
             (None, Some(name)) => Box::new(ready.filter(|number| {
