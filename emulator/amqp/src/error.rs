@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use servicebus_codec::DecodeError;
 
 /// An AMQP error (AMQP 1.0 §2.8.14). All three fields are always written (spec/wire.md §0.7).
@@ -14,7 +13,7 @@ pub struct Error {
     /// Text for people; some SDKs search it (spec/wire.md §10.32).
     pub description: String,
     /// An encoded map with more, if there is more.
-    pub info: Option<Bytes>,
+    pub info: Option<Box<[u8]>>,
 }
 
 impl Error {

@@ -20,7 +20,7 @@ pub enum Event {
         hostname: Option<String>,
     },
     /// The peer's `open` has arrived and ours has been written.
-    Opened(PeerOpen),
+    Opened(Box<PeerOpen>),
     /// The peer wants a link; answer with [`crate::Connection::accept_attach`] or
     /// [`crate::Connection::refuse_attach`], now or later.
     Attach {
@@ -62,11 +62,11 @@ pub enum Event {
         link: LinkId,
     },
     /// The engine itself has refused something; the peer has been told with these words.
-    Refused(Error),
+    Refused(Box<Error>),
     /// The connection is over; the events of its links came before. Raised once.
     Closed {
         /// Why: the peer's error if the peer closed, ours if we did.
-        error: Option<Error>,
+        error: Option<Box<Error>>,
     },
 }
 
@@ -101,7 +101,7 @@ pub struct Transfer {
     /// The encoded message: a slice of the block it was read into, or, of several frames, memory of its own.
     pub payload: Bytes,
     /// The transaction it belongs to, if the transfer's state was transactional.
-    pub transaction: Option<Bytes>,
+    pub transaction: Option<Box<[u8]>>,
 }
 
 /// The peer's word on one delivery of ours.
@@ -118,5 +118,19 @@ pub struct Settlement {
     /// Whether the peer has forgotten it; if not, it waits for [`crate::Connection::settle`].
     pub settled: bool,
     /// The transaction it belongs to, if the state was transactional.
-    pub transaction: Option<Bytes>,
+    pub transaction: Option<Box<[u8]>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events are moved several times, which for nearly all of them is most of their cost.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn they_are_small() {
+        assert!(size_of::<Event>() <= 80, "{} bytes", size_of::<Event>());
+        let outcome = size_of::<Outcome>();
+        assert!(outcome <= 24, "{outcome} bytes");
+    }
 }

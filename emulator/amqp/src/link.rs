@@ -1,8 +1,6 @@
 //! One link of a session: its name, its state and the credit that flows over it. It neither reads nor
 //! writes frames. A link is [`Stage::Attached`] only between the owner's acceptance and a detach.
 
-use bytes::Bytes;
-
 use crate::LinkRole;
 use crate::attach::Echo;
 use crate::gather::Gather;
@@ -91,7 +89,7 @@ pub(crate) struct Partial {
     pub(crate) tag: Box<[u8]>,
     pub(crate) settled: bool,
     pub(crate) message_format: u32,
-    pub(crate) transaction: Option<Bytes>,
+    pub(crate) transaction: Option<Box<[u8]>>,
     /// Bytes kept; none once the limit is passed.
     pub(crate) data: Gather,
     /// Bytes seen.

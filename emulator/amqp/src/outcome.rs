@@ -40,7 +40,7 @@ pub enum Outcome {
         /// Whether this link should not get it again.
         undeliverable_here: bool,
         /// An encoded map of annotations to change.
-        annotations: Option<Bytes>,
+        annotations: Option<Box<[u8]>>,
     },
     /// Refused: dead-letter, for a Service Bus receiver.
     Rejected {

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use servicebus_amqp::{DeliveryState, Outcome as Wire, SessionId, Settlement, Transfer};
 use servicebus_broker::{EntityPath, LockToken, StoreKind};
 
@@ -22,7 +21,7 @@ impl Peer {
     /// A transfer that is to be accepted when a transaction is committed.
     pub(super) fn send_in(
         &mut self,
-        transaction: Bytes,
+        transaction: Box<[u8]>,
         sender: &Sender,
         transfer: Transfer,
         now: Duration,
@@ -72,7 +71,7 @@ impl Peer {
     /// A settlement that is to happen when a transaction is committed.
     pub(super) fn settle_in(
         &mut self,
-        transaction: Bytes,
+        transaction: Box<[u8]>,
         (entity, kind): (Arc<Entity>, StoreKind),
         session: SessionId,
         settlement: Settlement,
@@ -133,9 +132,9 @@ fn way(
     }
 }
 
-pub(super) fn in_transaction(transaction: Bytes, outcome: Wire) -> DeliveryState {
+pub(super) fn in_transaction(transaction: Box<[u8]>, outcome: Wire) -> DeliveryState {
     DeliveryState::Transactional {
-        transaction,
+        transaction: transaction.into(),
         outcome,
     }
 }

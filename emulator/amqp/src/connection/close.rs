@@ -59,7 +59,8 @@ impl Connection {
     pub(super) fn tracked(&mut self, error: Error) -> Error {
         let error = track(error, &self.config.tracking_id);
         if !matches!(self.phase, Phase::Closing(_) | Phase::Closed) {
-            self.events.push_back(Event::Refused(error.clone()));
+            self.events
+                .push_back(Event::Refused(Box::new(error.clone())));
         }
         error
     }
@@ -73,7 +74,9 @@ impl Connection {
             self.bury(&session);
         }
         self.owed.clear();
-        self.events.push_back(Event::Closed { error });
+        self.events.push_back(Event::Closed {
+            error: error.map(Box::new),
+        });
     }
 
     /// Writes the last frame that the peer can still read, and returns the phase after it.

@@ -124,7 +124,7 @@ fn apply(
         if until > cursor && gaps > 0 {
             gaps -= 1;
             let error = track(unknown_delivery(), tracking_id);
-            events.push_back(Event::Refused(error.clone()));
+            events.push_back(Event::Refused(Box::new(error.clone())));
             deny(outbox, channel, (cursor as u32, (until - 1) as u32), error);
         }
         if let Some(id) = found {

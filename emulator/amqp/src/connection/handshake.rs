@@ -92,7 +92,7 @@ impl Connection {
                 next: self.now + interval,
             }
         });
-        self.events.push_back(Event::Opened(open));
+        self.events.push_back(Event::Opened(Box::new(open)));
         Ok(())
     }
 }

@@ -190,7 +190,7 @@ fn delivery_id(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Delive
     })
 }
 
-fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Bytes>, Fault> {
+fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Box<[u8]>>, Fault> {
     match transfer.state {
         Some(encoded) => Ok(state::read(encoded)?.transaction),
         None => Ok(None),

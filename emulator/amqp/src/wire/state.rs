@@ -1,6 +1,5 @@
 //! Delivery states: outcomes, and the transactional state that may wrap them (AMQP 1.0 §3.4, §4.5.8).
 
-use bytes::Bytes;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Writer};
 
 use super::code;
@@ -11,7 +10,7 @@ use crate::{DeliveryState, Error, Outcome};
 pub(crate) struct State {
     /// The outcome, unless the state is not terminal or not known.
     pub(crate) outcome: Option<Outcome>,
-    pub(crate) transaction: Option<Bytes>,
+    pub(crate) transaction: Option<Box<[u8]>>,
 }
 
 /// The state of nearly every disposition.
@@ -42,7 +41,7 @@ pub(crate) fn read(encoded: &[u8]) -> Result<State, DecodeError> {
         });
     }
     let mut fields = reader.fields()?;
-    let transaction = fields.binary()?.map(Bytes::copy_from_slice);
+    let transaction = fields.binary()?.map(Box::from);
     let outcome = match fields.raw()? {
         Some(encoded) => outcome(encoded)?,
         None => None,
@@ -106,10 +105,10 @@ pub(crate) fn read_error(encoded: &[u8]) -> Result<Error, DecodeError> {
 }
 
 /// Copies an encoded map, after a complete walk: what passes on is sound all the way down.
-fn map(encoded: &[u8]) -> Result<Bytes, DecodeError> {
+fn map(encoded: &[u8]) -> Result<Box<[u8]>, DecodeError> {
     Reader::new(encoded).map()?;
     Reader::new(encoded).validate()?;
-    Ok(Bytes::copy_from_slice(encoded))
+    Ok(encoded.into())
 }
 
 /// Appends a delivery state.
@@ -158,7 +157,7 @@ pub(crate) fn write(out: &mut Vec<u8>, outcome: &Outcome) {
             let list = writer.begin_list();
             writer.bool(*delivery_failed);
             writer.bool(*undeliverable_here);
-            raw_or_null(&mut writer, annotations.as_ref());
+            raw_or_null(&mut writer, annotations.as_deref());
             writer.end(list, 3);
         }
     }
@@ -174,11 +173,11 @@ pub(crate) fn write_error(writer: &mut Writer<'_>, error: Option<&Error>) {
     let list = writer.begin_list();
     writer.symbol(&error.condition);
     writer.string(&error.description);
-    raw_or_null(writer, error.info.as_ref());
+    raw_or_null(writer, error.info.as_deref());
     writer.end(list, 3);
 }
 
-fn raw_or_null(writer: &mut Writer<'_>, encoded: Option<&Bytes>) {
+fn raw_or_null(writer: &mut Writer<'_>, encoded: Option<&[u8]>) {
     match encoded {
         Some(encoded) => writer.raw(encoded),
         None => writer.null(),
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn outcomes_read_back() {
-        let map = Bytes::from_static(&[0xc1, 6, 2, 0xa3, 1, b'k', 0x54, 1]);
+        let map: Box<[u8]> = [0xc1, 6, 2, 0xa3, 1, b'k', 0x54, 1].into();
         let error = Error {
             info: Some(map.clone()),
             ..Error::new("com.microsoft:dead-letter", "why")
@@ -234,10 +233,10 @@ mod tests {
     fn states_of_transactions_read_back() {
         let rejected = Outcome::from(Error::new("a:b", "why"));
         for outcome in [Outcome::Accepted, rejected] {
-            let transaction = Bytes::from_static(&[1, 2, 3]);
+            let transaction: Box<[u8]> = [1, 2, 3].into();
             let mut out = Vec::new();
             let state = DeliveryState::Transactional {
-                transaction: transaction.clone(),
+                transaction: transaction.clone().into(),
                 outcome: outcome.clone(),
             };
             write_state(&mut out, &state);

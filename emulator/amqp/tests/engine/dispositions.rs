@@ -1,6 +1,5 @@
 //! Outcomes, both ways.
 
-use bytes::Bytes;
 use serde_amqp::Value;
 use servicebus_amqp::{DeliveryNumber, Error, Event, LinkId, Outcome, Settlement};
 
@@ -149,7 +148,7 @@ fn a_settled_settlement_is_not_answered() {
 #[test]
 fn every_outcome_is_read() {
     let info = map(&[(symbol("DeadLetterReason"), text("why"))]);
-    let encoded = Bytes::from(serde_amqp::to_vec(&info).unwrap());
+    let encoded: Box<[u8]> = serde_amqp::to_vec(&info).unwrap().into();
     let error = composite(
         0x1d,
         vec![symbol("com.microsoft:dead-letter"), text("d"), info.clone()],
