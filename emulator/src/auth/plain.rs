@@ -1,7 +1,6 @@
 //! SASL PLAIN: the name of a key and the key itself (RFC 4616).
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac;
 
 use super::error::quote;
 use super::{Claims, Key, TokenError};
@@ -46,9 +45,9 @@ fn read(response: &[u8]) -> Result<(&str, &[u8]), TokenError> {
 
 /// Compares digests, whose comparison takes the same time wherever they differ.
 fn is_same(expected: &[u8], given: &[u8]) -> bool {
-    let mac = Hmac::<Sha256>::new_from_slice(b"SASL PLAIN").expect("HMAC takes keys of any length");
-    let digest = mac.clone().chain_update(given).finalize().into_bytes();
-    mac.chain_update(expected).verify_slice(&digest).is_ok()
+    let key = hmac::Key::new(hmac::HMAC_SHA256, b"SASL PLAIN");
+    let digest = hmac::sign(&key, given);
+    hmac::verify(&key, expected, digest.as_ref()).is_ok()
 }
 
 #[cfg(test)]

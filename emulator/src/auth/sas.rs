@@ -8,9 +8,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use sha2::Sha256;
+use ring::hmac;
 
 use super::error::quote;
 use super::{Claims, Key, TokenError, audience_path};
@@ -51,8 +50,8 @@ pub fn claimed_key_name(token: &str) -> Option<String> {
 /// Signs a token for a resource such as `sb://localhost/orders`.
 pub fn sign(resource: &str, key: &Key, expires_at: i64) -> String {
     let resource = utf8_percent_encode(resource, ENCODED).to_string();
-    let mac = authenticate(&resource, &expires_at.to_string(), &key.key);
-    let signature = BASE64_STANDARD.encode(mac.finalize().into_bytes());
+    let text = signed_text(&resource, &expires_at.to_string());
+    let signature = BASE64_STANDARD.encode(hmac::sign(&signing(key), text.as_bytes()));
     format!(
         "{PREFIX}sr={resource}&sig={}&se={expires_at}&skn={}",
         utf8_percent_encode(&signature, ENCODED),
@@ -139,9 +138,10 @@ impl<'a> Parts<'a> {
     }
 
     fn is_signed_with(&self, key: &Key) -> bool {
+        let key = signing(key);
         let signed = |resource: &str| {
-            let mac = authenticate(resource, self.expiry, &key.key);
-            mac.verify_slice(&self.signature).is_ok()
+            let text = signed_text(resource, self.expiry);
+            hmac::verify(&key, text.as_bytes(), &self.signature).is_ok()
         };
         if signed(self.resource) {
             return true;
@@ -182,13 +182,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The authentication code of what a token signs.
-fn authenticate(resource: &str, expiry: &str, key: &str) -> Hmac<Sha256> {
-    Hmac::<Sha256>::new_from_slice(key.as_bytes())
-        .expect("HMAC takes keys of any length")
-        .chain_update(resource)
-        .chain_update("\n")
-        .chain_update(expiry)
+/// A key as it signs: with its text.
+fn signing(key: &Key) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, key.key.as_bytes())
+}
+
+/// What a token signs.
+fn signed_text(resource: &str, expiry: &str) -> String {
+    format!("{resource}\n{expiry}")
 }
 
 fn decode(text: &str) -> Result<Cow<'_, str>, TokenError> {
