@@ -8,7 +8,7 @@ mod create;
 mod info;
 mod remove;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -44,11 +44,11 @@ struct Served {
     /// In the order in which they were made.
     all: BTreeMap<u64, Entry>,
     /// By their names in lower case.
-    names: BTreeMap<String, u64>,
-    keys: BTreeMap<String, u64>,
-    addresses: BTreeMap<IpAddr, u64>,
+    names: HashMap<String, u64>,
+    keys: HashMap<String, u64>,
+    addresses: HashMap<IpAddr, u64>,
     /// By the host names of their own, in lower case.
-    hosts: BTreeMap<String, u64>,
+    hosts: HashMap<String, u64>,
 }
 
 /// One of them, with what ends when it does.

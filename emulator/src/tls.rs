@@ -11,7 +11,7 @@ mod error;
 mod given;
 mod stream;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -82,11 +82,11 @@ pub(crate) struct Tls {
     /// Seconds since the Unix epoch at which the emulator started.
     started_at: i64,
     authority: OnceLock<Result<Authority, Arc<TlsError>>>,
-    shown: Mutex<BTreeMap<Sought, Arc<ServerConfig>>>,
+    shown: Mutex<HashMap<Sought, Arc<ServerConfig>>>,
 }
 
 /// What a client wants a certificate for, beside what every certificate holds for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Sought {
     /// The address that it came to.
     pub(crate) address: Option<IpAddr>,

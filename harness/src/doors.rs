@@ -48,14 +48,25 @@ impl Doors {
     }
 
     /// Runs an operation on the background runtime; dropping the future cancels it.
-    pub(crate) async fn run<T, F>(self: &Arc<Self>, operation: impl FnOnce(Arc<Self>) -> F) -> T
+    pub(crate) fn run<T, F>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(Arc<Self>) -> F,
+    ) -> impl Future<Output = T> + Send
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
+        Arc::clone(self).carry_out(Box::pin(operation(Arc::clone(self))))
+    }
+
+    /// Does so once for each type of answer: there are many more operations, and each would be compiled.
+    async fn carry_out<T: Send + 'static>(
+        self: Arc<Self>,
+        operation: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> T {
         self.cancelled.over().await;
-        let (task, over) = self.spawn(operation(Arc::clone(self)));
-        Operation::new(task, over, Arc::clone(self)).await
+        let (task, over) = self.spawn(operation);
+        Operation::new(task, over, self).await
     }
 
     /// Runs an operation that is told when it is given up, and then ends in its own way.
@@ -69,7 +80,7 @@ impl Doors {
     {
         self.cancelled.over().await;
         let (_awaited, given_up) = oneshot::channel();
-        let operation = operation(Arc::clone(self), GivenUp(given_up));
+        let operation = Box::pin(operation(Arc::clone(self), GivenUp(given_up)));
         let (task, over) = self.spawn(operation);
         Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
     }
@@ -96,11 +107,10 @@ impl Doors {
         })
     }
 
-    fn spawn<T, F>(&self, operation: F) -> (Task<T>, oneshot::Receiver<()>)
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + Send + 'static,
-    {
+    fn spawn<T: Send + 'static>(
+        &self,
+        operation: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> (Task<T>, oneshot::Receiver<()>) {
         let (alive, over) = oneshot::channel::<()>();
         let task = self.background.spawn(async move {
             // Declared first, so dropped last: after the links of the operation.

@@ -281,12 +281,15 @@ impl Mailbox {
     }
 
     /// Runs an operation on the background runtime, with a mailbox of its own.
-    pub(crate) async fn run<T, F>(&self, operation: impl FnOnce(Self) -> F) -> T
+    pub(crate) fn run<T, F>(
+        &self,
+        operation: impl FnOnce(Self) -> F,
+    ) -> impl Future<Output = T> + Send
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        self.doors.run(|_| operation(self.clone())).await
+        self.doors.run(|_| operation(self.clone()))
     }
 
     /// Returns what the bus holds now.

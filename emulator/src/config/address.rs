@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address or host name that belongs to one namespace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
     /// A loopback address, at which the emulator listens for this namespace.
     Ip(IpAddr),

@@ -11,7 +11,7 @@ mod rule;
 pub(super) mod settings;
 pub(super) mod targets;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::Path;
 
 use servicebus_broker::{NamespaceSettings, Tier, check_name};
@@ -142,7 +142,7 @@ fn report_repeated<'a>(
     thing: &str,
     names: impl Iterator<Item = &'a Located<String>>,
 ) {
-    let mut seen: BTreeMap<String, &Place> = BTreeMap::new();
+    let mut seen: HashMap<String, &Place> = HashMap::new();
     for Located { place, value } in names {
         let key = value.chars().flat_map(char::to_lowercase).collect();
         if let Some(first) = seen.get(&key) {

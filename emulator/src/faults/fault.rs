@@ -1,6 +1,6 @@
 //! One fault: which operations it is meant for, which of them it strikes, and how often it was met.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ pub(crate) struct Scripted {
     /// How often it struck.
     pub(crate) hits: u64,
     /// Operations that it is meant for, by entity: what chance goes by.
-    counted: BTreeMap<String, u64>,
+    counted: HashMap<String, u64>,
 }
 
 impl Fault {
@@ -124,7 +124,7 @@ impl Scripted {
             elsewhere: 0,
             different: 0,
             hits: 0,
-            counted: BTreeMap::new(),
+            counted: HashMap::new(),
         }
     }
 

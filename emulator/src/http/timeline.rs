@@ -5,7 +5,7 @@
     reason = "most kinds of facts neither name a message nor move one"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::Query;
@@ -136,7 +136,7 @@ struct Shown<'a> {
     ahead: i64,
     messages: Vec<String>,
     /// Where they stand in that list; none for one that is kept no longer.
-    by_place: BTreeMap<Place, Option<usize>>,
+    by_place: HashMap<Place, Option<usize>>,
 }
 
 impl<'a> Shown<'a> {
@@ -145,7 +145,7 @@ impl<'a> Shown<'a> {
             namespace,
             ahead: namespace.clock.read().ahead,
             messages: Vec::new(),
-            by_place: BTreeMap::new(),
+            by_place: HashMap::new(),
         }
     }
 
@@ -163,7 +163,7 @@ impl<'a> Shown<'a> {
 impl Reader<'_> {
     /// What is wanted, of an entity with its dead letters.
     fn events(&self, wanted: &Wanted, mut shown: Option<&mut Shown<'_>>) -> Vec<Event> {
-        let mut known = BTreeMap::<Place, Known>::new();
+        let mut known = HashMap::<Place, Known>::new();
         let mut events = Vec::new();
         let mut facts = self.timeline.facts().iter().peekable();
         while let Some(fact) = facts.next() {

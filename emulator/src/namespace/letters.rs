@@ -4,7 +4,7 @@
 //! gone by now, so that with `--record-messages` each message is kept as it came in, up to a number of bytes; the oldest
 //! go first. Without it nothing is kept and nothing is looked up.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use servicebus_broker::{
@@ -25,7 +25,7 @@ pub(crate) struct Letters(Option<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_place: BTreeMap<Place, (Stamp, Message)>,
+    by_place: HashMap<Place, (Stamp, Message)>,
     /// Oldest first.
     order: VecDeque<Place>,
     bytes: u64,

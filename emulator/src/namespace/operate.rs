@@ -1,7 +1,7 @@
 //! Operations on entities: under one lock each, with what follows from them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use servicebus_broker::{
     CommitError, Context, Effect, Entities, EntityId, EntityPath, Mailbox, Queue, StoreKind,
@@ -68,6 +68,12 @@ impl Namespace {
             facts: &mut caller.facts,
         };
         let result = work(&mut queue.mailbox, &mut cx);
+        self.conclude(entity.id, queue, caller);
+        result
+    }
+
+    /// Records what an operation did, and carries out its effects: the same for all of them.
+    fn conclude(&self, entity: EntityId, queue: MutexGuard<'_, Queue>, caller: &mut Caller) {
         let deadline = queue.mailbox.next_deadline();
         if !caller.facts.is_empty() {
             // Under the entity's lock, so that its facts stand in the order in which they happened.
@@ -78,8 +84,7 @@ impl Namespace {
         if let Some(deadline) = deadline {
             self.alarm.arm(deadline);
         }
-        self.carry_out(caller, |_| Some(entity.id));
-        result
+        self.carry_out(caller, &|_| Some(entity));
     }
 
     /// Commits a transaction while all entities that take part are locked, in the order of their ids, and carries out
@@ -118,14 +123,14 @@ impl Namespace {
                 .find(|entity| entity.path == *path)
                 .map(|entity| entity.id)
         };
-        self.carry_out(caller, id_of);
+        self.carry_out(caller, &id_of);
         self.follow(caller);
         result
     }
 
     /// Does what operations on entities asked for, but for what needs other entities. Those who ask to be deleted are
     /// found by their paths.
-    fn carry_out(&self, caller: &mut Caller, id_of: impl Fn(&EntityPath) -> Option<EntityId>) {
+    fn carry_out(&self, caller: &mut Caller, id_of: &dyn Fn(&EntityPath) -> Option<EntityId>) {
         for effect in caller.effects.drain(..) {
             match effect {
                 Effect::Wake(consumer) if ConnectionId::of(consumer) == caller.connection => {

@@ -1,6 +1,6 @@
 //! Which headers are application properties, and how both are turned into each other.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use axum::http::HeaderValue;
 use axum::http::header::{self, HeaderMap, HeaderName};
@@ -82,7 +82,7 @@ const RESTRICTED_FAMILIES: [&str; 8] = [
 /// Several headers of one name are one, with commas between.
 pub(super) fn application_properties(
     headers: &HeaderMap,
-    names: &BTreeMap<String, String>,
+    names: &HashMap<String, String>,
 ) -> Result<Vec<(String, PropertyValue)>, Rejection> {
     let mut properties = Vec::new();
     for name in headers.keys().filter(|name| !is_restricted(name)) {

@@ -5,7 +5,7 @@
 //! that is being answered is found again, and the names in the head of an answer are changed on their way out. Nothing
 //! but the case of names comes of it, and no byte more or less: a head that is not found costs no more than that.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,7 +57,7 @@ impl<S> Tapped<S> {
 
 impl Heads {
     /// The names of a request's headers as they were sent, by their lower case; what came before is forgotten.
-    pub(super) fn names(&self, parts: &Parts) -> BTreeMap<String, String> {
+    pub(super) fn names(&self, parts: &Parts) -> HashMap<String, String> {
         let target = parts
             .uri
             .path_and_query()
@@ -65,7 +65,7 @@ impl Heads {
         let line = format!("{} {target} HTTP/1.", parts.method);
         let read = &mut self.state().read;
         let Some(begin) = position(read, line.as_bytes()) else {
-            return BTreeMap::new();
+            return HashMap::new();
         };
         let end = position(&read[begin..], END).map_or(read.len(), |end| begin + end);
         let head = String::from_utf8_lossy(&read[begin..end]).into_owned();

@@ -1,6 +1,6 @@
 //! One request while it is answered: on whose behalf, at which entity.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
@@ -28,7 +28,7 @@ pub(super) struct Visit {
     /// What the client calls the namespace.
     pub(super) host: String,
     /// The names of its headers as they were sent, by their lower case.
-    pub(super) names: BTreeMap<String, String>,
+    pub(super) names: HashMap<String, String>,
     pub(super) carrier: Carrier,
     namespace: Option<Arc<Namespace>>,
     place: Option<(Arc<Entity>, StoreKind)>,

@@ -1,6 +1,6 @@
 //! The addresses that namespaces have of their own.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::NamespaceBlock;
 use crate::config::Address;
@@ -19,7 +19,7 @@ pub(super) fn address(report: &Report<'_>, written: Option<Located<String>>) -> 
 
 /// Reports the addresses that another namespace has already.
 pub(super) fn report_repeated(report: &Report<'_>, blocks: &[NamespaceBlock]) {
-    let mut seen = BTreeMap::new();
+    let mut seen = HashMap::new();
     let written = blocks
         .iter()
         .filter_map(|block| block.emulator.address.as_ref());

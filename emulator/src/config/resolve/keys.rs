@@ -3,7 +3,7 @@
 //! A key name can be what chooses the namespace of a connection, so no name stands twice in a process. A
 //! namespace that declares no keys gets the well-known one, and when that is taken, one named after it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use super::NamespaceBlock;
 use crate::auth::{Claim, Claims, Key, WELL_KNOWN_KEY, WELL_KNOWN_KEY_NAME};
@@ -15,7 +15,7 @@ const MAX_LENGTH: usize = 256;
 
 /// The names that are taken, and the paths where they are declared.
 pub(super) struct KeyNames<'a> {
-    taken: BTreeMap<String, String>,
+    taken: HashMap<String, String>,
     /// Whether a namespace has a name that is served already.
     is_taken: &'a dyn Fn(&str) -> bool,
 }
@@ -43,7 +43,7 @@ impl<'a> KeyNames<'a> {
         blocks: &[NamespaceBlock],
         is_taken: &'a dyn Fn(&str) -> bool,
     ) -> Self {
-        let mut taken: BTreeMap<String, String> = BTreeMap::new();
+        let mut taken: HashMap<String, String> = HashMap::new();
         let keys = blocks
             .iter()
             .filter_map(|block| block.emulator.keys.as_ref());
