@@ -47,7 +47,8 @@ pub struct MessageStore {
     activations: Instants,
     /// Messages that are deferred, locked or not.
     deferred: usize,
-    pub(crate) enlistments: Enlistments,
+    /// Where a transaction has ever been to settle a lock.
+    pub(crate) enlistments: Option<Box<Enlistments>>,
     pub(crate) forwards: Forwards,
     pub(crate) consumers: Consumers,
     /// Where messages belong to sessions.
@@ -80,7 +81,7 @@ impl MessageStore {
             expiries: Instants::new(),
             activations: Instants::new(),
             deferred: 0,
-            enlistments: Enlistments::default(),
+            enlistments: None,
             forwards: Forwards::default(),
             consumers: Consumers::default(),
             sessions: policy.has_sessions.then(|| Box::new(Sessions::new())),
@@ -320,7 +321,9 @@ impl MessageStore {
     /// Takes a lock that is over out of the indexes.
     fn unlock(&mut self, number: SequenceNumber, lock: Lock) {
         self.locks.remove(lock.until, number);
-        self.enlistments.remove(number);
+        if let Some(enlistments) = &mut self.enlistments {
+            enlistments.remove(number);
+        }
         if let Some(sessions) = &mut self.sessions {
             sessions.change_of(number, |session, number| {
                 session.unlock_message(number);

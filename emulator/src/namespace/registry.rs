@@ -317,3 +317,17 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Entity;
+
+    /// Allocators give memory out in steps, here of 256 bytes; with the next one a queue takes more than 2 KB (series F).
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn an_entity_stays_in_its_size() {
+        let counts = 2 * size_of::<usize>();
+        let size = size_of::<Entity>() + counts;
+        assert!(size <= 1792, "{size} bytes");
+    }
+}

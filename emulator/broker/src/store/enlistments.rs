@@ -55,7 +55,8 @@ impl MessageStore {
     /// The message that this token locks now, unless a transaction is to settle it.
     pub(crate) fn settleable(&self, token: LockToken, now: Timestamp) -> Option<SequenceNumber> {
         let number = self.locked_by(token)?;
-        let enlistment = self.enlistments.0.get(&number);
+        let enlistment = self.enlistments.as_ref();
+        let enlistment = enlistment.and_then(|all| all.0.get(&number));
         let is_free = enlistment.is_none_or(|enlistment| enlistment.until <= now);
         is_free.then_some(number)
     }

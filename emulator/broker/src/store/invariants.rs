@@ -82,7 +82,7 @@ impl MessageStore {
                 .is_some_and(|e| e.lock().is_some())
         };
         assert!(
-            self.enlistments.numbers().all(is_locked),
+            (self.enlistments.iter()).all(|all| all.numbers().all(is_locked)),
             "a transaction settles what is not locked"
         );
         self.consumers.check_invariants(&expected.assigned);

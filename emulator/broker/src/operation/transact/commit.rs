@@ -135,7 +135,8 @@ impl Mailbox {
     ) -> Result<(), CommitError> {
         let entity = self.path.clone();
         let store = self.store(kind);
-        let is_enlisted = store.enlistments.has(number, transaction);
+        let enlistments = store.enlistments.as_ref();
+        let is_enlisted = enlistments.is_some_and(|all| all.has(number, transaction));
         if !is_enlisted || store.locked_by(token) != Some(number) {
             return Err(CommitError::LockLost {
                 transaction,

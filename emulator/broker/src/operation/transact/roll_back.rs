@@ -15,8 +15,8 @@ impl Mailbox {
                 ..
             } = enlisted
                 && enlisted.entity == entity
+                && let Some(enlistments) = &mut self.store_mut(*kind).enlistments
             {
-                let enlistments = &mut self.store_mut(*kind).enlistments;
                 enlistments.withdraw(*number, transaction.id());
             }
         }

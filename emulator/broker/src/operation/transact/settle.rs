@@ -27,7 +27,8 @@ impl Mailbox {
         let until = transaction.begin(cx.now);
         for (&token, number) in tokens.iter().zip(numbers) {
             let store = self.store_mut(kind);
-            store.enlistments.add(number, transaction.id(), until);
+            let enlistments = store.enlistments.get_or_insert_default();
+            enlistments.add(number, transaction.id(), until);
             let enlisted = FactKind::SettlementEnlisted {
                 transaction: transaction.id(),
             };
