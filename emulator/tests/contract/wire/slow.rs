@@ -54,13 +54,14 @@ fn senders_do_not_give_way_for_ever_to_who_takes_nothing() {
     for id in ids {
         assert_eq!(peer.outcome(&sender, id), Ok(()));
     }
-    // In one piece, and so in one turn.
+    // In one piece, and so in one turn, behind which the connection gives way.
     let flood: Vec<Vec<u8>> = (0..100)
         .map(|_| peer.transfer_frame(&sender, true, &small))
         .collect();
     peer.write(&flood.concat());
+    peer.send(&sender, &Message::new("with it or behind"));
     peer.send(&sender, &Message::new("behind"));
-    assert_eq!(bus.http.held("q").0, 17_101);
+    assert_eq!(bus.http.held("q").0, 17_102);
     idle.credit(&receiver, 300);
     for _ in 0..300 {
         let delivery = idle.receive(&receiver);
