@@ -11,7 +11,7 @@ use crate::namespace::Entity;
 
 /// Sends in one turn of a connection that does nothing else, from which on it may have to give way.
 const FLOOD: usize = 64;
-/// How long it waits for those who receive. Who takes nothing in this time is not waited for again.
+/// How long it waits for those who receive, once for each crowd: for those who take nothing as well.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Peer {
