@@ -9,7 +9,6 @@ mod changes;
 mod commit;
 mod deliver;
 mod faults;
-mod give_way;
 mod held;
 mod links;
 mod peer;
@@ -91,7 +90,7 @@ pub(crate) async fn serve<W: Wire>(
         if peer.is_over() {
             break;
         }
-        if !peer.give_way().await && more {
+        if more {
             yield_now().await;
         }
         let output = peer.unwritten();

@@ -18,7 +18,6 @@ use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
 
 mod awaited;
-mod crowd;
 mod declare;
 mod end;
 mod keys;
@@ -56,8 +55,6 @@ pub(crate) struct Namespace {
     broker: Mutex<Caller>,
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
-    /// Tells senders that those who receive have caught up.
-    pub(crate) relief: Notify,
     advancing: tokio::sync::Mutex<()>,
     administering: Mutex<()>,
 }
@@ -143,7 +140,6 @@ impl Namespace {
             clients: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
-            relief: Notify::new(),
             advancing: tokio::sync::Mutex::default(),
             administering: Mutex::default(),
         };

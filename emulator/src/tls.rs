@@ -1,4 +1,4 @@
-//! TLS: which certificate the emulator shows, the authority that vouches for it, and the stream (`stream.rs`).
+//! TLS: which certificate the emulator shows, the authority that vouches for it, and the stream.
 //!
 //! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
 //! needed: when a door for TLS is opened, else at the first client that begins with TLS or asks for the
@@ -9,7 +9,6 @@ mod authority;
 mod directory;
 mod error;
 mod given;
-mod stream;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,13 +19,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::BufReader;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use authority::Authority;
 
 use crate::clock::RealClock;
 
 pub use error::TlsError;
-pub(crate) use stream::{PIECE, Secured};
+
+/// The server's side of TLS with a peer, after the handshake. Beneath it the socket is read in large blocks: rustls alone
+/// asks for 4 KiB at a time.
+pub(crate) type Secured = Box<TlsStream<BufReader<TcpStream>>>;
 
 /// How TLS is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

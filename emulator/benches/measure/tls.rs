@@ -88,13 +88,13 @@ const SHAPES: [Shape; 3] = [
         wrapping: Wrapping::Tls,
         cut: Cut::Blocks,
         name: "TLS",
-        limit: Some(0.5),
+        limit: Some(0.4),
     },
     Shape {
         wrapping: Wrapping::WebSocket,
         cut: Cut::Frames,
         name: "WebSocket over TLS",
-        limit: Some(0.5),
+        limit: Some(0.4),
     },
     // As no SDK does it: with 50 times fewer messages the echo has next to nothing to do.
     Shape {

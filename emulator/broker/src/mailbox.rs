@@ -259,14 +259,6 @@ impl Mailbox {
         stores.any(|store| store.consumers.has_assigned())
     }
 
-    /// Messages that wait although somebody receives here, whose credit is used up; none where there are sessions.
-    pub fn backlog(&self) -> usize {
-        match self.active.consumers.is_empty() {
-            true => 0,
-            false => self.active.ready.len(),
-        }
-    }
-
     /// Whether something is on its way to another entity.
     pub fn is_forwarding(&self) -> bool {
         self.stores().iter().any(|store| store.forwarding() > 0)

@@ -220,7 +220,7 @@ impl Peer {
             work.items.clear();
             return;
         };
-        let backlog = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+        namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
             for item in &mut work.items {
                 match item {
                     Item::Settle {
@@ -246,9 +246,7 @@ impl Peer {
                     }
                 }
             }
-            mailbox.backlog()
         });
-        self.crowd_in(&entity, work.items.len(), backlog);
         for item in work.items.drain(..) {
             self.answer_item(item, &entity);
         }

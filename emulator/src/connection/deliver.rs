@@ -125,14 +125,10 @@ impl Peer {
         let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
         let (kind, consumer) = (receiver.kind, receiver.consumer);
         let mut taken = std::mem::take(&mut self.taken);
-        let (more, backlog) =
-            namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-                mailbox.take(cx, kind, consumer, max as usize, bytes, &mut taken);
-                (mailbox.assigned(kind, consumer) > 0, mailbox.backlog())
-            });
-        if receiver.entity.crowd.ends(backlog) {
-            namespace.relief.notify_waiters();
-        }
+        let more = namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
+            mailbox.take(cx, kind, consumer, max as usize, bytes, &mut taken);
+            mailbox.assigned(kind, consumer) > 0
+        });
         self.taken = taken;
         self.write_taken(link);
         more

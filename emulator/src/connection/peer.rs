@@ -47,8 +47,6 @@ pub(super) struct Peer {
     pub(super) transactions: Transactions,
     pub(super) spoiled: Spoiled,
     work: Work,
-    /// What was just sent so much to that those who receive from it come first.
-    pub(super) crowds: Option<Arc<Entity>>,
     /// Whether events were left because the output had no room for what might follow from them.
     interrupted: bool,
     /// Consumers with something assigned that the output had no room for.
@@ -89,7 +87,6 @@ impl Peer {
             waiting: BTreeSet::new(),
             answered_late: false,
             work: Work::default(),
-            crowds: None,
             interrupted: false,
             postponed: Vec::new(),
             taken: Vec::new(),

@@ -11,7 +11,6 @@ use servicebus_broker::{
 };
 
 use super::Namespace;
-use super::crowd::Crowd;
 use super::particulars::Particulars;
 use super::sends::Sends;
 
@@ -30,8 +29,6 @@ pub(crate) struct Entity {
     queue: Mutex<Queue>,
     particulars: Mutex<Particulars>,
     deleted: AtomicBool,
-    /// Whether more waits here than those who receive keep up with.
-    pub(crate) crowd: Crowd,
     /// Sends that wait for their outcome.
     pub(crate) sends: Sends,
 }
@@ -111,7 +108,6 @@ impl Registry {
             particulars: Mutex::new(Particulars::new(mailbox.last_used())),
             queue: Mutex::new(Queue::of(id, mailbox)),
             deleted: AtomicBool::new(false),
-            crowd: Crowd::default(),
             sends: Sends::default(),
         });
         live.queues_and_topics += usize::from(entity.kind != EntityKind::Subscription);

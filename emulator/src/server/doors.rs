@@ -71,7 +71,7 @@ impl Doors {
         let Some(&first) = first?.first() else {
             return Ok(());
         };
-        let host = secured.server_name().map(str::to_owned);
+        let host = secured.get_ref().1.server_name().map(str::to_owned);
         let arrival = arrival.asking_for(host);
         match Spoken::by(first) {
             Spoken::Amqp => connection::serve(secured, &arrival, self.shared, self.stop).await,

@@ -40,7 +40,7 @@ pub(super) async fn handshake(
         start.into_stream(config).await
     };
     match timeout(patience, shaking).await {
-        Ok(Ok(stream)) => Some(Secured::new(stream)),
+        Ok(Ok(stream)) => Some(Box::new(stream)),
         Ok(Err(error)) if is_distrust(&error) => {
             let trusted = tls.authority_file().map_or_else(
                 || "the authority of its certificate".to_owned(),

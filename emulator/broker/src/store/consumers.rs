@@ -92,11 +92,6 @@ impl Consumers {
         }
     }
 
-    /// Whether nobody receives.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
     /// Whether somebody with credit waits or has something assigned (decision D1).
     pub(crate) fn is_active(&self) -> bool {
         !self.grants.is_empty() || self.has_assigned()

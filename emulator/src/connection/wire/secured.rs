@@ -46,6 +46,6 @@ impl Wire for Secured {
     }
 
     fn acknowledge(&self) {
-        self.socket().acknowledge();
+        self.get_ref().0.get_ref().acknowledge();
     }
 }

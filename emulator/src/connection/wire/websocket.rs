@@ -18,7 +18,6 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::Wire;
 use super::messages::Messages;
 use crate::connection::READ_TURN;
-use crate::tls::PIECE;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.
 const READ: usize = 16 * 1024;
@@ -65,9 +64,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             }
             match ready!(polled) {
                 Some(Ok(Message::Binary(bytes))) => {
-                    for piece in bytes.chunks(PIECE) {
-                        input.extend_from_slice(piece);
-                    }
+                    input.extend_from_slice(&bytes);
                     read += bytes.len();
                 }
                 // Pings are answered by the library when it is asked for the next message.

@@ -41,35 +41,6 @@ fn others_receive_from_the_same_queue_what_it_has_no_room_for() {
 }
 
 #[test]
-fn senders_do_not_give_way_for_ever_to_who_takes_nothing() {
-    let bus = Bus::with_queues(&["q"]);
-    let mut idle = bus.client();
-    let receiver = idle.receiver("q");
-    let mut peer = bus.client();
-    let sender = peer.sender("q");
-    let small = Message::new("small").encode();
-    let ids: Vec<u32> = (0..85)
-        .map(|_| peer.transfer(&sender, BATCH, false, &batch(&vec![&small; 200])))
-        .collect();
-    for id in ids {
-        assert_eq!(peer.outcome(&sender, id), Ok(()));
-    }
-    // In one piece, and so in one turn, behind which the connection gives way.
-    let flood: Vec<Vec<u8>> = (0..100)
-        .map(|_| peer.transfer_frame(&sender, true, &small))
-        .collect();
-    peer.write(&flood.concat());
-    peer.send(&sender, &Message::new("with it or behind"));
-    peer.send(&sender, &Message::new("behind"));
-    assert_eq!(bus.http.held("q").0, 17_102);
-    idle.credit(&receiver, 300);
-    for _ in 0..300 {
-        let delivery = idle.receive(&receiver);
-        idle.complete(&delivery);
-    }
-}
-
-#[test]
 fn time_does_not_wait_for_it_at_every_deadline() {
     let bus = Bus::with_queues(&["q", "other"]);
     let mut slow = bus.client();
