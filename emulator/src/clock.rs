@@ -4,9 +4,10 @@
 //! namespace's (decision D19). This is the only file that asks the operating system what time it is.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use servicebus_broker::Timestamp;
+use tokio::time::Instant;
 
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -51,7 +52,12 @@ pub(crate) struct Walk {
 
 impl RealClock {
     pub(crate) fn start() -> Self {
-        let wall = SystemTime::now()
+        Self::starting_at(SystemTime::now())
+    }
+
+    /// A clock that shows `wall` now.
+    pub(crate) fn starting_at(wall: SystemTime) -> Self {
+        let wall = wall
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_millis() as i64);
         Self {

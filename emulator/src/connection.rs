@@ -95,9 +95,7 @@ pub(crate) async fn serve<W: Wire>(
         }
         let output = peer.unwritten();
         let has_postponed = peer.has_postponed();
-        let wake_at = peer
-            .next_timeout()
-            .map(|at| Instant::from_std(shared.real.instant(at)));
+        let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
         more = false;
         tokio::select! {
             biased;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use servicebus_broker::Tier;
 use thiserror::Error;
+use tokio::net::TcpListener;
 
 use crate::clock::RealClock;
 use crate::config::Config;
@@ -146,7 +147,7 @@ pub struct Endpoints {
 #[derive(Debug)]
 pub struct Emulator {
     endpoints: Endpoints,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Emulator {
@@ -154,12 +155,22 @@ impl Emulator {
     pub async fn start(options: Options) -> Result<Self, StartError> {
         check(&options.config)?;
         let (listeners, endpoints) = listen::everywhere(&options).await?;
+        Self::serve(options, RealClock::start(), endpoints, listeners)
+    }
+
+    /// Serves what comes to these listeners, which are at these endpoints.
+    pub(crate) fn serve(
+        options: Options,
+        real: RealClock,
+        endpoints: Endpoints,
+        listeners: Vec<TcpListener>,
+    ) -> Result<Self, StartError> {
         let common = listeners.iter().filter_map(|own| own.local_addr().ok());
         let common = Listeners::new(common.map(|address| address.ip()).collect());
         let namespaces = options.config.namespaces.clone();
         let started = Self {
             endpoints,
-            shared: Arc::new(share(options, endpoints, common)?),
+            shared: Arc::new(share(options, real, endpoints, common)?),
         };
         let control = Control::new(Arc::clone(&started.shared));
         for namespace in namespaces {
@@ -250,10 +261,10 @@ fn check(config: &Config) -> Result<(), StartError> {
 /// Makes what all connections share, and TLS where a door for it was opened.
 fn share(
     options: Options,
+    real: RealClock,
     endpoints: Endpoints,
     listeners: Listeners,
 ) -> Result<Shared, StartError> {
-    let real = RealClock::start();
     let names = names(&options, endpoints);
     let tls = Tls::new(options.tls, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {

@@ -14,6 +14,8 @@ mod nodes;
 mod rest;
 mod router;
 mod server;
+#[cfg(feature = "simulation")]
+mod simulation;
 mod timers;
 mod tls;
 

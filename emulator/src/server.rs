@@ -3,9 +3,12 @@
 mod doors;
 mod listeners;
 mod secure;
+#[cfg(feature = "simulation")]
+pub(crate) mod simulated;
 mod web;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -103,6 +106,15 @@ impl Shared {
 
 async fn serve(stream: TcpStream, doors: Doors) {
     let (shared, address) = (Arc::clone(&doors.shared), doors.address);
+    serve_peer(shared, address, doors.open(stream)).await;
+}
+
+/// Counts a peer for as long as it is served, and says how that ended.
+async fn serve_peer(
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    served: impl Future<Output = io::Result<()>>,
+) {
     let mut others = 0;
     shared.connections.send_modify(|open| {
         others = *open;
@@ -110,7 +122,7 @@ async fn serve(stream: TcpStream, doors: Doors) {
     });
     if others >= MAX_CONNECTIONS {
         tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
-    } else if let Err(error) = doors.open(stream).await {
+    } else if let Err(error) = served.await {
         match is_bad_input(&error) {
             true => {
                 tracing::warn!(%address, %error, "closed: what came is no part of the protocol")

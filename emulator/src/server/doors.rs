@@ -4,14 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::web::Cover;
 use super::{Shared, secure, web};
-use crate::connection;
+use crate::connection::{self, Wire};
 use crate::namespaces::Arrival;
 
 /// The beginning of a TLS handshake record.
@@ -56,29 +56,42 @@ impl Doors {
         }
     }
 
-    async fn open_secured(mut self, stream: TcpStream, arrival: Arrival) -> io::Result<()> {
+    async fn open_secured(self, stream: TcpStream, arrival: Arrival) -> io::Result<()> {
         let shaking = secure::handshake(&self.shared, stream, self.address, &arrival);
         let mut stop = self.stop.clone();
-        let mut secured = tokio::select! {
+        let secured = tokio::select! {
             shaken = shaking => match shaken {
                 Some(secured) => secured,
                 None => return Ok(()),
             },
             _ = stop.changed() => return Ok(()),
         };
-        let first = self.unless_stopped(secured.fill_buf()).await;
+        let host = secured.get_ref().1.server_name().map(str::to_owned);
+        self.serve(secured, arrival.asking_for(host), Cover::Tls)
+            .await
+    }
+
+    /// Serves a peer whose first byte can be looked at without the socket.
+    pub(super) async fn serve<S>(
+        mut self,
+        mut stream: S,
+        arrival: Arrival,
+        cover: Cover,
+    ) -> io::Result<()>
+    where
+        S: Wire + AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let first = self.unless_stopped(stream.fill_buf()).await;
         let Some(first) = first else { return Ok(()) };
         let Some(&first) = first?.first() else {
             return Ok(());
         };
-        let host = secured.get_ref().1.server_name().map(str::to_owned);
-        let arrival = arrival.asking_for(host);
         match Spoken::by(first) {
-            Spoken::Amqp => connection::serve(secured, &arrival, self.shared, self.stop).await,
-            Spoken::Http => web::serve(secured, arrival, Cover::Tls, self).await,
+            Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
+            Spoken::Http => web::serve(stream, arrival, cover, self).await,
             Spoken::Tls | Spoken::Unknown(_) => {
                 self.complain(first);
-                secured.shutdown().await
+                stream.shutdown().await
             }
         }
     }

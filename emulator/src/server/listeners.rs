@@ -108,6 +108,17 @@ impl Listeners {
         self.tasks().abort_all();
     }
 
+    /// Serves a peer that came through no listener; `peer` is given what tells that the emulator stops.
+    #[cfg(feature = "simulation")]
+    pub(super) fn spawn_peer<F>(&self, peer: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut tasks = self.tasks();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(peer(self.stop.subscribe()));
+    }
+
     fn spawn(
         &self,
         listeners: Vec<TcpListener>,

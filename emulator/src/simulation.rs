@@ -1,0 +1,38 @@
+//! An emulator in a deterministic simulation: no socket, a wall clock that is given, and clients whose streams the
+//! simulation hands in. Everything behind that is what a listener would have begun.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::clock::RealClock;
+use crate::emulator::{Emulator, Endpoints, Options, StartError};
+use crate::http::Control;
+use crate::server::simulated;
+
+impl Emulator {
+    /// Starts serving without a socket; must be called within a tokio runtime. Its wall clock begins at `wall`.
+    pub fn start_simulated(options: Options, wall: SystemTime) -> Result<Self, StartError> {
+        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let endpoints = Endpoints {
+            amqp: at(options.amqp_port),
+            amqps: None,
+            http: at(options.http_port),
+            https: None,
+        };
+        let real = RealClock::starting_at(wall);
+        Self::serve(options, real, endpoints, Vec::new())
+    }
+
+    /// Serves a client that connected from an address, over TCP as it were.
+    pub fn accept(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        from: SocketAddr,
+    ) {
+        let router = Control::new(Arc::clone(&self.shared)).router();
+        simulated::serve(&self.shared, router, stream, from, self.endpoints().amqp);
+    }
+}
