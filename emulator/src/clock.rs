@@ -1,21 +1,35 @@
 //! The clocks: real time, which never runs backwards, and a namespace's own time, which tests move.
 //!
-//! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the
-//! namespace's (decision D19). This is the only file that asks the operating system what time it is.
+//! Protocol time (tokens, idle time-outs) is real time; entity time (locks, time to live) is the namespace's (decision
+//! D19). What passes is measured by the runtime's clock, so that a runtime whose time is paused drives everything. This
+//! is the only file that asks the operating system what time it is.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use servicebus_broker::Timestamp;
 use tokio::time::Instant;
 
-const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How far wall time must be ahead of what has passed to have jumped: less is how two clocks differ, and how long a
+/// thread may be kept from its processor between reading them.
+const JUMP: i64 = 1000;
+/// Longest wait for an instant of wall time. Timers stand still while a machine sleeps, so that none is trusted with
+/// more: what came due meanwhile happens within this time.
+pub(crate) const RECHECK: Duration = Duration::from_secs(5);
 
-/// Wall time, asked once and carried on by the monotonic clock.
-#[derive(Debug, Clone, Copy)]
+/// Where an emulator reads wall time: by default from the operating system. Tests hand in their own.
+#[derive(Clone)]
+pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+/// Wall time: carried on by the runtime's clock, and moved forward when the wall clock jumps.
+#[derive(Debug, Clone)]
 pub(crate) struct RealClock {
-    wall: i64,
-    anchor: Instant,
+    wall: WallClock,
+    started: Instant,
+    /// Milliseconds since the Unix epoch when the clock was started, as seen after the last jump. Grows only.
+    origin: Arc<AtomicI64>,
 }
 
 /// A namespace's time: real time plus an offset, or an instant at which it stands still.
@@ -41,38 +55,73 @@ pub(crate) struct Reading {
     pub(crate) frozen: bool,
 }
 
-/// A clock that stands still while an advance walks from deadline to deadline.
+/// A clock that stands still while an advance walks from deadline to deadline. Dropped, it has been advanced to where
+/// it stands then: time flows again if it did before, and what passed in real time meanwhile has passed here too.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Walk<'a> {
+    clock: &'a NamespaceClock,
     before: State,
-    by: i64,
+    start: Timestamp,
     /// Where the walk ends.
     pub(crate) target: Timestamp,
 }
 
-impl RealClock {
-    pub(crate) fn start() -> Self {
-        Self::starting_at(SystemTime::now())
+impl WallClock {
+    /// A clock that shows what `now` returns each time it is asked. What it shows may jump; backwards it is not followed.
+    pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
     }
 
-    /// A clock that shows `wall` now.
-    pub(crate) fn starting_at(wall: SystemTime) -> Self {
-        let wall = wall
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_millis() as i64);
+    /// A clock that shows `wall` now and goes on as the runtime's clock does; within a runtime whose time is paused it
+    /// stands still.
+    pub fn starting_at(wall: SystemTime) -> Self {
+        let begun = Instant::now();
+        Self::new(move || wall + begun.elapsed())
+    }
+
+    fn now(&self) -> i64 {
+        let since = (self.0)().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| {
+            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        })
+    }
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("WallClock").finish_non_exhaustive()
+    }
+}
+
+impl RealClock {
+    pub(crate) fn start(wall: WallClock) -> Self {
         Self {
+            origin: Arc::new(AtomicI64::new(wall.now())),
             wall,
-            anchor: Instant::now(),
+            started: Instant::now(),
         }
     }
 
-    /// Time since the clock was started: what the AMQP engine is told.
+    /// Time since the clock was started: what the AMQP engine is told. Stands still while the machine sleeps.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.anchor.elapsed()
+        self.started.elapsed()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.wall + self.elapsed().as_millis() as i64)
+        let elapsed = self.elapsed().as_millis() as i64;
+        let origin = self.origin.load(Ordering::Relaxed);
+        let shown = self.wall.now().saturating_sub(elapsed);
+        let origin = match shown >= origin.saturating_add(JUMP) {
+            true => self.origin.fetch_max(shown, Ordering::Relaxed).max(shown),
+            false => origin,
+        };
+        Timestamp::from_millis(origin.saturating_add(elapsed))
     }
 
     /// Seconds since the Unix epoch, in which tokens speak.
@@ -80,15 +129,16 @@ impl RealClock {
         self.now().as_millis().div_euclid(1000)
     }
 
-    /// What [`RealClock::elapsed`] says when this second since the Unix epoch begins; no later than a timer can wait.
-    pub(crate) fn elapsed_at(&self, unix_seconds: i64) -> Duration {
-        let since = unix_seconds.saturating_mul(1000).saturating_sub(self.wall);
-        Duration::from_millis(u64::try_from(since).unwrap_or(0)).min(self.elapsed() + A_DAY)
+    /// What [`RealClock::elapsed`] says when it is time to look whether this second since the Unix epoch has begun.
+    pub(crate) fn look_at(&self, unix_seconds: i64) -> Duration {
+        let at = Timestamp::from_millis(unix_seconds.saturating_mul(1000));
+        let now = self.now();
+        self.elapsed() + at.since(now).min(RECHECK)
     }
 
-    /// The monotonic instant that [`RealClock::elapsed`] calls `at`.
+    /// The instant that [`RealClock::elapsed`] calls `at`.
     pub(crate) fn instant(&self, at: Duration) -> Instant {
-        self.anchor + at
+        self.started + at
     }
 }
 
@@ -105,55 +155,35 @@ impl NamespaceClock {
     }
 
     pub(crate) fn read(&self) -> Reading {
-        let State { offset, frozen_at } = *self.state();
-        let real = self.real.now().as_millis();
-        let now = frozen_at.unwrap_or_else(|| Timestamp::from_millis(real + offset));
-        Reading {
-            now,
-            ahead: now.as_millis() - real,
-            frozen: frozen_at.is_some(),
-        }
+        self.reading(&self.state())
     }
 
     /// Stops time; does nothing when it stands already.
     pub(crate) fn freeze(&self) {
-        let now = self.now();
-        self.state().frozen_at.get_or_insert(now);
+        let mut state = self.state();
+        state.frozen_at = Some(self.reading(&state).now);
     }
 
     /// Lets time flow on from where it stands.
     pub(crate) fn resume(&self) {
-        let reading = self.read();
-        *self.state() = State {
-            offset: reading.ahead,
+        let mut state = self.state();
+        *state = State {
+            offset: self.reading(&state).ahead,
             frozen_at: None,
         };
     }
 
-    /// Stops time for a walk of `by`.
-    pub(crate) fn begin_walk(&self, by: Duration) -> Walk {
-        let now = self.now();
-        let before = *self.state();
-        self.state().frozen_at = Some(now);
-        Walk {
-            before,
-            by: i64::try_from(by.as_millis()).unwrap_or(i64::MAX),
-            target: now + by,
-        }
-    }
-
-    /// Goes on to `instant`, never back.
-    pub(crate) fn step_to(&self, instant: Timestamp) {
+    /// Stops time for a walk of `by`. There is one at a time, and meanwhile nothing else stops time or lets it flow.
+    pub(crate) fn begin_walk(&self, by: Duration) -> Walk<'_> {
         let mut state = self.state();
-        state.frozen_at = state.frozen_at.max(Some(instant));
-    }
-
-    /// Time flows again if it did before; what passed in real time during the walk has passed here too.
-    pub(crate) fn end_walk(&self, walk: &Walk) {
-        *self.state() = State {
-            offset: walk.before.offset.saturating_add(walk.by),
-            frozen_at: walk.before.frozen_at.map(|_| walk.target),
-        };
+        let (before, start) = (*state, self.reading(&state).now);
+        state.frozen_at = Some(start);
+        Walk {
+            clock: self,
+            before,
+            start,
+            target: start + by,
+        }
     }
 
     /// How long in real time until `instant`; none while time stands still.
@@ -162,43 +192,148 @@ impl NamespaceClock {
         (!reading.frozen).then(|| instant.since(reading.now))
     }
 
+    fn reading(&self, state: &State) -> Reading {
+        let real = self.real.now().as_millis();
+        let flowing = Timestamp::from_millis(real.saturating_add(state.offset));
+        let now = state.frozen_at.unwrap_or(flowing);
+        Reading {
+            now,
+            ahead: now.as_millis().saturating_sub(real),
+            frozen: state.frozen_at.is_some(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl Walk<'_> {
+    /// Goes on to `instant`, never back.
+    pub(crate) fn step_to(&self, instant: Timestamp) {
+        let mut state = self.clock.state();
+        state.frozen_at = state.frozen_at.max(Some(instant));
+    }
+}
+
+impl Drop for Walk<'_> {
+    fn drop(&mut self) {
+        let mut state = self.clock.state();
+        let reached = state.frozen_at.unwrap_or(self.start);
+        let by = reached.as_millis().saturating_sub(self.start.as_millis());
+        *state = State {
+            offset: self.before.offset.saturating_add(by),
+            frozen_at: self.before.frozen_at.map(|_| reached),
+        };
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn a_walk_ends_exactly_where_it_should() {
-        let clock = NamespaceClock::new(RealClock::start());
+    const START: i64 = 1_700_000_000_000;
+
+    /// A wall clock at [`START`] that shows what passes by the runtime's clock, and how far it was put forward or back.
+    pub(crate) fn put_by_hand() -> (Arc<AtomicI64>, RealClock) {
+        let (put, begun) = (Arc::new(AtomicI64::new(0)), Instant::now());
+        let shown = Arc::clone(&put);
+        let wall = WallClock::new(move || {
+            let at = START + shown.load(Ordering::Relaxed);
+            UNIX_EPOCH + Duration::from_millis(at as u64) + begun.elapsed()
+        });
+        (put, RealClock::start(wall))
+    }
+
+    fn wall() -> (Arc<AtomicI64>, NamespaceClock) {
+        let (put, real) = put_by_hand();
+        (put, NamespaceClock::new(real))
+    }
+
+    /// Milliseconds since [`START`].
+    fn shown(clock: &NamespaceClock) -> i64 {
+        clock.now().as_millis() - START
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wall_time_is_followed_forward_and_never_back() {
+        let (put, clock) = wall();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(shown(&clock), 2_000);
+        // The machine slept for three hours.
+        put.store(10_800_000, Ordering::Relaxed);
+        assert_eq!((shown(&clock), clock.read().ahead), (10_802_000, 0));
+        assert_eq!(clock.real.unix_seconds(), (START + 10_802_000) / 1000);
+        assert_eq!(clock.real.elapsed(), Duration::from_secs(2));
+        put.store(0, Ordering::Relaxed);
+        assert_eq!(shown(&clock), 10_802_000, "back");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(shown(&clock), 10_803_000, "it goes on meanwhile");
+        put.store(10_800_000 + JUMP - 1, Ordering::Relaxed);
+        assert_eq!(shown(&clock), 10_803_000, "no jump");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_that_stands_does_not_jump() {
+        let (put, clock) = wall();
+        clock.freeze();
+        put.store(60_000, Ordering::Relaxed);
+        assert_eq!((shown(&clock), clock.read().ahead), (0, -60_000));
+        clock.resume();
+        assert_eq!(shown(&clock), 0);
+        put.store(70_000, Ordering::Relaxed);
+        assert_eq!((shown(&clock), clock.read().ahead), (10_000, -60_000));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instant_is_looked_for_again_and_again() {
+        let (put, clock) = wall();
+        let real = &clock.real;
+        let (near, far) = (START / 1000 + 3, START / 1000 + 7200);
+        assert_eq!(real.look_at(near), Duration::from_secs(3));
+        assert_eq!(real.look_at(far), RECHECK);
+        tokio::time::advance(RECHECK).await;
+        assert_eq!(real.look_at(far), 2 * RECHECK);
+        put.store(7_200_000, Ordering::Relaxed);
+        assert_eq!(real.look_at(far), RECHECK, "it has come");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_walk_ends_exactly_where_it_should() {
+        let (_, clock) = wall();
         clock.freeze();
         let start = clock.now();
         let walk = clock.begin_walk(Duration::from_secs(60));
-        clock.step_to(start + Duration::from_secs(20));
+        walk.step_to(start + Duration::from_secs(20));
         assert_eq!(clock.now(), start + Duration::from_secs(20));
-        clock.step_to(start + Duration::from_secs(10));
+        walk.step_to(start + Duration::from_secs(10));
         assert_eq!(
             clock.now(),
             start + Duration::from_secs(20),
             "time ran back"
         );
-        clock.end_walk(&walk);
+        walk.step_to(walk.target);
+        drop(walk);
         assert_eq!(clock.now(), start + Duration::from_secs(60));
         assert!(clock.read().frozen);
         clock.resume();
-        assert!(clock.now() >= start + Duration::from_secs(60));
+        assert_eq!(clock.now(), start + Duration::from_secs(60));
         assert!(!clock.read().frozen);
     }
 
-    #[test]
-    fn flowing_time_is_ahead_by_what_it_was_advanced() {
-        let clock = NamespaceClock::new(RealClock::start());
+    #[tokio::test(start_paused = true)]
+    async fn flowing_time_is_ahead_by_as_far_as_it_was_walked() {
+        let (put, clock) = wall();
         let walk = clock.begin_walk(Duration::from_secs(61));
         assert_eq!(clock.until(walk.target), None);
-        clock.end_walk(&walk);
-        assert_eq!(clock.read().ahead, 61_000);
+        walk.step_to(walk.target);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        put.store(3_600_000, Ordering::Relaxed);
+        drop(walk);
+        assert_eq!((shown(&clock), clock.read().ahead), (3_663_000, 61_000));
+        let walk = clock.begin_walk(Duration::from_secs(100));
+        walk.step_to(clock.now() + Duration::from_secs(9));
+        drop(walk);
+        assert_eq!(clock.read().ahead, 70_000, "as far as it came");
     }
 }

@@ -10,7 +10,7 @@ use servicebus_broker::Tier;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
-use crate::clock::RealClock;
+use crate::clock::{RealClock, WallClock};
 use crate::config::Config;
 use crate::http::Control;
 use crate::idle;
@@ -65,6 +65,8 @@ pub struct Options {
     /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
     /// 5,000 as in the service.
     pub waiting_requests: u32,
+    /// Where wall time is read; by default from the operating system.
+    pub wall_clock: WallClock,
 }
 
 impl Default for Options {
@@ -83,6 +85,7 @@ impl Default for Options {
             outcome_delay: true,
             patience: PATIENCE,
             waiting_requests: WAITING_REQUESTS,
+            wall_clock: WallClock::default(),
         }
     }
 }
@@ -155,13 +158,12 @@ impl Emulator {
     pub async fn start(options: Options) -> Result<Self, StartError> {
         check(&options.config)?;
         let (listeners, endpoints) = listen::everywhere(&options).await?;
-        Self::serve(options, RealClock::start(), endpoints, listeners)
+        Self::serve(options, endpoints, listeners)
     }
 
     /// Serves what comes to these listeners, which are at these endpoints.
     pub(crate) fn serve(
         options: Options,
-        real: RealClock,
         endpoints: Endpoints,
         listeners: Vec<TcpListener>,
     ) -> Result<Self, StartError> {
@@ -170,7 +172,7 @@ impl Emulator {
         let namespaces = options.config.namespaces.clone();
         let started = Self {
             endpoints,
-            shared: Arc::new(share(options, real, endpoints, common)?),
+            shared: Arc::new(share(options, endpoints, common)?),
         };
         let control = Control::new(Arc::clone(&started.shared));
         for namespace in namespaces {
@@ -261,11 +263,11 @@ fn check(config: &Config) -> Result<(), StartError> {
 /// Makes what all connections share, and TLS where a door for it was opened.
 fn share(
     options: Options,
-    real: RealClock,
     endpoints: Endpoints,
     listeners: Listeners,
 ) -> Result<Shared, StartError> {
     let names = names(&options, endpoints);
+    let real = RealClock::start(options.wall_clock);
     let tls = Tls::new(options.tls, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
         tls.prepare().map_err(StartError::Tls)?;
@@ -278,7 +280,7 @@ fn share(
         waiting_requests: options.waiting_requests,
     };
     let place = Place::new(&options.host, endpoints);
-    let namespaces = Namespaces::new(real, options.seed, options.record_messages, place);
+    let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
     Ok(Shared::new(switches, real, namespaces, listeners, tls))
 }
 

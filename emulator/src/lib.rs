@@ -24,6 +24,7 @@ pub mod auth;
 pub mod cli;
 pub mod config;
 
+pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};
 pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};
 pub use namespaces::NamespaceInfo;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::clock::RealClock;
+use crate::clock::WallClock;
 use crate::emulator::{Emulator, Endpoints, Options, StartError};
 use crate::http::Control;
 use crate::server::simulated;
@@ -22,8 +22,11 @@ impl Emulator {
             http: at(options.http_port),
             https: None,
         };
-        let real = RealClock::starting_at(wall);
-        Self::serve(options, real, endpoints, Vec::new())
+        let options = Options {
+            wall_clock: WallClock::starting_at(wall),
+            ..options
+        };
+        Self::serve(options, endpoints, Vec::new())
     }
 
     /// Serves a client that connected from an address, over TCP as it were.

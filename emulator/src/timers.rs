@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use servicebus_broker::Timestamp;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
+use crate::clock::RECHECK;
 use crate::namespace::Namespace;
-
-/// Longest sleep: tokio's timer has an end, a namespace's deadlines need not.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The earliest deadline that the task knows of.
 #[derive(Debug)]
@@ -63,12 +61,59 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
         };
         match rest {
             Some(Duration::ZERO) => namespace.fire_due(),
-            rest => {
-                tokio::select! {
-                    () = sleep(rest.unwrap_or(LONGEST).min(LONGEST)) => {}
-                    () = alarm.notify.notified() => {}
-                }
+            Some(rest) => {
+                // The wall clock may jump meanwhile, which wakes no timer.
+                let _ = timeout(rest.min(RECHECK), alarm.notify.notified()).await;
             }
+            None => alarm.notify.notified().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use servicebus_broker::{EntityPath, QueueDescription};
+    use tokio::task::JoinSet;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::clock::tests::put_by_hand;
+    use crate::config::NamespaceConfig;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// A namespace with a queue that is deleted when it was idle for an hour.
+    fn config() -> (EntityPath, NamespaceConfig) {
+        let path = EntityPath::of_address("q").expect("it is legal");
+        let description = QueueDescription {
+            auto_delete_on_idle: Some(HOUR),
+            ..QueueDescription::default()
+        };
+        let config = NamespaceConfig {
+            queues: vec![(path.clone(), description)],
+            ..NamespaceConfig::new("one")
+        };
+        (path, config)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_due_while_the_machine_slept_happens_when_it_wakes() {
+        let (put, real) = put_by_hand();
+        let (path, config) = config();
+        let namespace = Arc::new(Namespace::new(config, real, Some(1), false));
+        let mut timers = JoinSet::new();
+        timers.spawn(run(Arc::clone(&namespace)));
+        advance(RECHECK).await;
+        namespace.freeze().await;
+        put.fetch_add(2 * 3_600_000, Ordering::Relaxed);
+        tokio::time::sleep(2 * RECHECK).await;
+        assert!(namespace.entity(&path).is_some(), "time stands");
+        namespace.resume().await;
+        put.fetch_add(2 * 3_600_000, Ordering::Relaxed);
+        assert!(namespace.entity(&path).is_some(), "its timer sleeps");
+        tokio::time::sleep(RECHECK + Duration::from_millis(2)).await;
+        assert!(namespace.entity(&path).is_none());
     }
 }

@@ -25,7 +25,7 @@ use tokio_rustls::server::TlsStream;
 
 use authority::Authority;
 
-use crate::clock::RealClock;
+use crate::clock::{RealClock, WallClock};
 
 pub use error::TlsError;
 
@@ -65,7 +65,7 @@ pub struct Vouched {
 /// Makes a certificate that holds for a name or an address, by the same authority of this user that vouches for
 /// emulators unless [`TlsOptions`] say otherwise.
 pub fn vouched(name: String) -> Result<Vouched, Arc<TlsError>> {
-    let now = RealClock::start().unix_seconds();
+    let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(TlsOptions::default(), vec![name], now);
     Ok(Vouched {
         config: tls.config(&Sought::default())?,

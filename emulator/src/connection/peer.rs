@@ -120,7 +120,7 @@ impl Peer {
             Some(News::ServiceUpdated) => self.detach_all(),
             Some(News::Dismissed) => self.follow_dismissal(),
         }
-        self.follow_tokens(now);
+        self.follow_tokens();
         let mut work = std::mem::take(&mut self.work);
         self.release_parked(now, &mut work);
         // Once more after each event that the engine waited for: behind a SASL init more may stand already.
@@ -422,7 +422,7 @@ impl Peer {
         let timeouts = [
             self.engine.next_timeout(),
             self.held.due(),
-            self.proof.due(),
+            self.proof.due(&self.shared.real),
             impatient,
             self.next_real(),
         ];

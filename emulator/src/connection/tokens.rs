@@ -13,23 +13,32 @@ use super::attach::{management_path, store_path};
 use super::links::{Link, Node, Waiting};
 use super::peer::Peer;
 use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
+use crate::clock::RealClock;
 use crate::namespace::{Entity, Namespace};
 use crate::nodes::{Condition, Refusal, Reply, Request, put_token};
 
-/// When what was proved has to be looked at again, counted from the start of the real clock.
+/// When what was proved has to be looked at again.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Proof {
-    /// Nothing was proved yet, and this is how long that may last.
+    /// Nothing was proved yet, and this is how long that may last, counted from the start of the real clock.
     Owed(Duration),
-    /// The end of the next token, if any has one.
-    Given(Option<Duration>),
+    /// The end of the next token, if any has one, in seconds since the Unix epoch.
+    Given(Option<i64>),
 }
 
 impl Proof {
-    pub(super) fn due(self) -> Option<Duration> {
+    /// When to look whether it has ended, counted from the start of the real clock.
+    pub(super) fn due(self, real: &RealClock) -> Option<Duration> {
         match self {
             Self::Owed(until) => Some(until),
-            Self::Given(end) => end,
+            Self::Given(end) => end.map(|end| real.look_at(end)),
+        }
+    }
+
+    fn has_ended(self, real: &RealClock) -> bool {
+        match self {
+            Self::Owed(until) => until <= real.elapsed(),
+            Self::Given(end) => end.is_some_and(|end| end <= real.unix_seconds()),
         }
     }
 }
@@ -67,17 +76,16 @@ impl Peer {
         };
         self.grants.put(acceptance.audience_path, grant);
         // A token that it replaces may have ended sooner: a look in vain then, which costs less than one at all of them.
-        let end = self.shared.real.elapsed_at(grant.expires_at);
         let sooner = match self.proof {
-            Proof::Given(Some(sooner)) => sooner.min(end),
-            Proof::Given(None) | Proof::Owed(_) => end,
+            Proof::Given(Some(sooner)) => sooner.min(grant.expires_at),
+            Proof::Given(None) | Proof::Owed(_) => grant.expires_at,
         };
         self.proof = Proof::Given(Some(sooner));
     }
 
     /// Acts on tokens that have ended, or that never came.
-    pub(super) fn follow_tokens(&mut self, now: Duration) {
-        if self.proof.due().is_none_or(|due| now < due) {
+    pub(super) fn follow_tokens(&mut self) {
+        if !self.proof.has_ended(&self.shared.real) {
             return;
         }
         if let Proof::Owed(_) = self.proof {
@@ -122,7 +130,7 @@ impl Peer {
 
     fn expect_end(&mut self) {
         let end = self.grants.next_end(self.shared.real.unix_seconds());
-        self.proof = Proof::Given(end.map(|end| self.shared.real.elapsed_at(end)));
+        self.proof = Proof::Given(end);
     }
 
     /// A link whose right has ended. Links to `$cbs` stay: new tokens come over them.
@@ -172,5 +180,26 @@ impl Peer {
     pub(super) fn is_open(&self) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::clock::RECHECK;
+    use crate::clock::tests::put_by_hand;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_ends_when_a_machine_that_slept_wakes() {
+        let (put, real) = put_by_hand();
+        let proof = Proof::Given(Some(real.unix_seconds() + 3600));
+        assert!(!proof.has_ended(&real));
+        assert_eq!(proof.due(&real), Some(RECHECK));
+        tokio::time::advance(RECHECK).await;
+        put.store(3_600_000, Ordering::Relaxed);
+        assert!(proof.has_ended(&real));
+        assert_eq!(proof.due(&real), Some(RECHECK), "now");
     }
 }

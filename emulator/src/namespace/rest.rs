@@ -34,14 +34,14 @@ impl Namespace {
             self.come_to_rest(&mut restless).await;
             match self.next_deadline() {
                 Some(deadline) if deadline <= walk.target => {
-                    self.clock.step_to(deadline);
+                    walk.step_to(deadline);
                     self.fire_due();
                 }
                 _ => break,
             }
         }
-        self.clock.step_to(walk.target);
-        self.clock.end_walk(&walk);
+        walk.step_to(walk.target);
+        drop(walk);
         self.alarm.clock_changed();
         self.come_to_rest(&mut restless).await;
     }

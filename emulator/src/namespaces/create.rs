@@ -118,7 +118,12 @@ impl Creation<'_> {
             Some(Address::Host(_)) | None => None,
         };
         let info = place.info(&config);
-        let namespace = Arc::new(Namespace::new(config, *real, *seed, *records_messages));
+        let namespace = Arc::new(Namespace::new(
+            config,
+            real.clone(),
+            *seed,
+            *records_messages,
+        ));
         let mut timers = JoinSet::new();
         timers.spawn(timers::run(Arc::clone(&namespace)));
         self.namespaces.served_mut().insert(Entry {
