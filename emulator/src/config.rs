@@ -35,7 +35,7 @@ use servicebus_broker::{
 };
 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
-use resolve::Purpose;
+use resolve::{Files, Purpose};
 
 pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
@@ -208,7 +208,7 @@ impl Config {
     fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
         let purpose = Purpose {
             tier,
-            directory,
+            files: Files::Beside(directory),
             only: None,
             is_taken: &|_| false,
         };
@@ -218,8 +218,9 @@ impl Config {
 }
 
 impl NamespaceConfig {
-    /// Reads the one namespace that a text declares, or nothing, to serve it under `name` beside others; keys that
-    /// `is_taken` says of belong to those. `tier` is what it is in where it names none.
+    /// Reads the one namespace that the text of a request declares, or nothing, to serve it under `name` beside others;
+    /// keys that `is_taken` says of belong to those. No file is opened, whatever the text names. `tier` is what it is in
+    /// where it names none.
     pub(crate) fn parse_as(
         name: &str,
         text: &str,
@@ -234,7 +235,7 @@ impl NamespaceConfig {
         }
         let purpose = Purpose {
             tier,
-            directory: Path::new(""),
+            files: Files::Refused,
             only: Some(name),
             is_taken,
         };

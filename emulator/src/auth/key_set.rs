@@ -3,8 +3,6 @@
 //! What a key is decides which algorithms it may check, never what a token says of itself: a token that names another
 //! algorithm than its key has, or none, is refused.
 
-use std::path::PathBuf;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::signature::{
@@ -14,15 +12,18 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 use serde::Deserialize;
+use serde_json::error::Category;
+use serde_json::{Value, json};
 
 /// Largest key set that is read, in bytes.
 pub(crate) const MAX_KEY_SET_SIZE: u64 = 1024 * 1024;
 
+/// Most keys of a set: a token that names none of them is checked with each.
+const MAX_KEYS: usize = 100;
+
 /// The keys that may sign JSON web tokens, and for whom tokens must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySet {
-    /// Where it was read from.
-    pub file: PathBuf,
     /// Who must be meant; anybody unless set.
     pub audience: Option<String>,
     keys: Vec<PublicKey>,
@@ -48,7 +49,7 @@ enum Material {
     P384(Vec<u8>),
 }
 
-/// How it stands in the file; what we do not need is not read.
+/// A key as it is written. What is not needed is not read, the private parts of a key above all.
 #[derive(Deserialize)]
 struct Written {
     kty: String,
@@ -69,20 +70,45 @@ struct WrittenSet {
 }
 
 impl KeySet {
-    /// Reads the text of a file; the error says what is wrong with it. Keys of other kinds are left out, as RFC 7517
-    /// has it, but one must be left.
-    pub fn parse(text: &str, file: PathBuf, audience: Option<String>) -> Result<Self, String> {
-        let set: WrittenSet = serde_json::from_str(text)
-            .map_err(|error| format!("it is no JSON web key set: {error}"))?;
+    /// Reads a key set (RFC 7517 §5); the error says what is wrong with it, and repeats nothing of it. Keys of other
+    /// kinds are left out, as RFC 7517 has it, but one must be left.
+    pub fn parse(text: &str, audience: Option<String>) -> Result<Self, String> {
+        Self::of(serde_json::from_str(text), audience)
+    }
+
+    /// The same of a set that stands within other JSON.
+    pub(crate) fn from_json(set: Value, audience: Option<String>) -> Result<Self, String> {
+        Self::of(serde_json::from_value(set), audience)
+    }
+
+    fn of(set: serde_json::Result<WrittenSet>, audience: Option<String>) -> Result<Self, String> {
+        let set = set.map_err(|error| not_a_set(&error))?;
+        if set.keys.len() > MAX_KEYS {
+            return Err(format!(
+                "it has {} keys; at most {MAX_KEYS} are allowed",
+                set.keys.len()
+            ));
+        }
         let keys: Vec<PublicKey> = set.keys.into_iter().filter_map(PublicKey::read).collect();
         if keys.is_empty() {
             return Err("it has no key of type RSA, or EC on P-256 or P-384, to check with".into());
         }
-        Ok(Self {
-            file,
-            audience,
-            keys,
-        })
+        Ok(Self { audience, keys })
+    }
+
+    /// How many keys may have signed.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Never: a set has a key.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The set as RFC 7517 writes it: what is read again is the same.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"keys": self.keys.iter().map(PublicKey::to_json).collect::<Vec<_>>()})
     }
 
     /// Whether one of the keys has signed `signed` with the algorithm that the token names. A token that names a key
@@ -103,6 +129,19 @@ impl KeySet {
     }
 }
 
+/// Where the text goes wrong. Words of the parser that repeat a value would repeat a key.
+fn not_a_set(error: &serde_json::Error) -> String {
+    let reason = match error.classify() {
+        Category::Data => "a member is missing or of another type",
+        Category::Io | Category::Syntax | Category::Eof => "this is no JSON",
+    };
+    let place = match (error.line(), error.column()) {
+        (0, _) => String::new(),
+        (line, column) => format!(" at line {line}, column {column}"),
+    };
+    format!("it is no JSON web key set{place}: {reason}")
+}
+
 impl PublicKey {
     fn read(written: Written) -> Option<Self> {
         if written.usage.as_deref().is_some_and(|usage| usage != "sig") {
@@ -119,10 +158,10 @@ impl PublicKey {
                 exponent: decode(written.e)?,
             },
             ("EC", Some("P-256")) => {
-                Material::P256(point(&decode(written.x)?, &decode(written.y)?))
+                Material::P256(point(&decode(written.x)?, &decode(written.y)?, 32)?)
             }
             ("EC", Some("P-384")) => {
-                Material::P384(point(&decode(written.x)?, &decode(written.y)?))
+                Material::P384(point(&decode(written.x)?, &decode(written.y)?, 48)?)
             }
             _ => return None,
         };
@@ -131,6 +170,28 @@ impl PublicKey {
             algorithm: written.alg,
             material,
         })
+    }
+
+    fn to_json(&self) -> Value {
+        let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let curve = |name: &str, point: &[u8]| {
+            // The two coordinates are of the same length, behind a byte that says that there are two.
+            let (x, y) = point[1..].split_at(point.len() / 2);
+            json!({"kty": "EC", "crv": name, "x": encode(x), "y": encode(y)})
+        };
+        let mut written = match &self.material {
+            Material::Rsa { modulus, exponent } => {
+                json!({"kty": "RSA", "n": encode(modulus), "e": encode(exponent)})
+            }
+            Material::P256(point) => curve("P-256", point),
+            Material::P384(point) => curve("P-384", point),
+        };
+        for (name, value) in [("kid", &self.id), ("alg", &self.algorithm)] {
+            if let Some(value) = value {
+                written[name] = value.as_str().into();
+            }
+        }
+        written
     }
 
     fn verifies(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
@@ -176,8 +237,9 @@ fn rsa(algorithm: &str) -> Option<&'static RsaParameters> {
     })
 }
 
-fn point(x: &[u8], y: &[u8]) -> Vec<u8> {
-    [&[4], x, y].concat()
+/// A point of coordinates that have `length` bytes each (RFC 7518 §6.2.1.2); none where they have not.
+fn point(x: &[u8], y: &[u8], length: usize) -> Option<Vec<u8>> {
+    (x.len() == length && y.len() == length).then(|| [&[4], x, y].concat())
 }
 
 #[cfg(test)]

@@ -196,7 +196,10 @@ fn jwt(jwt: &Jwt) -> String {
         Jwt::Check(keys) => {
             let audience = keys.audience.as_ref();
             let audience = audience.map_or_else(String::new, |audience| format!(" for {audience}"));
-            format!("signed by a key of {}{audience}", keys.file.display())
+            match keys.len() {
+                1 => format!("signed by a key{audience}"),
+                several => format!("signed by one of {several} keys{audience}"),
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use jsonc_parser::ast::Value;
 
 use super::reader::{Located, Object, Report};
 
-pub(super) use emulator::{EmulatorBlock, JwtBlock, KeyBlock};
+pub(super) use emulator::{EmulatorBlock, JwtBlock, KeyBlock, KeysBlock};
 pub(super) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
 pub(super) use properties::Properties;
 pub(super) use rule::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};

@@ -114,7 +114,7 @@ fn jwt(jwt: &Jwt) -> Value {
         Jwt::Refuse => "refuse".into(),
         Jwt::Check(keys) => {
             let mut check = Map::new();
-            check.insert("Keys".to_owned(), keys.file.to_string_lossy().into());
+            check.insert("Keys".to_owned(), keys.to_json());
             if let Some(audience) = &keys.audience {
                 check.insert("Audience".to_owned(), audience.as_str().into());
             }

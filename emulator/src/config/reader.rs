@@ -14,7 +14,7 @@ use servicebus_broker::Problem;
 
 use super::problem::{ConfigError, ConfigProblem, Position};
 
-pub(super) use object::{Object, wrong_type};
+pub(super) use object::{Object, json, wrong_type};
 
 /// Longest excerpt of a value in a problem, in characters.
 const MAX_EXCERPT: usize = 60;
@@ -32,6 +32,8 @@ pub(super) struct Report<'a> {
 pub(super) struct Place {
     pub(super) path: String,
     range: Range,
+    /// Whether what stands there is no part of a problem: a key may be.
+    is_secret: bool,
 }
 
 /// Where the values of one object stand, by their keys.
@@ -74,7 +76,7 @@ impl<'a> Report<'a> {
         let problem = ConfigProblem {
             path: place.path.clone(),
             position: Some(self.position(place.range.start)),
-            value: Some(self.excerpt(place)),
+            value: self.value(place),
             message: message.into(),
             allowed,
         };
@@ -103,7 +105,7 @@ impl<'a> Report<'a> {
         let problem = ConfigProblem {
             path: place.path.clone(),
             position: Some(self.position(start)),
-            value: Some(self.excerpt(place)),
+            value: self.value(place),
             message,
             allowed: None,
         };
@@ -126,10 +128,17 @@ impl<'a> Report<'a> {
         self.problems.borrow_mut().push((start, problem));
     }
 
-    /// What stands at `place`, shortened to one readable piece.
+    /// What stands at `place`, shortened to one readable piece; "the value" where that is a secret.
     pub(super) fn excerpt(&self, place: &Place) -> String {
+        self.value(place).unwrap_or_else(|| "the value".to_owned())
+    }
+
+    fn value(&self, place: &Place) -> Option<String> {
+        if place.is_secret {
+            return None;
+        }
         let written = self.text.get(place.range.start..place.range.end);
-        shorten(written.unwrap_or_default())
+        Some(shorten(written.unwrap_or_default()))
     }
 
     /// Nothing, or all problems in the order of the text.
@@ -162,6 +171,7 @@ impl Place {
         Self {
             path: String::new(),
             range: Range { start, end },
+            is_secret: false,
         }
     }
 
@@ -169,6 +179,15 @@ impl Place {
         Self {
             path,
             range: value.range(),
+            is_secret: false,
+        }
+    }
+
+    /// The same place, of which no problem repeats what stands there.
+    pub(super) fn secret(self) -> Self {
+        Self {
+            is_secret: true,
+            ..self
         }
     }
 

@@ -34,12 +34,21 @@ pub(crate) const NAMESPACE_NAMES: &str =
 pub(super) struct Purpose<'a> {
     /// That of the namespaces that name none.
     pub(super) tier: Tier,
-    /// Where files are that the document names.
-    pub(super) directory: &'a Path,
+    /// Which files the document may name.
+    pub(super) files: Files<'a>,
     /// The name of the one namespace that is made of it, whatever the document calls that.
     pub(super) only: Option<&'a str>,
     /// Whether a key of this name belongs to a namespace that is served already.
     pub(super) is_taken: &'a dyn Fn(&str) -> bool,
+}
+
+/// Which files a document may name.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Files<'a> {
+    /// Any, with names relative to this directory.
+    Beside(&'a Path),
+    /// None: whoever sends a request does not open files here.
+    Refused,
 }
 
 /// The namespaces of a document.
@@ -98,7 +107,7 @@ fn namespace(
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
-        jwt: jwt::jwt(report, block.emulator.jwt, purpose.directory),
+        jwt: jwt::jwt(report, block.emulator.jwt, purpose.files),
         address: address::address(report, block.emulator.address),
         queues,
         topics,

@@ -38,11 +38,9 @@ pub(super) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
         }
         Err(error) => {
             let range = error.range();
-            report.problem(
-                &Place::at(range.start, range.end),
-                sentence(error.kind()),
-                None,
-            );
+            // What is no JSON may be half a key.
+            let place = Place::at(range.start, range.end).secret();
+            report.problem(&place, sentence(error.kind()), None);
             None
         }
     }

@@ -2,6 +2,7 @@
 
 mod deviations;
 mod properties;
+mod secrets;
 mod topics;
 
 use std::fs;

@@ -4,7 +4,7 @@ use jsonc_parser::ast::Value;
 use servicebus_broker::{Deviations, Expiry, FailedForwards, LocksOnDetach, Tier};
 
 use crate::auth::{Claim, TokenCheck};
-use crate::config::reader::{Located, Object};
+use crate::config::reader::{Located, Object, json, wrong_type};
 use crate::config::words;
 
 /// The `Emulator` block of a namespace.
@@ -21,16 +21,25 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) deviations: Deviations,
 }
 
-/// `Emulator.Jwt`: a word, or an object that names a key set.
+/// `Emulator.Jwt`: a word, or an object with a key set.
 #[derive(Debug)]
 pub(in crate::config) enum JwtBlock {
     Accept,
     Refuse,
     Check {
-        /// The file; none when it was reported as missing.
-        keys: Option<Located<String>>,
+        /// None when it was reported as missing.
+        keys: Option<Located<KeysBlock>>,
         audience: Option<String>,
     },
+}
+
+/// `Emulator.Jwt.Keys`.
+#[derive(Debug)]
+pub(in crate::config) enum KeysBlock {
+    /// The name of a file with the set.
+    File(String),
+    /// The set itself.
+    Inline(serde_json::Value),
 }
 
 /// One element of `Emulator.Keys`.
@@ -55,7 +64,7 @@ impl EmulatorBlock {
                 .choice("FailedForwards", &words::FAILED_FORWARDS)
                 .map(|word| word.value),
             tier: object.choice("Tier", &words::TIERS).map(|word| word.value),
-            keys: object.objects("Keys").map(|keys| Located {
+            keys: object.secret_objects("Keys").map(|keys| Located {
                 place: keys.place,
                 value: keys.value.into_iter().map(KeyBlock::read).collect(),
             }),
@@ -75,7 +84,7 @@ impl KeyBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
         let block = Self {
             name: object.required_string("Name"),
-            key: object.required_string("Key"),
+            key: object.required_secret("Key"),
             claims: object.choices("Claims", &words::CLAIMS),
         };
         object.finish();
@@ -99,7 +108,7 @@ fn read_deviations(_: &mut Object<'_, '_>) -> Deviations {
 fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
     if let Value::Object(_) = object.any("Jwt")?.value {
         let mut check = object.object("Jwt")?;
-        let keys = check.required_string("Keys");
+        let keys = read_keys(&mut check);
         let audience = check.string("Audience").map(|audience| audience.value);
         check.finish();
         return Some(JwtBlock::Check { keys, audience });
@@ -109,5 +118,25 @@ fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {
     Some(match word.value {
         true => JwtBlock::Accept,
         false => JwtBlock::Refuse,
+    })
+}
+
+/// The name of a file, or a key set, of which no problem repeats anything.
+fn read_keys(check: &mut Object<'_, '_>) -> Option<Located<KeysBlock>> {
+    let Located { place, value } = check.required_any("Keys")?;
+    Some(match value {
+        Value::StringLit(file) => Located {
+            place,
+            value: KeysBlock::File(file.value.to_string()),
+        },
+        Value::Object(_) => Located {
+            place: place.secret(),
+            value: KeysBlock::Inline(json(value)),
+        },
+        Value::NumberLit(_) | Value::BooleanLit(_) | Value::Array(_) | Value::NullKeyword(_) => {
+            let expected = "the name of a file, or a JSON web key set";
+            wrong_type(check.report(), &place.secret(), value, expected);
+            return None;
+        }
     })
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
+use serde_json::Value as Json;
 
 use super::{Located, Place, Places, Report};
 use crate::config::{duration, nearest};
@@ -24,7 +25,10 @@ impl<'r, 'a> Object<'r, 'a> {
         value: &'r Value<'a>,
         path: String,
     ) -> Option<Self> {
-        let place = Place::of(value, path);
+        Self::at(report, value, Place::of(value, path))
+    }
+
+    fn at(report: &'r Report<'a>, value: &'r Value<'a>, place: Place) -> Option<Self> {
         let Some(object) = value.as_object() else {
             wrong_type(report, &place, value, "an object");
             return None;
@@ -55,6 +59,21 @@ impl<'r, 'a> Object<'r, 'a> {
     ) -> Option<Located<String>> {
         self.require(key);
         self.string(key)
+    }
+
+    /// A text that no problem repeats.
+    pub(in super::super) fn required_secret(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<String>> {
+        let Located { place, value } = self.required_any(key)?;
+        let place = place.secret();
+        let Some(text) = value.as_string_lit() else {
+            wrong_type(self.report, &place, value, "a string");
+            return None;
+        };
+        let value = text.value.to_string();
+        Some(Located { place, value })
     }
 
     pub(in super::super) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
@@ -145,6 +164,31 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
+    /// The same where no problem repeats what stands there, because secrets do.
+    pub(in super::super) fn secret_objects(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<Vec<Self>>> {
+        let found = self.any(key)?;
+        let place = found.place.secret();
+        let Some(array) = found.value.as_array() else {
+            wrong_type(self.report, &place, found.value, "an array");
+            return None;
+        };
+        let objects = array
+            .elements
+            .iter()
+            .enumerate()
+            .filter_map(|(index, value)| {
+                let place = Place::of(value, place.index(index)).secret();
+                Self::at(self.report, value, place)
+            });
+        Some(Located {
+            value: objects.collect(),
+            place,
+        })
+    }
+
     /// The same where `null` is as good as no key.
     pub(in super::super) fn nullable_objects(
         &mut self,
@@ -192,6 +236,14 @@ impl<'r, 'a> Object<'r, 'a> {
             place: Place::of(value, self.place.key(key)),
             value,
         })
+    }
+
+    pub(in super::super) fn required_any(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Located<&'r Value<'a>>> {
+        self.require(key);
+        self.any(key)
     }
 
     /// Every key with its value, in the order of the text: for an object whose keys are free.
@@ -272,6 +324,7 @@ impl<'r, 'a> Object<'r, 'a> {
             let place = Place {
                 path: self.place.path.clone(),
                 range: Range::from_byte_index(start),
+                is_secret: false,
             };
             self.report
                 .problem(&place, format!("the key {key:?} is missing"), None);
@@ -300,7 +353,25 @@ impl<'r, 'a> Object<'r, 'a> {
         Place {
             path: self.place.key(member.name.as_str()),
             range: member.name.range(),
+            is_secret: false,
         }
+    }
+}
+
+/// A value without its comments. The parser has bounded how deep it goes.
+pub(in super::super) fn json(value: &Value<'_>) -> Json {
+    match value {
+        Value::StringLit(text) => Json::String(text.value.to_string()),
+        Value::NumberLit(number) => number.value.parse().map_or(Json::Null, Json::Number),
+        Value::BooleanLit(flag) => Json::Bool(flag.value),
+        Value::Object(object) => {
+            let members = object.properties.iter();
+            let members =
+                members.map(|member| (member.name.as_str().to_owned(), json(&member.value)));
+            Json::Object(members.collect())
+        }
+        Value::Array(array) => array.elements.iter().map(json).collect(),
+        Value::NullKeyword(_) => Json::Null,
     }
 }
 

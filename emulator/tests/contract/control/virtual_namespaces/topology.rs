@@ -131,23 +131,46 @@ fn it_tells_what_is_there_now() {
 }
 
 #[test]
-fn a_key_set_stands_in_it_by_its_file() {
-    let keys = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tokens/jwks.json");
+fn a_key_set_stands_in_it_as_it_is() {
+    let set: Value = serde_json::from_str(include_str!("../../../../../fixtures/tokens/jwks.json"))
+        .expect("a key set");
     let bus = Bus::with_queues(&["q"]);
-    let jwt = format!(r#""Jwt":{{"Keys":"{keys}","Audience":"me"}}"#);
+    let jwt = format!(r#""Jwt":{{"Keys":{set},"Audience":"me"}}"#);
     make(&bus, "second", &declared(&[], &jwt));
     let exported = topology(&bus, "second");
     let jwt = &exported["UserConfig"]["Namespaces"][0]["Emulator"]["Jwt"];
-    assert_eq!(*jwt, json!({"Keys": keys, "Audience": "me"}));
-    let missing = put(
-        &bus,
-        "third",
-        &declared(&[], r#""Jwt":{"Keys":"/nowhere.json"}"#),
-    );
-    let problem = &missing.body["error"]["problems"][0];
-    assert_eq!(missing.status, 400);
+    assert_eq!(jwt["Audience"], "me");
+    // The first key of the set is of a kind that checks nothing here.
+    let modulus = &set["keys"][1]["n"];
+    assert!(modulus.is_string(), "{set}");
+    assert_eq!(jwt["Keys"]["keys"][0]["n"], *modulus);
+    assert_eq!(jwt["Keys"]["keys"].as_array().map(Vec::len), Some(1));
+    let request = exported.to_string();
     assert_eq!(
-        problem["path"],
-        "UserConfig.Namespaces[0].Emulator.Jwt.Keys"
+        put(&bus, "third", &request.replace("second", "third")).status,
+        201
+    );
+}
+
+/// A request opens nothing: its answer is the same for what is there and what is not, and a pipe stops nobody.
+#[test]
+fn a_request_names_no_files() {
+    let bus = Bus::with_queues(&["q"]);
+    let there = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tokens/jwks.json");
+    let answers = [there, "/nowhere.json", "/dev/zero", "/dev", "/dev/stdin"].map(|file| {
+        let body = declared(&[], &format!(r#""Jwt":{{"Keys":"{file}"}}"#));
+        let refused = put(&bus, "second", &body);
+        assert_eq!(refused.status, 400, "{file}");
+        let problem = &refused.body["error"]["problems"][0];
+        assert_eq!(
+            problem["path"],
+            "UserConfig.Namespaces[0].Emulator.Jwt.Keys"
+        );
+        problem["allowed"].clone()
+    });
+    assert_eq!(answers[0], "a JSON web key set: {\"keys\": […]}");
+    assert!(
+        answers.windows(2).all(|pair| pair[0] == pair[1]),
+        "{answers:?}"
     );
 }
