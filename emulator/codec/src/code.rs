@@ -21,10 +21,13 @@ pub(crate) const SHORT: u8 = 0x61;
 pub(crate) const UINT: u8 = 0x70;
 pub(crate) const INT: u8 = 0x71;
 pub(crate) const FLOAT: u8 = 0x72;
+pub(crate) const DECIMAL32: u8 = 0x74;
 pub(crate) const ULONG: u8 = 0x80;
 pub(crate) const LONG: u8 = 0x81;
 pub(crate) const DOUBLE: u8 = 0x82;
 pub(crate) const TIMESTAMP: u8 = 0x83;
+pub(crate) const DECIMAL64: u8 = 0x84;
+pub(crate) const DECIMAL128: u8 = 0x94;
 pub(crate) const UUID: u8 = 0x98;
 pub(crate) const BINARY8: u8 = 0xa0;
 pub(crate) const STRING8: u8 = 0xa1;
@@ -38,6 +41,32 @@ pub(crate) const LIST32: u8 = 0xd0;
 pub(crate) const MAP32: u8 = 0xd1;
 pub(crate) const ARRAY8: u8 = 0xe0;
 pub(crate) const ARRAY32: u8 = 0xf0;
+
+/// Whether `code` is one that AMQP defines for a value, described ones aside.
+pub(crate) fn is_defined(code: u8) -> bool {
+    matches!(
+        code,
+        NULL..=LIST_EMPTY
+            | UBYTE..=BOOLEAN
+            | USHORT..=SHORT
+            | UINT..=DECIMAL32
+            | ULONG..=DECIMAL64
+            | DECIMAL128
+            | UUID
+            | BINARY8
+            | STRING8
+            | SYMBOL8
+            | BINARY32
+            | STRING32
+            | SYMBOL32
+            | LIST8
+            | MAP8
+            | LIST32
+            | MAP32
+            | ARRAY8
+            | ARRAY32
+    )
+}
 
 /// Whether `code` begins a list, map or array.
 pub(crate) fn is_compound(code: u8) -> bool {

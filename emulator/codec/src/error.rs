@@ -22,6 +22,15 @@ pub enum DecodeError {
     /// A compound whose element count cannot fit into its size.
     #[error("compound claims more elements than it has bytes")]
     CountMismatch,
+    /// Elements without width in arrays, beyond [`crate::MAX_WIDTHLESS`].
+    #[error(
+        "array has {count} elements without width; at most {} are allowed in all arrays together",
+        crate::MAX_WIDTHLESS
+    )]
+    TooManyElements {
+        /// Elements of the array that exceeds it.
+        count: u32,
+    },
     /// A string or symbol that is not text.
     #[error("string is not valid UTF-8")]
     InvalidText,

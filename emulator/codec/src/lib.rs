@@ -15,6 +15,6 @@ mod value;
 mod writer;
 
 pub use error::DecodeError;
-pub use reader::{Compound, Descriptor, Fields, MAX_DEPTH, Reader};
+pub use reader::{Array, Compound, Descriptor, Fields, MAX_DEPTH, MAX_WIDTHLESS, Reader};
 pub use value::Value;
 pub use writer::{Mark, Writer};

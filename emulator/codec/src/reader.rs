@@ -5,6 +5,7 @@
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
+mod array;
 mod fields;
 mod validate;
 
@@ -13,10 +14,15 @@ use uuid::Uuid;
 use crate::code::{self, Width};
 use crate::{DecodeError, Value};
 
+pub use array::Array;
 pub use fields::Fields;
 
 /// How deep lists, maps, arrays and descriptors may nest before a value is refused.
 pub const MAX_DEPTH: usize = 32;
+
+/// How many elements without width (null, true, false, zero, the empty list) arrays may have: as many as a list of them
+/// would have in 256 KiB. Nine bytes may announce 2³² of them, for which a decoder would have to allocate.
+pub const MAX_WIDTHLESS: u32 = 256 * 1024;
 
 /// A cursor over encoded AMQP values.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +101,7 @@ impl<'a> Reader<'a> {
                 Ok(code) => return !code::is_compound(code),
                 Err(_) => return false,
             }
-            if reader.skip_plain().is_err() {
+            if reader.skip().is_err() {
                 return false;
             }
         }
@@ -158,15 +164,10 @@ impl<'a> Reader<'a> {
 
     /// Reads a map; its count is even.
     pub fn map(&mut self) -> Result<Compound<'a>, DecodeError> {
-        let map = match self.byte()? {
-            code::MAP8 => self.compound(1)?,
-            code::MAP32 => self.compound(4)?,
-            code => return Err(unexpected("a map", code)),
-        };
-        if map.count % 2 == 0 {
-            Ok(map)
-        } else {
-            Err(DecodeError::CountMismatch)
+        match self.byte()? {
+            code::MAP8 => self.pairs_of(1),
+            code::MAP32 => self.pairs_of(4),
+            code => Err(unexpected("a map", code)),
         }
     }
 
@@ -224,22 +225,18 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn skip(&mut self) -> Result<&'a [u8], DecodeError> {
         let start = self.rest;
-        for _ in 0..=MAX_DEPTH {
+        // A described value is two, either of which may be described in its turn.
+        let mut due = 1usize;
+        while due > 0 {
             let code = self.byte()?;
             if code == code::DESCRIBED {
-                // The descriptor may be any value but another described one: all in use are numbers or symbols.
-                self.skip_plain()?;
-                continue;
+                due += 1;
+            } else {
+                self.skip_content(code)?;
+                due -= 1;
             }
-            self.skip_content(code)?;
-            return Ok(&start[..start.len() - self.rest.len()]);
         }
-        Err(DecodeError::TooDeep)
-    }
-
-    fn skip_plain(&mut self) -> Result<(), DecodeError> {
-        let code = self.byte()?;
-        self.skip_content(code)
+        Ok(&start[..start.len() - self.rest.len()])
     }
 
     fn skip_content(&mut self, code: u8) -> Result<(), DecodeError> {
@@ -252,18 +249,29 @@ impl<'a> Reader<'a> {
     /// Size and count of `width` bytes each, then the elements.
     #[inline]
     fn compound(&mut self, width: usize) -> Result<Compound<'a>, DecodeError> {
-        let content = self.sized(width)?;
-        let mut items = Reader::new(content);
-        let count = items.size(width)?;
-        // Zero-width elements exist, but nobody needs more of them than bytes: a list of
-        // 2^32 nulls in an array of nine bytes would cost its reader dearly.
-        if count > content.len() {
+        let (count, items) = self.sized_and_counted(width)?;
+        // Every element has a constructor at least.
+        if count as usize > items.rest.len() {
             return Err(DecodeError::CountMismatch);
         }
-        Ok(Compound {
-            count: count as u32,
-            items: Reader::new(items.rest()),
-        })
+        Ok(Compound { count, items })
+    }
+
+    /// The same for keys and values in turn.
+    fn pairs_of(&mut self, width: usize) -> Result<Compound<'a>, DecodeError> {
+        let map = self.compound(width)?;
+        if map.count % 2 == 0 {
+            Ok(map)
+        } else {
+            Err(DecodeError::CountMismatch)
+        }
+    }
+
+    #[inline]
+    fn sized_and_counted(&mut self, width: usize) -> Result<(u32, Self), DecodeError> {
+        let mut items = Reader::new(self.sized(width)?);
+        let count = items.size(width)?;
+        Ok((count as u32, Reader::new(items.rest)))
     }
 
     #[inline]
