@@ -29,6 +29,7 @@ mod waiting;
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::ClientId;
@@ -65,7 +66,9 @@ impl Door {
     pub(crate) async fn serve(&self, route: Route, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let mut content = Content::new(body);
-        let mut visit = Visit::begin(Arc::clone(&self.shared), &parts);
+        let Some(mut visit) = Visit::begin(Arc::clone(&self.shared), &parts) else {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        };
         visit.caller.client = *self.client.get_or_init(|| ClientId(visit.id.0));
         let answer = self.answer(&mut visit, &route, &parts, &mut content).await;
         match answer {

@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servicebus_codec::DecodeError;
-
 use crate::filter::{CorrelationIndex, Filter, Properties, Rule, RuleError, System};
 use crate::operation::forward::Transfer;
 use crate::operation::publish::MessageCopy;
@@ -174,9 +172,12 @@ impl RuleSet {
         &self,
         transfer: &Transfer,
         ids: &mut dyn IdSource,
-    ) -> Result<Vec<(EntityPath, MessageCopy)>, DecodeError> {
+    ) -> Vec<(EntityPath, MessageCopy)> {
         let message = &transfer.message;
-        let properties = message.filter_view(&system(transfer))?;
+        let system = system(transfer);
+        // What was accepted decodes. Were it not so, the message would still go to those who want every one.
+        let properties = message.filter_view(&system);
+        let properties = properties.unwrap_or_else(|_| Properties::of_broker(&system));
         let mut matched = BTreeMap::<&EntityPath, Vec<Arc<Rule>>>::new();
         let mut copies = Vec::new();
         self.index.matching(&properties, |found| {
@@ -215,7 +216,7 @@ impl RuleSet {
                 }
             }
         }
-        Ok(copies)
+        copies
     }
 }
 
@@ -229,10 +230,9 @@ fn edited(
     let mut message = message.clone();
     match rule.edits(properties, ids)? {
         Ok(edits) => {
-            message
-                .apply(&edits)
-                .expect("the sections of an accepted message decode");
-            Some((message, None))
+            let failure = message.apply(&edits).err();
+            let failure = failure.map(|error| rule.cannot_be_applied(error));
+            Some((message, failure))
         }
         Err(error) => Some((message, Some(error))),
     }

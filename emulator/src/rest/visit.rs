@@ -43,11 +43,11 @@ pub(super) struct Place {
 }
 
 impl Visit {
-    pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Self {
+    /// None where the request did not come on a connection that carries what it has to know.
+    pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
+        let carrier = parts.extensions.get::<Carrier>()?.clone();
         let id = shared.next_connection();
-        let carrier = parts.extensions.get::<Carrier>();
-        let carrier = carrier.expect("every request came on a connection").clone();
-        Self {
+        Some(Self {
             caller: Caller::new(id, shared.options.seed),
             shared,
             id,
@@ -57,7 +57,7 @@ impl Visit {
             carrier,
             namespace: None,
             place: None,
-        }
+        })
     }
 
     /// Finds the place of the request, if its token gives a right there and `claim` is among its rights. A stranger does

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use servicebus_codec::DecodeError;
 use thiserror::Error;
 
 /// Why a text is not a filter or an action, and where.
@@ -224,6 +225,9 @@ pub enum Fault {
         /// What it holds.
         expected: &'static str,
     },
+    /// Sections of the message that an action cannot be applied to.
+    #[error("the message cannot be decoded: {0}")]
+    Message(DecodeError),
 }
 
 /// Why a rule could not be evaluated on a message: what stands in the dead letter (decision D6).

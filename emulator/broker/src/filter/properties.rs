@@ -105,15 +105,21 @@ impl Ord for Name {
 impl<'a> Properties<'a> {
     /// Decodes the properties of a message.
     pub fn decode(sections: &Sections<'a>, system: &System<'a>) -> Result<Self, DecodeError> {
+        let mut view = Self::of_broker(system);
+        view.note_properties(sections.properties)?;
+        view.note_annotations(sections.annotations)?;
+        view.note_application(sections.application)?;
+        Ok(view)
+    }
+
+    /// What the broker knows of a message, without anything that its sender wrote.
+    pub(crate) fn of_broker(system: &System<'a>) -> Self {
         let mut view = Self {
             system: std::array::from_fn(|_| Value::Null),
             user: Vec::new(),
         };
         view.note_system(system);
-        view.note_properties(sections.properties)?;
-        view.note_annotations(sections.annotations)?;
-        view.note_application(sections.application)?;
-        Ok(view)
+        view
     }
 
     /// A system property; null when it is not set.

@@ -1,9 +1,11 @@
 //! A rule: a filter that selects, an action that changes the copy, a name that the copy carries.
 
+use servicebus_codec::DecodeError;
+
 use super::action::Action;
 use super::correlation::CorrelationFilter;
 use super::edits::Edits;
-use super::error::{EvaluationError, RuleError, RulePart};
+use super::error::{EvaluationError, Fault, RuleError, RulePart};
 use super::operators::Truth;
 use super::properties::Properties;
 use super::sql::SqlFilter;
@@ -97,6 +99,16 @@ impl Rule {
             edits
         });
         Some(edits.map_err(|error| self.error(RulePart::Action, action.text(), *error)))
+    }
+
+    /// That the action has values to set, but the message no sections to set them in.
+    pub(crate) fn cannot_be_applied(&self, error: DecodeError) -> Box<RuleError> {
+        let text = self.action.as_ref().map_or("", |action| action.text());
+        let error = EvaluationError {
+            expression: text.to_owned(),
+            fault: Fault::Message(error),
+        };
+        self.error(RulePart::Action, text, error)
     }
 
     fn error(&self, part: RulePart, text: &str, error: EvaluationError) -> Box<RuleError> {

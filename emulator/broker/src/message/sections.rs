@@ -1,7 +1,7 @@
 //! Finds the sections of an encoded message.
 
 use bytes::Bytes;
-use servicebus_codec::{DecodeError, Descriptor, Reader};
+use servicebus_codec::{DecodeError, Descriptor, MAX_WIDTHLESS, Reader};
 
 use super::{MessageError, limits};
 
@@ -37,6 +37,7 @@ impl Sections {
         let mut reader = Reader::new(payload);
         let mut ends = [0; 5];
         let mut last = 0;
+        let mut widthless = MAX_WIDTHLESS;
         while !reader.is_empty() {
             let code = section_code(reader.descriptor()?);
             let rank = rank(code).ok_or(MessageError::Section(code))?;
@@ -47,7 +48,7 @@ impl Sections {
             }
             // Down to the leaves: what is accepted here will be decoded by somebody else's client.
             let content = reader;
-            reader.validate()?;
+            reader.validate_within(&mut widthless)?;
             check_shape(code, content)?;
             for end in ends.iter_mut().skip(rank - 1) {
                 *end = reader.position() as u32;

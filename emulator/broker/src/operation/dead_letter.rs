@@ -74,6 +74,15 @@ impl DeadLetterCause {
     }
 }
 
+/// What becomes of a dead letter.
+struct Burial {
+    place: StoreKind,
+    /// It is not forwarded from there.
+    stays: bool,
+    reason: Option<String>,
+    description: Option<String>,
+}
+
 impl Mailbox {
     /// Moves a message of the active store. It keeps its delivery count, its enqueue time and the number
     /// where it first entered; it gets a new number, and no longer expires (decision D8, semantics §3.3).
@@ -84,18 +93,47 @@ impl Mailbox {
         cause: DeadLetterCause,
         changes: &PropertyChanges,
     ) -> Result<(), DecodeError> {
+        let burial = self.burial(cause);
+        self.active
+            .change(number, &burial.changes(changes), |_| ())?;
+        self.bury(cx, number, burial);
+        Ok(())
+    }
+
+    /// The same when nobody asked for it.
+    pub(crate) fn dead_letter_by_rule(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: SequenceNumber,
+        cause: DeadLetterCause,
+    ) {
+        let burial = self.burial(cause);
+        let changes = burial.changes(&PropertyChanges::new());
+        // The properties of an accepted message decode. Were it not so, it would go without its reason.
+        let _ = self.active.change(number, &changes, |_| ());
+        self.bury(&mut cx.at(cx.now), number, burial);
+    }
+
+    fn burial(&self, cause: DeadLetterCause) -> Burial {
         let (place, stays) = cause.place(self.settings.failed_forwards);
         let (reason, description) = cause.texts();
-        let reason = reason.filter(|_| !self.deviates(Deviation::DeadLetterHasNoReason));
-        let mut changes = changes.clone();
-        for (name, text) in [(REASON, &reason), (DESCRIPTION, &description)] {
-            if let Some(text) = text {
-                changes.set_text(name, text);
-            }
+        Burial {
+            place,
+            stays,
+            reason: reason.filter(|_| !self.deviates(Deviation::DeadLetterHasNoReason)),
+            description,
         }
-        self.active.change(number, &changes, |_| ())?;
+    }
+
+    fn bury(&mut self, cx: &mut Context<'_>, number: SequenceNumber, burial: Burial) {
+        let Burial {
+            place,
+            stays,
+            reason,
+            description,
+        } = burial;
         let Some(entry) = self.active.remove(number) else {
-            return Ok(());
+            return;
         };
         let moved_to = self.store_mut(place).append(
             Entry {
@@ -122,18 +160,18 @@ impl Mailbox {
             },
         };
         self.active.note(cx, number, kind);
-        Ok(())
     }
+}
 
-    /// The same when nobody asked for it.
-    pub(crate) fn dead_letter_by_rule(
-        &mut self,
-        cx: &mut Context<'_>,
-        number: SequenceNumber,
-        cause: DeadLetterCause,
-    ) {
-        let cx = &mut cx.at(cx.now);
-        self.dead_letter(cx, number, cause, &PropertyChanges::new())
-            .expect("the application properties of an accepted message decode");
+impl Burial {
+    /// What the dead letter says of it, beside what a client sets.
+    fn changes(&self, changes: &PropertyChanges) -> PropertyChanges {
+        let mut changes = changes.clone();
+        for (name, text) in [(REASON, &self.reason), (DESCRIPTION, &self.description)] {
+            if let Some(text) = text {
+                changes.set_text(name, text);
+            }
+        }
+        changes
     }
 }

@@ -47,8 +47,7 @@ pub(super) fn publish(
     let mut ids = Drawn(seed.unwrap_or_default());
     let mut copies = BTreeMap::<EntityPath, Vec<MessageCopy>>::new();
     for transfer in batch {
-        let own = rules.copies(&transfer, &mut ids);
-        for (subscription, copy) in own.expect("the properties of an accepted message decode") {
+        for (subscription, copy) in rules.copies(&transfer, &mut ids) {
             copies.entry(subscription).or_default().push(copy);
         }
     }

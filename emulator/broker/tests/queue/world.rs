@@ -116,6 +116,13 @@ impl World {
         self.operate(name, |mailbox, cx| mailbox.send(cx, message))
     }
 
+    /// Sends a message as it is encoded here.
+    pub(crate) fn send_encoded(&mut self, name: &str, payload: &[u8]) -> SequenceNumber {
+        let message = Message::parse(payload.to_vec().into(), &mut self.ids).unwrap();
+        self.operate(name, |mailbox, cx| mailbox.send(cx, message))
+            .unwrap()
+    }
+
     pub(crate) fn post_all(&mut self, name: &str, letters: &[Letter]) -> Result<(), SendError> {
         let messages: Vec<Message> = letters
             .iter()

@@ -8,8 +8,8 @@ use crate::{DecodeError, MAX_WIDTHLESS};
 #[derive(Debug, Clone, Copy)]
 pub struct Array<'a> {
     left: u32,
-    /// Of every element: descriptors, if it has any, and the code.
-    constructor: &'a [u8],
+    /// Of every element, without the descriptors that they share.
+    code: u8,
     items: Reader<'a>,
 }
 
@@ -21,34 +21,35 @@ impl<'a> Reader<'a> {
             code::ARRAY32 => self.sized_and_counted(4)?,
             code => return Err(unexpected("an array", code)),
         };
-        let start = items.rest;
+        // serde_amqp leaves the constructor out when there is no element.
+        let mut code = code::NULL;
         if count > 0 {
-            while items.byte()? == code::DESCRIBED {
+            code = items.byte()?;
+            while code == code::DESCRIBED {
                 items.skip()?;
+                code = items.byte()?;
             }
         }
-        let constructor = &start[..start.len() - items.rest.len()];
-        let array = Array {
-            left: count,
-            constructor,
-            items,
-        };
-        let is_widthless = matches!(array.width(), Ok(Width::Fixed(0)));
+        let is_widthless = matches!(code::width(code), Ok(Width::Fixed(0)));
         if is_widthless && count > MAX_WIDTHLESS {
             return Err(DecodeError::TooManyElements { count });
         }
-        Ok(array)
+        Ok(Array {
+            left: count,
+            code,
+            items,
+        })
     }
 }
 
 impl Array<'_> {
-    /// Writes the next element to `value`, replacing what is there, with its constructor as if it stood alone; false
-    /// when there is none.
+    /// Writes the next element to `value`, replacing what is there, with its constructor as if it stood alone, but for
+    /// descriptors; false when there is none.
     pub fn next_into(&mut self, value: &mut Vec<u8>) -> Result<bool, DecodeError> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(false);
         };
-        let content = match self.width()? {
+        let content = match code::width(self.code)? {
             Width::Fixed(length) => self.items.take(length)?,
             Width::Sized(width) => {
                 let mut sized = self.items;
@@ -57,13 +58,9 @@ impl Array<'_> {
             }
         };
         value.clear();
-        value.extend_from_slice(self.constructor);
+        value.push(self.code);
         value.extend_from_slice(content);
         self.left = left;
         Ok(true)
-    }
-
-    fn width(&self) -> Result<Width, DecodeError> {
-        code::width(self.constructor.last().copied().unwrap_or(code::NULL))
     }
 }

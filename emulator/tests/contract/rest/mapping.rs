@@ -301,6 +301,61 @@ fn bodies_that_are_no_data_have_a_form() {
     assert_eq!(written, json!({"a": [1, null], "b": "aGk="}));
 }
 
+/// Properties whose last field, and a value whose whole, has a descriptor that is described itself.
+const DESCRIBED_DESCRIPTOR: [u8; 36] = [
+    0x00, 0x53, 0x73, 0xc0, 0x15, 0x0c, 0xa1, 0x01, b'm', 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40,
+    0x40, 0x40, 0x40, 0x00, 0x00, 0x53, 0x01, 0x53, 0x02, 0x40, 0x00, 0x53, 0x77, 0x00, 0x00, 0x53,
+    0x01, 0x53, 0x02, 0x41,
+];
+
+#[test]
+fn a_message_with_a_described_descriptor_is_published_scheduled_and_taken() {
+    let bus = Bus::configured(&topic(&json!({}), &[("s", json!({}))]));
+    let mut peer = bus.client();
+    let sender = peer.sender("t");
+    let id = peer.transfer(&sender, 0, false, &DESCRIBED_DESCRIPTOR);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let at = encoded_schedule(client_now() + 60_000);
+    let scheduled = [&at, &DESCRIBED_DESCRIPTOR[..]].concat();
+    let id = peer.transfer(&sender, 0, false, &scheduled);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    peer.send(&sender, &Message::new("after"));
+    let rest = bus.rest();
+    assert_eq!(rest.take("t/subscriptions/s").text(), "true");
+    assert_eq!(rest.take("t/subscriptions/s").status, 200, "after");
+    bus.http.advance(61.0);
+    assert_eq!(rest.take("t/subscriptions/s").text(), "true");
+}
+
+/// Message annotations with a time to become active.
+fn encoded_schedule(at: i64) -> Vec<u8> {
+    let mut annotations = Vec::new();
+    let mut out = servicebus_codec::Writer::new(&mut annotations);
+    out.descriptor(0x72);
+    let map = out.begin_map();
+    out.symbol("x-opt-scheduled-enqueue-time");
+    out.timestamp(at);
+    out.end(map, 2);
+    annotations
+}
+
+#[test]
+fn a_map_that_is_the_key_of_a_map_is_shown_in_bounds() {
+    let mut value = vec![0xa1, 4, b'"', b'"', b'"', b'"'];
+    for _ in 0..26 {
+        let content = [&[2], &*value, &[0x40]].concat();
+        value = [&[0xc1, content.len() as u8], &*content].concat();
+    }
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let id = peer.transfer(&sender, 0, false, &[&[0, 0x53, 0x77], &*value].concat());
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    let taken = bus.rest().take("q");
+    assert!(taken.text().starts_with("[[[[[["));
+    assert!(taken.text().len() < 1024);
+}
+
 #[test]
 fn what_goes_through_http_comes_back_the_same() {
     let bus = Bus::with_queues(&["q"]);

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
+use crate::filter::{Action, Parameters, SqlFilter, System};
 
 /// The sections of a message; those that it does not have are empty.
 #[derive(Debug, Clone)]
@@ -46,8 +47,8 @@ proptest! {
         prop_assert_eq!(delivered.body(), [&*letter.body, &*letter.footer].concat());
         let empty = section(sections::PROPERTIES, &list(&[]));
         let properties = if properties.is_empty() { &empty } else { properties };
-        let (sent, received) = (raw_fields(properties, 13), raw_fields(delivered.properties(), 13));
-        for at in 0..13 {
+        let (sent, received) = (raw_fields(properties, 16), raw_fields(delivered.properties(), 16));
+        for at in 0..16 {
             let owned = at == 0 && sent[0].is_empty() || at == 8 && expiry.is_some();
             prop_assert!(owned || sent[at] == received[at], "field {}", at);
         }
@@ -125,6 +126,7 @@ fn live_through(payload: Vec<u8>) {
     drop(PropertyChanges::from_map(&payload));
     if let Ok(mut message) = parse(payload) {
         Delivered::of(&message, &plain());
+        look_at(&message);
         message
             .change_properties(&changes(&[&string("k"), &string("v")]))
             .unwrap();
@@ -139,11 +141,33 @@ fn live_through(payload: Vec<u8>) {
         drop((message.id(), message.session_id(), message.partition_key()));
         message.scheduled_at();
         message.outgrown();
+        act_on(&mut message);
+        // What was made of it may not be a message that could be sent: then it is a dead letter, and delivered as such.
+        message.encode(&stamp, 1_000, &mut Vec::new()).unwrap();
+    }
+}
+
+/// Evaluates what looks at every property.
+fn look_at(message: &Message) {
+    let view = message.filter_view(&System::default()).unwrap();
+    let filter = "sys.ReplyToSessionId = sys.CorrelationId OR a LIKE 'x%' OR EXISTS(b)";
+    let filter = SqlFilter::parse(filter, Parameters::default()).unwrap();
+    drop(filter.evaluate(&view, &mut Counting::default()));
+}
+
+/// Applies what changes all sections.
+fn act_on(message: &mut Message) {
+    let action = "SET sys.ReplyToSessionId = 'r'; SET sys.PartitionKey = 'k'; SET sys.MessageId = 'm'; \
+                  SET a = sys.CorrelationId; REMOVE b";
+    let action = Action::parse(action, Parameters::default()).unwrap();
+    let view = message.filter_view(&System::default()).unwrap();
+    if let Ok(edits) = action.edits(&view, &mut Counting::default()) {
+        message.apply(&edits).unwrap();
     }
 }
 
 fn letter() -> impl Strategy<Value = Letter> {
-    let properties = prop::collection::vec(value(), 0..13).prop_map(|fields| {
+    let properties = prop::collection::vec(value(), 0..16).prop_map(|fields| {
         let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
         section(sections::PROPERTIES, &list(&fields))
     });
@@ -216,6 +240,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     let leaf = prop_oneof![
         scalar(),
         Just(vec![0x45]),
+        Just(vec![0xe0, 2, 4, 0x41]),
         prop::collection::vec(any::<i64>(), 0..4)
             .prop_map(|numbers| encoded(|out| out.long_array(numbers.into_iter()))),
     ];
@@ -224,14 +249,20 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
             prop::collection::vec(inner.clone(), 0..4)
                 .prop_map(|items| { list(&items.iter().map(Vec::as_slice).collect::<Vec<_>>()) }),
             map_of(inner.clone()),
-            inner.prop_map(|value| described(&value)),
+            inner.clone().prop_map(|value| described(&value)),
+            (inner.clone(), inner)
+                .prop_map(|(descriptor, value)| { [&[0], &*descriptor, &*value].concat() }),
         ]
     })
 }
 
 /// What an application property may be.
 fn primitive() -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![scalar(), scalar().prop_map(|value| described(&value))]
+    prop_oneof![
+        scalar(),
+        scalar().prop_map(|value| described(&value)),
+        (value(), scalar()).prop_map(|(descriptor, value)| [&[0], &*descriptor, &*value].concat()),
+    ]
 }
 
 fn described(value: &[u8]) -> Vec<u8> {
@@ -254,5 +285,7 @@ fn scalar() -> impl Strategy<Value = Vec<u8>> {
         ".{0,3}".prop_map(|text| string(&text)),
         "[a-z]{0,3}".prop_map(|text| symbol(&text)),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(|b| encoded(|out| out.binary(&b))),
+        any::<[u8; 4]>().prop_map(|bits| [&[0x73][..], &bits].concat()),
+        any::<[u8; 16]>().prop_map(|bits| [&[0x94][..], &bits].concat()),
     ]
 }

@@ -108,20 +108,18 @@ fn sections_of_the_wrong_type() {
 }
 
 #[test]
-fn maps_that_could_not_be_copied_entry_by_entry() {
-    // A descriptor that is itself described: legal to the letter, used by nobody, and not skipped.
-    let value = [0, 0, 0x53, 1, 0x53, 2, 0x53, 3];
-    for code in [
-        sections::DELIVERY_ANNOTATIONS,
-        sections::MESSAGE_ANNOTATIONS,
-        sections::APPLICATION_PROPERTIES,
-    ] {
-        let refusal = refusal(section(code, &map(&[&string("k"), &value])));
-        assert!(
-            matches!(refusal, MessageError::Malformed(_)),
-            "0x{code:x}: {refusal}"
-        );
-    }
+fn arrays_that_a_receiver_would_have_to_allocate_for() {
+    let array = |count: u32| {
+        let value = [&[0xf0, 0, 0, 0, 5][..], &count.to_be_bytes(), &[0x41]].concat();
+        section(sections::SEQUENCE, &list(&[&value]))
+    };
+    parse(array(200_000)).unwrap();
+    let refusal = refusal([array(200_000), array(200_000)].concat());
+    assert_eq!(
+        refusal.to_string(),
+        "the message cannot be decoded: array has 200000 elements without width; at most 262144 are allowed in all \
+         arrays together"
+    );
 }
 
 #[test]

@@ -76,8 +76,9 @@ pub fn commit(
         mailbox.active.note(cx, SequenceNumber(0), kind);
     }
     for Enlisted { entity, work } in transaction.work {
-        let at = find(mailboxes, entity).expect("it was there when it was checked");
-        mailboxes[at].perform(cx, work);
+        if let Some(at) = find(mailboxes, entity) {
+            mailboxes[at].perform(cx, work);
+        }
     }
     for mailbox in mailboxes {
         mailbox.assign(cx);

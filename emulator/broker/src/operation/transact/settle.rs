@@ -52,8 +52,10 @@ impl Mailbox {
         number: SequenceNumber,
         outcome: Outcome,
     ) {
-        self.conclude(cx, kind, number, outcome)
-            .expect("an outcome that was possible stays so while the message is locked");
+        // An outcome that was possible stays so while the message is locked. Were it not so, the message would come back.
+        if self.conclude(cx, kind, number, outcome).is_err() {
+            self.lock_ended(cx, kind, number);
+        }
     }
 
     /// Whether this can be done to these messages at all: nothing but their locks can change until the commit.

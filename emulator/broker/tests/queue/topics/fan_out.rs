@@ -215,3 +215,22 @@ fn a_lock_in_one_subscription_concerns_no_other() {
     let (stamp, _) = world.the_only(A, StoreKind::Active);
     assert_eq!(stamp.delivery_count, 1);
 }
+
+/// The properties have a field beyond those that are looked at on arrival whose descriptor is described itself.
+const ODD: [u8; 26] = [
+    0x00, 0x53, 0x73, 0xc0, 0x15, 0x0c, 0xa1, 0x01, b'm', 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40,
+    0x40, 0x40, 0x40, 0x00, 0x00, 0x53, 0x01, 0x53, 0x02, 0x40,
+];
+
+#[test]
+fn a_message_with_a_described_descriptor_is_published() {
+    let mut world = World::topic(&[A]);
+    world.send_encoded("t", &ODD);
+    world.send("t", "after");
+    assert_eq!(world.queued(A), ["m", "after"]);
+    let odd = world.receive(A).unwrap();
+    let mut encoded = Vec::new();
+    let rest = odd.message.encode(&odd.stamp, 0, &mut encoded).unwrap();
+    encoded.extend_from_slice(&rest);
+    assert!(encoded.ends_with(&ODD), "bit for bit");
+}
