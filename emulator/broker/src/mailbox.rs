@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::duplicates::History;
 use crate::entity::role::{EntityKind, Role, Subscription};
-use crate::held::Held;
+use crate::held::{Held, Reserved};
 use crate::operation::idle::Idleness;
 use crate::store::MessageStore;
 use crate::{
@@ -39,6 +39,8 @@ pub struct Mailbox {
     pub(crate) held: Option<Held>,
     /// What this subscription last said that it holds.
     told: u64,
+    /// What open transactions are to send here.
+    pub(crate) reserved: Reserved,
 }
 
 /// How many messages there are, by what the service counts.
@@ -132,6 +134,7 @@ impl Mailbox {
             spread: 0,
             held: is_topic.then(Held::default),
             told: 0,
+            reserved: Reserved::default(),
         }
     }
 
@@ -231,10 +234,11 @@ impl Mailbox {
         }
     }
 
-    /// Bytes that count towards the size of the entity: a topic's subscriptions are part of it.
+    /// Bytes that count towards the size of the entity: a topic's subscriptions are part of it, and so is what was sent
+    /// in transactions that are still open.
     pub fn whole_size(&self) -> u64 {
         let held = self.held.as_ref().filter(|_| self.role.is_topic());
-        self.size() + held.map_or(0, Held::bytes)
+        self.size() + held.map_or(0, Held::bytes) + self.reserved.bytes()
     }
 
     /// Bytes of everything held, dead letters included.

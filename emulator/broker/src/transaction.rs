@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use crate::held::Reservation;
 use crate::operation::transact::TransactError;
 use crate::{
     EntityId, EntityPath, IdSource, LockToken, Mailbox, Message, Outcome, SequenceNumber,
@@ -62,6 +63,8 @@ pub struct Transaction {
 pub(crate) struct Enlisted {
     pub(crate) entity: EntityId,
     pub(crate) work: Work,
+    /// Bytes of its message, which count at the entity from now on.
+    _reservation: Option<Reservation>,
 }
 
 /// What is to be done.
@@ -163,14 +166,10 @@ impl Transaction {
         self.partition = Some(partition);
     }
 
-    /// Bytes of the messages that an entity is to take in; none when there is no message for it.
-    pub(crate) fn bytes_for(&self, entity: EntityId) -> Option<u64> {
-        let own = self
-            .work
-            .iter()
-            .filter(|enlisted| enlisted.entity == entity);
-        let sizes = own.filter_map(|enlisted| Some(enlisted.work.message()?.size()));
-        sizes.reduce(|sum, size| sum + size)
+    /// Whether an entity is to take in messages.
+    pub(crate) fn sends_to(&self, entity: EntityId) -> bool {
+        let mut work = self.work.iter();
+        work.any(|enlisted| enlisted.entity == entity && enlisted.work.message().is_some())
     }
 
     /// Adds work that was checked, and lets the time begin if it is the first.
@@ -180,8 +179,14 @@ impl Transaction {
         self.participants
             .entry(entity)
             .or_insert_with(|| mailbox.path.clone());
-        self.messages += usize::from(work.message().is_some());
-        self.work.push(Enlisted { entity, work });
+        let message = work.message();
+        self.messages += usize::from(message.is_some());
+        let reservation = message.map(|message| mailbox.reserved.reserve(message.size()));
+        self.work.push(Enlisted {
+            entity,
+            work,
+            _reservation: reservation,
+        });
     }
 
     /// Lets the time begin unless it has; returns when it will be over.

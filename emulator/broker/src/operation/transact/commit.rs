@@ -75,7 +75,7 @@ pub fn commit(
         let kind = FactKind::TransactionCommitted { transaction: id };
         mailbox.active.note(cx, SequenceNumber(0), kind);
     }
-    for Enlisted { entity, work } in transaction.work {
+    for Enlisted { entity, work, .. } in transaction.work {
         if let Some(at) = find(mailboxes, entity) {
             mailboxes[at].perform(cx, work);
         }
@@ -102,11 +102,12 @@ fn check(
         };
         let at = find(mailboxes, entity);
         let at = at.ok_or_else(|| refused(SendError::NotFound(path.clone())))?;
-        if let Some(bytes) = transaction.bytes_for(entity) {
-            mailboxes[at].check_room(bytes).map_err(refused)?;
+        if transaction.sends_to(entity) {
+            // Its bytes count already.
+            mailboxes[at].check_room(0).map_err(refused)?;
         }
     }
-    for Enlisted { entity, work } in &transaction.work {
+    for Enlisted { entity, work, .. } in &transaction.work {
         if let Work::Settle {
             kind,
             token,

@@ -23,8 +23,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Whether the messages are welcome beside those that the transaction has for this entity; the partition that
-    /// they will be in.
+    /// Whether the messages are welcome beside those that this and other transactions have for this entity; the
+    /// partition that they will be in.
     pub(super) fn check_sends(
         &mut self,
         cx: &mut Context<'_>,
@@ -34,9 +34,7 @@ impl Mailbox {
     ) -> Result<u8, TransactError> {
         self.begin(cx);
         transaction.check(cx.now, &self.path, messages.len())?;
-        let bytes = transaction.bytes_for(self.active.entity());
-        let added: u64 = messages.iter().map(Message::size).sum();
-        self.check_room(bytes.unwrap_or(0) + added)?;
+        self.check_room(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| key(self, message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let key = partition::key_of_batch(&keys)?;

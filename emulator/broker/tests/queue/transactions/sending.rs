@@ -121,7 +121,10 @@ fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
     let full = TransactError::Send(SendError::QuotaExceeded {
         kind: servicebus_broker::EntityKind::Queue,
         path: "q".parse().unwrap(),
-        size: 0,
+        size: [letter("a"), half("b")]
+            .iter()
+            .map(|letter| letter.encoded().len() as u64)
+            .sum(),
         max: 1024 * 1024,
     });
     assert_eq!(refused, Err(full));
@@ -129,6 +132,40 @@ fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
     assert!(both.is_err(), "all of a batch or none");
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["a", "b"]);
+}
+
+#[test]
+fn what_is_sent_counts_from_then_on_until_the_transaction_is_over() {
+    let mut world = World::new();
+    world.declare("q", rules().of_one_megabyte());
+    let half = |id: &str| letter(id).body(600_000);
+    let full = |result: Result<_, TransactError>| {
+        matches!(
+            result,
+            Err(TransactError::Send(SendError::QuotaExceeded { .. }))
+        )
+    };
+    let mut transactions = [(); 3].map(|()| world.transaction());
+    let [first, second, _] = &mut transactions;
+    world.post_in(first, "q", &[half("a")]).unwrap();
+    assert!(full(world.post_in(second, "q", &[half("b")])), "of another");
+    assert!(full(world.schedule_in(second, "q", &[half("b")]).map(drop)));
+    assert!(world.post("q", &half("c")).is_err(), "outside of any");
+    let [first, second, third] = transactions;
+    world.roll_back(first);
+
+    let mut second = second;
+    world.post_in(&mut second, "q", &[half("b")]).unwrap();
+    assert!(world.post("q", &half("c")).is_err());
+    // Its connection was lost, say.
+    drop(second);
+
+    let mut third = third;
+    world.post_in(&mut third, "q", &[half("c")]).unwrap();
+    world.commit(third).unwrap();
+    assert!(world.post("q", &half("d")).is_err());
+    world.post("q", &letter("e").body(400_000)).unwrap();
+    assert_eq!(world.queued("q"), ["c", "e"], "counted once");
 }
 
 #[test]
@@ -154,20 +191,16 @@ fn what_the_entity_does_not_accept_any_more_fails_the_commit() {
             "The messaging entity 'q' could not be found",
         ),
         (
-            |world| {
-                world
-                    .post("q", &letter("filler").body(1_000_000))
-                    .map_or((), |_| ())
-            },
+            |world| world.update("q", |queue| queue.max_size_in_megabytes = 1),
             "The maximum entity size has been reached",
         ),
     ];
     for (change, expected) in cases {
         let mut world = World::new();
-        world.declare("q", rules().of_one_megabyte());
+        world.declare("q", rules());
         let mut transaction = world.transaction();
         world.send_in(&mut transaction, "q", "a");
-        let large = letter("b").body(100_000);
+        let large = letter("b").body(1_100_000);
         world.post_in(&mut transaction, "q", &[large]).unwrap();
         change(&mut world);
         let error = world.commit(transaction).unwrap_err();
