@@ -18,7 +18,8 @@ pub struct Config {
     /// Highest link handle; one more is the number of links that a session may have. Never more
     /// than 65535, whatever is written here.
     pub handle_max: u32,
-    /// How long the peer may be silent; announced in `open`, and enforced.
+    /// How long the peer may be silent before its connection is closed. `open` announces half of it, as the
+    /// service does (spec/observed.md 47).
     pub idle_timeout: Duration,
     /// Credit that a sending peer gets on each link, refilled at half.
     pub incoming_credit: u32,

@@ -101,7 +101,7 @@ impl Connection {
             heartbeat: None,
             channel_max: config.channel_max,
             max_frame_size: config.max_frame_size as usize,
-            sessions: Sessions::default(),
+            sessions: Sessions::new(&config.container_id),
             generation: 0,
             link_count: 0,
             reassembly: 0,

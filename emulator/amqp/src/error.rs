@@ -38,6 +38,7 @@ pub(crate) mod condition {
     pub(crate) const LINK_STOLEN: &str = "amqp:link:stolen";
     pub(crate) const MESSAGE_LOCK_LOST: &str = "com.microsoft:message-lock-lost";
     pub(crate) const NOT_ALLOWED: &str = "amqp:not-allowed";
+    pub(crate) const NOT_FOUND: &str = "amqp:not-found";
     pub(crate) const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
     pub(crate) const RESOURCE_LIMIT_EXCEEDED: &str = "amqp:resource-limit-exceeded";
     pub(crate) const UNATTACHED_HANDLE: &str = "amqp:session:unattached-handle";

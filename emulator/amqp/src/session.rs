@@ -38,8 +38,6 @@ pub(crate) struct Session {
     pub(crate) owes_flow: bool,
     /// Highest handle that both sides allow.
     pub(crate) handle_max: u32,
-    /// One more than the highest handle that a link has had.
-    handles_used: u32,
 }
 
 /// The rest of a delivery, to be sent when the window opens.
@@ -67,7 +65,6 @@ impl Session {
             backlog: None,
             owes_flow: false,
             handle_max: config.handle_max.min(begin.handle_max),
-            handles_used: 0,
         }
     }
 
@@ -98,7 +95,6 @@ impl Session {
     /// Adds a link; its handle must be free.
     pub(crate) fn insert(&mut self, link: Link) {
         let handle = link.id.handle();
-        self.handles_used = self.handles_used.max(handle + 1);
         if let Err(index) = self.position(handle) {
             self.links.insert(index, (handle, Box::new(link)));
         }
@@ -107,11 +103,6 @@ impl Session {
     pub(crate) fn remove(&mut self, handle: u32) -> Option<Box<Link>> {
         let index = self.position(handle).ok()?;
         Some(self.links.remove(index).1)
-    }
-
-    /// Whether a link may have had this handle.
-    pub(crate) fn was_used(&self, handle: u32) -> bool {
-        handle < self.handles_used
     }
 
     /// Forgets what was delivered on a link that is going, and what was still to be.

@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Answers an attach with a link that has no terminus, and closes it with the reason.
+    /// Answers an attach with a link that has neither source nor target, and closes it with the reason.
     pub fn refuse_attach(&mut self, link: LinkId, error: Error) {
         if self.is_attaching(link) {
             self.detach(link, Some(error));
@@ -97,10 +97,11 @@ impl Connection {
         };
         let old = session.links().find(same).map(|link| link.id);
         if let Some(old) = old {
-            let error = self.tracked(Error::new(
-                condition::LINK_STOLEN,
-                "the link was attached again",
-            ));
+            let text = format!(
+                "The link with identifier {} has been closed due to link stealing.",
+                request.name()
+            );
+            let error = self.tracked(Error::new(condition::LINK_STOLEN, text));
             self.detach(old, Some(error));
             self.events.push_back(Event::Detached { link: old });
         }
@@ -162,14 +163,15 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachRep
     attach.max_message_size
 }
 
-/// Writes our half of a link that will be closed at once: without the terminus that would be ours
-/// (spec/wire.md §0.6).
-pub(super) fn answer_without_terminus(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
-    let mut attach = half(link, echo);
-    match attach.receives {
-        true => attach.target = None,
-        false => attach.source = None,
-    }
+/// Writes our half of a link that will be closed at once: with neither source nor target. go-amqp takes an
+/// answer with one of them for an accepted link, and the detach after it for a lost connection
+/// (spec/observed.md 12).
+pub(super) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
+    let attach = reply::Attach {
+        source: None,
+        target: None,
+        ..half(link, echo)
+    };
     reply::attach(out, link.id.channel(), &attach);
 }
 

@@ -37,11 +37,9 @@ impl Connection {
     }
 
     pub(super) fn on_end(&mut self, channel: u16) -> Result<(), Fault> {
-        // On a session that we have ended this is the answer, and not answered again.
-        if self.sessions.live(channel)?.is_some() {
-            reply::end(self.outbox.buffer(), channel, None);
-        }
+        // On a session that we have ended this is the answer; where there is none it is ignored (spec/observed.md 70).
         if let Some(session) = self.sessions.remove(channel) {
+            reply::end(self.outbox.buffer(), channel, None);
             self.bury(&session);
         }
         Ok(())

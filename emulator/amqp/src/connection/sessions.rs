@@ -7,9 +7,11 @@ use crate::LinkId;
 use crate::error::{Fault, condition};
 use crate::session::Session;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sessions {
     slots: Vec<Slot>,
+    /// The container id of our `open`, by which errors name the connection.
+    connection: Box<str>,
 }
 
 #[derive(Debug, Default)]
@@ -22,14 +24,24 @@ enum Slot {
 }
 
 impl Sessions {
+    pub(super) fn new(connection: &str) -> Self {
+        Self {
+            slots: Vec::new(),
+            connection: connection.into(),
+        }
+    }
+
     /// The session on `channel`; `None` when we have ended it and the peer may not know yet.
     pub(super) fn live(&mut self, channel: u16) -> Result<Option<&mut Session>, Fault> {
         match self.slots.get_mut(usize::from(channel)) {
             Some(Slot::Live(session)) => Ok(Some(session)),
             Some(Slot::Ending) => Ok(None),
             Some(Slot::Free) | None => Err(Fault::connection(
-                condition::NOT_ALLOWED,
-                format!("there is no session on channel {channel}"),
+                condition::NOT_FOUND,
+                format!(
+                    "The session channel '{channel}' cannot be found in connection '{}'.",
+                    self.connection
+                ),
             )),
         }
     }

@@ -45,11 +45,14 @@ impl Connection {
                 if self.last_received.saturating_add(self.config.idle_timeout) <= self.now {
                     // Every SDK opens a new connection on this one; the condition that the standard
                     // suggests means an exceeded quota to them (spec/wire.md §9).
-                    let description = "nothing was received for longer than the idle time-out";
-                    self.fault(
-                        0,
-                        Fault::connection(condition::CONNECTION_FORCED, description),
+                    let description = format!(
+                        "The connection was inactive for more than the allowed {} milliseconds and is closed by \
+                         container '{}'.",
+                        self.config.idle_timeout.as_millis(),
+                        self.config.container_id
                     );
+                    let fault = Fault::connection(condition::CONNECTION_FORCED, description);
+                    self.fault(0, fault);
                 } else {
                     self.beat();
                 }

@@ -38,7 +38,8 @@ pub(crate) fn open(out: &mut Vec<u8>, config: &Config) {
         writer.null();
         writer.uint(config.max_frame_size);
         writer.ushort(config.channel_max);
-        writer.uint(milliseconds(config.idle_timeout));
+        // Half of what is enforced (AMQP 1.0 §2.4.5): a peer that sends its heartbeat just then is in time.
+        writer.uint(milliseconds(config.idle_timeout / 2));
         (0..4).for_each(|_| writer.null());
         let properties = writer.begin_map();
         writer.end(properties, 0);

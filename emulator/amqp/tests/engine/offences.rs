@@ -141,19 +141,30 @@ fn channels_have_bounds_and_sessions() {
     peer.frame(1, BEGIN, &[Value::Ushort(0), uint(0), uint(1), uint(1)]);
     peer.assert_closed_with("amqp:not-allowed");
 
-    for code in [ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END] {
+    for code in [ATTACH, FLOW, TRANSFER, DISPOSITION] {
         let mut peer = Peer::new();
         let fields = match code {
             ATTACH => attach("a", 0, SENDER),
             FLOW => credit_flow(0, 0, 1),
             TRANSFER => transfer(0, Some(0), false, false),
-            DISPOSITION => disposition(0, 0, true, accepted()),
-            DETACH => vec![uint(0)],
-            _ => vec![],
+            _ => disposition(0, 0, true, accepted()),
         };
         peer.frame(17, code, &fields);
-        peer.assert_closed_with("amqp:not-allowed");
+        let close = peer.only().error(0);
+        let text = "The session channel '17' cannot be found in connection 'servicebus-emulator'.";
+        assert_eq!(close, ("amqp:not-found".into(), text.into()));
     }
+}
+
+/// Row 70 of spec/observed.md.
+#[test]
+fn the_end_of_what_is_not_there_is_ignored() {
+    let mut peer = Peer::new();
+    peer.frame(17, END, &[]);
+    peer.frame(17, DETACH, &[uint(0)]);
+    peer.frame(0, DETACH, &[uint(8)]);
+    assert!(peer.frames().is_empty());
+    peer.link("a", 8, SENDER);
 }
 
 #[test]
@@ -168,12 +179,11 @@ fn handles_have_bounds_and_links() {
     assert_eq!(end_condition(&mut peer), "amqp:session:handle-in-use");
     assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
 
-    for code in [FLOW, TRANSFER, DETACH] {
+    for code in [FLOW, TRANSFER] {
         let mut peer = Peer::new();
         let fields = match code {
             FLOW => credit_flow(8, 0, 1),
-            TRANSFER => transfer(8, Some(0), false, false),
-            _ => vec![uint(8)],
+            _ => transfer(8, Some(0), false, false),
         };
         peer.frame(0, code, &fields);
         assert_eq!(end_condition(&mut peer), "amqp:session:unattached-handle");

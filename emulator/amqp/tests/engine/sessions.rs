@@ -58,10 +58,12 @@ fn links_of_one_session_know_it() {
 #[test]
 fn after_our_end_the_channel_is_deaf_until_the_peers() {
     let mut peer = Peer::new();
-    peer.frame(0, DETACH, &[uint(9), Value::Bool(true)]);
+    peer.frame(0, FLOW, &credit_flow(9, 0, 1));
     let end = peer.only();
     assert_eq!(end.code, END);
-    assert_eq!(end.error(0).0, "amqp:session:unattached-handle");
+    let text = "The link handle '9' cannot be found in session '0'.";
+    let condition = "amqp:session:unattached-handle";
+    assert_eq!(end.error(0), (condition.into(), text.into()));
     peer.frame(0, ATTACH, &attach("late", 0, SENDER));
     peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
