@@ -100,11 +100,25 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
         };
         // A restart must not wait for connections of the last run to fade.
         socket.set_reuseaddr(true)?;
+        bound_segments(&socket);
         socket.bind(address)?;
         socket.listen(BACKLOG)
     };
     socket().map_err(|source| StartError::Listen { address, source })
 }
+
+/// Announces segments of 4 KiB, where the system can (before `listen`, or it has no effect). Microsoft's AMQP library for
+/// .NET sets a receive buffer of 8 KiB after it has connected; over the loopback's segments of 64 KiB the kernel then
+/// sends 16 KiB in 210 ms (spec/observed.md 45).
+#[cfg(target_os = "linux")]
+fn bound_segments(socket: &TcpSocket) {
+    if let Err(error) = socket2::SockRef::from(socket).set_tcp_mss(4096) {
+        tracing::debug!(%error, "segments keep the system's size");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_segments(_socket: &TcpSocket) {}
 
 fn has_no_ipv6(error: &io::Error) -> bool {
     let is_unknown = matches!(

@@ -116,6 +116,13 @@ impl AttachRequest {
         find(&self.properties, name)
     }
 
+    /// The keys of the source's filters whose values are described types (AMQP 1.0 §3.5.8).
+    pub fn described_filters(&self) -> impl Iterator<Item = &str> {
+        let described = |value: &Value| matches!(value, Value::Described(_));
+        let filters = self.filter.iter();
+        filters.filter_map(move |(key, value)| described(value).then_some(key.as_str()))
+    }
+
     /// A filter of the source; `Some(Value::Null)` when it is there and null.
     pub fn filter(&self, name: &str) -> Option<&Value> {
         find(&self.filter, name)

@@ -21,7 +21,8 @@ pub enum TokenError {
     #[error("the password is not the key named {0:?}")]
     WrongPassword(String),
     /// Valid once.
-    #[error("the token expired at {expired_at}, it is {now}", expired_at = instant(*.expired_at), now = instant(*.now))]
+    /// In the service's words (spec/observed.md 67).
+    #[error("ExpiredToken: The token is expired. Expiration time: '{}'", instant(*.expired_at))]
     Expired {
         /// End of its validity, in seconds since the Unix epoch.
         expired_at: i64,
@@ -49,6 +50,6 @@ pub(super) fn quote(text: &str) -> String {
 fn instant(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(
         |_| format!("{seconds} s after 1970"),
-        |instant| instant.to_string(),
+        |instant| instant.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
     )
 }

@@ -13,10 +13,14 @@ use crate::auth::Claim;
 use crate::namespace::Entity;
 use crate::nodes::{Address, Condition, Destination, Refusal, SessionRequest};
 
-/// Link property: largest batch in bytes, where single messages may be larger (semantics §17.1).
+/// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
 /// Link property: where messages go on to from the entity they are sent to.
 const DESTINATION: &str = "com.microsoft:transfer-destination-address";
+/// Link property: what kind of entity the client takes the address for (spec/observed.md 60).
+const ENTITY_TYPE: &str = "com.microsoft:entity-type";
+/// Kinds of entities as clients number them, with the names of the service's refusal.
+const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
 /// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
 
@@ -61,6 +65,8 @@ impl Peer {
         let written = attach.address().unwrap_or_default();
         let address = Address::parse(written);
         if address.destination == Destination::Cbs {
+            self.check_cbs(attach.role())
+                .map_err(|refusal| (refusal, None))?;
             return Ok(request_link(Node::Cbs, attach));
         }
         let entity = self.find(&address).map_err(|refusal| (refusal, None))?;
@@ -79,12 +85,50 @@ impl Peer {
         }
     }
 
+    /// A connection has one link to `$cbs` in each direction, over all its sessions (spec/observed.md 66).
+    fn check_cbs(&self, role: LinkRole) -> Result<(), Refusal> {
+        let is_there = self.links.values().any(|link| match (link, role) {
+            (Link::Requests(node, _), LinkRole::Sender) => matches!(node, Node::Cbs),
+            (Link::Replies(replies), LinkRole::Receiver) => matches!(replies.node, Node::Cbs),
+            _ => false,
+        });
+        match is_there {
+            true => Err(Refusal::cbs_is_open(self.id.0)),
+            false => Ok(()),
+        }
+    }
+
+    /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
+    fn check_entity_type(&self, entity: &Entity, attach: &AttachRequest) -> Result<(), Refusal> {
+        let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
+            return Ok(());
+        };
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        let is = match namespace.look(entity, |queue| queue.mailbox.kind()) {
+            EntityKind::Queue => 0,
+            EntityKind::Topic => 1,
+            EntityKind::Subscription => 2,
+        };
+        let client = usize::try_from(*expected)
+            .ok()
+            .and_then(|expected| ENTITY_TYPES.get(expected));
+        match client {
+            Some(client) if *client != ENTITY_TYPES[is] => {
+                Err(Refusal::other_entity_type(client, ENTITY_TYPES[is]))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn resolve_store(
         &mut self,
         entity: &Arc<Entity>,
         kind: StoreKind,
         attach: &AttachRequest,
     ) -> Result<Link, Refusal> {
+        self.check_entity_type(entity, attach)?;
         match attach.role() {
             LinkRole::Sender => {
                 self.check_claim(&store_path(entity, kind), Claim::Send)?;
@@ -105,6 +149,12 @@ impl Peer {
             LinkRole::Receiver => {
                 self.check_claim(&store_path(entity, kind), Claim::Listen)?;
                 self.check_direction(entity, kind, LinkRole::Receiver)?;
+                if attach
+                    .described_filters()
+                    .any(|name| name != SessionRequest::FILTER)
+                {
+                    return Err(Refusal::invalid_filter(attach.name()));
+                }
                 self.check_receiving(entity, kind)?;
                 let filter = attach.filter(SessionRequest::FILTER);
                 match (self.requires_session(entity, kind), filter) {
@@ -252,10 +302,10 @@ impl Peer {
                 }
             })
         });
-        let batch = (MAX_BATCH.to_owned(), Value::from(tier));
+        let batch = i64::try_from(tier).unwrap_or(i64::MAX);
         AttachReply {
             max_message_size: own,
-            properties: Vec::from_iter((own > tier).then_some(batch)),
+            properties: vec![(MAX_BATCH.to_owned(), Value::Long(batch))],
             ..AttachReply::default()
         }
     }

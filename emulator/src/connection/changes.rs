@@ -138,11 +138,9 @@ impl Peer {
             if !description.status.can_receive() {
                 return Err(Refusal::disabled(&self.host, entity.path.as_str()));
             }
-            match &description.forward_to {
-                Some(target) if kind == StoreKind::Active => {
-                    Err(Refusal::forwards(entity.path.as_str(), target.as_str()))
-                }
-                _ => Ok(()),
+            match description.forward_to.is_some() && kind == StoreKind::Active {
+                true => Err(Refusal::forwards()),
+                false => Ok(()),
             }
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::LinkId;
-use servicebus_broker::StoreKind;
+use servicebus_broker::{EntityPath, StoreKind};
 
 use super::attach::{management_path, store_path};
 use super::links::{Link, Node, Waiting};
@@ -15,7 +15,7 @@ use super::peer::Peer;
 use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
 use crate::clock::RealClock;
 use crate::namespace::{Entity, Namespace};
-use crate::nodes::{Condition, Refusal, Reply, Request, put_token};
+use crate::nodes::{Address, Condition, Refusal, Reply, Request, put_token};
 
 /// When what was proved has to be looked at again.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +63,26 @@ impl Peer {
             self.belong_to(namespace);
             self.meet_connection(self.shared.real.elapsed());
         }
+        let claimed = Address::parse(&acceptance.audience_path);
         self.grant(acceptance);
+        self.check_claimed(&claimed)?;
         Ok(reply)
+    }
+
+    /// A token for an entity that is not there is refused, so that a client hears of it before it attaches
+    /// (spec/observed.md 13).
+    fn check_claimed(&self, claimed: &Address) -> Result<(), Refusal> {
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        if claimed.entity.is_empty() || claimed.entity.starts_with('$') {
+            return Ok(());
+        }
+        let path = EntityPath::of_address(&claimed.entity);
+        match path.and_then(|path| namespace.entity(&path)) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::not_found(&self.host, &claimed.entity)),
+        }
     }
 
     /// Takes what was proved.

@@ -4,7 +4,7 @@ use serde_amqp::Value;
 
 use super::condition::quote;
 use super::{Condition, Refusal, Reply, Request};
-use crate::auth::{Acceptance, Policy};
+use crate::auth::{Acceptance, Policy, TokenError};
 
 /// Rust insists on exactly this one (wire.md §2.3).
 const ACCEPTED: i32 = 202;
@@ -30,7 +30,10 @@ pub(crate) fn put_token(
         .accept_token(token, audience, unix_seconds)
         .map_err(|error| {
             let audience = quote(audience);
-            let text = format!("Unauthorized access to '{audience}': {error}.");
+            let text = match matches!(error, TokenError::Expired { .. }) {
+                true => format!("{error}. Resource: '{audience}'."),
+                false => format!("Unauthorized access to '{audience}': {error}."),
+            };
             Refusal::new(Condition::Unauthorized, text)
         })?;
     let reply = Reply::Done {

@@ -259,12 +259,31 @@ impl Refusal {
         Self::new(Condition::NotAllowed, text)
     }
 
-    /// To a receiver at an entity that forwards (semantics §11).
-    pub(crate) fn forwards(path: &str, target: &str) -> Self {
+    /// To a receiver at an entity that forwards (spec/observed.md 37).
+    pub(crate) fn forwards() -> Self {
+        let text = "Cannot create a message receiver on an entity with auto-forwarding enabled.";
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a second link to `$cbs` in the same direction (spec/observed.md 66).
+    pub(crate) fn cbs_is_open(connection: u32) -> Self {
+        let text =
+            format!("A link to connection '{connection}' $cbs node has already been opened.");
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a filter that is not evaluated. .NET looks for the words behind the last apostrophe (spec/observed.md 50).
+    pub(crate) fn invalid_filter(link: &str) -> Self {
+        let link = quote(link);
         let text = format!(
-            "Messages cannot be received from '{path}': it forwards them to '{target}'. Receive from there, or from \
-             its dead-letter queues."
+            "The link '{link}' contains invalid filter type. System only support Jms or Apache selector filter type."
         );
+        Self::new(Condition::NotAllowed, text)
+    }
+
+    /// To a link whose `com.microsoft:entity-type` is another than the entity's (spec/observed.md 60).
+    pub(crate) fn other_entity_type(client: &str, entity: &str) -> Self {
+        let text = format!("Cannot open a {client} client for entity type {entity}.");
         Self::new(Condition::NotAllowed, text)
     }
 

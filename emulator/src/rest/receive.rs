@@ -209,9 +209,8 @@ fn check_receiving(visit: &Visit, place: &Place) -> Result<(), Rejection> {
         if description.requires_session && *kind == StoreKind::Active {
             return Some(Refusal::requires_session());
         }
-        let target = description.forward_to.as_ref();
-        let target = target.filter(|_| *kind == StoreKind::Active)?;
-        Some(Refusal::forwards(path, target.as_str()))
+        let forwards = description.forward_to.is_some() && *kind == StoreKind::Active;
+        forwards.then(Refusal::forwards)
     });
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }

@@ -52,8 +52,8 @@ pub(crate) use stream::Stream;
 pub(crate) use topic::{properties, rules, sql, topic};
 pub(crate) use transactions::discharge;
 pub(crate) use value::{
-    binary, composite, described_list, list, long, map, nested, symbol, text, timestamp, uint,
-    ulong, uuid,
+    batch_limit, binary, composite, described_list, list, long, map, nested, symbol, text,
+    timestamp, uint, ulong, uuid,
 };
 
 use std::time::{Duration, Instant};

@@ -16,6 +16,7 @@ mod garbage;
 mod handshake;
 mod headers;
 mod limits;
+mod link_refusals;
 mod management;
 mod namespaces;
 mod outcome_delay;

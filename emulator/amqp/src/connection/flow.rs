@@ -31,7 +31,9 @@ impl Connection {
             }
             return Ok(());
         };
-        let link = session.link(handle).ok_or_else(|| unattached(channel, handle))?;
+        let link = session
+            .link(handle)
+            .ok_or_else(|| unattached(channel, handle))?;
         if link.is_detaching() {
             return Ok(());
         }

@@ -29,7 +29,9 @@ impl Connection {
             owe_session(&mut self.owed, frame.channel, session);
         }
         let handle = transfer.handle;
-        let link = session.link(handle).ok_or_else(|| unattached(frame.channel, handle))?;
+        let link = session
+            .link(handle)
+            .ok_or_else(|| unattached(frame.channel, handle))?;
         if link.is_detaching() {
             return Ok(());
         }

@@ -88,7 +88,7 @@ fn refusals_name_the_key_and_the_expiry_and_never_the_secret() {
     let expired = verify(&valid, &[Key::well_known()], EXPIRY).unwrap_err();
     assert_eq!(
         expired.to_string(),
-        "the token expired at 2030-03-17T17:46:40Z, it is 2030-03-17T17:46:40Z"
+        "ExpiredToken: The token is expired. Expiration time: '2030-03-17 17:46:40Z'"
     );
     let other = Key {
         key: "other".into(),

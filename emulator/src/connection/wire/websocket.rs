@@ -35,6 +35,8 @@ pub(crate) struct WebSocket<S> {
     socket: WebSocketStream<Messages<S>>,
     /// What is to be said of what came.
     refusal: Option<CloseFrame>,
+    /// Whether our close frame is with the library.
+    closing: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
@@ -50,6 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         Self {
             socket: socket.await,
             refusal: None,
+            closing: false,
         }
     }
 }
@@ -100,6 +103,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.closing {
+            self.closing = true;
+            // Microsoft's library for Java spins for ever on a close frame without a status (spec/observed.md 57). The
+            // peer may have closed already, and then this fails and nothing is owed.
+            let normal = Message::Close(Some(close(CloseCode::Normal, "")));
+            let _ = self.socket.start_send_unpin(normal);
+        }
         self.socket.poll_close_unpin(cx).map_err(io_error)
     }
 

@@ -145,6 +145,30 @@ fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
     assert_eq!(bus.http.get("/health").status, 200);
 }
 
+/// Row 57 of spec/observed.md: Microsoft's library for Java spins for ever on a close frame without a status.
+#[test]
+fn a_close_frame_has_a_status() {
+    let bus = Bus::with_queues(&["q"]);
+    let stream = Stream::plain(bus.http.0);
+    let (mut socket, _) = stream
+        .upgraded(PATH, Some("AMQPWSB10"))
+        .expect("it is granted");
+    let mut bytes = AMQP_HEADER.to_vec();
+    bytes.extend(Open::default().frame());
+    bytes.extend(performative(0, CLOSE, &[], &[]));
+    socket
+        .send(Frame::Binary(bytes.into()))
+        .expect("it can be sent");
+    let close = loop {
+        match socket.read().expect("answers come") {
+            Frame::Binary(_) => {}
+            Frame::Close(close) => break close,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(close.map(|close| close.code), Some(CloseCode::Normal));
+}
+
 #[test]
 fn stopping_says_goodbye_through_a_websocket() {
     let bus = Bus::with_queues(&["q"]);

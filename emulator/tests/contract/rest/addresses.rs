@@ -85,7 +85,7 @@ fn each_kind_of_address_does_what_it_can() {
     for (address, said) in [
         ("t", "it is a topic; receive from its subscriptions"),
         ("t/$DeadLetterQueue", "it is a topic"),
-        ("source", "it forwards them to 'q'"),
+        ("source", "with auto-forwarding enabled"),
     ] {
         for refused in [rest.peek_lock(address), rest.take(address)] {
             assert!(refused.refusal(400).contains(said), "{address}");

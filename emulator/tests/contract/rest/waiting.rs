@@ -161,7 +161,7 @@ fn a_wait_ends_with_the_entity_or_with_its_receiving() {
         (
             |bus| drop(bus.http.put_queue("q", &json!({"ForwardTo": "target"}))),
             400,
-            "it forwards them to 'target'",
+            "with auto-forwarding enabled",
         ),
     ];
     for (end, status, said) in ends {

@@ -46,6 +46,11 @@ pub(crate) fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
     Value::Map(entries.into_iter().collect::<OrderedMap<_, _>>())
 }
 
+/// The properties of an answer to a sender: the largest batch in bytes (spec/observed.md 49).
+pub(crate) fn batch_limit(bytes: i64) -> Value {
+    map([(symbol("com.microsoft:max-message-batch-size"), long(bytes))])
+}
+
 /// Lists in lists, as deep as this.
 pub(crate) fn nested(depth: usize) -> Value {
     (0..depth).fold(Value::Null, |inner, _| list([inner]))

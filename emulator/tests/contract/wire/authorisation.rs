@@ -74,7 +74,10 @@ fn a_token_that_proves_nothing_is_answered_with_401_and_the_reason() {
     let good = root_token("sb://localhost/a");
     let cut = &good[..good.len() - 20];
     for (token, reason) in [
-        (expired.as_str(), "the token expired at "),
+        (
+            expired.as_str(),
+            "ExpiredToken: The token is expired. Expiration time: ",
+        ),
         (
             &token("sb://localhost/a", "RootManageSharedAccessKey", "wrong"),
             "the signature does not match",

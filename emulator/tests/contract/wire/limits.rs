@@ -22,11 +22,7 @@ fn an_entity_may_allow_larger_messages_but_no_larger_batches() {
     let mut peer = bus.client();
     let sender = peer.sender("q");
     assert_eq!(sender.answer.field(10), &ulong(2 << 20));
-    let limit = map([(
-        symbol("com.microsoft:max-message-batch-size"),
-        ulong(1 << 20),
-    )]);
-    assert_eq!(sender.answer.field(13), &limit);
+    assert_eq!(sender.answer.field(13), &batch_limit(1 << 20));
     peer.send(&sender, &large("single", 2 * MIB - 1000));
     let refusal = peer.send_in_vain(&sender, &large("over", 2 * MIB).encode());
     assert_eq!(refusal.condition, TOO_LARGE);
@@ -72,7 +68,7 @@ fn otherwise_the_tier_decides_and_there_is_one_limit() {
         let mut peer = bus.client();
         let sender = peer.sender("q");
         assert_eq!(sender.answer.field(10), &ulong(limit as u64));
-        assert_eq!(sender.answer.field(13), &map([]));
+        assert_eq!(sender.answer.field(13), &batch_limit(limit as i64));
         let two = [
             large("a", limit / 2).encode(),
             large("b", limit / 2).encode(),
