@@ -188,7 +188,7 @@ async fn only_a_subscription_that_exists_has_rules() {
     for (topic, subscription) in [("missing", "all"), ("prices", "missing")] {
         let opening = client.create_rule_manager(topic, subscription);
         let error = refusal(within("the answer", opening).await);
-        assert!(error.contains("NotFound"), "{error}");
+        assert!(error.contains("could not be found"), "{error}");
     }
 }
 
