@@ -4,9 +4,8 @@ Source: the property AutoDeleteOnIdle of queues. The queue `idle` has it.
 """
 
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus.exceptions import MessagingEntityNotFoundError
 
-from bus import expect_error, later, receive, receive_nothing
+from bus import expect_missing, later, receive, receive_nothing
 
 
 async def deleted(bus):
@@ -15,9 +14,9 @@ async def deleted(bus):
         await sender.send_messages(ServiceBusMessage("left"))
         await bus.advance(301)
         # The SDK finds its link gone, opens it anew, and learns why.
-        with not_found():
+        with expect_missing():
             await sender.send_messages(ServiceBusMessage("late"))
-    with not_found():
+    with expect_missing():
         await bus.receiver("idle").receive_messages(1, max_wait_time=30)
 
 
@@ -37,7 +36,3 @@ async def used(bus):
             await receiver.complete_message(message)
         await receive_nothing(receiver)
 
-
-def not_found():
-    """What a deleted queue is."""
-    return expect_error(MessagingEntityNotFoundError, "amqp:not-found")

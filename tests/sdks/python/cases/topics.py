@@ -11,9 +11,9 @@ rules over AMQP, so that they are of the configuration alone.
 import datetime
 
 from azure.servicebus import ServiceBusMessage, ServiceBusMessageState, ServiceBusReceiveMode, ServiceBusSubQueue
-from azure.servicebus.exceptions import MessageNotFoundError, MessagingEntityNotFoundError, ServiceBusError
+from azure.servicebus.exceptions import MessageNotFoundError, ServiceBusError
 
-from bus import body, bodies, expect, expect_counts, expect_error, later, receive, receive_nothing
+from bus import body, bodies, expect, expect_counts, expect_error, expect_missing, later, receive, receive_nothing
 
 
 async def fans_out(bus):
@@ -254,12 +254,12 @@ async def wrong_direction(bus):
 
 async def not_found(bus):
     """A topic or subscription that does not exist, and a subscription of a queue."""
-    with expect_error(MessagingEntityNotFoundError):
+    with expect_missing():
         await bus.publish("missing", ServiceBusMessage("lost"))
     for topic, subscription in [("missing", "all"), ("prices", "missing"), ("orders", "all")]:
-        with expect_error(MessagingEntityNotFoundError):
+        with expect_missing():
             await bus.subscriber(topic, subscription).receive_messages(1, max_wait_time=30)
-        with expect_error(MessagingEntityNotFoundError):
+        with expect_missing():
             await bus.subscriber(topic, subscription).peek_messages(1)
 
 
