@@ -1,0 +1,136 @@
+//! The entities of the simulated namespace, and where a message that is sent to one of them ends.
+
+/// An entity that holds messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) address: &'static str,
+    pub(crate) lock: i64,
+    pub(crate) max_delivery: u32,
+    /// Whether it has sessions.
+    pub(crate) sessions: bool,
+    /// Time to live of its messages.
+    pub(crate) ttl: Option<i64>,
+    /// Whether what expires is gone.
+    pub(crate) drops_expired: bool,
+    /// Its dead letters go there.
+    pub(crate) graveyard: Option<usize>,
+}
+
+const fn place(address: &'static str, lock: i64, max_delivery: u32) -> Place {
+    Place {
+        address,
+        lock,
+        max_delivery,
+        sessions: false,
+        ttl: None,
+        drops_expired: false,
+        graveyard: None,
+    }
+}
+
+pub(crate) const ORDERS: usize = 0;
+pub(crate) const SESSIONS: usize = 1;
+pub(crate) const UNIQUE: usize = 2;
+pub(crate) const BRIEF: usize = 3;
+pub(crate) const FLEETING: usize = 4;
+pub(crate) const TARGET: usize = 5;
+pub(crate) const WORK: usize = 6;
+pub(crate) const GRAVEYARD: usize = 7;
+pub(crate) const ALL: usize = 8;
+pub(crate) const RED: usize = 9;
+/// Where a chain of forwards is too long.
+pub(crate) const FIFTH: usize = 10;
+/// What it forwards to takes nothing.
+pub(crate) const STUCK: usize = 11;
+
+pub(crate) const PLACES: [Place; 12] = [
+    place("orders", 5_000, 5),
+    Place {
+        sessions: true,
+        ..place("sessions", 10_000, 10)
+    },
+    place("unique", 5_000, 5),
+    Place {
+        ttl: Some(8_000),
+        ..place("brief", 5_000, 10)
+    },
+    Place {
+        ttl: Some(8_000),
+        drops_expired: true,
+        ..place("fleeting", 5_000, 10)
+    },
+    place("target", 5_000, 10),
+    Place {
+        graveyard: Some(GRAVEYARD),
+        ..place("work", 5_000, 2)
+    },
+    place("graveyard", 5_000, 10),
+    place("news/subscriptions/all", 5_000, 10),
+    place("news/subscriptions/red", 5_000, 3),
+    place("fifth", 5_000, 10),
+    place("stuck", 5_000, 10),
+];
+
+/// What can be sent to.
+pub(crate) const ADDRESSES: [&str; 11] = [
+    "orders", "sessions", "unique", "brief", "fleeting", "source", "target", "work", "news",
+    "first", "stuck",
+];
+
+/// Where copies of a message end that is sent to this address, in this colour.
+pub(crate) fn destinations(address: &str, colour: Colour) -> Vec<usize> {
+    match address {
+        "source" => vec![TARGET],
+        "first" => vec![FIFTH],
+        "news" => match colour {
+            Colour::Red => vec![ALL, RED],
+            Colour::Blue => vec![ALL, TARGET],
+        },
+        direct => vec![
+            PLACES
+                .iter()
+                .position(|place| place.address == direct)
+                .unwrap_or_else(|| panic!("{direct} is not a place")),
+        ],
+    }
+}
+
+/// What filters select by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Red,
+    Blue,
+}
+
+pub(crate) const CONFIGURATION: &str = r#"{"UserConfig": {"Namespaces": [{"Name": "simulated",
+"Queues": [
+  {"Name": "orders", "Properties": {"LockDuration": "PT5S", "MaxDeliveryCount": 5}},
+  {"Name": "sessions", "Properties": {"LockDuration": "PT10S", "MaxDeliveryCount": 10, "RequiresSession": true}},
+  {"Name": "unique", "Properties": {"LockDuration": "PT5S", "MaxDeliveryCount": 5,
+    "RequiresDuplicateDetection": true, "DuplicateDetectionHistoryTimeWindow": "PT1H"}},
+  {"Name": "brief", "Properties": {"LockDuration": "PT5S", "DefaultMessageTimeToLive": "PT8S",
+    "DeadLetteringOnMessageExpiration": true}},
+  {"Name": "fleeting", "Properties": {"LockDuration": "PT5S", "DefaultMessageTimeToLive": "PT8S"}},
+  {"Name": "source", "Properties": {"ForwardTo": "target"}},
+  {"Name": "target", "Properties": {"LockDuration": "PT5S"}},
+  {"Name": "work", "Properties": {"LockDuration": "PT5S", "MaxDeliveryCount": 2,
+    "ForwardDeadLetteredMessagesTo": "graveyard"}},
+  {"Name": "graveyard", "Properties": {"LockDuration": "PT5S"}},
+  {"Name": "first", "Properties": {"ForwardTo": "second"}},
+  {"Name": "second", "Properties": {"ForwardTo": "third"}},
+  {"Name": "third", "Properties": {"ForwardTo": "fourth"}},
+  {"Name": "fourth", "Properties": {"ForwardTo": "fifth"}},
+  {"Name": "fifth", "Properties": {"ForwardTo": "sixth"}},
+  {"Name": "sixth"},
+  {"Name": "stuck", "Properties": {"ForwardTo": "closed"}},
+  {"Name": "closed", "Properties": {"Status": "SendDisabled"}}
+],
+"Topics": [{"Name": "news", "Subscriptions": [
+  {"Name": "all", "Properties": {"LockDuration": "PT5S"}},
+  {"Name": "red", "Properties": {"LockDuration": "PT5S", "MaxDeliveryCount": 3},
+    "Rules": [{"Name": "red", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "colour = 'red'"}}}]},
+  {"Name": "blue", "Properties": {"LockDuration": "PT5S", "ForwardTo": "target"},
+    "Rules": [{"Name": "blue", "Properties": {"FilterType": "Correlation",
+      "CorrelationFilter": {"Properties": {"colour": "blue"}}}}]}
+]}]
+}]}}"#;
