@@ -30,6 +30,7 @@ use axum::extract::{FromRef, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::any;
+use tokio::sync::Semaphore;
 
 use crate::admin::{self, Admin};
 use crate::config::NamespaceConfig;
@@ -51,6 +52,8 @@ pub(crate) struct Control {
     shared: Arc<Shared>,
     admin: Arc<Admin>,
     messages: Arc<Door>,
+    /// Timelines that are rendered at the same time: each is a copy of the record.
+    timelines: Arc<Semaphore>,
 }
 
 impl FromRef<Control> for Arc<Shared> {
@@ -76,6 +79,7 @@ impl Control {
         Self {
             messages: Arc::new(Door::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
+            timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
             shared,
         }
     }
@@ -104,7 +108,13 @@ impl Control {
     /// Makes a namespace of a configuration that was read already.
     pub(crate) fn create(&self, config: NamespaceConfig) -> Result<(), StartError> {
         let name = config.name.clone();
-        let creation = self.shared.namespaces.begin();
+        let namespaces = &self.shared.namespaces;
+        let permit = namespaces.free_permit();
+        let permit = permit.ok_or_else(|| StartError::Namespace {
+            namespace: name.clone(),
+            reason: "another one is being made".into(),
+        })?;
+        let creation = namespaces.begin(permit);
         let created = creation.finish(config, |address| self.listen(address));
         created.map(drop).map_err(|error| error.at_start(name))
     }

@@ -10,7 +10,7 @@ mod remove;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ use crate::namespace::Namespace;
 use crate::server::Listening;
 
 pub(crate) use choose::Arrival;
-pub(crate) use create::CreateError;
+pub(crate) use create::{CreateError, Permit};
 pub use info::NamespaceInfo;
 pub(crate) use info::Place;
 pub(crate) use remove::RemoveError;
@@ -29,8 +29,9 @@ pub(crate) use remove::RemoveError;
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     served: RwLock<Served>,
-    /// Whoever makes one holds this, from looking at which names are taken until they are its own.
-    creating: Mutex<()>,
+    /// Held by what makes one, from looking at which names are taken until they are its own. A body is read
+    /// meanwhile, on a thread that may block.
+    creating: Arc<tokio::sync::Mutex<()>>,
     real: RealClock,
     seed: Option<u64>,
     records_messages: bool,
@@ -72,7 +73,7 @@ impl Namespaces {
     ) -> Self {
         Self {
             served: RwLock::default(),
-            creating: Mutex::default(),
+            creating: Arc::default(),
             real,
             seed,
             records_messages,

@@ -245,6 +245,28 @@ impl Facts {
         self.records.iter()
     }
 
+    /// The fact at a position.
+    pub fn get(&self, index: usize) -> Option<&Fact> {
+        self.records.get(index)
+    }
+
+    /// A copy of the facts that `takes` chooses, with their texts.
+    pub fn copied(&self, takes: impl Fn(&Fact) -> bool) -> Self {
+        let mut copy = Self::new();
+        for fact in self.records.iter().filter(|fact| takes(fact)) {
+            let mut fact = *fact;
+            fact.kind.texts(|text| *text = copy.copy_text(self, *text));
+            copy.push(fact);
+        }
+        copy
+    }
+
+    fn copy_text(&mut self, from: &Self, text: Text) -> Text {
+        let start = self.origin + self.text.len() as u64;
+        self.text.extend(from.bytes(text));
+        Text { start, ..text }
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -257,17 +279,18 @@ impl Facts {
 
     /// The words behind a [`Text`] of one of these facts.
     pub fn read(&self, text: Text) -> String {
-        if text.length == 0 {
-            // The empty text of a fact has no place of its own: it may begin before what is still held.
-            return String::new();
-        }
-        let start = (text.start - self.origin) as usize;
-        let bytes: Vec<u8> = self
-            .text
-            .range(start..start + text.length as usize)
-            .copied()
-            .collect();
+        let bytes: Vec<u8> = self.bytes(text).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn bytes(&self, text: Text) -> impl Iterator<Item = &u8> {
+        let length = text.length as usize;
+        // The empty text of a fact has no place of its own: it may begin before what is still held.
+        let start = match length {
+            0 => 0,
+            _ => (text.start - self.origin) as usize,
+        };
+        self.text.range(start..start + length)
     }
 
     /// Moves everything from `batch` to the end; `batch` is empty afterwards and keeps its memory.
@@ -409,6 +432,20 @@ mod tests {
         }
         assert!(all.is_empty());
         assert!(all.text.is_empty());
+    }
+
+    #[test]
+    fn a_copy_has_the_facts_that_are_chosen_with_their_texts() {
+        let mut all = Facts::new();
+        for reason in [Some("one"), None, Some("two"), Some("three")] {
+            dead_lettered(&mut all, reason);
+        }
+        all.forget(1);
+        assert_eq!(reasons(&all.copied(|_| true)), ["", "two", "three"]);
+        let last = all.get(2).copied();
+        let copy = all.copied(|fact| Some(*fact) == last);
+        assert_eq!(reasons(&copy), ["three"]);
+        assert_eq!((copy.text.len(), copy.get(1)), (5, None));
     }
 
     #[test]

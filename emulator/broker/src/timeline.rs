@@ -274,6 +274,21 @@ impl Timeline {
             .map_or(0, |tally| tally[counter as usize])
     }
 
+    /// How often things happened in those stores that `takes` chooses, dropped facts included.
+    pub fn totals(
+        &self,
+        takes: impl Fn(EntityId, StoreKind) -> bool,
+    ) -> impl Iterator<Item = (Counter, u64)> {
+        let mut totals = [0; Counter::ALL.len()];
+        for ((entity, store), tally) in &self.tallies {
+            if takes(*entity, *store) {
+                let both = totals.iter_mut().zip(tally);
+                both.for_each(|(total, count)| *total += count);
+            }
+        }
+        Counter::ALL.into_iter().zip(totals)
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Self::new(self.capacity);
@@ -313,6 +328,8 @@ mod tests {
         assert_eq!(timeline.dropped(), 7);
         let count = |counter| timeline.count(EntityId(7), StoreKind::Active, counter);
         assert_eq!((count(Counter::Sent), count(Counter::Completed)), (5, 5));
+        let sum = |takes: bool| timeline.totals(|_, _| takes).map(|(_, count)| count).sum();
+        assert_eq!((sum(true), sum(false)), (10_u64, 0_u64));
         let ids: Vec<String> = timeline
             .of(EntityId(7))
             .filter_map(|fact| {

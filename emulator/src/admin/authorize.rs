@@ -45,7 +45,7 @@ pub(super) fn authorize(
         entity_keys: keys,
         ..own
     };
-    let accepted = policy.accept_token(token, resource, now);
+    let accepted = policy.accept_token_for(token, resource, now);
     let accepted = accepted.map_err(|error| refused(&error, resource))?;
     match accepted.claims.contains(Claim::Manage) {
         true => Ok(()),

@@ -68,7 +68,26 @@ impl Policy<'_> {
         audience: &str,
         now: i64,
     ) -> Result<Acceptance, TokenError> {
-        let audience_path = audience_path(audience);
+        self.accept_token_at(token, audience_path(audience), now)
+    }
+
+    /// The same for the entity at a path, which has no scheme and no host, whatever it looks like.
+    pub fn accept_token_for(
+        &self,
+        token: &str,
+        entity_path: &str,
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
+        let path = entity_path.trim_matches('/').to_lowercase();
+        self.accept_token_at(token, path, now)
+    }
+
+    fn accept_token_at(
+        &self,
+        token: &str,
+        audience_path: String,
+        now: i64,
+    ) -> Result<Acceptance, TokenError> {
         if self.token_check == TokenCheck::None {
             return Ok(Acceptance {
                 key_name: None,
@@ -184,6 +203,23 @@ mod tests {
             .unwrap_err();
         let text = "the token is for \"orders\" and does not cover \"invoices\"";
         assert_eq!(refused.to_string(), text);
+    }
+
+    #[test]
+    fn the_path_of_an_entity_has_no_host() {
+        let keys = [Key::well_known()];
+        let may = |resource: &str, path: &str| {
+            let token = sas::sign(resource, &keys[0], NOW + 60);
+            policy(&keys).accept_token_for(&token, path, NOW).is_ok()
+        };
+        for host in ["localhost", "127.0.0.1", "a.servicebus.windows.net", "::1"] {
+            let path = format!("/{host}/x");
+            assert!(!may("sb://localhost/x", &path), "{path}");
+            assert!(may(&format!("sb://localhost/{host}"), &path), "{path}");
+            assert!(may("sb://localhost/", &path), "{path}");
+        }
+        assert!(may("sb://localhost/x", "/X/subscriptions/s"));
+        assert!(!may("sb://localhost/x", "/sb://localhost/x"));
     }
 
     #[test]

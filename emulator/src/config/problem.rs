@@ -59,13 +59,15 @@ impl fmt::Display for ConfigProblem {
     }
 }
 
-/// Every problem of a configuration, in the order of the text; never empty.
+/// The problems of a configuration, in the order of the text; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file, when it was one.
     pub file: Option<PathBuf>,
-    /// What is wrong.
+    /// What is wrong: the first 100 problems.
     pub problems: Vec<ConfigProblem>,
+    /// How many more there are.
+    pub more: usize,
 }
 
 impl ConfigError {
@@ -81,6 +83,7 @@ impl ConfigError {
         Self {
             file: None,
             problems: vec![problem],
+            more: 0,
         }
     }
 
@@ -107,6 +110,9 @@ impl fmt::Display for ConfigError {
                 write!(formatter, "{line}:{column}:")?;
             }
             write!(formatter, " {problem}")?;
+        }
+        if self.more > 0 {
+            write!(formatter, "\nand {} more problems", self.more)?;
         }
         Ok(())
     }

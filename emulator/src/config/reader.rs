@@ -16,6 +16,8 @@ use super::problem::{ConfigError, ConfigProblem, Position};
 
 pub(super) use object::{Object, json, wrong_type};
 
+/// Most problems that are told of a text.
+const MAX_PROBLEMS: usize = 100;
 /// Longest excerpt of a value in a problem, in characters.
 const MAX_EXCERPT: usize = 60;
 
@@ -24,7 +26,15 @@ const MAX_EXCERPT: usize = 60;
 pub(super) struct Report<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
-    problems: RefCell<Vec<(usize, ConfigProblem)>>,
+    problems: RefCell<Problems>,
+}
+
+/// The first problems in the order of the text, by where they begin and when they were found; and how many more there
+/// are.
+#[derive(Debug, Default)]
+struct Problems {
+    first: BTreeMap<(usize, usize), ConfigProblem>,
+    more: usize,
 }
 
 /// Where a value stands: its JSON path and its range in the text.
@@ -73,16 +83,47 @@ impl<'a> Report<'a> {
         message: impl Into<String>,
         allowed: Option<String>,
     ) {
-        let problem = ConfigProblem {
+        self.add(place.range.start, || ConfigProblem {
             path: place.path.clone(),
-            position: Some(self.position(place.range.start)),
+            position: None,
             value: self.value(place),
             message: message.into(),
             allowed,
-        };
-        self.problems
-            .borrow_mut()
-            .push((place.range.start, problem));
+        });
+    }
+
+    /// Whether as many problems were found as are told.
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.borrow().first.len() >= MAX_PROBLEMS
+    }
+
+    /// Whether a problem that begins at `start` would be among those that are told, as far as is known.
+    fn tells(&self, start: usize) -> bool {
+        let first = &self.problems.borrow().first;
+        let last = first.last_key_value().map(|((last, _), _)| *last);
+        first.len() < MAX_PROBLEMS || last.is_some_and(|last| start < last)
+    }
+
+    /// Counts a problem that is not told.
+    fn count(&self) {
+        self.problems.borrow_mut().more += 1;
+    }
+
+    /// Keeps a problem that begins at `start`, if it is among the first; its position is found in the end.
+    fn add(&self, start: usize, problem: impl FnOnce() -> ConfigProblem) {
+        let Problems { first, more } = &mut *self.problems.borrow_mut();
+        let found = first.len() + *more;
+        if first.len() >= MAX_PROBLEMS {
+            *more += 1;
+            if first
+                .last_key_value()
+                .is_some_and(|(last, _)| *last < (start, found))
+            {
+                return;
+            }
+            first.pop_last();
+        }
+        first.insert((start, found), problem());
     }
 
     /// Notes that something within the string at `place` is wrong, `offset` bytes into its value. The position is
@@ -102,14 +143,13 @@ impl<'a> Report<'a> {
         } else {
             quote
         };
-        let problem = ConfigProblem {
+        self.add(start, || ConfigProblem {
             path: place.path.clone(),
-            position: Some(self.position(start)),
+            position: None,
             value: self.value(place),
             message,
             allowed: None,
-        };
-        self.problems.borrow_mut().push((start, problem));
+        });
     }
 
     /// Notes that a setting of an object is wrong, be it written there or not.
@@ -120,12 +160,10 @@ impl<'a> Report<'a> {
             return;
         }
         let start = places.object.range.start;
-        let problem = ConfigProblem {
+        self.add(start, || ConfigProblem {
             path: places.object.key(problem.property),
-            position: Some(self.position(start)),
             ..ConfigProblem::from(problem)
-        };
-        self.problems.borrow_mut().push((start, problem));
+        });
     }
 
     /// What stands at `place`, shortened to one readable piece; "the value" where that is a secret.
@@ -141,16 +179,22 @@ impl<'a> Report<'a> {
         Some(shorten(written.unwrap_or_default()))
     }
 
-    /// Nothing, or all problems in the order of the text.
+    /// Nothing, or the first problems in the order of the text, and how many more there are.
     pub(super) fn finish(self) -> Result<(), ConfigError> {
-        let mut problems = self.problems.into_inner();
-        if problems.is_empty() {
+        let Problems { first, more } = self.problems.take();
+        if first.is_empty() {
             return Ok(());
         }
-        problems.sort_by_key(|(offset, _)| *offset);
+        let located = first
+            .into_iter()
+            .map(|((start, _), problem)| ConfigProblem {
+                position: Some(self.position(start)),
+                ..problem
+            });
         Err(ConfigError {
             file: None,
-            problems: problems.into_iter().map(|(_, problem)| problem).collect(),
+            problems: located.collect(),
+            more,
         })
     }
 

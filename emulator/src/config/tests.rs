@@ -273,7 +273,8 @@ fn many_missing_targets_are_found_soon() {
         r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{}]}}]}}}}"#,
         queues.join(",")
     );
-    assert_eq!(problems(&text).len(), 5_000);
+    let error = Config::parse(&text).unwrap_err();
+    assert_eq!(error.problems.len() + error.more, 5_000);
 }
 
 #[test]
@@ -415,4 +416,48 @@ proptest! {
             prop_assert!(positions.is_sorted(), "{}", error);
         }
     }
+}
+
+#[test]
+fn the_first_problems_are_told_and_the_others_counted() {
+    let keys: Vec<String> = (0..180_000).map(|key| format!("\"k{key}\":0")).collect();
+    let text = with_properties(&format!("{{{}}}", keys.join(",")));
+    let error = Config::parse(&text).unwrap_err();
+    assert_eq!((error.problems.len(), error.more), (100, 179_900));
+    for (index, problem) in error.problems.iter().enumerate() {
+        let path = format!("UserConfig.Namespaces[0].Queues[0].Properties.k{index}");
+        assert_eq!(problem.path, path);
+    }
+    let told = error.to_string();
+    assert!(told.ends_with("\nand 179900 more problems"));
+    // Whatever is found first: what stands first is told.
+    let text = text.replace("\"Name\":\"q\"", "\"Name\":\"\"");
+    let error = Config::parse(&text).unwrap_err();
+    assert_eq!((error.problems.len(), error.more), (100, 179_901));
+    assert_eq!(
+        error.problems[0].path,
+        "UserConfig.Namespaces[0].Queues[0].Name"
+    );
+}
+
+#[test]
+fn only_problems_that_are_told_have_the_nearest_name() {
+    let queues: Vec<String> = (0..300)
+        .map(|queue| {
+            format!(r#"{{"Name":"{queue:03}","Properties":{{"ForwardTo":"missing-{queue:03}"}}}}"#)
+        })
+        .collect();
+    let queues = queues.join(",");
+    let error = Config::parse(&format!(
+        r#"{{"UserConfig":{{"Namespaces":[{{"Name":"a","Queues":[{queues}]}}]}}}}"#
+    ));
+    let error = error.unwrap_err();
+    assert_eq!((error.problems.len(), error.more), (100, 200));
+    let nearest = |problem: &ConfigProblem| {
+        problem
+            .allowed
+            .as_ref()
+            .is_some_and(|text| text.contains("nearest"))
+    };
+    assert!(error.problems.iter().all(nearest), "{error}");
 }

@@ -91,6 +91,10 @@ impl ApiError {
     }
 
     fn of_config(message: &str, error: ConfigError) -> Self {
+        let message = match error.more {
+            0 => message.to_owned(),
+            more => format!("{message}: the first problems are told, and there are {more} more"),
+        };
         let problems = error.problems.into_iter().map(|problem| Problem {
             path: problem.path,
             value: problem.value.into(),

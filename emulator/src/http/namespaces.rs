@@ -9,12 +9,13 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use super::Control;
 use super::error::{ApiError, Problem};
 use crate::config::{self, NamespaceConfig};
 use crate::namespace::Namespace;
-use crate::namespaces::{CreateError, NamespaceInfo, RemoveError};
+use crate::namespaces::{CreateError, NamespaceInfo, Permit, RemoveError};
 use crate::server::Shared;
 
 /// The namespace that a route names; the first one where it names none.
@@ -71,13 +72,29 @@ pub(super) async fn create(
     if !config::is_namespace_name(&name) {
         return Err(wrong_name(name));
     }
-    let creation = control.shared.namespaces.begin();
-    creation.check_name(&name)?;
-    let tier = control.shared.options.tier;
-    let declared = NamespaceConfig::parse_as(&name, &body, tier, &|key| creation.has_key(key))
-        .map_err(ApiError::of_topology)?;
-    let created = creation.finish(declared, |address| control.listen(address))?;
+    let permit = control.shared.namespaces.permit().await;
+    // Reading takes a while for a large body: other connections are served by this thread meanwhile.
+    let made = spawn_blocking(move || declare(&control, permit, &name, &body)).await;
+    let created = made.map_err(|error| {
+        let message = format!("the namespace was not made: {error}");
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", message)
+    })??;
     Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Makes the one namespace that `body` declares.
+fn declare(
+    control: &Control,
+    permit: Permit,
+    name: &str,
+    body: &str,
+) -> Result<NamespaceInfo, ApiError> {
+    let creation = control.shared.namespaces.begin(permit);
+    creation.check_name(name)?;
+    let tier = control.shared.options.tier;
+    let declared = NamespaceConfig::parse_as(name, body, tier, &|key| creation.has_key(key))
+        .map_err(ApiError::of_topology)?;
+    Ok(creation.finish(declared, |address| control.listen(address))?)
 }
 
 /// 204; what chose the namespace is free from then on.

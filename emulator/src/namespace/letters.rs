@@ -60,14 +60,9 @@ impl Letters {
         }
     }
 
-    /// The message that came in at a place, encoded as a receiver would get it; none if it is kept no longer.
-    pub(crate) fn encoded(&self, place: &Place, ahead: i64) -> Option<Vec<u8>> {
-        let kept = self.kept()?;
-        let (stamp, message) = kept.by_place.get(place)?;
-        let mut encoded = Vec::new();
-        let tail = message.encode(stamp, ahead, &mut encoded).ok()?;
-        encoded.extend_from_slice(&tail);
-        Some(encoded)
+    /// The message that came in at a place; none if it is kept no longer.
+    pub(crate) fn kept_at(&self, place: &Place) -> Option<(Stamp, Message)> {
+        self.kept()?.by_place.get(place).cloned()
     }
 
     /// Forgets all of them.

@@ -1,9 +1,10 @@
 //! A namespace is made: what chooses it must be free.
 
 use std::net::IpAddr;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use thiserror::Error;
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinSet;
 
 use super::{Entry, NamespaceInfo, Namespaces, Served};
@@ -66,16 +67,28 @@ impl CreateError {
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     namespaces: &'a Namespaces,
-    _alone: MutexGuard<'a, ()>,
+    _permit: Permit,
 }
 
+/// What one of those who make namespaces has at a time.
+pub(crate) type Permit = OwnedMutexGuard<()>;
+
 impl Namespaces {
-    /// Begins to make one, as soon as nobody else does.
-    pub(crate) fn begin(&self) -> Creation<'_> {
-        let alone = self.creating.lock();
+    /// The permit to make one; those who ask wait for each other, and no thread with them.
+    pub(crate) async fn permit(&self) -> Permit {
+        Arc::clone(&self.creating).lock_owned().await
+    }
+
+    /// The permit, if nobody has it.
+    pub(crate) fn free_permit(&self) -> Option<Permit> {
+        Arc::clone(&self.creating).try_lock_owned().ok()
+    }
+
+    /// Begins to make one.
+    pub(crate) fn begin(&self, permit: Permit) -> Creation<'_> {
         Creation {
             namespaces: self,
-            _alone: alone.unwrap_or_else(PoisonError::into_inner),
+            _permit: permit,
         }
     }
 }

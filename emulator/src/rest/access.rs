@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 
 use super::rejection::Rejection;
 use super::route::Route;
-use crate::auth::{Claims, Policy, TokenCheck, TokenError};
+use crate::auth::{Claims, Policy, TokenCheck, TokenError, audience_path};
 use crate::namespace::Namespace;
 use crate::namespaces::Arrival;
 use crate::nodes::{Condition, Refusal};
@@ -69,20 +69,19 @@ pub(super) fn claims(
         let text = "The authorization header was not found, or is no text";
         return Err(Rejection::unauthorized(40102, "MissingToken", text));
     };
-    let mut refused = None;
-    for audience in audiences(route, parts) {
-        match policy.accept_token(token, &audience, unix_seconds) {
-            Ok(acceptance) => return Ok(acceptance.claims),
-            Err(error @ TokenError::Audience { .. }) => {
-                refused.get_or_insert(error);
-            }
-            Err(error) => return Err(rejection(&error)),
+    // A token may have been signed for the address, or for the request's own URL.
+    let judge = |path: &str| policy.accept_token_for(token, path, unix_seconds);
+    let accepted = match judge(&route.address.path()) {
+        Err(other @ TokenError::Audience { .. }) => {
+            let url = audience_path(&format!("http://host{}", parts.uri.path()));
+            judge(&url).map_err(|_| other)
         }
+        judged => judged,
+    };
+    match accepted {
+        Ok(acceptance) => Ok(acceptance.claims),
+        Err(error) => Err(rejection(&error)),
     }
-    Err(refused.map_or_else(
-        || Rejection::unauthorized(40104, "InvalidAudience", "the token has no audience"),
-        |error| rejection(&error),
-    ))
 }
 
 /// The token without the name of its kind; a shared access signature has that in it.
@@ -93,14 +92,6 @@ fn token(parts: &Parts) -> Option<&str> {
         true => Some(written[BEARER.len()..].trim()),
         false => Some(written),
     }
-}
-
-/// What a token for this request may have been signed for: its address, or its own URL.
-fn audiences(route: &Route, parts: &Parts) -> [String; 2] {
-    [
-        format!("http://host/{}", route.address.path()),
-        format!("http://host{}", parts.uri.path()),
-    ]
 }
 
 fn rejection(error: &TokenError) -> Rejection {

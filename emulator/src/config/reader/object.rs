@@ -286,8 +286,15 @@ impl<'r, 'a> Object<'r, 'a> {
     /// Reports the keys that nobody asked for and gives back where the object stands.
     pub(in super::super) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
-        for member in self.members.iter().filter(unknown) {
+        let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
+        // In the order of the text: words are found only for those that are told.
+        unknown.sort_by_key(|member| member.range.start);
+        for member in unknown {
             let key = member.name.as_str();
+            if !self.report.tells(member.name.range().start) {
+                self.report.count();
+                continue;
+            }
             let message = match nearest::probable(key, self.asked.iter().copied()) {
                 Some(near) => format!("unknown key; did you mean {near:?}?"),
                 None => format!("unknown key; known here: {}", self.asked.join(", ")),

@@ -7,7 +7,7 @@ use servicebus_broker::{
     EntityPath, QueueDescription, RuleSet, SubscriptionDescription, Tier, TopicDescription,
 };
 
-use super::targets::missing_targets;
+use super::targets::missing;
 use super::{check_small_name, report_repeated, rule, settings};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
 use crate::config::reader::{Place, Places, Report};
@@ -170,7 +170,9 @@ fn report_missing_targets(
 ) {
     for forwarder in forwarders {
         let path = forwarder.path.as_ref();
-        for problem in missing_targets(path, &forwarder.description, declared) {
+        // Problems that are only counted need no names.
+        let compares = !report.is_full();
+        for problem in missing(path, &forwarder.description, declared, compares) {
             report.setting(&forwarder.places, problem);
         }
     }

@@ -20,6 +20,16 @@ pub(crate) fn missing_targets(
     description: &QueueDescription,
     declared: &BTreeSet<&EntityPath>,
 ) -> Vec<Problem> {
+    missing(path, description, declared, true)
+}
+
+/// The same, with the nearest names only where it `compares`: that takes time for every name there is.
+pub(super) fn missing(
+    path: Option<&EntityPath>,
+    description: &QueueDescription,
+    declared: &BTreeSet<&EntityPath>,
+    compares: bool,
+) -> Vec<Problem> {
     let targets = [
         (
             "ForwardDeadLetteredMessagesTo",
@@ -35,7 +45,7 @@ pub(crate) fn missing_targets(
         .map(|(property, target)| Problem {
             property,
             value: target.to_string(),
-            allowed: allowed(path, target, declared),
+            allowed: allowed(path, target, declared, compares),
         })
         .collect()
 }
@@ -44,11 +54,12 @@ fn allowed(
     path: Option<&EntityPath>,
     target: &EntityPath,
     declared: &BTreeSet<&EntityPath>,
+    compares: bool,
 ) -> String {
     let others = declared.iter().filter(|name| Some(**name) != path);
     let names = others.map(|name| name.as_str());
     let nearest = match declared.len() {
-        0..=MAX_COMPARED => nearest::nearest(target.as_str(), names),
+        0..=MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
         _ => None,
     };
     match nearest {

@@ -68,6 +68,9 @@ fn a_token_covers_what_it_was_signed_for() {
         ("https://localhost/orders", "/$Resources/queues"),
         ("https://localhost/orders", "/$namespaceinfo"),
         ("https://localhost/order", "/orders"),
+        ("https://localhost/orders", "/localhost/orders"),
+        ("sb://localhost/orders", "/127.0.0.1/orders"),
+        ("sb://localhost/orders", "/a.servicebus.windows.net/orders"),
     ] {
         assert!(!may(resource, path), "{resource} {path}");
     }

@@ -143,6 +143,8 @@ impl Answer {
         let (head, body) = text
             .split_once("\r\n\r\n")
             .unwrap_or_else(|| panic!("no response: {text:?}"));
+        let whole = is_chunked(head).then(|| joined(body));
+        let body = whole.as_deref().unwrap_or(body);
         let status = head
             .split(' ')
             .nth(1)
@@ -183,10 +185,35 @@ impl Answer {
 fn length_of(response: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(response);
     let (head, _) = text.split_once("\r\n\r\n")?;
+    if is_chunked(head) {
+        // Its end is that of the connection.
+        return Some(usize::MAX);
+    }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         let is_it = name.eq_ignore_ascii_case("content-length");
         is_it.then(|| value.trim().parse::<usize>().ok())?
     });
     Some(head.len() + 4 + length.unwrap_or(0))
+}
+
+fn is_chunked(head: &str) -> bool {
+    let head = head.to_ascii_lowercase();
+    head.contains("\r\ntransfer-encoding: chunked")
+}
+
+/// The chunks of a body together; whoever writes them cuts between characters.
+fn joined(mut body: &str) -> String {
+    let mut whole = String::new();
+    loop {
+        let (length, rest) = body.split_once("\r\n").expect("the length of a chunk");
+        let length = usize::from_str_radix(length, 16).expect("a length is hexadecimal");
+        if length == 0 {
+            return whole;
+        }
+        whole += &rest[..length];
+        body = rest[length..]
+            .strip_prefix("\r\n")
+            .expect("the end of a chunk");
+    }
 }
