@@ -50,6 +50,8 @@ pub struct Connection {
     /// Bytes of deliveries of which frames are missing.
     reassembly: usize,
     events: VecDeque<Event>,
+    /// Bytes of the payloads in `events`.
+    untold: usize,
     outbox: Outbox,
     /// Flows to be written by the next flush.
     owed: Vec<Owed>,
@@ -106,6 +108,7 @@ impl Connection {
             link_count: 0,
             reassembly: 0,
             events: VecDeque::new(),
+            untold: 0,
             outbox: Outbox::default(),
             owed: Vec::new(),
             config,
@@ -115,6 +118,9 @@ impl Connection {
     /// The next thing that happened, in the order of the peer's frames.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(event) = self.events.pop_front() {
+            if let Event::Transfer(transfer) = &event {
+                self.untold -= transfer.payload.len();
+            }
             let Event::Credit { link, .. } = event else {
                 return Some(event);
             };
@@ -128,6 +134,14 @@ impl Connection {
     /// The bytes to write. Call [`Connection::flush`] before.
     pub fn output(&mut self) -> &mut Output {
         self.outbox.output()
+    }
+
+    /// Bytes that this side keeps because of what the peer did: deliveries of which frames are missing, sessions and
+    /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds nobody
+    /// to a limit: that is for its owner, who may [`Connection::close`] it.
+    pub fn held(&mut self) -> usize {
+        let events = self.events.len() * size_of::<Event>() + self.untold;
+        self.reassembly + self.sessions.held() + events + self.output().len()
     }
 
     /// Whether nothing more will be read or appended: write what is left and drop the socket.

@@ -1,57 +1,43 @@
-//! The payload of a delivery in several frames: kept in the pieces in which it came, and joined once.
+//! The payload of a delivery in several frames, out of the blocks in which they were read: a slice of a block would keep
+//! all of it, so that nothing could be said of how much a peer makes us keep.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
-/// Pieces from this size on stay slices of the block they were read in. Smaller ones are copied, or a few
-/// bytes would keep a whole block alive.
-const SHARE_BYTES: usize = 16 * 1024;
-/// Small pieces are collected up to this size.
-const COLLECT_BYTES: usize = 64 * 1024;
+/// Frames are collected up to this size. One piece of memory for all would be copied whenever it grows.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Pieces of one payload, in order.
+/// The frames of one payload so far, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
-    pieces: Vec<Bytes>,
-    /// Small pieces that came after the last of `pieces`.
-    collected: BytesMut,
+    chunks: Vec<Vec<u8>>,
+    /// What came after the last of `chunks`.
+    last: Vec<u8>,
     len: usize,
 }
 
 impl Gather {
-    /// Bytes of all pieces.
+    /// Bytes of all frames.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds the next piece.
-    pub(crate) fn push(&mut self, piece: Bytes) {
-        self.len += piece.len();
-        let small = piece.len() < SHARE_BYTES;
-        if !small || self.collected.len() + piece.len() > COLLECT_BYTES {
-            self.close_collection();
+    /// Adds the payload of the next frame.
+    pub(crate) fn push(&mut self, payload: &[u8]) {
+        self.len += payload.len();
+        if self.last.len() + payload.len() > CHUNK_BYTES && !self.last.is_empty() {
+            self.chunks.push(std::mem::take(&mut self.last));
         }
-        if small {
-            self.collected.extend_from_slice(&piece);
-        } else {
-            self.pieces.push(piece);
-        }
+        self.last.extend_from_slice(payload);
     }
 
-    /// The payload in memory of exactly its size. Each piece is let go once it has been copied, so that a
+    /// The payload in memory of exactly its size. Each chunk is let go once it has been copied, so that a
     /// large payload is never there twice.
-    pub(crate) fn join(mut self) -> Bytes {
-        self.close_collection();
+    pub(crate) fn join(self) -> Bytes {
         let mut joined = Vec::with_capacity(self.len);
-        for piece in self.pieces {
-            joined.extend_from_slice(&piece);
+        for chunk in self.chunks.into_iter().chain([self.last]) {
+            joined.extend_from_slice(&chunk);
         }
         joined.into()
-    }
-
-    fn close_collection(&mut self) {
-        if !self.collected.is_empty() {
-            self.pieces.push(self.collected.split().freeze());
-        }
     }
 }
 
@@ -59,62 +45,37 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// A slice in the middle of a block of its own.
-    fn piece(byte: u8, len: usize) -> Bytes {
-        Bytes::from(vec![byte; len + 10]).slice(5..5 + len)
-    }
-
     #[test]
-    fn pieces_of_all_sizes_are_joined_in_order() {
-        let sizes = [
-            0,
-            1,
-            SHARE_BYTES - 1,
-            SHARE_BYTES,
-            7,
-            COLLECT_BYTES,
-            100_000,
-            3,
-        ];
+    fn frames_of_all_sizes_are_joined_in_order() {
+        let sizes = [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, 7, 100_000, 3];
         let many = std::iter::repeat_n(5, 40_000);
         let mut gather = Gather::default();
         let mut expected = Vec::new();
         for (byte, len) in sizes.into_iter().chain(many).enumerate() {
-            gather.push(piece(byte as u8, len));
-            expected.extend(vec![byte as u8; len]);
+            let payload = vec![byte as u8; len];
+            gather.push(&payload);
+            expected.extend(payload);
             assert_eq!(gather.len(), expected.len());
         }
         assert_eq!(gather.join(), expected);
     }
 
     #[test]
-    fn large_pieces_are_kept_and_small_ones_copied() {
-        let mut gather = Gather::default();
-        let (small, large) = (piece(1, SHARE_BYTES - 1), piece(2, SHARE_BYTES));
-        gather.push(small.clone());
-        gather.push(large.clone());
-        assert!(small.is_unique());
-        assert!(!large.is_unique());
-        gather.join();
-        assert!(large.is_unique());
-    }
-
-    #[test]
     fn what_is_kept_is_in_proportion_to_what_came() {
         let mut gather = Gather::default();
         for _ in 0..100_000 {
-            gather.push(piece(1, 10));
+            gather.push(&[1; 10]);
         }
-        let kept: usize = gather.pieces.iter().map(Bytes::len).sum();
-        assert_eq!(kept + gather.collected.len(), gather.len());
-        assert!(gather.pieces.len() <= gather.len() / (COLLECT_BYTES - SHARE_BYTES) + 1);
+        let chunks = gather.chunks.iter().chain([&gather.last]);
+        let kept: usize = chunks.map(Vec::capacity).sum();
+        assert!(kept <= 2 * gather.len(), "{kept} for {}", gather.len());
     }
 
     #[test]
     fn the_joined_payload_has_exactly_its_size() {
         let mut gather = Gather::default();
-        gather.push(piece(1, 100_000));
-        gather.push(piece(1, 1));
+        gather.push(&[1; 100_000]);
+        gather.push(&[1]);
         let joined = gather.join().try_into_mut().unwrap();
         assert_eq!(joined.capacity(), 100_001);
     }

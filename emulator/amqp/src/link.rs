@@ -5,6 +5,9 @@ use crate::LinkRole;
 use crate::attach::Echo;
 use crate::gather::Gather;
 
+/// What a link costs here and in its owner beside what its attach holds, rounded up.
+const LINK_BYTES: usize = 1024;
+
 /// A link, unique in the life of its connection. Ordered by the time of attaching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(u64);
@@ -36,6 +39,8 @@ pub(crate) struct Link {
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.
     pub(crate) owes_flow: bool,
+    /// Bytes that its attach had.
+    pub(crate) attach_size: usize,
 }
 
 #[derive(Debug)]
@@ -96,6 +101,14 @@ pub(crate) struct Partial {
     pub(crate) size: u64,
 }
 
+impl Partial {
+    /// Bytes that it keeps.
+    pub(crate) fn held(&self) -> usize {
+        let transaction = self.transaction.as_ref().map_or(0, |id| id.len());
+        size_of::<Self>() + self.data.len() + self.tag.len() + transaction
+    }
+}
+
 impl Link {
     pub(crate) fn is_attached(&self) -> bool {
         matches!(self.stage, Stage::Attached)
@@ -116,9 +129,14 @@ impl Link {
     /// Bytes kept of a delivery of which frames are missing.
     pub(crate) fn reassembling(&self) -> usize {
         match &self.side {
-            Side::Incoming(incoming) => incoming.partial.as_ref().map_or(0, |p| p.data.len()),
+            Side::Incoming(incoming) => incoming.partial.as_ref().map_or(0, |p| p.held()),
             Side::Outgoing(_) => 0,
         }
+    }
+
+    /// Bytes that the link costs for as long as it is there, apart from deliveries.
+    pub(crate) fn held(&self) -> usize {
+        LINK_BYTES + self.attach_size
     }
 
     /// Gives up a delivery of which frames are missing, and says how many bytes that frees.

@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) owes_flow: bool,
     /// Highest handle that both sides allow.
     pub(crate) handle_max: u32,
+    /// Bytes that the links cost, apart from deliveries.
+    links_held: usize,
 }
 
 /// The rest of a delivery, to be sent when the window opens.
@@ -65,6 +67,7 @@ impl Session {
             backlog: None,
             owes_flow: false,
             handle_max: config.handle_max.min(begin.handle_max),
+            links_held: 0,
         }
     }
 
@@ -96,13 +99,23 @@ impl Session {
     pub(crate) fn insert(&mut self, link: Link) {
         let handle = link.id.handle();
         if let Err(index) = self.position(handle) {
+            self.links_held += link.held();
             self.links.insert(index, (handle, Box::new(link)));
         }
     }
 
     pub(crate) fn remove(&mut self, handle: u32) -> Option<Box<Link>> {
         let index = self.position(handle).ok()?;
-        Some(self.links.remove(index).1)
+        let link = self.links.remove(index).1;
+        self.links_held -= link.held();
+        Some(link)
+    }
+
+    /// Bytes that the session costs, apart from deliveries of which frames are missing.
+    pub(crate) fn held(&self) -> usize {
+        let backlog = self.backlog.as_ref();
+        let backlog = backlog.map_or(0, |backlog| backlog.first.len() + backlog.tail.len());
+        size_of::<Self>() + self.links_held + self.unsettled.held() + backlog
     }
 
     /// Forgets what was delivered on a link that is going, and what was still to be.

@@ -103,6 +103,12 @@ impl Unsettled {
         self.in_ring + self.stragglers.len()
     }
 
+    /// Bytes that it keeps. Stragglers are in a tree, whose nodes may be half empty.
+    pub(crate) fn held(&self) -> usize {
+        let entry = size_of::<Option<Entry>>();
+        self.ring.len() * entry + self.stragglers.len() * 2 * entry
+    }
+
     fn slot(&self, id: u64) -> Option<usize> {
         let index = usize::try_from(id.checked_sub(self.base)?).ok()?;
         (index < self.ring.len()).then_some(index)

@@ -35,7 +35,7 @@ impl Connection {
         self.generation = self.generation.wrapping_add(1);
         let id = LinkId::new(self.generation, channel, handle);
         self.steal(channel, &request);
-        let link = Link::new(id, &request, echo, initial_delivery_count);
+        let link = Link::new(id, &request, echo, (initial_delivery_count, body.len()));
         if let Some(session) = self.sessions.on(channel) {
             session.insert(link);
             self.link_count += 1;
@@ -206,7 +206,12 @@ fn grant(link: &mut Link, limit: u64, credit: u32) -> Option<LinkPart> {
 
 impl Link {
     /// A link that the owner has not decided on.
-    fn new(id: LinkId, request: &AttachRequest, echo: Echo, initial_delivery_count: u32) -> Self {
+    fn new(
+        id: LinkId,
+        request: &AttachRequest,
+        echo: Echo,
+        (initial_delivery_count, attach_size): (u32, usize),
+    ) -> Self {
         Self {
             id,
             name: request.name().into(),
@@ -221,6 +226,7 @@ impl Link {
                 }),
             },
             owes_flow: false,
+            attach_size,
         }
     }
 }

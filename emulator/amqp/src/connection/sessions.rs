@@ -64,6 +64,15 @@ impl Sessions {
         }
     }
 
+    /// Bytes that they cost, apart from deliveries of which frames are missing.
+    pub(super) fn held(&self) -> usize {
+        let of = |slot: &Slot| match slot {
+            Slot::Live(session) => session.held(),
+            Slot::Free | Slot::Ending => 0,
+        };
+        self.slots.len() * size_of::<Slot>() + self.slots.iter().map(of).sum::<usize>()
+    }
+
     /// Puts a session on a channel that has none.
     pub(super) fn insert(&mut self, channel: u16, session: Session) {
         let index = usize::from(channel);

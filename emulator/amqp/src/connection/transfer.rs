@@ -14,9 +14,6 @@ use crate::wire::frame::Frame;
 use crate::wire::{state, transfer};
 use crate::{Event, LinkId, Transfer};
 
-/// Bytes that all unfinished deliveries of a connection may hold.
-const REASSEMBLY_LIMIT: usize = 256 << 20;
-
 impl Connection {
     pub(super) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
         let transfer = transfer::read(&block[frame.body..frame.end])?;
@@ -42,9 +39,15 @@ impl Connection {
         };
         let payload = block.slice(frame.body + transfer.payload..frame.end);
         if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
-            whole(id, incoming.limit, &transfer, payload, &mut self.events)?;
+            let size = payload.len();
+            if whole(id, incoming.limit, &transfer, payload, &mut self.events)? {
+                self.untold += size;
+            }
         } else {
             let event = part(id, incoming, &transfer, payload, &mut self.reassembly)?;
+            if let Some(Event::Transfer(transfer)) = &event {
+                self.untold += transfer.payload.len();
+            }
             self.events.extend(event);
         }
         if !transfer.more || transfer.aborted {
@@ -54,7 +57,7 @@ impl Connection {
     }
 }
 
-/// A delivery in one frame. Its event is built in its place: moving it costs more than reading it.
+/// A delivery in one frame; says whether it is one that the link takes. Its event is built in its place: moving it costs more than reading it.
 #[inline]
 fn whole(
     link: LinkId,
@@ -62,7 +65,7 @@ fn whole(
     transfer: &transfer::Transfer<'_>,
     payload: Bytes,
     events: &mut VecDeque<Event>,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     let delivery = delivery_id(link, transfer)?;
     let transaction = transaction(transfer)?;
     let size = payload.len() as u64;
@@ -74,7 +77,7 @@ fn whole(
             size,
             limit,
         });
-        return Ok(());
+        return Ok(false);
     }
     events.push_back(Event::Transfer(Transfer {
         link,
@@ -84,7 +87,7 @@ fn whole(
         payload,
         transaction,
     }));
-    Ok(())
+    Ok(true)
 }
 
 /// One frame of a delivery in several. Returns the event of the last one.
@@ -97,10 +100,12 @@ fn part(
 ) -> Result<Option<Event>, Fault> {
     let limit = incoming.limit;
     let mut partial = match incoming.partial.take() {
-        Some(partial) => partial,
+        Some(partial) => {
+            *reassembly -= partial.held();
+            partial
+        }
         None => Box::new(start(link, transfer)?),
     };
-    *reassembly -= partial.data.len();
     if !continues(&partial, transfer) {
         let description = "a delivery began before the one before it ended";
         return Err(Fault::link(
@@ -116,16 +121,11 @@ fn part(
     if let Some(transaction) = transaction(transfer)? {
         partial.transaction = Some(transaction);
     }
-    partial.append(payload, limit);
+    partial.append(&payload, limit);
     if !transfer.more {
         return Ok(Some(finished(link, *partial, limit)));
     }
-    if *reassembly + partial.data.len() > REASSEMBLY_LIMIT {
-        let description = format!("unfinished deliveries hold more than {REASSEMBLY_LIMIT} bytes");
-        let condition = condition::RESOURCE_LIMIT_EXCEEDED;
-        return Err(Fault::link(link.handle(), condition, description));
-    }
-    *reassembly += partial.data.len();
+    *reassembly += partial.held();
     incoming.partial = Some(partial);
     Ok(None)
 }
@@ -200,7 +200,7 @@ fn transaction(transfer: &transfer::Transfer<'_>) -> Result<Option<Box<[u8]>>, F
 }
 
 impl Partial {
-    fn append(&mut self, payload: Bytes, limit: u64) {
+    fn append(&mut self, payload: &[u8], limit: u64) {
         self.size += payload.len() as u64;
         if self.size > limit {
             self.data = Gather::default();

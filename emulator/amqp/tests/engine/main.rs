@@ -10,6 +10,7 @@ mod dispositions;
 mod flow;
 mod fragments;
 mod handshake;
+mod held;
 mod hostile;
 mod large;
 mod offences;
