@@ -55,6 +55,10 @@ pub struct RunOptions {
     pub exit_when_idle: Option<Duration>,
     /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond (decision D31).
     pub outcome_delay: bool,
+    /// Most bytes that a connection may make the emulator keep.
+    pub connection_memory: u64,
+    /// Most bytes that all connections together may.
+    pub process_memory: u64,
 }
 
 impl Command {
@@ -248,6 +252,25 @@ struct RunArguments {
     /// which lose those that come faster
     #[arg(long, env = "SERVICEBUS_EMULATOR_NO_OUTCOME_DELAY")]
     no_outcome_delay: bool,
+
+    /// Bytes that a connection may make the emulator keep, beside messages in entities; twice the largest message of its
+    /// namespace always fits
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 64 << 20,
+        env = "SERVICEBUS_EMULATOR_CONNECTION_MEMORY"
+    )]
+    connection_memory: u64,
+
+    /// The same for all connections together
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1 << 30,
+        env = "SERVICEBUS_EMULATOR_PROCESS_MEMORY"
+    )]
+    process_memory: u64,
 }
 
 /// A listener that can be left out.
@@ -279,6 +302,8 @@ impl From<RunArguments> for RunOptions {
             exit_with_stdin: arguments.exit_with_stdin,
             exit_when_idle: arguments.exit_when_idle.map(Duration::from_secs),
             outcome_delay: !arguments.no_outcome_delay,
+            connection_memory: arguments.connection_memory,
+            process_memory: arguments.process_memory,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! takes what is assigned to its own consumers, and writes once (protocol-layer §4). No lock is held across
 //! an await.
 
+mod account;
 mod attach;
 mod changes;
 mod commit;
@@ -75,16 +76,15 @@ pub(crate) async fn serve<W: Wire>(
         }
         wire.set_round_trip(peer.round_trip());
         let (is_deaf, is_silent) = (peer.is_deaf(), peer.is_silent());
-        if is_silent {
-            written = false;
-        } else if unwritten > 0 || !written {
-            written = write_some(&mut wire, peer.output())?;
-            if peer.unwritten() >= OUTPUT_HIGH {
-                peer.give_back();
+        written = match is_silent {
+            true => false,
+            false => write_turn(&mut wire, &mut peer, unwritten == 0 && written)?,
+        };
+        if let Some(exceeded) = peer.settle_account(wire.held() + input.len()) {
+            if !wire.blame(&exceeded.to_string()) {
+                continue;
             }
-        } else {
-            // A client with Nagle on waits for this acknowledgement before it sends the rest.
-            wire.acknowledge();
+            return write_and_refuse(&mut wire, peer.output()).await;
         }
         peer.turn_ended(written);
         if peer.is_over() {
@@ -153,6 +153,29 @@ fn poll_written(
         return Poll::Ready(Ok(()));
     }
     polled
+}
+
+/// Writes what a turn has left, unless there is nothing, and says whether that was everything.
+fn write_turn(wire: &mut impl Wire, peer: &mut Peer, is_nothing: bool) -> io::Result<bool> {
+    if is_nothing {
+        // A client with Nagle on waits for this acknowledgement before it sends the rest.
+        wire.acknowledge();
+        return Ok(true);
+    }
+    let written = write_some(wire, peer.output())?;
+    if peer.unwritten() >= OUTPUT_HIGH {
+        peer.give_back();
+    }
+    Ok(written)
+}
+
+/// Ends a stream that has words for what was wrong: to read on would be to take in more of what was too much.
+async fn write_and_refuse(wire: &mut impl Wire, output: &mut Output) -> io::Result<()> {
+    let rest = poll_fn(|cx| wire.poll_write(cx, output));
+    // A peer that does not read is told as much as it takes.
+    let _ = tokio::time::timeout(FAREWELL, rest).await;
+    refuse(wire).await;
+    Ok(())
 }
 
 /// Says what was wrong with what came, within reason.

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::http::Control;
 use crate::idle;
 use crate::listen;
+use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
 use crate::server::{Listeners, Shared, Switches};
 use crate::tls::{Tls, TlsError, TlsOptions};
@@ -30,6 +31,9 @@ pub const HTTP_PORT: u16 = 5300;
 const SERVICE: &str = "*.servicebus.windows.net";
 /// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
 const WAITING_REQUESTS: u32 = 5_000;
+/// Memory of a connection, and of all.
+const CONNECTION_MEMORY: u64 = 64 << 20;
+const PROCESS_MEMORY: u64 = 1 << 30;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What an emulator is started with.
@@ -67,6 +71,12 @@ pub struct Options {
     pub waiting_requests: u32,
     /// Where wall time is read; by default from the operating system.
     pub wall_clock: WallClock,
+    /// Most bytes that a connection may make the emulator keep in unfinished messages, unread output, links and other state;
+    /// more closes it with `amqp:resource-limit-exceeded`. At least twice the largest message of its namespace; 1 MiB until
+    /// a token was accepted. 64 MiB unless set. Messages that entities hold do not count.
+    pub connection_memory: u64,
+    /// The same for all connections together: the one that asks for more is closed. 1 GiB unless set.
+    pub process_memory: u64,
 }
 
 impl Default for Options {
@@ -86,6 +96,8 @@ impl Default for Options {
             patience: PATIENCE,
             waiting_requests: WAITING_REQUESTS,
             wall_clock: WallClock::default(),
+            connection_memory: CONNECTION_MEMORY,
+            process_memory: PROCESS_MEMORY,
         }
     }
 }
@@ -279,9 +291,12 @@ fn share(
         tier: options.tier,
         waiting_requests: options.waiting_requests,
     };
+    let memory = Memory::new(options.connection_memory, options.process_memory);
     let place = Place::new(&options.host, endpoints);
     let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
-    Ok(Shared::new(switches, real, namespaces, listeners, tls))
+    Ok(Shared::new(
+        switches, real, namespaces, listeners, tls, memory,
+    ))
 }
 
 /// By what clients reach the emulator: addresses, host names, and those of its namespaces.

@@ -8,6 +8,7 @@ mod faults;
 mod http;
 mod idle;
 mod listen;
+mod memory;
 mod namespace;
 mod namespaces;
 mod nodes;

@@ -62,6 +62,8 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         seed: options.seed,
         record_messages: options.record_messages,
         outcome_delay: options.outcome_delay,
+        connection_memory: options.connection_memory,
+        process_memory: options.process_memory,
         ..Options::default()
     });
     let emulator = started

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::clock::RealClock;
+use crate::memory::Memory;
 use crate::namespace::Ids;
 use crate::namespaces::Namespaces;
 use crate::router::ConnectionId;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) namespaces: Namespaces,
     pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
+    pub(crate) memory: Arc<Memory>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
 }
@@ -64,6 +66,7 @@ impl Shared {
         namespaces: Namespaces,
         listeners: Listeners,
         tls: Tls,
+        memory: Arc<Memory>,
     ) -> Self {
         Self {
             options,
@@ -71,6 +74,7 @@ impl Shared {
             namespaces,
             listeners,
             tls,
+            memory,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
         }

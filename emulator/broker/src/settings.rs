@@ -53,6 +53,14 @@ impl Tier {
         }
     }
 
+    /// Largest message that an entity may be set to take, in bytes (semantics §1).
+    pub fn max_large_message_size(self) -> u64 {
+        match self {
+            Self::Basic | Self::Standard => self.max_message_size(),
+            Self::Premium => 100 * 1024 * 1024,
+        }
+    }
+
     /// Largest state of a session, in bytes (semantics §1).
     pub fn max_session_state(self) -> u64 {
         match self {

@@ -15,6 +15,8 @@ const MAX_AUDIENCES: usize = 20_000;
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     by_audience: BTreeMap<String, Grant>,
+    /// Bytes of the audiences.
+    bytes: usize,
 }
 
 /// What one token gives at its audience.
@@ -33,14 +35,19 @@ impl Grants {
     /// Grants rights at `audience_path` (as [`super::audience_path`] gives it). Beyond the bound of audiences the one
     /// that expires first gives way.
     pub fn put(&mut self, audience_path: String, grant: Grant) {
-        self.by_audience.insert(audience_path, grant);
+        let size = audience_path.len();
+        if self.by_audience.insert(audience_path, grant).is_none() {
+            self.bytes += size;
+        }
         if self.by_audience.len() > MAX_AUDIENCES {
             let soonest = self
                 .by_audience
                 .iter()
                 .min_by_key(|(_, grant)| grant.expires_at);
-            let audience = soonest.map(|(audience, _)| audience.clone());
-            audience.map(|audience| self.by_audience.remove(&audience));
+            if let Some(audience) = soonest.map(|(audience, _)| audience.clone()) {
+                self.bytes -= audience.len();
+                self.by_audience.remove(&audience);
+            }
         }
     }
 
@@ -66,6 +73,11 @@ impl Grants {
     pub fn next_end(&self, now: i64) -> Option<i64> {
         let ends = self.by_audience.values().map(|grant| grant.expires_at);
         ends.filter(|&end| end > now).min()
+    }
+
+    /// Bytes that they keep.
+    pub fn held(&self) -> usize {
+        self.bytes + self.by_audience.len() * size_of::<(String, Grant)>()
     }
 
     /// Whether nothing was ever granted.
@@ -167,6 +179,8 @@ mod tests {
             );
         }
         assert_eq!(grants.by_audience.len(), MAX_AUDIENCES);
+        let names: usize = grants.by_audience.keys().map(String::len).sum();
+        assert_eq!(grants.bytes, names);
         assert!(grants.allows("q0", Claim::Send, 0));
         assert!(!grants.allows(&format!("q{MAX_AUDIENCES}"), Claim::Send, 0));
     }

@@ -24,6 +24,8 @@ fn defaults() -> RunOptions {
         exit_with_stdin: false,
         exit_when_idle: None,
         outcome_delay: true,
+        connection_memory: 64 << 20,
+        process_memory: 1 << 30,
     }
 }
 
@@ -63,6 +65,10 @@ fn run_may_be_left_out() {
         "--exit-with-stdin",
         "--exit-when-idle",
         "20",
+        "--connection-memory",
+        "1000000",
+        "--process-memory",
+        "2000000",
     ];
     let expected = RunOptions {
         config: Some("c.json".into()),
@@ -76,6 +82,8 @@ fn run_may_be_left_out() {
         exit_with_stdin: true,
         exit_when_idle: Some(Duration::from_secs(20)),
         outcome_delay: true,
+        connection_memory: 1_000_000,
+        process_memory: 2_000_000,
         ..defaults()
     };
     assert_eq!(parse(&all).unwrap(), Command::Run(expected.clone()));

@@ -317,6 +317,7 @@ impl Peer {
 
     /// The link is gone.
     pub(super) fn forget(&mut self, link: LinkId) {
+        self.books.note_replies();
         self.forget_spoiled(link);
         let receiver = match self.links.remove(&link) {
             Some(Link::Receiver(receiver)) => receiver,

@@ -73,6 +73,12 @@ impl Held {
         self.bytes
     }
 
+    /// Bytes that are kept.
+    pub(super) fn held(&self) -> usize {
+        let entries = self.queue.len() * size_of::<(Duration, Item)>();
+        self.bytes + entries + self.back.len() * size_of::<HeldBack>()
+    }
+
     /// When the first of them may leave.
     pub(super) fn due(&self) -> Option<Duration> {
         self.queue.front().map(|&(due, _)| due)

@@ -9,6 +9,7 @@ use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOp
 use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
 
 use super::OUTPUT_FULL;
+use super::account::Books;
 use super::commit::Work;
 use super::faults::Spoiled;
 use super::held::Held;
@@ -46,6 +47,7 @@ pub(super) struct Peer {
     pub(super) held: Held,
     pub(super) transactions: Transactions,
     pub(super) spoiled: Spoiled,
+    pub(super) books: Books,
     work: Work,
     /// Whether events were left because the output had no room for what might follow from them.
     interrupted: bool,
@@ -73,6 +75,7 @@ impl Peer {
             held: Held::new(),
             transactions: Transactions::default(),
             spoiled: Spoiled::default(),
+            books: Books::new(shared.memory.open()),
             id,
             bell: Arc::default(),
             caller,

@@ -197,6 +197,7 @@ impl Peer {
 
     /// Sends a reply, or keeps it until there is credit for it.
     pub(super) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
+        self.books.note_replies();
         let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
             return;
         };
@@ -216,6 +217,7 @@ impl Peer {
     }
 
     pub(super) fn send_waiting(&mut self, link: LinkId) {
+        self.books.note_replies();
         let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
             return;
         };

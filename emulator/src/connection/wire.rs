@@ -33,6 +33,17 @@ pub(crate) trait Wire {
         Poll::Ready(())
     }
 
+    /// Bytes that are kept of what was read, and of what is to be written beside the output.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Takes down that the peer has exceeded a limit, if the stream has words for that, and says whether it has:
+    /// [`Wire::poll_refuse`] tells them.
+    fn blame(&mut self, _reason: &str) -> bool {
+        false
+    }
+
     /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
     fn acknowledge(&self);
 }

@@ -53,8 +53,12 @@ impl FromRequestParts<Control> for Name {
     }
 }
 
-pub(super) async fn health() -> Json<Value> {
-    Json(json!({"status": "healthy", "message": "Service is healthy."}))
+pub(super) async fn health(State(shared): State<Arc<Shared>>) -> Json<Value> {
+    Json(json!({
+        "status": "healthy",
+        "message": "Service is healthy.",
+        "memory": shared.memory.usage(),
+    }))
 }
 
 /// All namespaces, in the order in which they were made.

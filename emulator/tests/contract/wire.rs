@@ -18,6 +18,7 @@ mod headers;
 mod limits;
 mod link_refusals;
 mod management;
+mod memory;
 mod namespaces;
 mod outcome_delay;
 mod partitions;

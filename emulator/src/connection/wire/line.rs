@@ -122,6 +122,15 @@ impl<W: Wire> Wire for Line<W> {
         self.wire.poll_refuse(cx)
     }
 
+    /// What is on its way is not the peer's doing, and has its own bound.
+    fn held(&self) -> usize {
+        self.wire.held()
+    }
+
+    fn blame(&mut self, reason: &str) -> bool {
+        self.wire.blame(reason)
+    }
+
     fn acknowledge(&self) {
         self.wire.acknowledge();
     }

@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
+/// Header and mask of a control frame.
+pub(super) const CONTROL: usize = 6;
 /// Pieces of output that are written at once.
 const SLICES: usize = 16;
 
@@ -21,6 +23,12 @@ pub(super) struct Messages<S> {
     header: Vec<u8>,
     /// Bytes of the message that are not written yet.
     left: usize,
+    /// Bytes that the library has read since it gave a whole message.
+    unfinished: usize,
+    /// Bytes that the library has read since the last turn.
+    news: usize,
+    /// Bytes that the library has to write.
+    answers: usize,
 }
 
 impl<S: AsyncWrite + Unpin> Messages<S> {
@@ -29,7 +37,46 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
             stream,
             header: Vec::new(),
             left: 0,
+            unfinished: 0,
+            news: 0,
+            answers: 0,
         }
+    }
+
+    /// Bytes that the library keeps: of messages that are not finished, and of answers that are not written.
+    pub(super) fn held(&self) -> usize {
+        self.unfinished + self.answers
+    }
+
+    /// Bytes that the library has read since the last turn.
+    pub(super) fn news(&self) -> usize {
+        self.news
+    }
+
+    /// A turn begins.
+    pub(super) fn read_on(&mut self) {
+        self.news = 0;
+    }
+
+    /// The library has given a whole message.
+    pub(super) fn end_message(&mut self) {
+        self.unfinished = 0;
+    }
+
+    /// The library has given a control frame with so many bytes, which may stand between those of a message.
+    pub(super) fn take_out(&mut self, payload: usize) {
+        self.unfinished = self.unfinished.saturating_sub(payload + CONTROL);
+    }
+
+    /// The library will answer a control frame with so many bytes.
+    pub(super) fn expect_answer(&mut self, payload: usize) {
+        // The answer has no mask.
+        self.answers += payload + CONTROL - 4;
+    }
+
+    /// The library has written everything.
+    pub(super) fn answered(&mut self) {
+        self.answers = 0;
     }
 
     /// Whether a message has begun that is not over.
@@ -86,7 +133,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Messages<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let read_now = buffer.filled().len() - before;
+        self.unfinished += read_now;
+        self.news += read_now;
+        read
     }
 }
 
@@ -98,10 +150,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Messages<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         // Nobody needs to be woken: who ends the message flushes the library.
-        match self.left {
-            0 => Pin::new(&mut self.stream).poll_write(cx, bytes),
-            _ => Poll::Pending,
+        if self.left > 0 {
+            return Poll::Pending;
         }
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        self.answers = self.answers.saturating_sub(written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

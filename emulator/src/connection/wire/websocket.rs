@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Wire;
-use super::messages::Messages;
+use super::messages::{CONTROL, Messages};
 use crate::connection::READ_TURN;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.
@@ -27,6 +27,8 @@ const SENT: usize = 64 * 1024;
 /// such a message has up to 100 MiB.
 const TAKEN: usize = 128 * 1024 * 1024;
 
+/// From so many bytes on a message that is not finished is looked at again.
+const PROGRESS: usize = 64 * 1024;
 /// Longest text in a close frame (RFC 6455 §5.5).
 const REASON: usize = 123;
 
@@ -55,6 +57,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             closing: false,
         }
     }
+
+    /// Writes what the library has to say.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.socket.poll_flush_unpin(cx)).map_err(io_error)?;
+        self.socket.get_mut().answered();
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
@@ -62,16 +71,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
         let mut read = 0;
         while read < READ_TURN {
             let polled = self.socket.poll_next_unpin(cx);
+            let beneath = self.socket.get_mut();
+            if polled.is_pending() && read == 0 && beneath.news() >= PROGRESS {
+                // A message that is not finished is counted while it grows.
+                read = beneath.news();
+            }
             if polled.is_pending() && read > 0 {
                 break;
             }
             match ready!(polled) {
                 Some(Ok(Message::Binary(bytes))) => {
+                    beneath.end_message();
                     input.extend_from_slice(&bytes);
                     read += bytes.len();
                 }
-                // Pings are answered by the library when it is asked for the next message.
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                // Answered by the library when it is asked for the next message.
+                Some(Ok(Message::Ping(bytes))) => {
+                    beneath.take_out(bytes.len());
+                    beneath.expect_answer(bytes.len());
+                    read += bytes.len() + CONTROL;
+                }
+                Some(Ok(Message::Pong(bytes))) => {
+                    beneath.take_out(bytes.len());
+                    read += bytes.len() + CONTROL;
+                }
+                Some(Ok(Message::Frame(_))) => {}
                 Some(Ok(Message::Close(_))) | None => break,
                 Some(Ok(Message::Text(_))) => {
                     let text = "AMQP over WebSocket goes in binary messages, not in text";
@@ -84,6 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                 }
             }
         }
+        self.socket.get_mut().read_on();
         Poll::Ready(Ok(read))
     }
 
@@ -91,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
         while !output.is_empty() {
             if !self.socket.get_ref().is_within() {
                 // The library's answers to pings go out between two messages.
-                ready!(self.socket.poll_flush_unpin(cx)).map_err(io_error)?;
+                ready!(self.poll_flush(cx))?;
                 self.socket.get_mut().begin(output.len().min(SENT))?;
             }
             ready!(self.socket.get_mut().poll_go_on(cx, output))?;
@@ -99,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
         if self.socket.get_ref().is_within() {
             return Pin::new(self.socket.get_mut()).poll_flush(cx);
         }
-        self.socket.poll_flush_unpin(cx).map_err(io_error)
+        self.poll_flush(cx)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -132,6 +157,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
                 return Poll::Ready(());
             }
         }
+    }
+
+    fn held(&self) -> usize {
+        self.socket.get_ref().held()
+    }
+
+    fn blame(&mut self, reason: &str) -> bool {
+        self.refusal = Some(close(CloseCode::Size, reason));
+        true
     }
 
     /// Clients of this protocol do not hold small segments back.
@@ -223,7 +257,8 @@ mod tests {
         let part = client.next().now_or_never();
         assert!(part.is_none(), "the message came whole");
         let read = poll_fn(|cx| server.poll_read(cx, &mut input)).now_or_never();
-        assert!(read.is_none(), "a ping is nothing to read");
+        assert!(read.is_some() && input.is_empty(), "a ping brings nothing");
+        assert_eq!(server.held(), "are you there".len() + 2, "the answer waits");
 
         let (mut received, mut answered) = (BytesMut::new(), false);
         let mut writing = pin!(poll_fn(|cx| server.poll_write(cx, &mut output)).fuse());
@@ -244,5 +279,6 @@ mod tests {
             }
         }
         assert_eq!(received, sent);
+        assert_eq!(server.held(), 0);
     }
 }

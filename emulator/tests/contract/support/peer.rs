@@ -10,7 +10,9 @@ use std::time::Instant;
 use serde_amqp::Value;
 
 use super::PATIENCE;
-use super::frame::{BEGIN, CLOSE, END, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative};
+use super::frame::{
+    ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative,
+};
 use super::stream::Stream;
 use super::value::{binary, symbol, text, uint};
 
@@ -263,6 +265,18 @@ impl Peer {
         let deadline = Instant::now() + PATIENCE;
         while self.read_more(deadline) {}
         assert!(self.ended, "the stream goes on: {self:?}");
+    }
+
+    /// Reads until a link on channel 0 is answered, and says whether the connection was closed before.
+    pub(crate) fn is_closed_before(&mut self, handle: u32) -> bool {
+        let frame = self.take("an attach or a close", |frame| {
+            frame.code == CLOSE || frame.code == ATTACH && frame.number(1) == handle
+        });
+        let is_closed = frame.code == CLOSE;
+        if is_closed {
+            self.inbox.push_back(frame);
+        }
+        is_closed
     }
 
     /// Says goodbye and waits for the answer.

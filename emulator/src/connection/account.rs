@@ -1,0 +1,83 @@
+//! What this connection makes the emulator keep, and its end when that is too much.
+
+use super::links::Link;
+use super::peer::Peer;
+use super::tokens::Proof;
+use crate::memory::{Account, Exceeded};
+use crate::nodes::{Condition, Refusal};
+
+/// The account of a connection, and what of it is counted only when it has changed.
+pub(super) struct Books {
+    account: Account,
+    /// Bytes of replies that wait for credit, on all links.
+    replies: usize,
+    /// Whether that has changed since it was counted.
+    are_replies_changed: bool,
+    /// Whether a limit was exceeded: it is told once.
+    is_closed: bool,
+}
+
+impl Books {
+    pub(super) fn new(account: Account) -> Self {
+        Self {
+            account,
+            replies: 0,
+            are_replies_changed: false,
+            is_closed: false,
+        }
+    }
+
+    /// Replies began to wait, or no longer do.
+    pub(super) fn note_replies(&mut self) {
+        self.are_replies_changed = true;
+    }
+}
+
+impl Peer {
+    /// Takes down what the connection holds, of which the stream and the input have so much. If that is too much it is
+    /// closed, and the reason is returned.
+    pub(super) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
+        let held = outside + self.held_bytes();
+        if self.books.is_closed {
+            self.books.account.set(held);
+            return None;
+        }
+        let exceeded = self
+            .books
+            .account
+            .hold(held, self.largest_message())
+            .err()?;
+        self.books.is_closed = true;
+        let refusal = Refusal::new(Condition::ResourceLimitExceeded, exceeded.to_string());
+        let text = self.track_quietly(&refusal, None);
+        tracing::warn!(connection = self.id.0, text, "closed: out of memory");
+        self.engine.close(Some(refusal.error(text)));
+        Some(exceeded)
+    }
+
+    /// Of the namespace, once the client has proved that it belongs there.
+    fn largest_message(&self) -> Option<u64> {
+        let has_proved = matches!(self.proof, Proof::Given(_)) || self.is_open();
+        has_proved.then(|| self.tier().max_large_message_size())
+    }
+
+    fn held_bytes(&mut self) -> usize {
+        if std::mem::take(&mut self.books.are_replies_changed) {
+            self.books.replies = self.links.values().map(waiting).sum();
+        }
+        self.engine.held() + self.held.held() + self.grants.held() + self.books.replies
+    }
+}
+
+/// Bytes of the replies that wait on a link.
+fn waiting(link: &Link) -> usize {
+    match link {
+        Link::Replies(replies) => replies.waiting.iter().map(Vec::len).sum(),
+        Link::Sender(_)
+        | Link::Receiver(_)
+        | Link::Waiting(_)
+        | Link::Coordinator(_)
+        | Link::Requests(..)
+        | Link::Detached(_) => 0,
+    }
+}

@@ -1,0 +1,289 @@
+//! What a peer makes the emulator keep is counted, told, and bounded for a connection and for all.
+
+use serde_json::Value as Json;
+use servicebus_emulator::Options;
+use tokio_tungstenite::tungstenite::Message as Incoming;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame as WebSocketFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+
+use crate::support::*;
+
+const MIB: usize = 1024 * 1024;
+const TOO_MUCH: &str = "amqp:resource-limit-exceeded";
+const PATH: &str = "/$servicebus/websocket";
+
+/// What all connections hold, as soon as that is wanted.
+fn held(http: &Http, what: &str, wanted: impl Fn(usize) -> bool) -> usize {
+    eventually(what, || {
+        let held = memory(http)["held_bytes"].as_u64().expect("a number");
+        Some(held as usize).filter(|&held| wanted(held))
+    })
+}
+
+fn memory(http: &Http) -> Json {
+    http.get("/health").ok()["memory"].clone()
+}
+
+/// A message of which more is announced than comes.
+fn unfinished(peer: &mut Peer, link: &Link, size: usize) -> bool {
+    let id = peer.next_delivery_id();
+    let part = vec![b'x'; 50_000];
+    (0..size / part.len()).all(|_| {
+        let tag = binary(&id.to_be_bytes());
+        let more = serde_amqp::Value::Bool(true);
+        let fields = [
+            uint(link.handle),
+            uint(id),
+            tag,
+            uint(0),
+            false.into(),
+            more,
+        ];
+        peer.try_write(&performative(link.channel, TRANSFER, &fields, &part))
+    })
+}
+
+fn with_limits(connection_memory: u64, process_memory: u64) -> Bus {
+    Bus::started(Options {
+        config: parse(&queues("", &[("q", "")])),
+        connection_memory,
+        process_memory,
+        ..Options::default()
+    })
+}
+
+#[test]
+fn unfinished_transfers_before_a_token() {
+    let bus = Bus::with_queues(&["q"]);
+    let begin = |stranger: &mut Peer, name: &str| {
+        let link = stranger.attached(&Attach::sender("$cbs").named(name));
+        unfinished(stranger, &link, 200_000)
+    };
+    let mut strangers: Vec<Peer> = (0..4).map(|_| bus.stranger()).collect();
+    for stranger in &mut strangers {
+        assert!(
+            ["a", "b", "c", "d"]
+                .iter()
+                .all(|name| begin(stranger, name))
+        );
+    }
+    held(&bus.http, "four of them", |held| held > 4 * 800_000);
+    for stranger in &mut strangers {
+        begin(stranger, "e");
+        begin(stranger, "f");
+        let refusal = stranger.closed();
+        assert_eq!(refusal.condition, TOO_MUCH);
+        let words = refusal.words();
+        let limit = "the limit until a token is accepted is 1048576.";
+        assert!(words.contains(limit), "{words}");
+    }
+    held(&bus.http, "nothing", |held| held == 0);
+    assert_eq!(memory(&bus.http)["closed_connections"], 4);
+}
+
+#[test]
+fn unfinished_messages_of_websockets() {
+    let bus = Bus::with_queues(&["q"]);
+    let part = |code, size| {
+        let payload = vec![0; size];
+        Incoming::Frame(WebSocketFrame::message(payload, OpCode::Data(code), false))
+    };
+    let mut sockets: Vec<_> = (0..4)
+        .map(|_| {
+            let stream = Stream::plain(bus.http.0);
+            let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
+            socket
+                .send(part(Data::Binary, 900_000))
+                .expect("it is sent");
+            // What stands between the frames of a message ends nothing.
+            socket
+                .send(Incoming::Ping(vec![1; 100].into()))
+                .expect("it is sent");
+            socket
+        })
+        .collect();
+    held(&bus.http, "four of them", |held| held > 3_500_000);
+    for socket in &mut sockets {
+        // It may be closed before all of this is sent.
+        let _ = socket.send(part(Data::Continue, 300_000));
+        let frame = loop {
+            match socket.read().expect("it says why") {
+                Incoming::Close(frame) => break frame.expect("there is a reason"),
+                other => assert!(other.is_pong() || other.is_binary(), "{other}"),
+            }
+        };
+        assert_eq!(frame.code, CloseCode::Size);
+        let limit = "the limit until a token is accepted is 1048576.";
+        assert!(frame.reason.contains(limit), "{}", frame.reason);
+    }
+    drop(sockets);
+    held(&bus.http, "nothing", |held| held == 0);
+}
+
+#[test]
+fn unread_pongs() {
+    let process = Process::start(&[]);
+    let stream = Stream::plain(process.http().0);
+    let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
+    let ping = Incoming::Ping(vec![1; 125].into());
+    // Until the system holds no more for either side, and then the emulator.
+    let closed = |http: &Http| memory(http)["closed_connections"] == 1;
+    while !closed(&process.http()) {
+        let sent = (0..4096).try_for_each(|_| socket.write(ping.clone()));
+        if sent.and_then(|()| socket.flush()).is_err() {
+            break;
+        }
+    }
+    eventually("the end", || closed(&process.http()).then_some(()));
+    drop(socket);
+    held(&process.http(), "nothing", |held| held == 0);
+    process.signal("TERM");
+    let log = process.ended().stderr;
+    let told = log.matches("the limit until a token is accepted is 1048576.");
+    assert_eq!(told.count(), 1, "{log}");
+}
+
+/// Attaches links with names of 4,000 bytes, and says how many were before the end.
+fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), Refusal> {
+    for number in 0..count {
+        let link = Attach::sender(address).named(&format!("{number:04000}"));
+        let handle = number as u32 + 10;
+        let fields = link.fields(handle);
+        let is_sent = peer.try_write(&performative(0, ATTACH, &fields, &[]));
+        if !is_sent || number % 50 == 49 && peer.is_closed_before(handle) {
+            return Err(peer.closed());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn links_with_long_names() {
+    let bus = Bus::with_queues(&["q"]);
+    let refusal = attach_many(&mut bus.stranger(), "$cbs", 1_000).expect_err("too many");
+    assert_eq!(refusal.condition, TOO_MUCH);
+    let mut client = bus.client();
+    attach_many(&mut client, "q", 4_000).expect("few enough for the usual limit");
+    let all = held(&bus.http, "the links", |held| held > 4_000 * 5_000);
+    assert!(all < 4_000 * 6_000, "{all}");
+
+    let bus = with_limits(8 << 20, 1 << 30);
+    let refusal = attach_many(&mut bus.client(), "q", 4_000).expect_err("too many");
+    assert_eq!(refusal.condition, TOO_MUCH);
+    let words = refusal.words();
+    assert!(
+        words.contains("the limit is 8388608 (--connection-memory)."),
+        "{words}"
+    );
+    held(&bus.http, "nothing", |held| held == 0);
+}
+
+#[test]
+fn replies_and_deliveries_that_nobody_reads() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    for _ in 0..5 {
+        peer.send(&sender, &Message::new("large").body(vec![b'x'; 100_000]));
+    }
+    held(&bus.http, "little", |held| held < 10_000);
+    let node = peer.node_without_credit("q/$management", "never");
+    let body = map([
+        (text("from-sequence-number"), long(1)),
+        (text("message-count"), serde_amqp::Value::Int(100)),
+    ]);
+    let ask = Message::request(text("id"), text(&node.reply_to), body)
+        .application("operation", text("com.microsoft:peek-message"));
+    for _ in 0..4 {
+        peer.transfer(&node.requests, 0, true, &ask.encode());
+    }
+    held(&bus.http, "four replies", |held| held > 2_000_000);
+    peer.credit(&node.replies, 4);
+    for _ in 0..4 {
+        peer.receive(&node.replies);
+    }
+    held(&bus.http, "little", |held| held < 10_000);
+}
+
+#[test]
+fn at_the_limit_of_the_process_whoever_asks_for_more_is_closed() {
+    let bus = with_limits(64 << 20, 4 << 20);
+    let allowed = 200_000;
+    let many = |peer: &mut Peer, count: usize| -> Vec<Link> {
+        let link = |number| Attach::sender("q").named(&format!("sender {number}"));
+        let links: Vec<Link> = (0..count).map(|n| peer.attached(&link(n))).collect();
+        for link in &links {
+            unfinished(peer, link, allowed);
+        }
+        links
+    };
+    let mut first = bus.client();
+    let links = many(&mut first, 15);
+    held(&bus.http, "three megabytes", |held| held > 15 * allowed);
+    let mut second = bus.client();
+    many(&mut second, 10);
+    let refusal = second.closed();
+    assert_eq!(refusal.condition, TOO_MUCH);
+    let words = refusal.words();
+    assert!(
+        words.contains("the limit is 4194304 (--process-memory)"),
+        "{words}"
+    );
+    // The others go on, and new ones come.
+    first.detach(&links[0]);
+    let mut third = bus.client();
+    let sender = third.sender("q");
+    third.send(&sender, &Message::new("small"));
+    assert_eq!(memory(&bus.http)["closed_connections"], 1);
+}
+
+#[test]
+fn the_largest_message_of_the_premium_tier_passes_everywhere() {
+    let large = r#""MaxMessageSizeInKilobytes":102400"#;
+    let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", large)]));
+    let ca = bus.ca();
+    let plain = || Stream::plain(bus.amqp);
+    let secured = || Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
+    let size = 100 * MIB - 1_000;
+    for stream in [
+        plain(),
+        secured(),
+        plain().websocket(PATH, "amqp"),
+        secured().websocket(PATH, "amqp"),
+    ] {
+        let mut peer = Peer::open_over(stream, &Open::default());
+        peer.let_in();
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
+        let receiver = peer.receiver("q");
+        let delivery = peer.receive_one(&receiver);
+        assert_eq!(delivery.message.data().len(), size);
+        peer.complete(&delivery);
+        peer.close();
+    }
+    // All frames in one message, as fe2o3-amqp writes them.
+    let mut peer = Peer::open_over(plain().websocket(PATH, "amqp"), &Open::default());
+    peer.let_in();
+    let sender = peer.sender("q");
+    let message = Message::new("large").body(vec![b'x'; size]).encode();
+    let id = peer.next_delivery_id();
+    let mut frames = Vec::with_capacity(size + MIB);
+    let mut parts = message.chunks(60_000).peekable();
+    while let Some(part) = parts.next() {
+        let tag = binary(&id.to_be_bytes());
+        let more = parts.peek().is_some().into();
+        let fields = [
+            uint(sender.handle),
+            uint(id),
+            tag,
+            uint(0),
+            false.into(),
+            more,
+        ];
+        frames.extend(performative(0, TRANSFER, &fields, part));
+    }
+    peer.write(&frames);
+    assert_eq!(peer.outcome(&sender, id), Ok(()));
+    peer.close();
+    assert_eq!(memory(&bus.http)["closed_connections"], 0);
+}
