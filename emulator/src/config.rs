@@ -12,7 +12,7 @@ mod address;
 mod document;
 pub mod duration;
 mod export;
-mod nearest;
+pub(crate) mod nearest;
 mod problem;
 mod properties;
 mod reader;

@@ -17,7 +17,7 @@ use crate::idle;
 use crate::listen;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
-use crate::server::{Listeners, Shared, Switches};
+use crate::server::{Listeners, Places, Shared, Switches};
 use crate::tls::{Tls, TlsError, TlsOptions};
 
 /// The port of AMQP; connection strings leave it out.
@@ -31,6 +31,8 @@ pub const HTTP_PORT: u16 = 5300;
 const SERVICE: &str = "*.servicebus.windows.net";
 /// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
 const WAITING_REQUESTS: u32 = 5_000;
+/// Peers at the same time, as many as a namespace of the service takes (semantics §1).
+const CONNECTIONS: usize = 5_000;
 /// Memory of a connection, and of all.
 const CONNECTION_MEMORY: u64 = 64 << 20;
 const PROCESS_MEMORY: u64 = 1 << 30;
@@ -64,7 +66,7 @@ pub struct Options {
     /// thousand hangs there (decision D31).
     pub outcome_delay: bool,
     /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
-    /// and to put a first token; each is 20 s as in the service, by the real clock.
+    /// and then its body to the control API, and to put a first token; each is 20 s as in the service, by the real clock.
     pub patience: Duration,
     /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
     /// 5,000 as in the service.
@@ -77,6 +79,9 @@ pub struct Options {
     pub connection_memory: u64,
     /// The same for all connections together: the one that asks for more is closed. 1 GiB unless set.
     pub process_memory: u64,
+    /// How many peers may be connected at the same time, of any protocol; of one address beyond the loopback four of five.
+    /// For `/health` there are 50 places more. 5,000 as in a namespace of the service.
+    pub connections: usize,
 }
 
 impl Default for Options {
@@ -98,6 +103,7 @@ impl Default for Options {
             wall_clock: WallClock::default(),
             connection_memory: CONNECTION_MEMORY,
             process_memory: PROCESS_MEMORY,
+            connections: CONNECTIONS,
         }
     }
 }
@@ -292,10 +298,11 @@ fn share(
         waiting_requests: options.waiting_requests,
     };
     let memory = Memory::new(options.connection_memory, options.process_memory);
+    let places = Places::new(options.connections);
     let place = Place::new(&options.host, endpoints);
     let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
     Ok(Shared::new(
-        switches, real, namespaces, listeners, tls, memory,
+        switches, real, namespaces, listeners, tls, memory, places,
     ))
 }
 

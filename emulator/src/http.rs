@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod faults;
 mod hold;
+mod in_time;
 mod namespaces;
 mod openapi;
 mod queues;
@@ -88,12 +89,13 @@ impl Control {
     pub(crate) fn router(&self) -> Router {
         let mut router = Router::new();
         let once_told = from_fn_with_state(self.clone(), once_told);
+        let in_time = from_fn_with_state(self.clone(), in_time::in_time);
         for route in routes::table() {
             let handler = match route.changes_entities {
                 true => route.handler.layer(once_told.clone()),
                 false => route.handler,
             };
-            router = router.route(route.path, handler);
+            router = router.route(route.path, handler.layer(in_time.clone()));
         }
         router
             .route("/$emulator", any(error::no_such_route))

@@ -2,6 +2,7 @@
 
 mod doors;
 mod listeners;
+mod places;
 mod secure;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
@@ -27,9 +28,7 @@ use crate::tls::Tls;
 use doors::Doors;
 
 pub(crate) use listeners::{Listeners, Listening};
-
-/// Peers at the same time, as many as a namespace of the service takes (semantics §1).
-const MAX_CONNECTIONS: usize = 5_000;
+pub(crate) use places::Places;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -40,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
     pub(crate) memory: Arc<Memory>,
+    pub(crate) places: Arc<Places>,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
 }
@@ -67,6 +67,7 @@ impl Shared {
         listeners: Listeners,
         tls: Tls,
         memory: Arc<Memory>,
+        places: Arc<Places>,
     ) -> Self {
         Self {
             options,
@@ -75,6 +76,7 @@ impl Shared {
             listeners,
             tls,
             memory,
+            places,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
         }
@@ -108,8 +110,13 @@ impl Shared {
     }
 }
 
-async fn serve(stream: TcpStream, doors: Doors) {
+async fn serve(stream: TcpStream, mut doors: Doors) {
     let (shared, address) = (Arc::clone(&doors.shared), doors.address);
+    let Some(place) = shared.places.take(address.ip()) else {
+        tracing::warn!(%address, "refused: too many connections");
+        return;
+    };
+    doors.is_reserved = place.is_reserved();
     serve_peer(shared, address, doors.open(stream)).await;
 }
 
@@ -119,14 +126,8 @@ async fn serve_peer(
     address: SocketAddr,
     served: impl Future<Output = io::Result<()>>,
 ) {
-    let mut others = 0;
-    shared.connections.send_modify(|open| {
-        others = *open;
-        *open += 1;
-    });
-    if others >= MAX_CONNECTIONS {
-        tracing::warn!(%address, "refused: more than {MAX_CONNECTIONS} connections");
-    } else if let Err(error) = served.await {
+    shared.connections.send_modify(|open| *open += 1);
+    if let Err(error) = served.await {
         match is_bad_input(&error) {
             true => {
                 tracing::warn!(%address, %error, "closed: what came is no part of the protocol")

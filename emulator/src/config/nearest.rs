@@ -2,6 +2,8 @@
 
 /// Longest name that is worth a guess: comparing takes the product of both lengths.
 const MAX_GUESSED: usize = 64;
+/// Most names that are compared with one: a file with more targets, and all of them missing, would take minutes.
+pub(super) const MAX_COMPARED: usize = 1000;
 /// Least likeness of a name that was probably meant, of 1.
 const LIKENESS: f64 = 0.5;
 /// Shortest beginning, in bytes, by which a longer name is recognised.
@@ -17,6 +19,26 @@ pub(super) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> 
 /// The known name that is most like, however little that is.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     most_like(name, known).map(|(_, known)| known)
+}
+
+/// The `count` known names that are most like, the likeliest first; the first ones where there are too many to compare.
+pub(crate) fn most_alike<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    count: usize,
+) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.collect();
+    if known.len() > count && known.len() <= MAX_COMPARED && name.len() <= MAX_GUESSED {
+        let name = name.to_lowercase();
+        let mut rated: Vec<(f64, &str)> = known
+            .into_iter()
+            .map(|known| (likeness(&name, &known.to_lowercase()), known))
+            .collect();
+        rated.sort_by(|a, b| b.0.total_cmp(&a.0));
+        known = rated.into_iter().map(|(_, known)| known).collect();
+    }
+    known.truncate(count);
+    known
 }
 
 fn most_like<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(f64, &'a str)> {

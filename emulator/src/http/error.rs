@@ -9,7 +9,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::routes;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, nearest};
+
+/// Most names that a refusal tells.
+const NAMED: usize = 20;
 
 /// A refusal.
 #[derive(Debug)]
@@ -50,17 +53,18 @@ impl ApiError {
         Self { problems, ..self }
     }
 
-    /// An unknown name, with those that are known.
+    /// An unknown name, with those that are known, the nearest of them where they are many.
     pub(super) fn unknown<'a>(
         what: &str,
         name: &str,
         known: impl Iterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.collect();
-        let message = format!(
-            "there is no {what} {name:?}; there are: {}",
-            known.join(", ")
-        );
+        let mut named = nearest::most_alike(name, known.iter().copied(), NAMED).join(", ");
+        if let Some(more @ 1..) = known.len().checked_sub(NAMED) {
+            named.push_str(&format!(", and {more} more"));
+        }
+        let message = format!("there is no {what} {name:?}; there are: {named}");
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 }

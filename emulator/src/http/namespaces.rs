@@ -170,15 +170,7 @@ fn wrong_name(name: String) -> ApiError {
     })
 }
 
-/// Most namespaces that a refusal names.
-const NAMED: usize = 20;
-
 fn unknown(shared: &Shared, name: &str) -> ApiError {
-    let mut known = shared.namespaces.names();
-    let more = known.len().saturating_sub(NAMED);
-    known.truncate(NAMED);
-    if more > 0 {
-        known.push(format!("and {more} more"));
-    }
+    let known = shared.namespaces.names();
     ApiError::unknown("namespace", name, known.iter().map(String::as_str))
 }

@@ -3,11 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::web::Cover;
 use super::{Shared, secure, web};
@@ -17,12 +18,17 @@ use crate::namespaces::Arrival;
 /// The beginning of a TLS handshake record.
 const HANDSHAKE: u8 = 0x16;
 
+/// How long a peer may take for each step in a place that is kept for `/health`.
+const RESERVED_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What is behind every listener, for one peer.
 pub(super) struct Doors {
     pub(super) address: SocketAddr,
     pub(super) shared: Arc<Shared>,
     pub(super) router: axum::Router,
     pub(super) stop: watch::Receiver<bool>,
+    /// Whether the peer has a place for `/health` alone.
+    pub(super) is_reserved: bool,
 }
 
 /// What somebody wants who has said a first byte.
@@ -45,6 +51,7 @@ impl Doors {
         }
         let arrival = Arrival::at(stream.local_addr()?);
         match Spoken::by(first[0]) {
+            Spoken::Amqp if self.is_reserved => self.refuse(),
             Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
             Spoken::Http => web::serve(stream, arrival, Cover::Plain, self).await,
             Spoken::Tls => self.open_secured(stream, arrival).await,
@@ -64,6 +71,7 @@ impl Doors {
                 Some(secured) => secured,
                 None => return Ok(()),
             },
+            () = sleep(RESERVED_PATIENCE), if self.is_reserved => return Ok(()),
             _ = stop.changed() => return Ok(()),
         };
         let host = secured.get_ref().1.server_name().map(str::to_owned);
@@ -87,6 +95,7 @@ impl Doors {
             return Ok(());
         };
         match Spoken::by(first) {
+            Spoken::Amqp if self.is_reserved => self.refuse(),
             Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
             Spoken::Http => web::serve(stream, arrival, cover, self).await,
             Spoken::Tls | Spoken::Unknown(_) => {
@@ -98,11 +107,25 @@ impl Doors {
 
     /// What the peer does within the time for it; none when it does not, or the emulator stops.
     async fn unless_stopped<T>(&mut self, done: impl Future<Output = T>) -> Option<T> {
-        let patience = self.shared.options.patience;
+        let patience = self.patience();
         tokio::select! {
             done = timeout(patience, done) => done.ok(),
             _ = self.stop.changed() => None,
         }
+    }
+
+    /// Those who have a place that is kept for `/health` must be quick: others want it, too.
+    pub(super) fn patience(&self) -> Duration {
+        let usual = self.shared.options.patience;
+        match self.is_reserved {
+            true => usual.min(RESERVED_PATIENCE),
+            false => usual,
+        }
+    }
+
+    fn refuse(&self) -> io::Result<()> {
+        tracing::warn!(address = %self.address, "refused: too many connections");
+        Ok(())
     }
 
     fn complain(&self, byte: u8) {

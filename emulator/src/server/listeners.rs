@@ -191,6 +191,7 @@ impl Accepting {
                             shared: Arc::clone(shared),
                             router: router.clone(),
                             stop: stopped.clone(),
+                            is_reserved: false,
                         };
                         peers.spawn(serve(stream, doors));
                     }

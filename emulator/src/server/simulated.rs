@@ -35,6 +35,7 @@ pub(crate) fn serve<S>(
             shared: Arc::clone(shared),
             router,
             stop,
+            is_reserved: false,
         };
         let stream = BufReader::with_capacity(BLOCK, stream);
         let served = doors.serve(stream, Arrival::at(at), Cover::Plain);

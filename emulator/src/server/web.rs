@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::Response;
+use axum::http::{Response, StatusCode};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -21,6 +21,9 @@ use crate::http::{HangUp, Stopping};
 use crate::namespaces::Arrival;
 use crate::rest::{self, Carrier, Tapped};
 use upgrade::Slot;
+
+/// What is answered however many connections there are.
+const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
 
 /// Whether requests come through TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,7 @@ pub(super) async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let (patience, is_reserved) = (doors.patience(), doors.is_reserved);
     let Doors {
         shared,
         router,
@@ -60,12 +64,20 @@ where
         known.insert(carrier.clone());
         known.insert(Arc::clone(&arrival));
         known.insert(stopping.clone());
-        answer(request, router.clone(), slot.clone())
+        let router = router.clone();
+        let slot = slot.clone();
+        async move {
+            match is_reserved && !HEALTH.contains(&request.uri().path()) {
+                true => Ok(no_place()),
+                false => answer(request, router, slot).await,
+            }
+        }
     });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(shared.options.patience);
+        .keep_alive(!is_reserved)
+        .header_read_timeout(patience);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection.with_upgrades());
     let served = tokio::select! {
@@ -86,6 +98,14 @@ where
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
     let arrival = Arrival::clone(&arrival).asking_for(upgrade.host);
     connection::serve(socket, &arrival, shared, stop).await
+}
+
+/// The answer to who may ask for `/health` alone.
+fn no_place() -> Response<Body> {
+    let text = "There are too many connections; only /health is answered.\n";
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response
 }
 
 async fn answer(

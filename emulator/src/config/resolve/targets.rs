@@ -9,10 +9,6 @@ use servicebus_broker::{EntityPath, Problem, QueueDescription};
 
 use crate::config::nearest;
 
-/// Most names that a missing target is compared with: a file with more, and all of them missing, would take
-/// minutes.
-const MAX_COMPARED: usize = 1000;
-
 /// The targets of a queue or subscription that are not among the `declared` queues and topics of its namespace. A
 /// subscription, and a queue without a legal name, has no `path`.
 pub(crate) fn missing_targets(
@@ -59,7 +55,7 @@ fn allowed(
     let others = declared.iter().filter(|name| Some(**name) != path);
     let names = others.map(|name| name.as_str());
     let nearest = match declared.len() {
-        0..=MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
+        0..=nearest::MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
         _ => None,
     };
     match nearest {

@@ -1,6 +1,9 @@
 //! How the control API says no: a fitting status, and a body of one shape.
 
+use std::time::Duration;
+
 use serde_json::json;
+use servicebus_emulator::Options;
 
 use crate::support::*;
 
@@ -148,4 +151,41 @@ fn a_request_that_is_no_http_ends_its_connection_alone() {
         peer.read_to_end();
         assert_eq!(bus.http.get("/health").status, 200);
     }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+    let bus = Bus::started(Options {
+        config: parse(&queues("", &[("q", "")])),
+        patience: Duration::from_millis(300),
+        ..Options::default()
+    });
+    for path in [ADVANCE, SETTLED, "/$emulator/v1/namespaces/other"] {
+        let method = match path {
+            ADVANCE | SETTLED => "POST",
+            _ => "PUT",
+        };
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{{"
+        );
+        let answer = bus.http.raw(head.as_bytes());
+        let (code, message) = answer.error(408);
+        assert_eq!(code, "request-timeout", "{path}");
+        assert!(message.contains("within 0.3 s"), "{message}");
+    }
+}
+
+#[test]
+fn of_many_entities_the_nearest_are_named() {
+    let names: Vec<String> = (0..300)
+        .map(|number| format!("queue-{number:03}"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bus = Bus::with_queues(&names);
+    let path = "/$emulator/v1/namespaces/sbemulatorns/queues/queue-2777";
+    let answer = bus.http.get(path);
+    let (_, message) = answer.error(404);
+    assert!(message.contains("queue-277"), "{message}");
+    assert_eq!(message.matches("queue-").count(), 21, "{message}");
+    assert!(message.ends_with(", and 280 more"), "{message}");
 }

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::json;
+use servicebus_emulator::Options;
 
 use crate::support::*;
 
@@ -68,4 +69,30 @@ fn connections_that_say_nothing_are_in_nobodys_way() {
         .post("/$emulator/v1/clock/advance", &json!({"seconds": 1}))
         .ok();
     drop(silent);
+}
+
+#[test]
+fn health_is_told_however_many_are_connected() {
+    let bus = Bus::started(Options {
+        config: parse(&queues("", &[("q", "")])),
+        connections: 3,
+        ..Options::default()
+    });
+    let taken: Vec<Stream> = (0..3).map(|_| Stream::plain(bus.http.0)).collect();
+    let ask = |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        bus.http.text(request.as_bytes())
+    };
+    eventually("only health to be answered", || {
+        let answer = ask("/$emulator/v1/namespaces");
+        answer.starts_with("HTTP/1.1 503 ").then_some(())
+    });
+    for _ in 0..100 {
+        assert!(ask("/health").starts_with("HTTP/1.1 200 "));
+    }
+    drop(taken);
+    eventually("everything to be answered", || {
+        let answer = ask("/$emulator/v1/namespaces");
+        answer.starts_with("HTTP/1.1 200 ").then_some(())
+    });
 }

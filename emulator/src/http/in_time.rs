@@ -1,0 +1,83 @@
+//! How long a client of the control API may take for the body of its request: whoever stops half-way would hold a
+//! connection for ever.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
+
+use super::Control;
+use super::error::ApiError;
+
+/// A body that ends with an error when its time is over.
+struct Timed {
+    body: Body,
+    end: Pin<Box<Sleep>>,
+    is_late: Arc<AtomicBool>,
+}
+
+/// Answers 408 to a request whose body has not come in time.
+pub(super) async fn in_time(
+    State(control): State<Control>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let patience = control.shared.options.patience;
+    let is_late = Arc::<AtomicBool>::default();
+    let request = request.map(|body| Body::new(Timed::new(body, patience, &is_late)));
+    let response = next.run(request).await;
+    match is_late.load(Ordering::Relaxed) {
+        false => response,
+        true => {
+            let message = format!("the body did not come within {} s", patience.as_secs_f64());
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", message).into_response()
+        }
+    }
+}
+
+impl Timed {
+    fn new(body: Body, patience: Duration, is_late: &Arc<AtomicBool>) -> Self {
+        Self {
+            body,
+            end: Box::pin(sleep(patience)),
+            is_late: Arc::clone(is_late),
+        }
+    }
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_pending() && self.end.as_mut().poll(cx).is_ready() {
+            self.is_late.store(true, Ordering::Relaxed);
+            return Poll::Ready(Some(Err(axum::Error::new("the time for it is over"))));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,155 @@
+//! How many peers there may be at the same time, from one address and in all, and the places that are kept for `/health`
+//! when there are no others: whoever watches the emulator hears that it lives.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Places for `/health` alone.
+const RESERVED: usize = 50;
+
+/// The places of a process.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// How many there are.
+    most: usize,
+    /// How many peers from one address may have, unless it is this machine's own: four of five.
+    of_address: usize,
+    taken: AtomicUsize,
+    by_address: Mutex<HashMap<IpAddr, usize>>,
+    reserved: Arc<Semaphore>,
+}
+
+/// What one peer has; given back when it is dropped.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// For everything.
+    Any {
+        /// Kept for as long as the place is.
+        _taken: Taken,
+    },
+    /// For `/health` alone.
+    Reserved {
+        /// Kept for as long as the place is.
+        _permit: OwnedSemaphorePermit,
+    },
+}
+
+/// A place among all.
+#[derive(Debug)]
+pub(super) struct Taken {
+    places: Arc<Places>,
+    /// Where the peer is, if that counts.
+    address: Option<IpAddr>,
+}
+
+impl Places {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            of_address: (most - most / 5).max(1),
+            taken: AtomicUsize::new(0),
+            by_address: Mutex::default(),
+            reserved: Arc::new(Semaphore::new(RESERVED)),
+        })
+    }
+
+    /// A place for a peer from this address; none when those for `/health` are taken as well.
+    pub(super) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+        if let Some(taken) = self.take_any(address.to_canonical()) {
+            return Some(Place::Any { _taken: taken });
+        }
+        let permit = Arc::clone(&self.reserved).try_acquire_owned().ok()?;
+        Some(Place::Reserved { _permit: permit })
+    }
+
+    fn take_any(self: &Arc<Self>, address: IpAddr) -> Option<Taken> {
+        let more = |taken| (taken < self.most).then_some(taken + 1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.taken.fetch_update(set, fetch, more).ok()?;
+        let mut taken = Taken {
+            places: Arc::clone(self),
+            address: None,
+        };
+        if !address.is_loopback() {
+            let mut by_address = self.by_address();
+            let own = by_address.entry(address).or_default();
+            if *own >= self.of_address {
+                return None;
+            }
+            *own += 1;
+            taken.address = Some(address);
+        }
+        Some(taken)
+    }
+
+    fn by_address(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        let lock = self.by_address.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    pub(super) fn is_reserved(&self) -> bool {
+        matches!(self, Self::Reserved { .. })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.places.taken.fetch_sub(1, Ordering::Relaxed);
+        let Some(address) = self.address else { return };
+        let mut by_address = self.places.by_address();
+        if let Some(own) = by_address.get_mut(&address) {
+            *own -= 1;
+            if *own == 0 {
+                by_address.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn reserved(places: &Arc<Places>, address: IpAddr) -> Option<bool> {
+        places.take(address).map(|place| place.is_reserved())
+    }
+
+    #[test]
+    fn when_all_are_taken_some_are_left_for_health() {
+        let places = Places::new(10);
+        let mut taken: Vec<Place> = (0..10).filter_map(|_| places.take(HERE)).collect();
+        assert!(taken.iter().all(|place| !place.is_reserved()));
+        let watching: Vec<Place> = (0..RESERVED).filter_map(|_| places.take(HERE)).collect();
+        assert!(watching.iter().all(Place::is_reserved));
+        assert_eq!(watching.len(), RESERVED);
+        assert_eq!(reserved(&places, HERE), None, "these are bounded, too");
+        taken.pop();
+        assert_eq!(reserved(&places, HERE), Some(false));
+        drop(watching);
+        drop(taken);
+        assert_eq!(places.taken.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn another_machine_does_not_take_all() {
+        let places = Places::new(10);
+        let there: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
+        let same: IpAddr = "192.0.2.1".parse().unwrap();
+        let other: IpAddr = "192.0.2.2".parse().unwrap();
+        let taken: Vec<Place> = (0..8).filter_map(|_| places.take(there)).collect();
+        assert!(taken.iter().all(|place| !place.is_reserved()));
+        assert_eq!(reserved(&places, same), Some(true));
+        assert_eq!(reserved(&places, other), Some(false));
+        assert_eq!(reserved(&places, HERE), Some(false));
+        drop(taken);
+        assert!(places.by_address().is_empty());
+    }
+}
