@@ -212,7 +212,7 @@ impl Message {
         self.overlay.as_ref()?.application.as_deref()
     }
 
-    fn dead_letter_source(&self) -> Option<&str> {
+    pub(crate) fn dead_letter_source(&self) -> Option<&str> {
         self.overlay.as_ref()?.dead_letter_source.as_deref()
     }
 

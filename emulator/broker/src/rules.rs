@@ -267,6 +267,7 @@ fn system(transfer: &Transfer) -> System<'_> {
         size: message.size(),
         time_to_live: message.time_to_live().map(std::time::Duration::from_millis),
         force_persistence: true,
+        dead_letter_source: message.dead_letter_source(),
         ..System::default()
     }
 }

@@ -1,6 +1,6 @@
 //! The bounded record of what happened in a namespace, and counters that stay exact when it overflows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::{EntityId, Fact, FactKind, Facts, StoreKind};
 
@@ -207,9 +207,14 @@ pub struct Timeline {
     capacity: usize,
     dropped: u64,
     tallies: BTreeMap<(EntityId, StoreKind), Tally>,
+    /// Entities that were deleted and are still counted on their own, the oldest first.
+    deleted: VecDeque<EntityId>,
 }
 
 impl Timeline {
+    /// How many deleted entities are counted on their own: a namespace may make and delete them without end.
+    const DELETED: usize = 1_024;
+
     /// How many facts a namespace keeps unless told otherwise (harness.md §6).
     pub const CAPACITY: usize = 65_536;
 
@@ -220,6 +225,7 @@ impl Timeline {
             capacity,
             dropped: 0,
             tallies: BTreeMap::new(),
+            deleted: VecDeque::new(),
         }
     }
 
@@ -240,7 +246,18 @@ impl Timeline {
             let tally = self.tallies.entry(first);
             let tally = tally.or_insert([0; Counter::ALL.len()]);
             while let Some(fact) = facts.next_if(|fact| place(fact) == first) {
-                tally[Counter::from(&fact.kind) as usize] += 1;
+                let counter = Counter::from(&fact.kind);
+                tally[counter as usize] += 1;
+                if counter == Counter::EntityDeleted {
+                    self.deleted.push_back(fact.entity);
+                }
+            }
+        }
+        while self.deleted.len() > Self::DELETED {
+            if let Some(gone) = self.deleted.pop_front() {
+                for kind in StoreKind::ALL {
+                    self.tallies.remove(&(gone, kind));
+                }
             }
         }
     }
@@ -309,6 +326,25 @@ mod tests {
             number: SequenceNumber(1),
             kind,
         }
+    }
+
+    #[test]
+    fn of_deleted_entities_only_the_latest_are_counted_on_their_own() {
+        let mut timeline = Timeline::new(3);
+        let entities = Timeline::DELETED as u32 * 2;
+        for id in 0..entities {
+            let mut batch = Facts::new();
+            for kind in [FactKind::Completed, FactKind::EntityDeleted] {
+                batch.push(Fact {
+                    entity: EntityId(id),
+                    ..fact(kind)
+                });
+            }
+            timeline.absorb(&mut batch);
+        }
+        assert_eq!(timeline.tallies.len(), Timeline::DELETED);
+        let of = |id| timeline.count(EntityId(id), StoreKind::Active, Counter::Completed);
+        assert_eq!((of(0), of(entities - 1)), (0, 1));
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl Peer {
         match node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
-                self.check_claim(&management_path(entity, *kind), claim_for(request))?;
+                if let Some(claim) = claim_for(request) {
+                    self.check_claim(&management_path(entity, *kind), claim)?;
+                }
                 let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
                 let path = &entity.path;
                 let entity = match entity.is_deleted() {
@@ -245,12 +247,24 @@ fn place(node: &Node) -> Option<(&Entity, servicebus_broker::StoreKind)> {
     }
 }
 
-/// What a request needs. A rule manager does with `Listen` (documentation of `ServiceBusRuleManager`).
-fn claim_for(request: &Request) -> Claim {
-    match request.property("operation") {
-        Some("com.microsoft:schedule-message" | "com.microsoft:cancel-scheduled-message") => {
-            Claim::Send
-        }
-        _ => Claim::Listen,
+/// What a request needs; nothing when there is no such operation, which is what its client has to know. A rule manager
+/// does with `Listen` (documentation of `ServiceBusRuleManager`).
+fn claim_for(request: &Request) -> Option<Claim> {
+    let operation = request.property("operation")?;
+    match operation.strip_prefix("com.microsoft:")? {
+        "schedule-message" | "cancel-scheduled-message" => Some(Claim::Send),
+        "renew-lock"
+        | "peek-message"
+        | "update-disposition"
+        | "receive-by-sequence-number"
+        | "batch-delete-messages"
+        | "renew-session-lock"
+        | "get-session-state"
+        | "set-session-state"
+        | "get-message-sessions"
+        | "add-rule"
+        | "remove-rule"
+        | "enumerate-rules" => Some(Claim::Listen),
+        _ => None,
     }
 }

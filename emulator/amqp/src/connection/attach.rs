@@ -133,7 +133,9 @@ fn vacate(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<
     match session.link(handle) {
         None => Ok(()),
         Some(link) if link.is_detaching() => {
+            let link = link.id;
             session.remove(handle);
+            session.forget(link);
             *link_count -= 1;
             Ok(())
         }

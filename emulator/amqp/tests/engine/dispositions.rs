@@ -288,3 +288,15 @@ fn another_links_delivery_cannot_be_settled() {
         .settle(other, DeliveryNumber(0), Outcome::Accepted);
     assert!(peer.frames().is_empty());
 }
+
+/// Python uses the handle of a refused link again without having answered its detach.
+#[test]
+fn what_was_delivered_on_a_link_whose_handle_is_used_again_is_forgotten() {
+    let (mut peer, link) = receiver_with(1);
+    peer.connection.detach(link, None);
+    peer.frames();
+    peer.ask("again", 0, RECEIVER);
+    let accepted = composite(0x24, vec![]);
+    peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted));
+    assert_eq!(settlements(&mut peer), []);
+}

@@ -14,7 +14,6 @@ use super::value::Value;
 const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
-const DEAD_LETTER_SOURCE: &str = "x-opt-deadletter-source";
 
 /// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
@@ -241,7 +240,6 @@ impl<'a> Properties<'a> {
                 Some(PARTITION_KEY) => SystemProperty::PartitionKey,
                 Some(VIA_PARTITION_KEY) => SystemProperty::ViaPartitionKey,
                 Some(SCHEDULED) => SystemProperty::ScheduledEnqueueTimeUtc,
-                Some(DEAD_LETTER_SOURCE) => SystemProperty::DeadLetterSource,
                 _ => continue,
             };
             let value = Value::decode(value)?;

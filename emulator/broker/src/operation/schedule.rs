@@ -62,7 +62,12 @@ impl Mailbox {
             .note(cx, number, FactKind::Activated { moved_to });
         // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
         self.used_at = self.used_at.max(cx.now);
-        let enqueued_number = entry.number(moved_to);
+        // What came from elsewhere keeps the number of its origin.
+        let is_own = entry.hops == 0 && entry.enqueued_number == entry.number(number);
+        let enqueued_number = match is_own {
+            true => entry.number(moved_to),
+            false => entry.enqueued_number,
+        };
         let entry = Entry {
             enqueued_at: match self.deviates(Deviation::ActivationKeepsEnqueueTime) {
                 true => entry.enqueued_at,

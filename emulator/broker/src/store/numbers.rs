@@ -72,11 +72,21 @@ impl<K: Ord + Copy> Numbers<K> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, SequenceNumber)> {
-        self.words.iter().flat_map(|(&(key, place), &word)| {
-            let with_lowest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
-            let left = std::iter::successors(Some(word), with_lowest);
-            left.map(move |left| (key, lowest(place, left)))
+        let words = self.words.iter();
+        words.flat_map(|(&(key, place), &word)| {
+            of_word(place, word).map(move |number| (key, number))
         })
+    }
+
+    /// The numbers of a key from `from` on.
+    pub(super) fn of_from(
+        &self,
+        key: K,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = SequenceNumber> {
+        let words = self.words.range((key, from.0 / 64)..=(key, u64::MAX));
+        let numbers = words.flat_map(|(&(_, place), &word)| of_word(place, word));
+        numbers.skip_while(move |&number| number < from)
     }
 }
 
@@ -96,6 +106,13 @@ impl<K: Ord + Copy> Default for Numbers<K> {
 /// The place of a number's word, and its bit in it.
 fn split(number: SequenceNumber) -> (u64, u64) {
     (number.0 / 64, 1 << (number.0 % 64))
+}
+
+/// The numbers in a word in which there are any.
+fn of_word(place: u64, word: u64) -> impl Iterator<Item = SequenceNumber> {
+    let without_lowest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
+    let left = std::iter::successors(Some(word), without_lowest);
+    left.map(move |left| lowest(place, left))
 }
 
 /// The lowest number in a word in which there is one.
@@ -126,6 +143,8 @@ mod tests {
                     _ => prop_assert_eq!(numbers.pop_first(), model.pop_first()),
                 }
                 prop_assert!(numbers.iter().eq(model.iter().copied()));
+                let own = model.range((key, number)..=(key, SequenceNumber(u64::MAX)));
+                prop_assert!(numbers.of_from(key, number).eq(own.map(|(_, number)| *number)));
                 prop_assert_eq!(numbers.first(), model.first().copied());
                 prop_assert_eq!(numbers.len(), model.len());
             }

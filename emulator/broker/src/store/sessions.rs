@@ -13,6 +13,7 @@ mod session;
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
+use super::numbers::Numbers;
 use super::segments::Segments;
 use crate::{ConsumerId, SequenceNumber, SessionName, Timestamp};
 pub(crate) use holding::{Ended, Grant};
@@ -27,8 +28,10 @@ pub(crate) struct Sessions {
     slots: Vec<Option<Session>>,
     /// Slots without a session.
     free: Vec<Slot>,
-    /// The session of each message; also how the messages of a session are found by their numbers.
+    /// The session of each message.
     of: Segments<Slot>,
+    /// The messages of each session.
+    members: Numbers<Slot>,
     /// Sessions that may be accepted, by their oldest ready message (decision D10).
     available: BTreeMap<SequenceNumber, Slot>,
     /// When session locks end, of several at once the one of the oldest consumer first.
@@ -56,6 +59,7 @@ impl Sessions {
             slots: Vec::new(),
             free: Vec::new(),
             of: Segments::new(),
+            members: Numbers::new(),
             available: BTreeMap::new(),
             ends: BTreeMap::new(),
             changed: Vec::new(),
@@ -92,9 +96,7 @@ impl Sessions {
         slot: Slot,
         from: SequenceNumber,
     ) -> impl Iterator<Item = SequenceNumber> {
-        let all = self.of.range_from(from.0);
-        let own = all.filter(move |(_, other)| **other == slot);
-        own.map(|(number, _)| SequenceNumber(number))
+        self.members.of_from(slot, from)
     }
 
     /// Bytes of all states, which count towards the size of the entity.
@@ -111,6 +113,7 @@ impl Sessions {
     /// Notes that a new message belongs to a session.
     pub(super) fn join(&mut self, number: SequenceNumber, slot: Slot, scheduled: bool) {
         self.of.insert(number.0, slot);
+        self.members.insert(slot, number);
         self.change(slot, |session| {
             session.messages += 1;
             session.scheduled += usize::from(scheduled);
@@ -122,6 +125,7 @@ impl Sessions {
         let Some(slot) = self.of.remove(number.0) else {
             return;
         };
+        self.members.remove(slot, number);
         self.change(slot, |session| {
             session.messages -= 1;
             session.deferred -= usize::from(entry.is_deferred());

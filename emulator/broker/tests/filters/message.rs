@@ -132,7 +132,6 @@ fn place(property: SystemProperty) -> Place {
         "PartitionKey" => Place::Annotation("x-opt-partition-key"),
         "ViaPartitionKey" => Place::Annotation("x-opt-via-partition-key"),
         "ScheduledEnqueueTimeUtc" => Place::Annotation("x-opt-scheduled-enqueue-time"),
-        "DeadLetterSource" => Place::Annotation("x-opt-deadletter-source"),
         _ => Place::System,
     }
 }
@@ -155,6 +154,9 @@ fn set_system(system: &mut System<'static>, property: SystemProperty, encoded: &
             system.time_to_live = Some(Duration::from_nanos(ticks as u64 * 100));
         }
         ("ForcePersistence", Value::Bool(flag)) => system.force_persistence = flag,
+        ("DeadLetterSource", Value::Text(text)) => {
+            system.dead_letter_source = Some(String::leak(text.into_owned()));
+        }
         (name, value) => panic!("no notation for sys.{name} = {value:?}"),
     }
 }

@@ -359,6 +359,12 @@ fn a_key_that_may_send_may_schedule_and_nothing_else() {
         let refused = (reply.status(), reply.condition());
         assert_eq!(refused, (401, UNAUTHORIZED.to_owned()), "{operation}");
     }
+    // What there is none of is told whatever the rights.
+    for peer in [(&mut sender, &management), (&mut listener, &other)] {
+        let reply = peer.0.call(peer.1, "nonsense", map([]));
+        let refused = (reply.status(), reply.condition());
+        assert_eq!(refused, (501, "amqp:not-implemented".to_owned()));
+    }
     assert_eq!(bus.http.counts("a")["scheduled"], 1);
     let body = map([numbers(&wanted)]);
     let reply = sender.call(&management, "cancel-scheduled-message", body);

@@ -26,6 +26,8 @@ impl MessageStore {
             let slot = sessions.of.get(number).expect("a message has no session");
             let own = expected.entry(*slot).or_default();
             let number = SequenceNumber(number);
+            let first = sessions.numbers(*slot, number).next();
+            assert_eq!(first, Some(number), "not among those of its session");
             own.messages += 1;
             own.deferred += usize::from(entry.is_deferred());
             own.scheduled += usize::from(entry.activates_at().is_some());
@@ -56,6 +58,7 @@ impl MessageStore {
             self.entries.len() - passing,
             "messages and sessions differ"
         );
+        assert_eq!(sessions.members.len(), sessions.of.len());
         for (&slot, own) in &expected {
             let session = sessions.get(slot).expect("a message has no session");
             assert_eq!(

@@ -221,3 +221,45 @@ fn rules_of_a_second_topic_see_what_the_first_has_changed() {
     world.send("t", "1");
     assert_eq!(world.queued(end), ["1"]);
 }
+
+/// `x-opt-deadletter-source` with the value `q`, and a message id.
+const FORGED: [u8; 40] = [
+    0x00, 0x53, 0x72, 0xc1, 0x1d, 0x02, 0xa3, 0x17, b'x', b'-', b'o', b'p', b't', b'-', b'd', b'e',
+    b'a', b'd', b'l', b'e', b't', b't', b'e', b'r', b'-', b's', b'o', b'u', b'r', b'c', b'e', 0xa1,
+    0x01, b'q', 0x00, 0x53, 0x73, 0xc0, 0x01, 0x00,
+];
+
+#[test]
+fn filters_see_where_a_dead_letter_comes_from_and_not_what_its_sender_says() {
+    let mut world = World::topic(&[]);
+    world.select(A, [rule("r", sql("sys.DeadLetterSource = 'q'"))]);
+    world.send_encoded("t", &FORGED);
+    assert_eq!(world.queued(A), [""; 0]);
+    world.declare("q", rules().forward_dead_letters_to("t"));
+    world.send("q", "1");
+    world.dead_letter_next("q", "tired");
+    assert_eq!(world.queued(A), ["1"]);
+}
+
+#[test]
+fn a_message_that_an_action_scheduled_keeps_the_number_of_its_origin() {
+    let mut world = World::topic(&[]);
+    let action = "SET sys.ScheduledEnqueueTimeUtc = due";
+    world.subscribe_by(
+        A,
+        |own| own.forward_to = path("end"),
+        [acting("r", Filter::True, action)],
+    );
+    world.declare("end", rules());
+    let when = Value::instant((world.now + secs(60)).as_millis());
+    for _ in 0..3 {
+        let later = letter("1").property("due", &when);
+        world.post("t", &later).unwrap();
+    }
+    world.advance(secs(60));
+    let seen = world.peek("end", StoreKind::Active);
+    let origins = seen
+        .iter()
+        .map(|(stamp, _)| stamp.enqueued_sequence_number.0);
+    assert_eq!(origins.collect::<Vec<_>>(), [1, 2, 3]);
+}
