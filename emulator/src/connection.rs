@@ -12,6 +12,7 @@ mod deliver;
 mod faults;
 mod held;
 mod links;
+mod panics;
 mod peer;
 mod requests;
 mod sessions;
@@ -69,7 +70,9 @@ pub(crate) async fn serve<W: Wire>(
     let mut input = BytesMut::new();
     let (mut stopping, mut more, mut written) = (false, false, true);
     loop {
-        let unwritten = peer.turn(&mut input);
+        let Some(unwritten) = peer.turn_or_end(&mut input) else {
+            break;
+        };
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;

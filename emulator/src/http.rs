@@ -42,6 +42,7 @@ use crate::server::{Listening, Shared};
 use namespaces::Chosen;
 pub(crate) use spoiled::HangUp;
 
+pub(crate) use error::internal_error;
 pub(crate) use hold::Stopping;
 
 /// Largest request body where nothing else is said, in bytes.

@@ -4,6 +4,7 @@ mod admin;
 mod clock;
 mod connection;
 mod emulator;
+mod failures;
 mod faults;
 mod http;
 mod idle;

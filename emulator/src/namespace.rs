@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
+use crate::failures::Failures;
 use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
@@ -46,6 +47,7 @@ pub(crate) struct Namespace {
     pub(crate) alarm: Alarm,
     pub(crate) router: Router,
     pub(crate) faults: Faults,
+    pub(crate) failures: Failures,
     registry: Registry,
     awaited: Awaited,
     timeline: Mutex<Timeline>,
@@ -113,6 +115,12 @@ impl Caller {
         }
     }
 
+    /// Forgets what an operation asked for that came to no end.
+    fn forget_operation(&mut self) {
+        self.effects = Effects::new();
+        self.facts = Facts::new();
+    }
+
     pub(crate) fn ids(&mut self) -> &mut Ids {
         &mut self.ids
     }
@@ -124,6 +132,7 @@ impl Namespace {
         real: RealClock,
         seed: Option<u64>,
         records_messages: bool,
+        failures: Failures,
     ) -> Self {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
@@ -135,6 +144,7 @@ impl Namespace {
             alarm: Alarm::default(),
             router: Router::default(),
             faults: Faults::default(),
+            failures,
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
             letters: Letters::new(records_messages),
             clients: Mutex::default(),
@@ -184,7 +194,7 @@ impl Namespace {
                 .next_deadline()
                 .is_some_and(|deadline| deadline <= now)
             {
-                self.operate_as_broker(&entity, Mailbox::handle_timeout);
+                self.expire(&entity);
             }
         }
         for sleeper in self.faults.waits.take_due(now) {

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::RealClock;
 use crate::config::Address;
+use crate::failures::Failures;
 use crate::namespace::Namespace;
 use crate::server::Listening;
 
@@ -36,6 +37,7 @@ pub(crate) struct Namespaces {
     seed: Option<u64>,
     records_messages: bool,
     place: Place,
+    failures: Failures,
 }
 
 /// Those that are served, and who has what chooses one.
@@ -78,7 +80,13 @@ impl Namespaces {
             seed,
             records_messages,
             place,
+            failures: Failures::default(),
         }
+    }
+
+    /// What went wrong inside.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.failures
     }
 
     /// Where clients find the emulator.

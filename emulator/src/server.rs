@@ -10,10 +10,12 @@ mod web;
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use servicebus_broker::{IdSource, Tier};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -126,20 +128,91 @@ async fn serve_peer(
     address: SocketAddr,
     served: impl Future<Output = io::Result<()>>,
 ) {
-    shared.connections.send_modify(|open| *open += 1);
-    if let Err(error) = served.await {
-        match is_bad_input(&error) {
-            true => {
-                tracing::warn!(%address, %error, "closed: what came is no part of the protocol")
-            }
-            false => tracing::debug!(%address, %error, "connection ended"),
+    let _counted = Counted::new(&shared);
+    match AssertUnwindSafe(served).catch_unwind().await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) if is_bad_input(&error) => {
+            tracing::warn!(%address, %error, "closed: what came is no part of the protocol");
+        }
+        Ok(Err(error)) => tracing::debug!(%address, %error, "connection ended"),
+        Err(payload) => {
+            let place = format!("the connection from {address}");
+            shared.namespaces.failures().add_panic(&place, &*payload);
         }
     }
-    shared.connections.send_modify(|open| *open -= 1);
+}
+
+/// One of the peers that are connected, however it ends.
+struct Counted<'a>(&'a Shared);
+
+impl<'a> Counted<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.connections.send_modify(|open| *open += 1);
+        Self(shared)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.connections.send_modify(|open| *open -= 1);
+    }
 }
 
 /// Whether the peer sent what it should not have, and did not just go away.
 fn is_bad_input(error: &io::Error) -> bool {
     let hyper = error.get_ref().and_then(|error| error.downcast_ref());
     hyper.is_some_and(hyper::Error::is_parse) || error.kind() == io::ErrorKind::InvalidData
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::{Emulator, Options};
+
+    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7);
+
+    async fn emulator() -> Emulator {
+        let started = Emulator::start(Options {
+            amqp_port: 0,
+            amqps_port: None,
+            http_port: 0,
+            ..Options::default()
+        });
+        started.await.expect("it starts")
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_panics_is_told_of_and_counted_no_longer() {
+        let emulator = emulator().await;
+        let shared = &emulator.shared;
+        let connected = shared.connections();
+        let counted = connected.clone();
+        let panics = async move {
+            assert_eq!(*counted.borrow(), 1);
+            panic!("on purpose");
+        };
+        serve_peer(Arc::clone(shared), ADDRESS, panics).await;
+        assert_eq!(*connected.borrow(), 0);
+        let failures = shared.namespaces.failures().all();
+        let reasons: Vec<_> = failures.iter().map(|failure| &*failure.reason).collect();
+        let told = "the connection from 127.0.0.1:7: panicked: on purpose";
+        assert_eq!(reasons, [told]);
+        emulator.idle_for(Duration::from_millis(1)).await;
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_cut_is_counted_no_longer() {
+        let emulator = emulator().await;
+        let connected = emulator.shared.connections();
+        let serving = serve_peer(Arc::clone(&emulator.shared), ADDRESS, pending());
+        tokio::select! {
+            biased;
+            () = serving => unreachable!("it has no end"),
+            () = async { assert_eq!(*connected.borrow(), 1) } => {}
+        }
+        assert_eq!(*connected.borrow(), 0);
+    }
 }

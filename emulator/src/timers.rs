@@ -1,12 +1,13 @@
 //! Fires what is due: one task per namespace that sleeps until the earliest deadline of its entities.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use servicebus_broker::Timestamp;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::clock::RECHECK;
 use crate::namespace::Namespace;
@@ -60,7 +61,14 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
             None => None,
         };
         match rest {
-            Some(Duration::ZERO) => namespace.fire_due(),
+            Some(Duration::ZERO) => {
+                let fired = catch_unwind(AssertUnwindSafe(|| namespace.fire_due()));
+                if let Err(payload) = fired {
+                    // Time goes on, but not in a circle of failures.
+                    namespace.failures.add_panic("what is due", &*payload);
+                    sleep(RECHECK).await;
+                }
+            }
             Some(rest) => {
                 // The wall clock may jump meanwhile, which wakes no timer.
                 let _ = timeout(rest.min(RECHECK), alarm.notify.notified()).await;
@@ -81,6 +89,7 @@ mod tests {
     use super::*;
     use crate::clock::tests::put_by_hand;
     use crate::config::NamespaceConfig;
+    use crate::failures::Failures;
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -102,18 +111,24 @@ mod tests {
     async fn what_came_due_while_the_machine_slept_happens_when_it_wakes() {
         let (put, real) = put_by_hand();
         let (path, config) = config();
-        let namespace = Arc::new(Namespace::new(config, real, Some(1), false));
+        let namespace = Arc::new(Namespace::new(
+            config,
+            real,
+            Some(1),
+            false,
+            Failures::default(),
+        ));
         let mut timers = JoinSet::new();
         timers.spawn(run(Arc::clone(&namespace)));
         advance(RECHECK).await;
         namespace.freeze().await;
         put.fetch_add(2 * 3_600_000, Ordering::Relaxed);
-        tokio::time::sleep(2 * RECHECK).await;
+        sleep(2 * RECHECK).await;
         assert!(namespace.entity(&path).is_some(), "time stands");
         namespace.resume().await;
         put.fetch_add(2 * 3_600_000, Ordering::Relaxed);
         assert!(namespace.entity(&path).is_some(), "its timer sleeps");
-        tokio::time::sleep(RECHECK + Duration::from_millis(2)).await;
+        sleep(RECHECK + Duration::from_millis(2)).await;
         assert!(namespace.entity(&path).is_none());
     }
 }

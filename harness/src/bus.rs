@@ -24,6 +24,7 @@ use crate::{
     doors::{Cancelled, Doors},
     error::StartError,
     faults::{Faults, Script, Verdict},
+    health::HealthCheck,
     keep::Keeper,
     keys::Keys,
     kind::subscription_path,
@@ -60,6 +61,8 @@ pub struct ServiceBus {
     verdict: Verdict,
     /// The same, because it looks into the queues.
     leaks: LeakCheck,
+    /// The same, because it asks whether it is well.
+    health: HealthCheck,
     /// Dropped while the bus is there, which clients reach by it.
     recorder: Option<Recorder>,
     /// Dropped last, so that connections close before the emulator does.
@@ -282,18 +285,20 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When a fault was scripted that has not fired, or the leak check finds messages.
+    /// When a fault was scripted that has not fired, the leak check finds messages, or the emulator has failed inside.
     pub async fn stop(self) {
         let Self {
             doors,
             running,
             verdict,
             leaks,
+            health,
             recorder,
             ..
         } = self;
         verdict.pronounce().await;
         leaks.pronounce().await;
+        health.pronounce().await;
         drop(recorder);
         doors.run(|_| running.stop()).await;
     }
@@ -351,6 +356,7 @@ impl ServiceBus {
             recorder: entrance.recorder,
             verdict: Verdict::new(Arc::clone(&doors)),
             leaks: LeakCheck::new(&doors, wishes.leak_check),
+            health: HealthCheck::new(&doors),
             doors,
             running: started.running,
         })

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
@@ -21,6 +21,8 @@ pub use refusal::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take to say whether it is healthy.
+const HEALTH_WITHIN: Duration = Duration::from_secs(5);
 /// What a query value may hold as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -39,6 +41,22 @@ impl Place<'_> {
     fn path(self) -> String {
         format!("{}s/{}", self.kind, utf8_percent_encode(self.name, KEPT))
     }
+}
+
+/// Something that went wrong inside the emulator, which is a mistake of its own.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Failure {
+    namespace: Option<String>,
+    /// The entity that is broken by it, if one is.
+    pub(crate) entity: Option<String>,
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Health {
+    /// None where all is well.
+    #[serde(default)]
+    failures: Vec<Failure>,
 }
 
 /// A client of one namespace's control API.
@@ -171,6 +189,20 @@ impl Control {
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
+    /// What has gone wrong inside the emulator, in this namespace or in none.
+    pub(crate) async fn failures(&self) -> Result<Vec<Failure>, ControlError> {
+        if self.site.is_some() {
+            return Ok(Vec::new());
+        }
+        let path = "/health";
+        let nothing = ("application/json", Bytes::new());
+        let (_status, answer) = self.ask(Method::GET, path, nothing, HEALTH_WITHIN).await?;
+        let Health { mut failures } = decode(path, &answer)?;
+        let own = |name: &String| utf8_percent_encode(name, KEPT).to_string() == self.namespace;
+        failures.retain(|failure| failure.namespace.as_ref().is_none_or(own));
+        Ok(failures)
+    }
+
     fn path(&self, path: &str) -> String {
         format!("/$emulator/v1/namespaces/{}/{path}", self.namespace)
     }
@@ -198,9 +230,22 @@ impl Control {
         &self,
         method: Method,
         path: &str,
-        (content_type, body): (&str, Bytes),
+        body: (&str, Bytes),
         within: Duration,
     ) -> Result<Bytes, ControlError> {
+        match self.ask(method, path, body, within).await? {
+            (status, answer) if status.is_success() => Ok(answer),
+            (status, answer) => Err(ControlError::Refused(Refusal::new(status, path, &answer))),
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        (content_type, body): (&str, Bytes),
+        within: Duration,
+    ) -> Result<(StatusCode, Bytes), ControlError> {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -210,10 +255,7 @@ impl Control {
             .body(Full::new(body))
             .expect("method, path and headers are well-formed");
         match tokio::time::timeout(within, self.exchange(request)).await {
-            Ok(Ok((status, answer))) if status.is_success() => Ok(answer),
-            Ok(Ok((status, answer))) => {
-                Err(ControlError::Refused(Refusal::new(status, path, &answer)))
-            }
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(source)) => Err(self.unreachable(source).await),
             Err(_elapsed) => Err(self.unreachable(silence(within)).await),
         }

@@ -24,6 +24,7 @@ mod exchange;
 mod explain;
 mod faults;
 mod fixture;
+mod health;
 mod in_process;
 mod keep;
 mod keys;

@@ -23,6 +23,7 @@ mod failures;
 mod faults;
 mod fixture;
 mod handles;
+mod health;
 mod in_flight;
 mod isolation;
 mod keep;

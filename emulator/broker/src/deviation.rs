@@ -56,6 +56,15 @@ pub enum Deviation {
     RollbackCommits,
 }
 
+/// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id
+/// `panic-in-` and the entity's path becomes active there.
+#[cfg(feature = "deviations")]
+pub(crate) fn panic_at(message: &crate::Message, path: &crate::EntityPath) {
+    let id = message.id();
+    let is_here = id.strip_prefix("panic-in-") == Some(path.as_str());
+    assert!(!is_here, "a test wanted this");
+}
+
 /// What one namespace does otherwise than the service; nothing unless a test says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Deviations {

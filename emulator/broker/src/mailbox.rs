@@ -33,12 +33,14 @@ pub struct Mailbox {
     pub(crate) used_at: Timestamp,
     /// Whether the mailbox has asked to be deleted.
     pub(crate) idleness: Idleness,
+    /// Why nothing can be done here any more, if that is so.
+    pub(crate) broken: Option<Arc<str>>,
     /// How many messages without a key were spread over the partitions.
     pub(crate) spread: u64,
     /// What the subscriptions of the topic hold: that of the topic itself, or of the topic of a subscription.
     pub(crate) held: Option<Held>,
     /// What this subscription last said that it holds.
-    told: u64,
+    pub(crate) told: u64,
     /// What open transactions are to send here.
     pub(crate) reserved: Reserved,
 }
@@ -102,7 +104,7 @@ impl Mailbox {
         Self::of_role(role, entity, path, description.mailbox(), settings, now)
     }
 
-    fn of_role(
+    pub(crate) fn of_role(
         role: Role,
         entity: EntityId,
         path: EntityPath,
@@ -131,6 +133,7 @@ impl Mailbox {
             refused: BTreeMap::new(),
             used_at: now,
             idleness: Idleness::Used,
+            broken: None,
             spread: 0,
             held: is_topic.then(Held::default),
             told: 0,

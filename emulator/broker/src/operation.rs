@@ -4,6 +4,7 @@
 //! over even when no timer has fired yet.
 
 pub(crate) mod accept_session;
+mod broken;
 pub(crate) mod browse;
 mod consume;
 pub(crate) mod dead_letter;

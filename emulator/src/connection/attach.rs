@@ -261,7 +261,9 @@ impl Peer {
         self.check_any_claim(&address.path())?;
         let path = EntityPath::of_address(&address.entity);
         let entity = path.and_then(|path| namespace.entity(&path));
-        entity.ok_or_else(|| Refusal::not_found(&self.host, &address.entity))
+        let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, &address.entity))?;
+        self.check_whole(&entity)?;
+        Ok(entity)
     }
 
     pub(super) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), Refusal> {

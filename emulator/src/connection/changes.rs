@@ -8,7 +8,7 @@ use servicebus_broker::StoreKind;
 use super::links::{Link, Waiting};
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::{Condition, Refusal, send_refusal};
 
 /// Detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
@@ -114,6 +114,12 @@ impl Peer {
         }
     }
 
+    /// Refused where the entity is broken.
+    pub(super) fn check_whole(&self, entity: &Entity) -> Result<(), Refusal> {
+        let broken = entity.broken();
+        broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, &self.host)))
+    }
+
     /// Whether messages may be sent to an entity now (semantics §14).
     pub(super) fn check_sending(&self, entity: &Entity) -> Result<(), Refusal> {
         self.check_there(entity)?;
@@ -130,6 +136,7 @@ impl Peer {
     /// Whether messages can be received from a store of an entity now (semantics §11, §14).
     pub(super) fn check_receiving(&self, entity: &Entity, kind: StoreKind) -> Result<(), Refusal> {
         self.check_there(entity)?;
+        self.check_whole(entity)?;
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };

@@ -89,6 +89,16 @@ impl Work {
     }
 }
 
+impl Item {
+    /// The entity broke before all of the work was done: none of it counts.
+    fn fail(&mut self, entity: &Entity) {
+        match self {
+            Self::Send { failure, .. } => *failure = entity.broken().map(Box::new),
+            Self::Settle { failure, .. } => *failure = Some(Box::new(SettleError::LockLost)),
+        }
+    }
+}
+
 impl Messages {
     pub(super) fn into_vec(self) -> Vec<Message> {
         match self {
@@ -220,7 +230,7 @@ impl Peer {
             work.items.clear();
             return;
         };
-        namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+        let done = namespace.try_operate(&entity, &mut self.caller, |mailbox, cx| {
             for item in &mut work.items {
                 match item {
                     Item::Settle {
@@ -247,6 +257,9 @@ impl Peer {
                 }
             }
         });
+        if done.is_err() {
+            work.items.iter_mut().for_each(|item| item.fail(&entity));
+        }
         for item in work.items.drain(..) {
             self.answer_item(item, &entity);
         }
@@ -280,9 +293,10 @@ impl Peer {
             } => {
                 let refused = failure.map(|error| {
                     // Never not-found: Python shuts its receiver down (wire.md §4.4).
-                    let refusal = match entity.is_deleted() {
-                        true => self.lock_gone(entity, kind),
-                        false => settle_refusal(&error, &self.host, &entity.path),
+                    let refusal = match (entity.is_deleted(), entity.broken()) {
+                        (true, _) => self.lock_gone(entity, kind),
+                        (false, Some(broken)) => send_refusal(&broken, &self.host),
+                        (false, None) => settle_refusal(&error, &self.host, &entity.path),
                     };
                     Wire::from(self.refuse(&refusal, Some((entity, kind))))
                 });

@@ -1,6 +1,7 @@
 //! The state of one connection, and how a turn goes through it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -465,7 +466,8 @@ impl Drop for Peer {
     fn drop(&mut self) {
         let links: Vec<LinkId> = self.links.keys().copied().collect();
         for link in links {
-            self.forget(link);
+            // What breaks an entity here is told of where it breaks, and may happen while a panic is carried on.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.forget(link)));
         }
         if let Some(namespace) = &self.namespace {
             namespace.router.leave(self.id);

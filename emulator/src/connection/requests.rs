@@ -92,6 +92,7 @@ impl Peer {
                     false => Some(Arc::clone(entity)),
                 };
                 let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, path.as_str()))?;
+                self.check_whole(&entity)?;
                 let ahead = namespace.clock.read().ahead;
                 if is_about_rules(request) {
                     return self.perform_on_rules(&entity, request, ahead);
@@ -101,7 +102,7 @@ impl Peer {
                     Some(id) => Some(self.transactions.find(id)?),
                     None => None,
                 };
-                let reply = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+                let reply = namespace.try_operate(&entity, &mut self.caller, |mailbox, cx| {
                     Management {
                         request,
                         mailbox,
@@ -117,6 +118,9 @@ impl Peer {
                 if let Some(open) = open {
                     open.join(&entity, session);
                 }
+                let reply = reply.unwrap_or_else(|broken| {
+                    Err(Refusal::new(Condition::InternalError, broken.to_string()))
+                });
                 // It may have gone meanwhile, or by this very request.
                 reply.map_err(|refusal| match entity.is_deleted() {
                     true => Refusal::not_found(host, path.as_str()),

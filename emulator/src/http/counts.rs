@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use servicebus_broker::{EntityPath, StoreKind};
 
-use super::error::ApiError;
+use super::error::{ApiError, check_whole};
 use super::namespaces::Chosen;
 use crate::namespace::{Entity, Namespace};
 use crate::nodes::{Address, Destination};
@@ -47,7 +47,10 @@ pub(super) fn find(
     let path = EntityPath::of_address(&parsed.entity);
     let entity = path.and_then(|path| namespace.entity(&path));
     match (entity, parsed.destination) {
-        (Some(entity), Destination::Store(kind)) => Ok((entity, kind)),
+        (Some(entity), Destination::Store(kind)) => {
+            check_whole(&entity)?;
+            Ok((entity, kind))
+        }
         _ => {
             let entities = namespace.entities();
             let known = entities.iter().map(|entity| entity.path.as_str());

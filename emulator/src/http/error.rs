@@ -1,5 +1,7 @@
 //! How the control API says no: `{"error":{"code","message","problems"}}` with a fitting status.
 
+use std::any::Any;
+
 use axum::Json;
 use axum::extract::MatchedPath;
 use axum::extract::rejection::{BytesRejection, JsonRejection, QueryRejection, StringRejection};
@@ -10,7 +12,11 @@ use serde_json::json;
 
 use super::routes;
 use crate::config::{ConfigError, nearest};
+use crate::failures::{Broken, told};
+use crate::namespace::Entity;
 
+/// The code of what is our mistake.
+const INTERNAL: &str = "internal-error";
 /// Most names that a refusal tells.
 const NAMED: usize = 20;
 
@@ -66,6 +72,27 @@ impl ApiError {
         }
         let message = format!("there is no {what} {name:?}; there are: {named}");
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+}
+
+/// What a request is answered that ended in a panic.
+pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
+    let message = match payload.downcast_ref::<Broken>() {
+        Some(broken) => broken.to_string(),
+        None => format!("the request {}", told(payload)),
+    };
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, INTERNAL, message).into_response()
+}
+
+/// Refused where an entity is broken.
+pub(super) fn check_whole(entity: &Entity) -> Result<(), ApiError> {
+    match entity.broken() {
+        None => Ok(()),
+        Some(broken) => Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            INTERNAL,
+            broken.to_string(),
+        )),
     }
 }
 

@@ -53,12 +53,24 @@ impl FromRequestParts<Control> for Name {
     }
 }
 
-pub(super) async fn health(State(shared): State<Arc<Shared>>) -> Json<Value> {
-    Json(json!({
-        "status": "healthy",
-        "message": "Service is healthy.",
-        "memory": shared.memory.usage(),
-    }))
+/// 200 while nothing has gone wrong inside; 503 with what has.
+pub(super) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Json<Value>) {
+    let failures = shared.namespaces.failures().all();
+    if failures.is_empty() {
+        let healthy = json!({
+            "status": "healthy",
+            "message": "Service is healthy.",
+            "memory": shared.memory.usage(),
+        });
+        return (StatusCode::OK, Json(healthy));
+    }
+    let message = format!("{} internal errors; see failures.", failures.len());
+    let unhealthy = json!({
+        "status": "unhealthy",
+        "message": message,
+        "failures": failures,
+    });
+    (StatusCode::SERVICE_UNAVAILABLE, Json(unhealthy))
 }
 
 /// All namespaces, in the order in which they were made.

@@ -26,10 +26,11 @@ impl Namespace {
         let declared = self.declared();
         for entity in self.entities() {
             // One of another kind may have taken a declared name meanwhile.
-            if declared.get(&entity.path) != Some(&entity.kind) {
+            if declared.get(&entity.path) != Some(&entity.kind) || entity.broken().is_some() {
                 self.delete(&entity.path);
             }
         }
+        self.failures.forget(self.name());
         self.declare();
         self.timeline().clear();
         self.letters.clear();

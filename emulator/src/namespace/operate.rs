@@ -1,20 +1,25 @@
 //! Operations on entities: under one lock each, with what follows from them.
 
+use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, PoisonError};
 
 use servicebus_broker::{
     CommitError, Context, Effect, Entities, EntityId, EntityPath, Mailbox, Queue, StoreKind,
-    Transaction, commit, forward,
+    Timestamp, Transaction, commit, forward,
 };
 
 use super::{Caller, Entity, Namespace};
+use crate::failures::{Broken, Failure, told};
 use crate::router::ConnectionId;
 
 /// Stores with something to forward, and entities to delete: what follows when no lock is held.
 #[derive(Debug, Default)]
 pub(super) struct Followers {
     sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    /// The last of them that was asked for.
+    current: Option<EntityPath>,
     idle: Vec<(EntityPath, EntityId)>,
 }
 
@@ -25,14 +30,26 @@ struct Carrier<'a> {
 }
 
 impl Namespace {
-    /// Does something to an entity under its lock, records the facts and carries out the effects.
+    /// Does something to an entity under its lock, records the facts and carries out the effects. A panic breaks the
+    /// entity and is carried on as [`Broken`].
     pub(crate) fn operate<T>(
         &self,
         entity: &Entity,
         caller: &mut Caller,
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> T {
-        let result = self.perform(entity, caller, work);
+        let result = self.try_operate(entity, caller, work);
+        result.unwrap_or_else(|broken| resume_unwind(Box::new(broken)))
+    }
+
+    /// The same for who must go on where the entity breaks.
+    pub(crate) fn try_operate<T>(
+        &self,
+        entity: &Entity,
+        caller: &mut Caller,
+        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+    ) -> Result<T, Broken> {
+        let result = self.attempt(entity, caller, work);
         self.follow(caller);
         result
     }
@@ -47,44 +64,94 @@ impl Namespace {
         self.operate(entity, &mut broker, work)
     }
 
-    /// Looks at an entity without doing anything.
-    pub(crate) fn look<T>(&self, entity: &Entity, look: impl FnOnce(&Queue) -> T) -> T {
-        look(&entity.lock())
+    /// Lets happen what is due. An entity that breaks by it is told of, and keeps nobody else from what is due there.
+    pub(super) fn expire(&self, entity: &Entity) {
+        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.try_operate(entity, &mut broker, Mailbox::handle_timeout);
     }
 
-    /// One operation, without what follows from it elsewhere.
-    fn perform<T>(
+    /// Looks at an entity without doing anything.
+    pub(crate) fn look<T>(&self, entity: &Entity, look: impl FnOnce(&Queue) -> T) -> T {
+        let mut queue = entity.lock();
+        match catch_unwind(AssertUnwindSafe(|| look(&queue))) {
+            Ok(seen) => seen,
+            Err(payload) => {
+                let broken = self.break_down(&mut queue, &*payload);
+                drop(queue);
+                self.tell_broken(&broken);
+                resume_unwind(Box::new(broken))
+            }
+        }
+    }
+
+    /// One operation, without what follows from it elsewhere. Where it panics the entity is broken from then on.
+    fn attempt<T>(
         &self,
         entity: &Entity,
         caller: &mut Caller,
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
-    ) -> T {
+    ) -> Result<T, Broken> {
         let mut queue = entity.lock();
-        let mut cx = Context {
-            now: self.clock.now(),
-            client: caller.client,
-            ids: &mut caller.ids,
-            effects: &mut caller.effects,
-            facts: &mut caller.facts,
-        };
-        let result = work(&mut queue.mailbox, &mut cx);
-        self.conclude(entity.id, queue, caller);
-        result
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let mut cx = Context {
+                now: self.clock.now(),
+                client: caller.client,
+                ids: &mut caller.ids,
+                effects: &mut caller.effects,
+                facts: &mut caller.facts,
+            };
+            let result = work(&mut queue.mailbox, &mut cx);
+            let deadline = self.record(&queue, caller);
+            (result, deadline)
+        }));
+        match done {
+            Ok((result, deadline)) => {
+                drop(queue);
+                if let Some(deadline) = deadline {
+                    self.alarm.arm(deadline);
+                }
+                self.carry_out(caller, &|_| Some(entity.id));
+                Ok(result)
+            }
+            Err(payload) => {
+                caller.forget_operation();
+                let broken = self.break_down(&mut queue, &*payload);
+                drop(queue);
+                self.tell_broken(&broken);
+                Err(broken)
+            }
+        }
     }
 
-    /// Records what an operation did, and carries out its effects: the same for all of them.
-    fn conclude(&self, entity: EntityId, queue: MutexGuard<'_, Queue>, caller: &mut Caller) {
-        let deadline = queue.mailbox.next_deadline();
+    /// Records what an operation did, under the entity's lock, so that its facts stand in the order in which they
+    /// happened; returns when time will next bring something about.
+    fn record(&self, queue: &Queue, caller: &mut Caller) -> Option<Timestamp> {
         if !caller.facts.is_empty() {
-            // Under the entity's lock, so that its facts stand in the order in which they happened.
-            self.letters.keep(&queue, &caller.facts);
+            self.letters.keep(queue, &caller.facts);
             self.timeline().absorb(&mut caller.facts);
         }
-        drop(queue);
-        if let Some(deadline) = deadline {
-            self.alarm.arm(deadline);
+        queue.mailbox.next_deadline()
+    }
+
+    /// What a panic left of an entity is not used any more.
+    fn break_down(&self, queue: &mut Queue, payload: &(dyn Any + Send)) -> Broken {
+        let reason = Arc::from(told(payload));
+        let now = self.clock.now();
+        queue.mailbox.break_down(now, Arc::clone(&reason));
+        Broken {
+            entity: queue.path.clone(),
+            reason,
         }
-        self.carry_out(caller, &|_| Some(entity));
+    }
+
+    /// Tells the log, those who ask for health, and the links of the entity.
+    fn tell_broken(&self, broken: &Broken) {
+        self.failures.add(Failure {
+            namespace: Some(self.name().to_owned()),
+            entity: Some(broken.entity.to_string()),
+            reason: broken.reason.to_string(),
+        });
+        self.entities_changed();
     }
 
     /// Commits a transaction while all entities that take part are locked, in the order of their ids, and carries out
@@ -96,23 +163,40 @@ impl Namespace {
         transaction: Transaction,
     ) -> Result<(), CommitError> {
         let mut queues: Vec<_> = entities.iter().map(|entity| entity.lock()).collect();
-        let mut mailboxes: Vec<_> = queues.iter_mut().map(|queue| &mut queue.mailbox).collect();
-        let mut cx = Context {
-            now: self.clock.now(),
-            client: caller.client,
-            ids: &mut caller.ids,
-            effects: &mut caller.effects,
-            facts: &mut caller.facts,
-        };
-        let result = commit(transaction, &mut mailboxes, &mut cx);
-        for queue in &queues {
-            self.letters.keep(queue, &caller.facts);
-        }
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let mut mailboxes: Vec<_> = queues.iter_mut().map(|queue| &mut queue.mailbox).collect();
+            let mut cx = Context {
+                now: self.clock.now(),
+                client: caller.client,
+                ids: &mut caller.ids,
+                effects: &mut caller.effects,
+                facts: &mut caller.facts,
+            };
+            let result = commit(transaction, &mut mailboxes, &mut cx);
+            for queue in &queues {
+                self.letters.keep(queue, &caller.facts);
+            }
+            self.timeline().absorb(&mut caller.facts);
+            result
+        }));
+        let result = done.unwrap_or_else(|payload| {
+            caller.forget_operation();
+            // Which of them were changed by half cannot be told.
+            let broken = queues
+                .iter_mut()
+                .map(|queue| self.break_down(queue, &*payload));
+            let broken: Vec<Broken> = broken.collect();
+            queues.clear();
+            broken.iter().for_each(|broken| self.tell_broken(broken));
+            match broken.into_iter().next() {
+                Some(broken) => resume_unwind(Box::new(broken)),
+                None => resume_unwind(payload),
+            }
+        });
         let deadlines = queues
             .iter()
             .filter_map(|queue| queue.mailbox.next_deadline());
         let deadline = deadlines.min();
-        self.timeline().absorb(&mut caller.facts);
         drop(queues);
         if let Some(deadline) = deadline {
             self.alarm.arm(deadline);
@@ -162,12 +246,25 @@ impl Namespace {
 
     /// Does what follows elsewhere, now that no entity is locked.
     fn follow(&self, caller: &mut Caller) {
-        if !caller.followers.sources.is_empty() {
+        while !caller.followers.sources.is_empty() {
             let namespace = self;
-            forward(&mut Carrier { namespace, caller });
+            let forwarding = AssertUnwindSafe(|| forward(&mut Carrier { namespace, caller }));
+            if let Err(payload) = catch_unwind(forwarding) {
+                self.break_source(caller, &*payload);
+            }
         }
         for (path, id) in std::mem::take(&mut caller.followers.idle) {
             self.delete_idle(&path, id, caller);
+        }
+    }
+
+    /// A panic while no entity was locked, in what an entity sends on: what it was carrying is in no known state.
+    fn break_source(&self, caller: &mut Caller, payload: &(dyn Any + Send)) {
+        caller.effects.drain(..);
+        let current = caller.followers.current.take();
+        if let Some(entity) = current.and_then(|path| self.entity(&path)) {
+            let broken = self.break_down(&mut entity.lock(), payload);
+            self.tell_broken(&broken);
         }
     }
 
@@ -184,19 +281,21 @@ impl Namespace {
             .collect();
         let used = |entity: &Arc<Entity>| self.look(entity, |queue| queue.mailbox.last_used());
         if let Some(used) = subscriptions.iter().map(used).max()
-            && self.perform(&entity, caller, |mailbox, cx| mailbox.stay(cx, used))
+            && self
+                .attempt(&entity, caller, |mailbox, cx| mailbox.stay(cx, used))
+                .unwrap_or_default()
         {
             return;
         }
         self.leave_topic(path, caller);
         if self.registry.remove(path, Some(id)).is_some() {
             self.take_leave(&entity);
-            self.perform(&entity, caller, Mailbox::delete);
+            let _ = self.attempt(&entity, caller, Mailbox::delete);
             for subscription in subscriptions {
                 self.registry
                     .remove(&subscription.path, Some(subscription.id));
                 self.take_leave(&subscription);
-                self.perform(&subscription, caller, Mailbox::delete);
+                let _ = self.attempt(&subscription, caller, Mailbox::delete);
             }
             self.entities_changed();
         }
@@ -208,7 +307,7 @@ impl Namespace {
             .topic()
             .and_then(|(topic, _)| self.entity(&topic));
         if let Some(topic) = topic {
-            self.perform(&topic, caller, |mailbox, cx| {
+            let _ = self.attempt(&topic, caller, |mailbox, cx| {
                 mailbox.unsubscribe(cx, subscription)
             });
         }
@@ -222,12 +321,19 @@ impl Entities for Carrier<'_> {
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let entity = self.namespace.registry.find(path)?;
-        self.namespace.perform(&entity, self.caller, |mailbox, cx| {
+        let done = self.namespace.attempt(&entity, self.caller, |mailbox, cx| {
             (!entity.is_deleted()).then(|| work(mailbox, cx))
-        })
+        });
+        done.unwrap_or_default()
     }
 
     fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
-        self.caller.followers.sources.pop_front()
+        let next = self.caller.followers.sources.pop_front();
+        let current = next.as_ref().map(|(path, ..)| path.clone());
+        self.caller.followers.current = current;
+        next
     }
 }
+
+#[cfg(test)]
+mod tests;

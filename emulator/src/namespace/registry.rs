@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription,
+    Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription, SendError,
     SubscriptionDescription, Timestamp, TopicDescription,
 };
 
@@ -62,6 +62,11 @@ impl Entity {
     /// Whether it is no longer there: whoever still knows it must let go of it.
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Acquire)
+    }
+
+    /// Why nothing can be done with it any more, if that is so.
+    pub(crate) fn broken(&self) -> Option<SendError> {
+        self.lock().mailbox.check_whole().err()
     }
 
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {

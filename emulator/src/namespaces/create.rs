@@ -124,6 +124,7 @@ impl Creation<'_> {
             seed,
             records_messages,
             place,
+            failures,
             ..
         } = self.namespaces;
         let listening = match config.address {
@@ -136,6 +137,7 @@ impl Creation<'_> {
             real.clone(),
             *seed,
             *records_messages,
+            failures.clone(),
         ));
         let mut timers = JoinSet::new();
         timers.spawn(timers::run(Arc::clone(&namespace)));

@@ -71,6 +71,7 @@ pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
         SendError::QuotaExceeded { .. } => {
             Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
         }
+        SendError::Broken { .. } => Refusal::new(Condition::InternalError, error.to_string()),
         SendError::NoSession | SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..) => {
             Refusal::new(Condition::NotAllowed, error.to_string())
         }

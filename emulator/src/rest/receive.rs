@@ -179,7 +179,8 @@ impl Drop for Consumer<'_> {
             entity,
             kind,
         } = self.place;
-        namespace.operate(entity, &mut self.visit.caller, |mailbox, cx| {
+        // It may break while a panic is carried on, and is told of where it breaks.
+        let _ = namespace.try_operate(entity, &mut self.visit.caller, |mailbox, cx| {
             mailbox.dismiss_consumer(cx, *kind, self.id);
         });
     }

@@ -12,7 +12,7 @@ use super::rejection::{Rejection, Tracked};
 use super::route::Route;
 use crate::auth::Claim;
 use crate::namespace::{Caller, Entity, Namespace};
-use crate::nodes::{Destination, Refusal, system_tracker};
+use crate::nodes::{Destination, Refusal, send_refusal, system_tracker};
 use crate::router::{ConnectionId, Doorbell};
 use crate::server::Shared;
 
@@ -91,6 +91,9 @@ impl Visit {
         };
         let entity = found.ok_or_else(|| Refusal::not_found(&self.host, written))?;
         self.place = Some((Arc::clone(&entity), kind));
+        if let Some(broken) = entity.broken() {
+            return Err(send_refusal(&broken, &self.host).into());
+        }
         Ok(Place {
             namespace,
             entity,

@@ -3,10 +3,12 @@
 mod upgrade;
 
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
+use futures_util::FutureExt as _;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -15,10 +17,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::Shared;
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
-use crate::http::{HangUp, Stopping};
+use crate::http::{HangUp, Stopping, internal_error};
 use crate::namespaces::Arrival;
+use crate::nodes::quote;
 use crate::rest::{self, Carrier, Tapped};
 use upgrade::Slot;
 
@@ -66,10 +70,11 @@ where
         known.insert(stopping.clone());
         let router = router.clone();
         let slot = slot.clone();
+        let shared = Arc::clone(&shared);
         async move {
             match is_reserved && !HEALTH.contains(&request.uri().path()) {
                 true => Ok(no_place()),
-                false => answer(request, router, slot).await,
+                false => answer(request, router, slot, shared).await,
             }
         }
     });
@@ -112,11 +117,17 @@ async fn answer(
     mut request: Request<Incoming>,
     router: TowerToHyperService<axum::Router>,
     slot: Slot,
+    shared: Arc<Shared>,
 ) -> io::Result<Response<Body>> {
     if upgrade::is_meant(&request) {
         return Ok(upgrade::answer(&mut request, &slot));
     }
-    let Ok(response) = router.call(request).await;
+    let place = format!("{} {}", request.method(), quote(request.uri().path()));
+    let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
+    let Ok(response) = answered.unwrap_or_else(|payload| {
+        shared.namespaces.failures().add_panic(&place, &*payload);
+        Ok(internal_error(&*payload))
+    });
     match response.extensions().get::<HangUp>() {
         None => Ok(response),
         Some(HangUp) => Err(io::Error::other("a scripted fault ends the connection")),

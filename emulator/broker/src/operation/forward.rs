@@ -59,6 +59,7 @@ impl TransferFailure {
             Self::Refused(SendError::NotFound(_)) => "MessagingEntityNotFoundException",
             Self::Refused(SendError::Disabled(_)) => "MessagingEntityDisabledException",
             Self::Refused(SendError::QuotaExceeded { .. }) => "QuotaExceededException",
+            Self::Refused(SendError::Broken { .. }) => "InternalServerErrorException",
             Self::Refused(
                 SendError::NoSession
                 | SendError::KeysDiffer { .. }
@@ -71,7 +72,10 @@ impl TransferFailure {
     fn may_pass(&self) -> bool {
         match self {
             Self::Refused(
-                SendError::NotFound(_) | SendError::Disabled(_) | SendError::QuotaExceeded { .. },
+                SendError::NotFound(_)
+                | SendError::Disabled(_)
+                | SendError::QuotaExceeded { .. }
+                | SendError::Broken { .. },
             ) => true,
             Self::Hops
             | Self::Refused(
@@ -140,8 +144,11 @@ fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
     });
     let was_missing = answers.is_none();
     let answers = answers.unwrap_or_else(|| {
-        let missing = TransferFailure::Refused(SendError::NotFound(target.clone()));
-        vec![Err(missing); places.len()]
+        // It is not there, or broke just now.
+        let whole = entities.with_entity(target, |mailbox, _| mailbox.check_whole().err());
+        let missing = || SendError::NotFound(target.clone());
+        let failure = whole.flatten().unwrap_or_else(missing);
+        vec![Err(TransferFailure::Refused(failure)); places.len()]
     });
     let (path, kind) = source;
     entities.with_entity(&path, |mailbox, cx| {

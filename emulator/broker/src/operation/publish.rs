@@ -75,6 +75,9 @@ impl IdSource for Drawn {
 impl Mailbox {
     /// Takes in what the topic has for this subscription. That is no use of the subscription (semantics §5).
     fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
+        if self.check_whole().is_err() {
+            return;
+        }
         self.handle_timeout(cx);
         for copy in copies {
             self.accept_copy(&mut cx.at(cx.now), copy);

@@ -1,5 +1,6 @@
 //! A message arrives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -65,6 +66,16 @@ pub enum SendError {
         "All messages of a batch must have the same partition key or session id; found '{0}' and '{1}'."
     )]
     BatchKeysDiffer(String, String),
+    /// An operation on the entity failed in a way that none should.
+    #[error(
+        "The entity '{path}' is broken, and what it held is lost: {reason}. Delete it, or reset the namespace."
+    )]
+    Broken {
+        /// Which.
+        path: EntityPath,
+        /// What happened.
+        reason: Arc<str>,
+    },
 }
 
 impl Mailbox {
@@ -110,6 +121,7 @@ impl Mailbox {
 
     /// Whether so many bytes more are welcome.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
+        self.check_whole()?;
         if self.idleness == Idleness::Goes {
             // It has asked to be deleted: what it took now would go with it.
             return Err(SendError::NotFound(self.path.clone()));
@@ -248,6 +260,8 @@ impl Mailbox {
         mut entry: Entry,
         session: Option<Slot>,
     ) {
+        #[cfg(feature = "deviations")]
+        crate::deviation::panic_at(&entry.message, &self.path);
         let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
         let kind = FactKind::Enqueued {

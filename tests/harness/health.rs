@@ -1,0 +1,111 @@
+//! A mistake inside the emulator fails the test that met it, and harms nothing but the entity in which it happened.
+//!
+//! The broker panics, where it is built for tests, when a message `panic-in-` and the name of an entity becomes active
+//! there.
+
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+
+use crate::normalised::normalised;
+
+async fn bus() -> ServiceBus {
+    let topology = Topology::new()
+        .queue(Queue::new("front").forward_to("back"))
+        .queue(Queue::new("back"))
+        .queue(Queue::new("other"))
+        .topic(
+            Topic::new("news")
+                .subscription(Subscription::new("one"))
+                .subscription(Subscription::new("two")),
+        );
+    let started = ServiceBus::builder().topology(topology).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How a test fails that does this with a bus.
+async fn failure<F: Future<Output = ()> + Send>(
+    test: impl FnOnce(ServiceBus) -> F + Send + 'static,
+) -> String {
+    let test = async move { test(bus().await).await };
+    let failed = tokio::spawn(test).await.expect_err("the test fails");
+    let failed = failed.into_panic().downcast::<String>();
+    normalised(&failed.expect("it fails with a text"))
+}
+
+fn broken(entity: &str) -> String {
+    format!(
+        "the emulator failed, which is a mistake in it:\n  {entity} is broken: panicked: a test wanted this"
+    )
+}
+
+fn panic_in(entity: &str) -> Message {
+    Message::from("x").id(format!("panic-in-{entity}"))
+}
+
+#[tokio::test]
+async fn a_queue_that_breaks_refuses_with_the_reason_and_others_go_on() {
+    let failure = failure(|servicebus| async move {
+        let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
+        back.send("lost").await;
+        let sent = back.try_send(panic_in("back")).await;
+        let sent = sent.expect_err("the broker panicked").to_string();
+        assert!(sent.contains("amqp:internal-error"), "{sent}");
+        let refused = back.try_send("next").await.expect_err("it is broken");
+        let refused = refused.to_string();
+        assert!(refused.contains("amqp:internal-error"), "{refused}");
+        assert!(
+            refused.contains("panicked: a test wanted this"),
+            "{refused}"
+        );
+        other.send("fine").await;
+        other.receive().await.complete().await;
+        servicebus.stop().await;
+    })
+    .await;
+    assert_eq!(failure, broken("back"));
+}
+
+#[tokio::test]
+async fn a_target_that_breaks_leaves_nothing_carried_and_its_source_whole() {
+    let failure = failure(|servicebus| async move {
+        let front = servicebus.queue("front");
+        front.send(panic_in("back")).await;
+        front.send("next").await;
+        servicebus.settled().await;
+        let dead = front.transfer_dead_letters();
+        assert_message_count!(dead, active = 2).await;
+    })
+    .await;
+    assert_eq!(failure, broken("back"));
+}
+
+#[tokio::test]
+async fn a_subscription_that_breaks_costs_no_other_one_its_messages() {
+    let failure = failure(|servicebus| async move {
+        let news = servicebus.topic("news");
+        news.send(panic_in("news/Subscriptions/one")).await;
+        news.send("next").await;
+        let two = news.subscription("two");
+        assert_message_count!(two, active = 2).await;
+    })
+    .await;
+    assert_eq!(failure, broken("news/Subscriptions/one"));
+}
+
+#[tokio::test]
+async fn time_goes_on_where_what_is_due_breaks_an_entity() {
+    let failure = failure(|servicebus| async move {
+        let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
+        let minute = Duration::from_secs(60);
+        back.schedule(panic_in("back"), minute).await;
+        other.schedule("fine", minute).await;
+        servicebus.clock().advance(2 * minute).await;
+        other.receive().await.complete().await;
+        other.schedule("again", minute).await;
+        servicebus.clock().advance(2 * minute).await;
+        other.receive().await.complete().await;
+    })
+    .await;
+    assert_eq!(failure, broken("back"));
+}
