@@ -69,10 +69,7 @@ pub(crate) async fn serve<W: Wire>(
     let bell = Arc::clone(&peer.bell);
     let mut input = BytesMut::new();
     let (mut stopping, mut more, mut written) = (false, false, true);
-    loop {
-        let Some(unwritten) = peer.turn_or_end(&mut input) else {
-            break;
-        };
+    while let Some(unwritten) = peer.turn_or_end(&mut input) {
         if peer.has_told_others() {
             // Who was told runs first: a message reaches its receiver before its sender hears of it.
             yield_now().await;
