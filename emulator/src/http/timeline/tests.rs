@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::clock::{RealClock, WallClock};
 use crate::config::NamespaceConfig;
+use crate::failures::Failures;
 
 fn namespace() -> Arc<Namespace> {
     let config = NamespaceConfig::new("a");
@@ -16,6 +17,7 @@ fn namespace() -> Arc<Namespace> {
         RealClock::start(WallClock::default()),
         None,
         false,
+        Failures::default(),
     ))
 }
 
