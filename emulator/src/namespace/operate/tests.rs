@@ -24,11 +24,14 @@ fn namespace() -> Namespace {
     Namespace::new(config, real, Some(1), false, Failures::default())
 }
 
-fn send(namespace: &Namespace, name: &str) -> Result<(), String> {
+fn message() -> Message {
     let body: &[u8] = &[0x00, 0x53, 0x75, 0xa0, 0x01, b'x'];
-    let body = body.to_vec().into();
-    let message = Message::parse(body, &mut Ids::new(Some(1), 1)).expect("it is legal");
-    let entity = namespace.entity(&path(name)).expect("it is there");
+    Message::parse(body.to_vec().into(), &mut Ids::new(Some(1), 1)).expect("it is legal")
+}
+
+fn send(namespace: &Namespace, name: &str) -> Result<(), String> {
+    let message = message();
+    let entity = namespace.entity(&path(name)).ok_or("it is not there")?;
     let sent = namespace.operate_as_broker(&entity, |mailbox, cx| mailbox.send(cx, message));
     sent.map(drop).map_err(|error| error.to_string())
 }
