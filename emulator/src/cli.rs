@@ -4,14 +4,18 @@
 
 mod report;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use servicebus_broker::Tier;
 
+use crate::access::{AccessOptions, ControlToken, HostName, Origin};
 use crate::emulator::AMQPS_PORT;
 use crate::tls::{GivenCertificate, TlsOptions};
 
@@ -49,6 +53,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Whether messages are kept behind the record.
     pub record_messages: bool,
+    /// Who may use the control API.
+    pub access: AccessOptions,
     /// Whether to end when standard input closes.
     pub exit_with_stdin: bool,
     /// After how long without a single connection to end, if at all.
@@ -77,8 +83,8 @@ impl Command {
         let cli = Cli::try_parse_from(arguments)?;
         Ok(match cli.verb {
             Some(Verb::Check { file }) => Self::Check(file),
-            Some(Verb::Run(arguments)) => Self::Run(arguments.into()),
-            None => Self::Run(cli.arguments.into()),
+            Some(Verb::Run(arguments)) => Self::Run(arguments.try_into()?),
+            None => Self::Run(cli.arguments.try_into()?),
         })
     }
 }
@@ -236,6 +242,41 @@ struct RunArguments {
     #[arg(long)]
     record_messages: bool,
 
+    /// Another host name by which browsers may use the control API; may be repeated
+    #[arg(
+        long = "allow-host",
+        value_name = "NAME",
+        value_delimiter = ',',
+        env = "SERVICEBUS_EMULATOR_ALLOW_HOST"
+    )]
+    allowed_hosts: Vec<HostName>,
+
+    /// Origin of web pages that may use the control API and open WebSockets, as in http://localhost:3000; may be
+    /// repeated
+    #[arg(
+        long = "allow-origin",
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        env = "SERVICEBUS_EMULATOR_ALLOW_ORIGIN"
+    )]
+    allowed_origins: Vec<Origin>,
+
+    /// Serve the control API beyond loopback to clients that send this token; better by its variable, which lists of
+    /// processes do not show
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        value_parser = GivenToken::read,
+        env = "SERVICEBUS_EMULATOR_CONTROL_TOKEN",
+        hide_env_values = true
+    )]
+    control_token: Option<GivenToken>,
+
+    /// Serve the control API to the default gateway as to loopback: in a container, whose published ports are reached
+    /// from there
+    #[arg(long, env = "SERVICEBUS_EMULATOR_TRUST_GATEWAY")]
+    trust_gateway: bool,
+
     /// End when standard input closes
     #[arg(long)]
     exit_with_stdin: bool,
@@ -277,14 +318,17 @@ struct RunArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Door(Option<u16>);
 
-impl From<RunArguments> for RunOptions {
-    fn from(arguments: RunArguments) -> Self {
+impl TryFrom<RunArguments> for RunOptions {
+    type Error = clap::Error;
+
+    fn try_from(arguments: RunArguments) -> Result<Self, clap::Error> {
         let usual = match arguments.amqp_port {
             0 => 0,
             _ => AMQPS_PORT,
         };
         let certificate = arguments.tls_certificate.zip(arguments.tls_key);
-        Self {
+        let token = arguments.control_token.map(GivenToken::check);
+        Ok(Self {
             config: arguments.config,
             host: arguments.host,
             amqp_port: arguments.amqp_port,
@@ -299,12 +343,41 @@ impl From<RunArguments> for RunOptions {
             tier: arguments.tier,
             seed: arguments.seed,
             record_messages: arguments.record_messages,
+            access: AccessOptions {
+                allowed_hosts: arguments.allowed_hosts,
+                allowed_origins: arguments.allowed_origins,
+                control_token: token.transpose()?,
+                trust_gateway: arguments.trust_gateway,
+            },
             exit_with_stdin: arguments.exit_with_stdin,
             exit_when_idle: arguments.exit_when_idle.map(Duration::from_secs),
             outcome_delay: !arguments.no_outcome_delay,
             connection_memory: arguments.connection_memory,
             process_memory: arguments.process_memory,
-        }
+        })
+    }
+}
+
+/// A token that the parser does not judge: it would show what it refuses.
+#[derive(Clone)]
+struct GivenToken(String);
+
+impl GivenToken {
+    fn read(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+
+    fn check(self) -> Result<ControlToken, clap::Error> {
+        self.0.parse().map_err(|error| {
+            let message = format!("invalid value for '--control-token <TOKEN>': {error}");
+            Cli::command().error(ErrorKind::ValueValidation, message)
+        })
+    }
+}
+
+impl fmt::Debug for GivenToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("GivenToken").finish_non_exhaustive()
     }
 }
 

@@ -10,6 +10,7 @@ use servicebus_broker::Tier;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
+use crate::access::{Access, AccessOptions, default_gateway};
 use crate::clock::{RealClock, WallClock};
 use crate::config::Config;
 use crate::http::Control;
@@ -71,6 +72,8 @@ pub struct Options {
     /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
     /// 5,000 as in the service.
     pub waiting_requests: u32,
+    /// Who may use the control API.
+    pub access: AccessOptions,
     /// Where wall time is read; by default from the operating system.
     pub wall_clock: WallClock,
     /// Most bytes that a connection may make the emulator keep in unfinished messages, unread output, links and other state;
@@ -100,6 +103,7 @@ impl Default for Options {
             outcome_delay: true,
             patience: PATIENCE,
             waiting_requests: WAITING_REQUESTS,
+            access: AccessOptions::default(),
             wall_clock: WallClock::default(),
             connection_memory: CONNECTION_MEMORY,
             process_memory: PROCESS_MEMORY,
@@ -235,6 +239,10 @@ impl Emulator {
             "amqps": endpoints.amqps.map(address),
             "http": endpoints.http.to_string(),
             "https": endpoints.https.map(address),
+            "control_api": match self.shared.access.token {
+                Some(_) => "token",
+                None => "loopback",
+            },
             "ca_certificate": self.ca_certificate(),
             "namespaces": self.namespaces(),
         })
@@ -285,6 +293,7 @@ fn share(
     listeners: Listeners,
 ) -> Result<Shared, StartError> {
     let names = names(&options, endpoints);
+    let access = access(&options, endpoints);
     let real = RealClock::start(options.wall_clock);
     let tls = Tls::new(options.tls, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
@@ -302,8 +311,27 @@ fn share(
     let place = Place::new(&options.host, endpoints);
     let namespaces = Namespaces::new(real.clone(), options.seed, options.record_messages, place);
     Ok(Shared::new(
-        switches, real, namespaces, listeners, tls, memory, places,
+        switches, real, namespaces, listeners, tls, memory, places, access,
     ))
+}
+
+/// Who may use the control API; the log says so where clients beyond loopback can reach it.
+fn access(options: &Options, endpoints: Endpoints) -> Access {
+    let gateway = options.access.trust_gateway.then(default_gateway).flatten();
+    let names = options.tls.names.iter().chain([&options.host]).cloned();
+    let access = Access::new(options.access.clone(), names, gateway);
+    let is_beyond = !endpoints.amqp.ip().to_canonical().is_loopback();
+    match (is_beyond, &access.token) {
+        (false, _) => {}
+        (true, Some(_)) => {
+            tracing::info!("the control API is served beyond loopback with its token");
+        }
+        (true, None) => tracing::warn!(
+            gateway = gateway.map(tracing::field::display),
+            "the control API is served to loopback and this gateway alone; --control-token opens it to others"
+        ),
+    }
+    access
 }
 
 /// By what clients reach the emulator: addresses, host names, and those of its namespaces.

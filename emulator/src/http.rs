@@ -10,6 +10,7 @@ mod entity;
 mod error;
 mod explain;
 mod faults;
+mod guard;
 mod hold;
 mod in_time;
 mod namespaces;
@@ -39,11 +40,12 @@ use crate::emulator::StartError;
 use crate::listen;
 use crate::rest::{Door, Route};
 use crate::server::{Listening, Shared};
-use namespaces::Chosen;
-pub(crate) use spoiled::HangUp;
-
+pub(crate) use error::malformed;
+pub(crate) use guard::{Peer, refused_websocket};
 pub(crate) use error::internal_error;
 pub(crate) use hold::Stopping;
+use namespaces::Chosen;
+pub(crate) use spoiled::HangUp;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -105,6 +107,7 @@ impl Control {
             .fallback(beside)
             .method_not_allowed_fallback(error::no_such_method)
             .layer(axum::extract::DefaultBodyLimit::max(MAX_BODY))
+            .layer(from_fn_with_state(self.clone(), guard::guard))
             .with_state(self.clone())
     }
 

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod admin;
+mod calendar;
 mod clock;
 mod connection;
 mod emulator;
@@ -26,6 +28,7 @@ pub mod auth;
 pub mod cli;
 pub mod config;
 
+pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
 pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};
 pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};

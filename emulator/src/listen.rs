@@ -98,7 +98,9 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
-        // A restart must not wait for connections of the last run to fade.
+        // A restart must not wait for connections of the last run to fade. On Windows it does not, and there the option
+        // would let another process listen on the same port.
+        #[cfg(not(windows))]
         socket.set_reuseaddr(true)?;
         bound_segments(&socket);
         socket.bind(address)?;

@@ -13,8 +13,12 @@ use tracing_subscriber::EnvFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit codes (interfaces.md); bad arguments end in the parser with 2.
+/// What is logged.
+const LOG_VARIABLE: &str = "SERVICEBUS_EMULATOR_LOG";
+
+/// Exit codes (interfaces.md); most bad arguments end in the parser, also with 2.
 const BAD_CONFIGURATION: u8 = 1;
+const BAD_ARGUMENTS: u8 = 2;
 const CANNOT_LISTEN: u8 = 3;
 
 fn main() -> ExitCode {
@@ -37,7 +41,7 @@ fn check(file: &Path) -> Ended {
 }
 
 fn run(options: RunOptions) -> Ended {
-    log_to_stderr();
+    log_to_stderr().map_err(|message| (BAD_ARGUMENTS, message))?;
     let tier = options.tier.unwrap_or_default();
     let config = match &options.config {
         Some(file) => Config::from_file_in_tier(file, tier),
@@ -64,6 +68,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
         outcome_delay: options.outcome_delay,
         connection_memory: options.connection_memory,
         process_memory: options.process_memory,
+        access: options.access,
         ..Options::default()
     });
     let emulator = started
@@ -136,11 +141,23 @@ async fn stdin_closed() {
     while matches!(stdin.read(&mut ignored).await, Ok(read) if read > 0) {}
 }
 
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("SERVICEBUS_EMULATOR_LOG");
+/// Logs what the environment asks for; an error says what is wrong with that.
+fn log_to_stderr() -> Result<(), String> {
+    let asked = std::env::var_os(LOG_VARIABLE).filter(|asked| !asked.is_empty());
+    let asked = asked.map_or_else(
+        || "warn".into(),
+        |asked| asked.to_string_lossy().into_owned(),
+    );
+    let filter = EnvFilter::try_new(&asked).map_err(|error| {
+        format!(
+            "{LOG_VARIABLE} is {asked:?}: {error}; allowed: off, error, warn, info, debug or trace, also for single \
+             targets, as in servicebus_emulator=debug"
+        )
+    })?;
     tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new("warn")))
+        .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
         .init();
+    Ok(())
 }

@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::access::Access;
 use crate::clock::RealClock;
 use crate::memory::Memory;
 use crate::namespace::Ids;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Tls,
     pub(crate) memory: Arc<Memory>,
     pub(crate) places: Arc<Places>,
+    pub(crate) access: Access,
     connections_made: AtomicU32,
     connections: watch::Sender<usize>,
 }
@@ -62,6 +64,10 @@ pub(crate) struct Switches {
 }
 
 impl Shared {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of its own, and this is called once"
+    )]
     pub(crate) fn new(
         options: Switches,
         real: RealClock,
@@ -70,6 +76,7 @@ impl Shared {
         tls: Tls,
         memory: Arc<Memory>,
         places: Arc<Places>,
+        access: Access,
     ) -> Self {
         Self {
             options,
@@ -79,6 +86,7 @@ impl Shared {
             tls,
             memory,
             places,
+            access,
             connections_made: AtomicU32::new(0),
             connections: watch::Sender::new(0),
         }

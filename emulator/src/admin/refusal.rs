@@ -6,6 +6,7 @@ use servicebus_broker::Timestamp;
 use uuid::Uuid;
 
 use super::xml::Writer;
+use crate::calendar;
 
 /// Longest text that goes back to a client, in bytes.
 const MAX_TEXT: usize = 2048;
@@ -148,7 +149,7 @@ impl Refusal {
             path,
             now,
         } = tail;
-        let at = jiff::Timestamp::from_millisecond(now.as_millis()).unwrap_or_default();
+        let at = calendar::date(*now);
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
         let text = &self.text;
         match self.speaker {

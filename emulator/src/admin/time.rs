@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use servicebus_broker::Timestamp;
 
+use crate::calendar;
+
 /// The Unix epoch in ticks of 100 ns since the year 1, where .NET begins to count.
 const EPOCH: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
@@ -35,7 +37,7 @@ impl Frame {
     }
 
     fn format(self, at: Timestamp, form: &str) -> String {
-        let at = jiff::Timestamp::from_millisecond(self.shown(at)).unwrap_or_default();
+        let at = calendar::from_millis(self.shown(at));
         at.strftime(form).to_string()
     }
 

@@ -21,6 +21,7 @@ fn defaults() -> RunOptions {
         tier: None,
         seed: None,
         record_messages: false,
+        access: AccessOptions::default(),
         exit_with_stdin: false,
         exit_when_idle: None,
         outcome_delay: true,
@@ -102,6 +103,57 @@ fn check_takes_a_file_and_nothing_else() {
     refused(&["check"]);
     refused(&["check", "c.json", "--seed", "1"]);
     refused(&["--seed", "1", "check", "c.json"]);
+}
+
+#[test]
+fn who_may_use_the_control_api_is_asked_for() {
+    let access = run(&[
+        "--allow-host",
+        "CI.example.com,bus.example.com",
+        "--allow-host",
+        "third.example.com",
+        "--allow-origin",
+        "http://localhost:3000,https://a.example.com",
+        "--control-token",
+        "S3cret",
+        "--trust-gateway",
+    ])
+    .access;
+    let hosts: Vec<String> = access
+        .allowed_hosts
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        hosts,
+        ["ci.example.com", "bus.example.com", "third.example.com"]
+    );
+    assert_eq!(access.allowed_origins.len(), 2);
+    assert_eq!(access.control_token, Some("S3cret".parse().unwrap()));
+    assert!(access.trust_gateway);
+    for (option, wrong, allowed) in [
+        ("--allow-host", "http://a", "a name without scheme and port"),
+        ("--allow-host", "", "a name without scheme and port"),
+        (
+            "--allow-origin",
+            "localhost",
+            "scheme, host and port without a path",
+        ),
+    ] {
+        let text = refused(&[option, wrong]);
+        assert!(text.contains(option) && text.contains(allowed), "{text}");
+    }
+}
+
+#[test]
+fn nothing_shows_a_token_that_was_given() {
+    let options = run(&["--control-token", "S3cret"]);
+    assert!(!format!("{options:?}").contains("S3cret"), "{options:?}");
+    let text = refused(&["--control-token", "S3 cret"]);
+    assert!(
+        text.contains("--control-token") && text.contains("RFC 6750") && !text.contains("S3"),
+        "{text}"
+    );
 }
 
 fn run(arguments: &[&str]) -> RunOptions {

@@ -1,6 +1,7 @@
 //! Request bodies that are JSON.
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 
@@ -14,7 +15,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let Json(fields) = Json::from_request(request, state).await?;
+        // Whatever the content type says: `curl -d` calls everything a form.
+        let bytes = Bytes::from_request(request, state).await?;
+        let Json(fields) = Json::from_bytes(&bytes)?;
         Ok(Self(fields))
     }
 }

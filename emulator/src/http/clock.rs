@@ -13,6 +13,7 @@ use super::counts::find;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
 use super::timeline::rfc3339;
+use crate::calendar;
 
 /// Longest advance: no setting of Service Bus looks further ahead.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
@@ -46,8 +47,9 @@ pub(super) async fn advance(
     chosen: Chosen,
     Body(Advance { seconds }): Body<Advance>,
 ) -> Result<Json<Value>, ApiError> {
-    let by = duration("seconds", seconds, MAX_ADVANCE)?;
     let namespace = Arc::clone(&chosen.0);
+    let left = calendar::last().since(namespace.clock.now());
+    let by = duration("seconds", seconds, MAX_ADVANCE.min(left.as_secs_f64()))?;
     // On its own: whoever hangs up meanwhile must not leave the clock between two instants.
     let walk = tokio::spawn(async move { namespace.advance(by).await });
     walk.await.expect("an advance comes to its end");

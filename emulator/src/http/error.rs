@@ -5,7 +5,8 @@ use std::any::Any;
 use axum::Json;
 use axum::extract::MatchedPath;
 use axum::extract::rejection::{BytesRejection, JsonRejection, QueryRejection, StringRejection};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
@@ -45,6 +46,10 @@ impl ApiError {
             message: message.into(),
             problems: Vec::new(),
         }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
     }
 
     pub(super) fn invalid(problem: Problem) -> Self {
@@ -181,4 +186,13 @@ pub(super) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPat
         "method-not-allowed",
         message,
     )
+}
+
+/// 400 for a request that is not HTTP as its standard has it, whatever its path; the connection ends with it.
+pub(crate) fn malformed(message: &str) -> Response {
+    let mut response =
+        ApiError::new(StatusCode::BAD_REQUEST, "malformed-request", message).into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
+    response
 }

@@ -27,6 +27,7 @@ use super::Control;
 use super::counts::find;
 use super::error::ApiError;
 use super::namespaces::Chosen;
+use crate::calendar;
 use crate::namespace::{Entity, Namespace};
 use render::Rendering;
 
@@ -62,8 +63,7 @@ pub(super) async fn show(
 
 /// An instant in UTC.
 pub(super) fn rfc3339(instant: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(instant.as_millis())
-        .map_or_else(|_| instant.to_string(), |t| t.to_string())
+    calendar::date(instant).to_string()
 }
 
 /// Which events are asked for; everything that is not said is any.

@@ -83,6 +83,14 @@ impl Namespaces {
         self.of_host(host).is_some()
     }
 
+    /// Whether a host name is one that a namespace was given, or its name in the service.
+    pub(crate) fn has_host(&self, host: &str) -> bool {
+        let served = self.served();
+        let in_service = host.strip_suffix(DOMAINS[0]);
+        served.hosts.contains_key(host)
+            || in_service.is_some_and(|name| served.named(name).is_some())
+    }
+
     fn of_key(&self, name: &str) -> Option<Arc<Namespace>> {
         let served = self.served();
         served.get(served.keys.get(name)?)

@@ -9,6 +9,8 @@ use servicebus_amqp::Error;
 use servicebus_broker::{EntityPath, StoreKind, Timestamp};
 use uuid::Uuid;
 
+use crate::calendar;
+
 /// Why something is refused, as a client's code tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -297,7 +299,7 @@ impl Refusal {
 
     /// The text with the tail of the service: what to look for in log and timeline (decision D29).
     pub(crate) fn tracked(&self, tracking: Uuid, system: &str, real_now: Timestamp) -> String {
-        let at = jiff::Timestamp::from_millisecond(real_now.as_millis()).unwrap_or_default();
+        let at = calendar::date(real_now);
         let at = at.strftime("%Y-%m-%dT%H:%M:%S");
         let text = &self.text;
         format!("{text} TrackingId:{tracking}_B0, SystemTracker:{system}, Timestamp:{at}")

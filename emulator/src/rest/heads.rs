@@ -1,9 +1,10 @@
 //! The names of headers in the letters in which they were sent.
 //!
 //! A header becomes an application property and the reverse, and the name of a property has case; the HTTP library knows
-//! names in lower case only. So a connection keeps the bytes that it has read of late, in which the head of the request
-//! that is being answered is found again, and the names in the head of an answer are changed on their way out. Nothing
-//! but the case of names comes of it, and no byte more or less: a head that is not found costs no more than that.
+//! names in lower case only. So a connection keeps the bytes that it has read of late and that are no part of a body
+//! whose length is known, in which the head of the request that is being answered is found again, and the names in the
+//! head of an answer are changed on their way out. What comes of it is the case of names and the ends of lines, which the
+//! HTTP library does not tell either; no byte more or less: a head that is not found costs no more than that.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -11,7 +12,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use axum::http::request::Parts;
+use axum::http::Request;
+use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes that are kept at most, and of those the ones that stay when there are more. A head comes with less.
@@ -24,11 +26,30 @@ const END: &[u8] = b"\r\n\r\n";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Heads(Arc<Mutex<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// What was read behind the head of the request that is being answered.
     read: Vec<u8>,
+    /// That head.
+    head: Vec<u8>,
+    /// How many bytes of its body are still to come; they are not kept.
+    body: u64,
+    /// Whether `read` begins with the next head, and not with a body of unknown length.
+    is_exact: bool,
     /// Names of the next answer, in their letters.
     answer: Vec<String>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            read: Vec::new(),
+            head: Vec::new(),
+            body: 0,
+            is_exact: true,
+            answer: Vec::new(),
+        }
+    }
 }
 
 /// A stream whose heads can be looked at again and written in other letters.
@@ -56,20 +77,29 @@ impl<S> Tapped<S> {
 }
 
 impl Heads {
-    /// The names of a request's headers as they were sent, by their lower case; what came before is forgotten.
-    pub(super) fn names(&self, parts: &Parts) -> HashMap<String, String> {
-        let target = parts
-            .uri
-            .path_and_query()
-            .map_or("/", |target| target.as_str());
-        let line = format!("{} {target} HTTP/1.", parts.method);
-        let read = &mut self.state().read;
-        let Some(begin) = position(read, line.as_bytes()) else {
-            return HashMap::new();
+    /// Finds the head of a request that is to be answered; false where a line of it ends without a carriage return.
+    pub(crate) fn begin<B>(&self, request: &Request<B>) -> bool {
+        let state = &mut *self.state();
+        state.head.clear();
+        let Some(begin) = state.begin_of(request) else {
+            return true;
         };
-        let end = position(&read[begin..], END).map_or(read.len(), |end| begin + end);
-        let head = String::from_utf8_lossy(&read[begin..end]).into_owned();
-        read.drain(..end);
+        let (length, is_clean) = measure(&state.read[begin..]);
+        state.head.extend(&state.read[begin..begin + length]);
+        let headers = request.headers();
+        state.is_exact = !headers.contains_key(TRANSFER_ENCODING);
+        let body = headers.get(CONTENT_LENGTH).filter(|_| state.is_exact);
+        let body = body.and_then(|body| body.to_str().ok()?.parse().ok());
+        state.body = body.unwrap_or(0);
+        let rest = state.read.split_off(begin + length);
+        state.read.clear();
+        state.keep(&rest);
+        is_clean
+    }
+
+    /// The names of the request's headers as they were sent, by their lower case.
+    pub(super) fn names(&self) -> HashMap<String, String> {
+        let head = String::from_utf8_lossy(&self.state().head).into_owned();
         let names = head.lines().skip(1).filter_map(|line| line.split_once(':'));
         names
             .map(|(name, _)| (name.to_ascii_lowercase(), name.to_owned()))
@@ -103,13 +133,46 @@ impl Heads {
     }
 
     fn keep(&self, bytes: &[u8]) {
-        let read = &mut self.state().read;
-        read.extend_from_slice(bytes);
-        if read.len() > MOST {
-            let excess = read.len() - KEPT;
-            read.drain(..excess);
+        self.state().keep(bytes);
+    }
+}
+
+impl State {
+    /// Where the head of this request begins in what was read.
+    fn begin_of<B>(&self, request: &Request<B>) -> Option<usize> {
+        if self.is_exact {
+            // A server is to pass over empty lines before a request (RFC 9112 §2.2).
+            return self.read.iter().position(|byte| !b"\r\n".contains(byte));
+        }
+        let uri = request.uri();
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        let line = format!("{} {target} HTTP/1.", request.method());
+        position(&self.read, line.as_bytes())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let body = self.body.min(bytes.len() as u64);
+        self.body -= body;
+        self.read.extend_from_slice(&bytes[body as usize..]);
+        if self.read.len() > MOST {
+            let excess = self.read.len() - KEPT;
+            self.read.drain(..excess);
+            self.is_exact = false;
         }
     }
+}
+
+/// How long a head is with the empty line that ends it, and whether all of its lines end as they should.
+fn measure(bytes: &[u8]) -> (usize, bool) {
+    let (mut length, mut is_clean) = (0, true);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        length += line.len();
+        is_clean &= line.ends_with(b"\r\n");
+        if matches!(line, b"\n" | b"\r\n") {
+            break;
+        }
+    }
+    (length, is_clean)
 }
 
 impl<S: AsyncWrite + Unpin> Tapped<S> {
@@ -186,26 +249,61 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tapped<S> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
-
     use super::*;
 
-    fn parts(method: &str, target: &str) -> Parts {
-        let request = Request::builder().method(method).uri(target).body(());
-        request.expect("a request").into_parts().0
+    fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request<()> {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).expect("a request")
     }
 
     #[test]
-    fn names_are_those_of_the_request_that_is_asked_for() {
+    fn names_are_those_of_the_request_that_is_answered() {
         let heads = Heads::default();
-        heads.keep(b"POST /q/messages?a HTTP/1.1\r\nPriority: 1\r\nHOST: x\r\n\r\nprio");
-        heads.keep(b"rity: body\r\nPOST /q/messages HTTP/1.1\r\npRIORITY: 2\r\n\r\n");
-        let first = heads.names(&parts("POST", "/q/messages?a"));
-        assert_eq!(first["priority"], "Priority");
-        assert_eq!(first["host"], "HOST");
-        let second = heads.names(&parts("POST", "/q/messages"));
-        assert_eq!(second["priority"], "pRIORITY");
-        assert!(heads.names(&parts("POST", "/q/messages")).is_empty());
+        heads.keep(b"POST /q/messages?a HTTP/1.1\r\nPriority: 1\r\nHOST: x\r\n\r\nPOST /q ");
+        // A body that looks like the next request, in two reads.
+        let body = "POST /q HTTP/1.1\nA: b\r\n\r\n";
+        heads.keep(&body.as_bytes()["POST /q ".len()..]);
+        heads.keep(b"POST /q HTTP/1.1\r\npRIORITY: 2\r\n\r\n");
+        let length = body.len().to_string();
+        let first = request("POST", "/q/messages?a", &[("Content-Length", &length)]);
+        assert!(heads.begin(&first));
+        assert_eq!(heads.names()["priority"], "Priority");
+        assert_eq!(heads.names()["host"], "HOST");
+        let second = request("POST", "/q", &[]);
+        assert!(heads.begin(&second));
+        assert_eq!(heads.names()["priority"], "pRIORITY");
+        assert!(heads.begin(&second) && heads.names().is_empty());
+    }
+
+    #[test]
+    fn a_head_behind_a_body_of_unknown_length_is_looked_for() {
+        let heads = Heads::default();
+        heads.keep(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n");
+        assert!(heads.begin(&request("POST", "/a", &[("Transfer-Encoding", "chunked")])));
+        heads.keep(b"PUT /b HTTP/1.1\r\nA: b\r\n\r\n");
+        assert!(heads.begin(&request("PUT", "/b", &[])));
+        assert_eq!(heads.names()["a"], "A");
+    }
+
+    #[test]
+    fn a_line_that_ends_without_a_carriage_return_is_told() {
+        for (head, is_clean) in [
+            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", true),
+            ("\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", true),
+            ("GET / HTTP/1.1\nHost: x\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: x\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: x\r\n\n", false),
+            ("GET / HTTP/1.1\nHost: x\n\n", false),
+        ] {
+            let heads = Heads::default();
+            heads.keep(head.as_bytes());
+            heads.keep(b"GET /next HTTP/1.1\r\n\r\n");
+            assert_eq!(heads.begin(&request("GET", "/", &[])), is_clean, "{head:?}");
+            assert!(heads.begin(&request("GET", "/next", &[])), "{head:?}");
+        }
     }
 
     #[test]
@@ -217,8 +315,21 @@ mod tests {
             assert!(kept <= MOST, "{kept}");
         }
         heads.keep(b"PUT / HTTP/1.1\r\nA: b\r\n\r\n");
-        assert_eq!(heads.names(&parts("PUT", "/"))["a"], "A");
+        assert!(heads.begin(&request("PUT", "/", &[])));
+        assert_eq!(heads.names()["a"], "A");
     }
+
+    #[test]
+    fn nothing_is_kept_of_a_body_whose_length_is_known() {
+        let heads = Heads::default();
+        heads.keep(b"PUT / HTTP/1.1\r\n\r\n");
+        heads.begin(&request("PUT", "/", &[("Content-Length", "1000000")]));
+        heads.keep(&[b'x'; 999_999]);
+        assert!(heads.state().read.is_empty());
+        heads.keep(b"xGET");
+        assert_eq!(heads.state().read, b"GET");
+    }
+
     #[test]
     fn names_of_an_answer_are_written_in_their_letters_once() {
         let heads = Heads::default();

@@ -53,7 +53,7 @@ impl Visit {
             id,
             bell: Arc::default(),
             host: access::host(parts),
-            names: carrier.heads.names(parts),
+            names: carrier.heads.names(),
             carrier,
             namespace: None,
             place: None,

@@ -7,7 +7,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::header::HOST;
+use axum::http::{Response, StatusCode, Version};
 use futures_util::FutureExt as _;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -20,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::doors::Doors;
 use crate::connection::{self, WebSocket};
-use crate::http::{HangUp, Stopping, internal_error};
+use crate::http::{HangUp, Peer, Stopping, internal_error, malformed};
 use crate::namespaces::Arrival;
 use crate::nodes::quote;
 use crate::rest::{self, Carrier, Tapped};
@@ -51,6 +52,7 @@ where
         shared,
         router,
         mut stop,
+        address,
         ..
     } = doors;
     let slot = Slot::default();
@@ -68,9 +70,10 @@ where
         known.insert(carrier.clone());
         known.insert(Arc::clone(&arrival));
         known.insert(stopping.clone());
+        known.insert(Peer(address.ip()));
+        let shared = Arc::clone(&shared);
         let router = router.clone();
         let slot = slot.clone();
-        let shared = Arc::clone(&shared);
         async move {
             match is_reserved && !HEALTH.contains(&request.uri().path()) {
                 true => Ok(no_place()),
@@ -119,8 +122,11 @@ async fn answer(
     slot: Slot,
     shared: Arc<Shared>,
 ) -> io::Result<Response<Body>> {
+    if let Some(offence) = offence(&request) {
+        return Ok(malformed(offence));
+    }
     if upgrade::is_meant(&request) {
-        return Ok(upgrade::answer(&mut request, &slot));
+        return Ok(upgrade::answer(&mut request, &slot, &shared.access));
     }
     let place = format!("{} {}", request.method(), quote(request.uri().path()));
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
@@ -131,5 +137,19 @@ async fn answer(
     match response.extensions().get::<HangUp>() {
         None => Ok(response),
         Some(HangUp) => Err(io::Error::other("a scripted fault ends the connection")),
+    }
+}
+
+/// What is wrong with the head of a request that the HTTP library lets pass (RFC 9112 §2.2 and §3.2). Others on its way
+/// may read such a request differently.
+fn offence(request: &Request<Incoming>) -> Option<&'static str> {
+    let carrier = request.extensions().get::<Carrier>();
+    if carrier.is_some_and(|carrier| !carrier.heads.begin(request)) {
+        return Some("every line of the head of a request ends with CR LF; one ends with LF alone");
+    }
+    match request.headers().get_all(HOST).iter().count() {
+        0 if request.version() >= Version::HTTP_11 => Some("the request has no header Host"),
+        0 | 1 => None,
+        _ => Some("the request has more than one header Host"),
     }
 }

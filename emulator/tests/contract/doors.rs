@@ -3,6 +3,7 @@
 mod certificates;
 mod first_bytes;
 mod garbage;
+mod heads;
 mod readme;
 mod tls;
 mod websocket;

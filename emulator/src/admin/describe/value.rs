@@ -8,6 +8,7 @@ use servicebus_broker::filter::{Encoded, Value};
 use super::super::refusal::Refusal;
 use super::super::time::read_instant;
 use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
+use crate::calendar;
 use crate::config::duration;
 
 /// Ticks of 100 ns in a millisecond.
@@ -159,8 +160,7 @@ fn double_text(number: f64) -> String {
 }
 
 fn instant_text(ticks: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(ticks.div_euclid(TICKS));
-    at.unwrap_or_default().to_string()
+    calendar::from_millis(ticks.div_euclid(TICKS)).to_string()
 }
 
 fn span(text: &str) -> Option<i64> {

@@ -10,6 +10,9 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
+use crate::access::Access;
+use crate::http::refused_websocket;
+
 /// Where every SDK asks for it; some with a slash at the end.
 const PATH: &str = "/$servicebus/websocket";
 /// What clients call AMQP 1.0 (wire.md §10a.15); the one that was offered is taken.
@@ -45,13 +48,20 @@ pub(super) fn is_meant(request: &Request<Incoming>) -> bool {
 }
 
 /// Grants a request or says why not.
-pub(super) fn answer(request: &mut Request<Incoming>, slot: &Slot) -> Response<Body> {
+pub(super) fn answer(
+    request: &mut Request<Incoming>,
+    slot: &Slot,
+    access: &Access,
+) -> Response<Body> {
     if !request.headers().contains_key(UPGRADE) {
         let text = "This path speaks AMQP over WebSocket only.";
         let mut refusal = refusal(StatusCode::UPGRADE_REQUIRED, text.to_owned());
         let upgrade = HeaderValue::from_static("websocket");
         refusal.headers_mut().insert(UPGRADE, upgrade);
         return refusal;
+    }
+    if let Some(reason) = refused_websocket(access, request.headers()) {
+        return refusal(StatusCode::FORBIDDEN, format!("{reason}."));
     }
     let protocol = match protocol(request.headers()) {
         Ok(protocol) => protocol,

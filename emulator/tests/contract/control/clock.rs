@@ -283,3 +283,37 @@ fn what_is_due_by_itself_needs_no_advance() {
         (bus.http.held("q") == (0, 0)).then_some(())
     });
 }
+
+#[test]
+fn it_ends_with_the_calendar() {
+    const MOST: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
+    let bus = Bus::with_queues(&["q"]);
+    freeze(&bus);
+    let body = json!({ "seconds": MOST });
+    let refusal = loop {
+        let answer = bus.http.post(&format!("{CLOCK}/advance"), &body);
+        if answer.status != 200 {
+            break answer;
+        }
+        assert!(now_of(&answer.body).as_second() > 0);
+    };
+    let (code, _) = refusal.error(400);
+    assert_eq!(code, "invalid-argument");
+    let allowed = refusal.body["error"]["problems"][0]["allowed"].as_str();
+    let left = allowed.and_then(|allowed| allowed.strip_prefix("seconds from 0 to "));
+    let left: f64 = left.and_then(|left| left.parse().ok()).expect("a bound");
+    assert!(left < MOST, "{left}");
+    let last = now_of(&advance(&bus, left));
+    assert_eq!(last.to_string().get(..4), Some("9999"));
+    // A lock that ends beyond is shown with the last date.
+    let mut peer = bus.client();
+    let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+    peer.send(&sender, &Message::new("late"));
+    peer.receive_one(&receiver);
+    let events = bus.http.events("?entity=q");
+    let until = events
+        .iter()
+        .find_map(|event| event["locked_until"].as_str());
+    let until: Timestamp = until.expect("it is locked").parse().expect("a date");
+    assert!(until >= last, "{until}");
+}

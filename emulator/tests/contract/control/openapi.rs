@@ -36,6 +36,37 @@ fn every_answer_that_is_described_is_given_and_is_as_described() {
 }
 
 #[test]
+fn what_any_operation_may_answer_is_described() {
+    let description = Description::read();
+    let bus = Bus::with_queues(&["q"]);
+    let post =
+        "POST /$emulator/v1/clock/freeze HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n";
+    for (response, headers, status) in [
+        ("Malformed", "", 400),
+        ("Misdirected", "Host: evil.example\r\n", 421),
+        (
+            "Forbidden",
+            "Host: x\r\nOrigin: http://evil.example\r\n",
+            403,
+        ),
+    ] {
+        let answer = bus.http.raw(format!("{post}{headers}\r\n").as_bytes());
+        assert_eq!(answer.status, status, "{answer:?}");
+        description.check_common(response, &answer.body);
+    }
+    // 401 is given to no client on loopback: `src/http/guard/tests.rs`.
+    let unauthorized = json!({"error": {"code": "unauthorized", "message": "m", "problems": []}});
+    description.check_common("Unauthorized", &unauthorized);
+    let all = ["Forbidden", "Malformed", "Misdirected", "Unauthorized"];
+    assert!(
+        description.common().iter().eq(all),
+        "{:?}",
+        description.common()
+    );
+    assert_eq!(bus.http.get("/$emulator/v1/clock").ok()["frozen"], false);
+}
+
+#[test]
 fn the_description_is_served_as_it_stands_in_the_file() {
     let bus = Bus::with_queues(&["q"]);
     let served = bus.http.get("/$emulator/v1/openapi.json");

@@ -66,6 +66,29 @@ fn a_request_that_is_no_upgrade_is_told_so() {
 }
 
 #[test]
+fn a_page_of_another_origin_opens_no_websocket() {
+    let bus = Bus::with_queues(&["q"]);
+    let ask = |origin: &str| {
+        let request = format!(
+            "GET {PATH} HTTP/1.1\r\nHost: bus.example.org\r\nUpgrade: websocket\r\nConnection: upgrade, close\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nOrigin: {origin}\r\n\r\n"
+        );
+        let mut stream = Stream::plain(bus.http.0);
+        stream.write_all(request.as_bytes()).expect("it is written");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("it is answered");
+        String::from_utf8_lossy(&status).into_owned()
+    };
+    // A client in Python sends the host that it asks for.
+    for origin in ["http://bus.example.org", "https://localhost:8080"] {
+        assert_eq!(ask(origin), "HTTP/1.1 101", "{origin}");
+    }
+    for origin in ["http://evil.example", "null", "http://bus.example.org:8080"] {
+        assert_eq!(ask(origin), "HTTP/1.1 403", "{origin}");
+    }
+}
+
+#[test]
 fn frames_may_be_cut_anywhere_and_pings_are_answered() {
     let bus = Bus::with_queues(&["q"]);
     let (mut socket, _) = Stream::plain(bus.http.0)

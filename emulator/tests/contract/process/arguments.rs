@@ -54,6 +54,10 @@ fn help_says_what_one_needs_first() {
             "--tls-key <FILE>",
             "--tier <TIER>",
             "--seed <N>",
+            "--allow-host <NAME>",
+            "--allow-origin <ORIGIN>",
+            "--control-token <TOKEN>",
+            "--trust-gateway",
             "--exit-with-stdin",
             "--exit-when-idle <SECONDS>",
             "[env: SERVICEBUS_EMULATOR_CONFIG=]",
@@ -62,6 +66,9 @@ fn help_says_what_one_needs_first() {
             "[env: SERVICEBUS_EMULATOR_AMQPS_PORT=]",
             "[env: EMULATOR_HTTP_PORT=]",
             "[env: SERVICEBUS_EMULATOR_HTTPS_PORT=]",
+            "[env: SERVICEBUS_EMULATOR_ALLOW_HOST=]",
+            "[env: SERVICEBUS_EMULATOR_ALLOW_ORIGIN=]",
+            "[env: SERVICEBUS_EMULATOR_CONTROL_TOKEN]",
             "SERVICEBUS_EMULATOR_LOG",
             "servicebus-emulator check config.json",
             "Exit codes: 0 stopped when asked, 1 bad configuration, 2 bad arguments, 3 cannot listen.",
@@ -101,6 +108,82 @@ fn variables_do_what_options_do_and_options_are_stronger() {
         Some(2),
         "a variable is judged as its option is"
     );
+}
+
+#[test]
+fn a_log_that_cannot_be_understood_is_refused() {
+    let output = run(&[], &[("SERVICEBUS_EMULATOR_LOG", "servicebus=loud=quiet")]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    let begin = r#"SERVICEBUS_EMULATOR_LOG is "servicebus=loud=quiet": "#;
+    assert!(
+        text.starts_with(begin) && text.contains("allowed: off, error, warn"),
+        "{text}"
+    );
+    // As if it were not set.
+    let process = Process::start_with(
+        &[
+            "--host",
+            "127.0.0.1",
+            "--amqp-port",
+            "0",
+            "--http-port",
+            "0",
+        ],
+        &[("SERVICEBUS_EMULATOR_LOG", "")],
+    );
+    assert_eq!(process.http().get("/health").status, 200);
+}
+
+#[test]
+fn a_token_is_never_shown() {
+    let token = ("SERVICEBUS_EMULATOR_CONTROL_TOKEN", "S3cret-token");
+    let help = run(&["--help"], &[token]);
+    let wrong = run(
+        &[],
+        &[("SERVICEBUS_EMULATOR_CONTROL_TOKEN", "S3cret token")],
+    );
+    assert_eq!(wrong.status.code(), Some(2));
+    let process = Process::start_with(
+        &["--host", "0.0.0.0", "--amqp-port", "0", "--http-port", "0"],
+        &[token, ("SERVICEBUS_EMULATOR_LOG", "trace")],
+    );
+    assert_eq!(process.ready["control_api"], "token");
+    let request = "GET /$emulator/v1/namespaces HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+                   Authorization: Bearer S3cret-token\r\n\r\n";
+    assert_eq!(process.http().raw(request.as_bytes()).status, 200);
+    let ready = process.ready.to_string();
+    process.signal("TERM");
+    let ended = process.ended();
+    assert!(
+        ended
+            .stderr
+            .contains("the control API is served beyond loopback with its token"),
+        "{}",
+        ended.stderr
+    );
+    let texts = [help.stdout, wrong.stderr, ready.into(), ended.stderr.into()];
+    for text in texts {
+        let text = String::from_utf8_lossy(&text);
+        assert!(!text.contains("S3cret"), "{text}");
+    }
+}
+
+#[test]
+fn the_start_says_that_the_control_api_is_closed_beyond_loopback() {
+    for (host, is_said) in [("0.0.0.0", true), ("127.0.0.1", false)] {
+        let arguments = ["--host", host, "--amqp-port", "0", "--http-port", "0"];
+        let process = Process::start_with(&arguments, &[]);
+        assert_eq!(process.ready["control_api"], "loopback");
+        process.signal("TERM");
+        let ended = process.ended();
+        assert_eq!(
+            ended.stderr.contains("--control-token"),
+            is_said,
+            "{}",
+            ended.stderr
+        );
+    }
 }
 
 #[test]

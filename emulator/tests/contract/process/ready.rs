@@ -18,6 +18,7 @@ fn it_is_the_only_line_and_has_every_field() {
         "amqp",
         "amqps",
         "ca_certificate",
+        "control_api",
         "event",
         "http",
         "https",

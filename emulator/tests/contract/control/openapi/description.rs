@@ -63,6 +63,19 @@ impl Description {
         self.judge(schema, body, &format!("the request {method} {path}"));
     }
 
+    /// Panics unless a body is that of a response which any operation may give.
+    pub(super) fn check_common(&self, response: &str, body: &Value) {
+        let answer = &self.document["components"]["responses"][response];
+        let schema = content(answer).unwrap_or_else(|| panic!("{response} is not described"));
+        self.judge(schema, body, response);
+    }
+
+    /// The names of the responses that any operation may give.
+    pub(super) fn common(&self) -> BTreeSet<String> {
+        let responses = self.document["components"]["responses"].as_object();
+        responses.expect("an object").keys().cloned().collect()
+    }
+
     fn judge(&self, schema: &Value, value: &Value, what: &str) {
         let mut judged = schema.clone();
         // References are to the components of the document.

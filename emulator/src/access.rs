@@ -1,0 +1,157 @@
+//! Which requests the control API answers: host names by which a browser may reach it, origins of web pages, and the
+//! token for clients beyond loopback. What is refused, and how, is `http/guard.rs`.
+
+mod gateway;
+mod host;
+mod token;
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+pub(crate) use gateway::default_gateway;
+pub(crate) use host::authority;
+pub use host::{HostName, Origin};
+pub use token::ControlToken;
+
+use thiserror::Error;
+
+/// Who may use the control API beside clients on this machine that ask for it by one of its own names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessOptions {
+    /// Further host names by which the emulator is reached. A request to the control API whose `Host` is not known is
+    /// answered 421, because a web page can give its own name the emulator's address (DNS rebinding).
+    pub allowed_hosts: Vec<HostName>,
+    /// Origins of web pages that may change something by the control API and open WebSockets.
+    pub allowed_origins: Vec<Origin>,
+    /// What clients beyond loopback must send; without one they are answered 403.
+    pub control_token: Option<ControlToken>,
+    /// Whether the default gateway needs no token either, as in a container, whose published ports are reached from it.
+    pub trust_gateway: bool,
+}
+
+/// Why an option cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AccessError {
+    /// It is no host name.
+    #[error(
+        "{0:?} is no host name; allowed: a name without scheme and port, as in emulator.example.com"
+    )]
+    Host(String),
+    /// It is no origin.
+    #[error(
+        "{0:?} is no origin; allowed: scheme, host and port without a path, as in http://localhost:3000"
+    )]
+    Origin(String),
+    /// It cannot be sent as a token; what it is is not said.
+    #[error("allowed: letters, digits and -._~+/=, at least one of them (RFC 6750 §2.1)")]
+    Token,
+}
+
+/// The same, as requests are judged by it.
+#[derive(Debug)]
+pub(crate) struct Access {
+    hosts: HashSet<String>,
+    origins: Vec<Origin>,
+    pub(crate) token: Option<ControlToken>,
+    /// The address of the default gateway, where it is trusted.
+    pub(crate) gateway: Option<IpAddr>,
+}
+
+impl Access {
+    /// Of an emulator that clients also reach by `names`.
+    pub(crate) fn new(
+        options: AccessOptions,
+        names: impl IntoIterator<Item = String>,
+        gateway: Option<IpAddr>,
+    ) -> Self {
+        let allowed = options.allowed_hosts.iter().map(ToString::to_string);
+        let names = names.into_iter().map(|name| name.to_ascii_lowercase());
+        Self {
+            hosts: allowed.chain(names).collect(),
+            origins: options.allowed_origins,
+            token: options.control_token,
+            gateway,
+        }
+    }
+
+    /// Whether a peer needs no token.
+    pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        peer.is_loopback() || self.gateway == Some(peer)
+    }
+
+    /// Whether a host name in lower case is one that no web page can give itself, or was allowed. A name without a dot
+    /// belongs to nobody on the internet.
+    pub(crate) fn knows(&self, host: &str) -> bool {
+        let is_local = || is_local_name(host) || !host.contains('.');
+        host.parse::<IpAddr>().is_ok() || is_local() || self.hosts.contains(host)
+    }
+
+    /// Whether pages of an origin were allowed.
+    pub(crate) fn allows(&self, origin: &Origin) -> bool {
+        self.origins.contains(origin)
+    }
+}
+
+/// Whether a name in lower case is that of this machine for everybody (RFC 6761 §6.3).
+fn is_local_name(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_known_that_no_page_can_name_itself() {
+        let options = AccessOptions {
+            allowed_hosts: vec!["CI.example.com.".parse().unwrap()],
+            ..AccessOptions::default()
+        };
+        let access = Access::new(options, ["Bus.Internal".to_owned()], None);
+        for known in [
+            "localhost",
+            "a.b.localhost",
+            "servicebus",
+            "10.1.2.3",
+            "::1",
+            "ci.example.com",
+            "bus.internal",
+        ] {
+            assert!(access.knows(known), "{known}");
+        }
+        for unknown in [
+            "evil.example",
+            "localhost.evil.example",
+            "notlocalhost.com",
+            "127.0.0.1.evil.example",
+            "sub.ci.example.com",
+        ] {
+            assert!(!access.knows(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn loopback_and_the_trusted_gateway_need_no_token() {
+        let gateway = "172.17.0.1".parse().unwrap();
+        let trusting = Access::new(AccessOptions::default(), [], Some(gateway));
+        let strict = Access::new(AccessOptions::default(), [], None);
+        for (peer, by_trusting, by_strict) in [
+            ("127.0.0.1", true, true),
+            ("127.9.8.7", true, true),
+            ("::1", true, true),
+            ("::ffff:127.0.0.1", true, true),
+            ("172.17.0.1", true, false),
+            ("::ffff:172.17.0.1", true, false),
+            ("172.17.0.2", false, false),
+            ("fe80::1", false, false),
+        ] {
+            let peer = peer.parse().unwrap();
+            assert_eq!(
+                (trusting.trusts(peer), strict.trusts(peer)),
+                (by_trusting, by_strict),
+                "{peer}"
+            );
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Names as they stand in `Host` and `Origin`.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use super::{AccessError, is_local_name};
+
+/// Longest host name (RFC 1035 §2.3.4).
+const MAX_HOST: usize = 253;
+
+/// A host name by which the emulator is reached, without a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostName(String);
+
+/// Where a web page comes from (RFC 6454): scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    scheme: String,
+    host: String,
+    /// None for the usual one of the scheme.
+    port: Option<u16>,
+}
+
+impl FromStr for HostName {
+    type Err = AccessError;
+
+    fn from_str(text: &str) -> Result<Self, AccessError> {
+        match authority(text) {
+            Some((host, None)) if !text.contains(':') => Ok(Self(host)),
+            _ => Err(AccessError::Host(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for Origin {
+    type Err = AccessError;
+
+    fn from_str(text: &str) -> Result<Self, AccessError> {
+        let read = || {
+            let (scheme, rest) = text.split_once("://")?;
+            let (host, port) = authority(rest)?;
+            let scheme = scheme.to_ascii_lowercase();
+            Some(Self {
+                port: port.filter(|&port| usual_port(&scheme) != Some(port)),
+                scheme,
+                host,
+            })
+        };
+        read().ok_or_else(|| AccessError::Origin(text.to_owned()))
+    }
+}
+
+impl Origin {
+    /// Whether a page of this origin was served under this `Host`.
+    pub(crate) fn is_of(&self, host: &str) -> bool {
+        authority(host).is_some_and(|(host, port)| {
+            let port = port.filter(|&port| usual_port(&self.scheme) != Some(port));
+            (host, port) == (self.host.clone(), self.port)
+        })
+    }
+
+    /// Whether pages of this origin come from the machine on which they are shown.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let address = self.host.parse::<IpAddr>();
+        is_local_name(&self.host) || address.is_ok_and(|address| address.is_loopback())
+    }
+}
+
+fn usual_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" | "ws" => Some(80),
+        "https" | "wss" => Some(443),
+        _ => None,
+    }
+}
+
+/// `host[:port]`: the host in lower case, without the brackets of an IPv6 address and the dot that may end a name.
+pub(crate) fn authority(text: &str) -> Option<(String, Option<u16>)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(bracketed) => {
+            let (address, rest) = bracketed.split_once(']')?;
+            address.parse::<std::net::Ipv6Addr>().ok()?;
+            (address, rest)
+        }
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits.parse().ok()?)
+        }
+        None if port.is_empty() => None,
+        _ => return None,
+    };
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    let is_name = (1..=MAX_HOST).contains(&host.len()) && host.bytes().all(is_allowed);
+    is_name.then_some((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_may_have_a_port() {
+        for (text, host, port) in [
+            ("Localhost", "localhost", None),
+            ("localhost.:5300", "localhost", Some(5300)),
+            ("[::1]:80", "::1", Some(80)),
+            ("[::1]", "::1", None),
+            ("127.0.0.1:1", "127.0.0.1", Some(1)),
+        ] {
+            assert_eq!(authority(text), Some((host.to_owned(), port)), "{text}");
+        }
+        for text in [
+            "", ".", ":80", "a:", "a:+1", "a:70000", "a:1:2", "::1", "[a]", "[::1]x", "a/b", "u@a",
+            "a b", "é",
+        ] {
+            assert_eq!(authority(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_host_has_no_port_and_no_scheme() {
+        assert_eq!(
+            "CI.Example.com".parse::<HostName>().unwrap().to_string(),
+            "ci.example.com"
+        );
+        for text in ["", "a:80", "http://a", "a/b", "*.a"] {
+            let error = text.parse::<HostName>().unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{text:?} is no host name; allowed: ")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn origins_are_compared_as_browsers_do() {
+        let origin = |text: &str| text.parse::<Origin>().unwrap();
+        assert_eq!(origin("HTTP://Localhost:80"), origin("http://localhost"));
+        assert_ne!(origin("https://localhost"), origin("http://localhost"));
+        assert_ne!(origin("http://localhost:1"), origin("http://localhost"));
+        for text in [
+            "",
+            "null",
+            "localhost",
+            "http://",
+            "http://a/",
+            "http://a/b",
+        ] {
+            assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+        for (text, host) in [
+            ("http://a.test:5300", "A.test:5300"),
+            ("https://a.test", "a.test"),
+            ("https://a.test", "a.test:443"),
+            ("http://[::1]:5300", "[::1]:5300"),
+        ] {
+            assert!(origin(text).is_of(host), "{text} {host}");
+        }
+        for (text, host) in [
+            ("http://a.test:5301", "a.test:5300"),
+            ("http://a.test", "a.test:443"),
+            ("http://b.test", "a.test"),
+            ("http://a.test", ""),
+        ] {
+            assert!(!origin(text).is_of(host), "{text} {host}");
+        }
+    }
+
+    #[test]
+    fn loopback_has_names_and_addresses() {
+        for text in [
+            "http://localhost:3000",
+            "https://a.localhost",
+            "http://127.1.2.3",
+            "http://[::1]",
+        ] {
+            assert!(text.parse::<Origin>().unwrap().is_loopback(), "{text}");
+        }
+        for text in [
+            "http://localhost.evil.example",
+            "http://10.0.0.1",
+            "http://127.0.0.1.evil.example",
+        ] {
+            assert!(!text.parse::<Origin>().unwrap().is_loopback(), "{text}");
+        }
+    }
+}

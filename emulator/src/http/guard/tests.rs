@@ -1,0 +1,290 @@
+//! Requests by every way that a page, a neighbour and a script have.
+
+use axum::body::{Body, to_bytes};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+
+use super::*;
+use crate::access::AccessOptions;
+use crate::config::Config;
+use crate::http::Control;
+use crate::tls::TlsOptions;
+use crate::{Emulator, Options};
+
+const LIST: &str = "/$emulator/v1/namespaces";
+const FREEZE: &str = "/$emulator/v1/clock/freeze";
+const NEIGHBOUR: &str = "203.0.113.9";
+
+/// An emulator, asked without a socket.
+struct Asked {
+    _emulator: Emulator,
+    router: TowerToHyperService<axum::Router>,
+}
+
+impl Asked {
+    async fn start(access: AccessOptions) -> Self {
+        let config = r#"{"UserConfig":{"Namespaces":[{"Name":"a.b","Emulator":{"Address":"bus.example.org"}}]}}"#;
+        let options = Options {
+            host: "127.0.0.1".into(),
+            amqp_port: 0,
+            amqps_port: None,
+            http_port: 0,
+            config: Config::parse(config).unwrap(),
+            tls: TlsOptions {
+                names: vec!["tls.example.org".into()],
+                ..TlsOptions::default()
+            },
+            access,
+            ..Options::default()
+        };
+        let emulator = Emulator::start(options).await.unwrap();
+        Self {
+            router: TowerToHyperService::new(Control::new(Arc::clone(&emulator.shared)).router()),
+            _emulator: emulator,
+        }
+    }
+
+    async fn ask(&self, line: &str, from: &str, headers: &[(&str, &str)]) -> Response {
+        let (method, target) = line.split_once(' ').unwrap();
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.extension(Peer(from.parse().unwrap()));
+        let request = request.body(Body::empty()).unwrap();
+        self.router.call(request).await.unwrap()
+    }
+
+    async fn status(&self, line: &str, from: &str, headers: &[(&str, &str)]) -> u16 {
+        self.ask(line, from, headers).await.status().as_u16()
+    }
+}
+
+async fn text_of(response: Response) -> String {
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn the_control_api_is_reached_by_names_of_the_emulator_alone() {
+    let asked = Asked::start(AccessOptions {
+        allowed_hosts: vec!["ci.example.com".parse().unwrap()],
+        ..AccessOptions::default()
+    })
+    .await;
+    let line = format!("GET {LIST}");
+    for host in [
+        "localhost:5300",
+        "x.localhost",
+        "servicebus:5300",
+        "192.0.2.7:5300",
+        "[::1]:5300",
+        "CI.example.com:5300",
+        "tls.example.org",
+        "bus.example.org",
+        "a.b.servicebus.windows.net",
+    ] {
+        let status = asked.status(&line, "127.0.0.1", &[("Host", host)]).await;
+        assert_eq!(status, 200, "{host}");
+    }
+    for host in [
+        "evil.example:5300",
+        "other.servicebus.windows.net",
+        "a.b.servicebus.windows.net.evil.example",
+        "localhost.evil.example",
+        "u@localhost",
+        "",
+    ] {
+        for line in [
+            &line,
+            "GET /",
+            "GET /metrics",
+            "GET /$emulator",
+            "GET /$emulator/x",
+        ] {
+            let status = asked.status(line, "127.0.0.1", &[("Host", host)]).await;
+            assert_eq!(status, 421, "{line} {host}");
+        }
+        for line in [
+            "GET /health",
+            "GET /$emulator/v1/health",
+            "GET /$emulator/v1/ca.pem",
+        ] {
+            let status = asked.status(line, "127.0.0.1", &[("Host", host)]).await;
+            assert_ne!(status, 421, "{line} {host}");
+        }
+    }
+    let refusal = asked
+        .ask(&line, "127.0.0.1", &[("Host", "evil.example:1")])
+        .await;
+    assert_eq!(refusal.headers()[X_CONTENT_TYPE_OPTIONS], "nosniff");
+    let text = text_of(refusal).await;
+    assert!(text.contains("--allow-host evil.example if"), "{text}");
+    // The target names the host where it is absolute, whatever the header says.
+    let line = "GET http://evil.example/$emulator/v1/namespaces";
+    let status = asked
+        .status(line, "127.0.0.1", &[("Host", "localhost")])
+        .await;
+    assert_eq!(status, 421);
+}
+
+#[tokio::test]
+async fn paths_of_sdks_check_tokens_and_no_names() {
+    let asked = Asked::start(AccessOptions::default()).await;
+    let headers = [
+        ("Host", "evil.example"),
+        ("Origin", "http://evil.example"),
+        ("Authorization", "SharedAccessSignature sr=x"),
+    ];
+    for line in ["GET /queue", "PUT /queue", "GET /metrics", "GET /"] {
+        let status = asked.status(line, NEIGHBOUR, &headers).await;
+        assert_eq!(status, 401, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_others_change_nothing() {
+    let asked = Asked::start(AccessOptions {
+        allowed_origins: vec!["http://localhost:3000".parse().unwrap()],
+        ..AccessOptions::default()
+    })
+    .await;
+    let line = format!("POST {FREEZE}");
+    let allowed: [&[(&str, &str)]; 6] = [
+        &[],
+        &[
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Origin", "http://localhost:5300"),
+        ],
+        &[("Sec-Fetch-Site", "none")],
+        &[("Origin", "http://localhost:5300")],
+        &[("Origin", "http://localhost:3000")],
+        &[
+            ("Origin", "http://localhost:3000"),
+            ("Sec-Fetch-Site", "same-site"),
+        ],
+    ];
+    for headers in allowed {
+        let headers = [&[("Host", "localhost:5300")], headers].concat();
+        let status = asked.status(&line, "127.0.0.1", &headers).await;
+        assert_eq!(status, 200, "{headers:?}");
+    }
+    let refused: [&[(&str, &str)]; 7] = [
+        &[("Sec-Fetch-Site", "cross-site")],
+        &[
+            ("Sec-Fetch-Site", "same-site"),
+            ("Origin", "http://localhost:4000"),
+        ],
+        &[
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Origin", "http://localhost:5300"),
+        ],
+        &[("Origin", "http://evil.example")],
+        &[("Origin", "https://localhost")],
+        &[("Origin", "null")],
+        &[
+            ("Origin", "http://localhost:5300"),
+            ("Origin", "http://evil.example"),
+        ],
+    ];
+    for headers in refused {
+        let headers = [&[("Host", "localhost:5300")], headers].concat();
+        let status = asked.status(&line, "127.0.0.1", &headers).await;
+        assert_eq!(status, 403, "{headers:?}");
+        // What changes nothing and is not shown to the page.
+        let line = format!("GET {LIST}");
+        assert_eq!(asked.status(&line, "127.0.0.1", &headers).await, 200);
+    }
+    let headers = [("Host", "localhost"), ("Origin", "http://evil.example")];
+    let text = text_of(asked.ask(&line, "127.0.0.1", &headers).await).await;
+    assert!(
+        text.contains("--allow-origin http://evil.example to"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn beyond_loopback_the_token_is_asked_for() {
+    let asked = Asked::start(AccessOptions {
+        control_token: Some("S3cret".parse().unwrap()),
+        ..AccessOptions::default()
+    })
+    .await;
+    let host = ("Host", "localhost");
+    let line = format!("GET {LIST}");
+    let shown = [host, ("Authorization", "Bearer S3cret")];
+    let wrong = [host, ("Authorization", "Bearer S3cre")];
+    assert_eq!(asked.status(&line, "::1", &[host]).await, 200);
+    assert_eq!(asked.status(&line, "::1", &wrong).await, 200);
+    assert_eq!(asked.status(&line, NEIGHBOUR, &shown).await, 200);
+    for headers in [&[host][..], &wrong] {
+        let refusal = asked.ask(&line, NEIGHBOUR, headers).await;
+        assert_eq!(refusal.status(), 401);
+        assert_eq!(refusal.headers()[WWW_AUTHENTICATE], "Bearer");
+        let text = text_of(refusal).await;
+        assert!(
+            text.contains(r#""code":"unauthorized""#) && !text.contains("S3cre"),
+            "{text}"
+        );
+    }
+    for line in ["GET /health", "GET /$emulator/v1/health"] {
+        assert_eq!(asked.status(line, NEIGHBOUR, &[host]).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_served_beyond_loopback() {
+    let asked = Asked::start(AccessOptions::default()).await;
+    let headers = [("Host", "localhost"), ("Authorization", "Bearer ")];
+    for line in [
+        &format!("GET {LIST}"),
+        &format!("POST {FREEZE}"),
+        "GET /$emulator/",
+    ] {
+        let refusal = asked.ask(line, NEIGHBOUR, &headers).await;
+        assert_eq!(refusal.status(), 403, "{line}");
+        let text = text_of(refusal).await;
+        assert!(text.contains("SERVICEBUS_EMULATOR_CONTROL_TOKEN"), "{text}");
+    }
+    assert_eq!(asked.status("GET /health", NEIGHBOUR, &headers).await, 200);
+}
+
+#[test]
+fn websockets_are_opened_for_pages_of_the_host_of_this_machine_and_allowed_ones() {
+    let access = Access::new(
+        AccessOptions {
+            allowed_origins: vec!["https://app.example.com".parse().unwrap()],
+            ..AccessOptions::default()
+        },
+        [],
+        None,
+    );
+    let refused = |origin: Option<&str>| {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_static("bus.example.org:5300"));
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        refused_websocket(&access, &headers)
+    };
+    for origin in [
+        "http://bus.example.org:5300",
+        "https://bus.example.org:5300",
+        "http://localhost:3000",
+        "http://127.0.0.1",
+        "https://app.example.com",
+    ] {
+        assert_eq!(refused(Some(origin)), None, "{origin}");
+    }
+    assert_eq!(refused(None), None);
+    for origin in [
+        "http://evil.example",
+        "http://bus.example.org",
+        "null",
+        "",
+        "http://app.example.com",
+    ] {
+        let reason = refused(Some(origin)).unwrap_or_else(|| panic!("{origin} is allowed"));
+        assert!(reason.contains("may not open a WebSocket"), "{reason}");
+    }
+}
