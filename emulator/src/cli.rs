@@ -23,6 +23,7 @@ pub use report::{describe, run_check};
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a process has one of them")]
 pub enum Command {
     /// To serve.
     Run(RunOptions),
@@ -131,6 +132,7 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a process has one of them")]
 enum Verb {
     /// Serve; the same as no command
     #[command(after_help = AFTER_HELP)]
