@@ -28,6 +28,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use serde_json::json;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     EntityPath, NamespaceSettings, QueueDescription, SubscriptionDescription, Tier, Timestamp,
@@ -178,6 +179,20 @@ impl Config {
         Self {
             namespaces: vec![namespace],
         }
+    }
+
+    /// Whether a file that declares the same would be read. A configuration that was made in code is judged by that: names,
+    /// settings, rules and targets have one set of rules. Problems have no position, because nobody wrote the text.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let namespaces = self.namespaces.iter().map(NamespaceConfig::declaration);
+        let text = json!({"UserConfig": {"Namespaces": namespaces.collect::<Vec<_>>()}});
+        let read = Self::parse(&text.to_string());
+        read.map(drop).map_err(|mut error| {
+            for problem in &mut error.problems {
+                problem.position = None;
+            }
+            error
+        })
     }
 
     /// Reads a file; namespaces that name no tier are standard.

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::access::{Access, AccessOptions, default_gateway};
 use crate::clock::{RealClock, WallClock};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::http::Control;
 use crate::idle;
 use crate::listen;
@@ -134,16 +134,9 @@ pub enum StartError {
     /// A door for TLS was asked for, and there is no TLS.
     #[error(transparent)]
     Tls(Arc<TlsError>),
-    /// An entity was declared with settings that are not legal.
-    #[error("queue {queue:?} of namespace {namespace:?}: {problem}")]
-    Description {
-        /// The namespace.
-        namespace: String,
-        /// The queue.
-        queue: String,
-        /// What is wrong with it.
-        problem: servicebus_broker::Problem,
-    },
+    /// The configuration was made in code, and would be refused in a file.
+    #[error(transparent)]
+    Config(ConfigError),
     /// A namespace was declared with a name, a key name or an address that another one has.
     #[error("namespace {namespace:?}: {reason}")]
     Namespace {
@@ -178,7 +171,7 @@ pub struct Emulator {
 impl Emulator {
     /// Starts serving; must be called within a tokio runtime. When it returns every listener accepts.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        check(&options.config)?;
+        options.config.check().map_err(StartError::Config)?;
         let (listeners, endpoints) = listen::everywhere(&options).await?;
         Self::serve(options, endpoints, listeners)
     }
@@ -264,26 +257,6 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.shared.listeners.abort();
     }
-}
-
-/// A configuration made in code is checked like one from a file.
-fn check(config: &Config) -> Result<(), StartError> {
-    for namespace in &config.namespaces {
-        for (path, description) in &namespace.queues {
-            if let Some(problem) = description
-                .problems(path, namespace.settings.tier)
-                .into_iter()
-                .next()
-            {
-                return Err(StartError::Description {
-                    namespace: namespace.name.clone(),
-                    queue: path.to_string(),
-                    problem,
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Makes what all connections share, and TLS where a door for it was opened.

@@ -92,7 +92,7 @@ async fn serve(options: RunOptions, config: Config) -> Ended {
 fn exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Host { .. } | StartError::Listen { .. } => CANNOT_LISTEN,
-        StartError::Description { .. } | StartError::Namespace { .. } | StartError::Tls(_) => {
+        StartError::Config(_) | StartError::Namespace { .. } | StartError::Tls(_) => {
             BAD_CONFIGURATION
         }
     }

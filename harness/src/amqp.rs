@@ -30,7 +30,7 @@ use fe2o3_amqp::{
 };
 use tokio::{net::TcpStream, sync::Mutex};
 
-use crate::{liveness::Liveness, remote::Secure, stream::Stream};
+use crate::{liveness::Liveness, remote::Secure, secret::Secret, stream::Stream};
 
 pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
 pub use error::{AmqpError, Condition};
@@ -52,7 +52,7 @@ pub(crate) struct Login {
     pub(crate) address: SocketAddr,
     pub(crate) hostname: String,
     pub(crate) key_name: String,
-    pub(crate) key: String,
+    pub(crate) key: Secret,
     pub(crate) liveness: Liveness,
     /// How to come over TLS, where that is the only way.
     pub(crate) secure: Option<Secure>,
@@ -170,7 +170,7 @@ impl Login {
             .session_max(CHANNELS)
             .sasl_profile(SaslProfile::Plain {
                 username: self.key_name.clone(),
-                password: self.key.clone(),
+                password: self.key.clone().into(),
             })
             .properties(
                 product

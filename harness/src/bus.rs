@@ -325,7 +325,7 @@ impl ServiceBus {
             address: started.endpoints.amqp,
             hostname: entry.host.to_owned(),
             key_name: entry.key_name.to_owned(),
-            key: entry.key.to_owned(),
+            key: entry.key.to_owned().into(),
             liveness,
             secure: remote.map(RemoteRun::secure),
         };
@@ -368,7 +368,7 @@ impl fmt::Debug for ServiceBus {
         f.debug_struct("ServiceBus")
             .field("mode", &self.mode)
             .field("is_kept", &self.keeper.is_some())
-            .field("connection_string", &self.connection_string())
+            .field("namespace", &self.namespace.name)
             .finish_non_exhaustive()
     }
 }

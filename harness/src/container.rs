@@ -99,14 +99,14 @@ async fn reach(
 fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
     let at = |text: &str, door: SocketAddr, usual: Option<u16>| {
         let Ok(read) = text.parse::<ConnectionString>() else {
-            return text.to_owned();
+            return text.to_owned().into();
         };
         let here = ConnectionString {
             host: door.ip().to_string(),
             port: Some(door.port()).filter(|&port| Some(port) != usual),
             ..read
         };
-        here.to_string()
+        here.to_string().into()
     };
     Namespace {
         name: namespace.name.clone(),

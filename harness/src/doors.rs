@@ -93,7 +93,7 @@ impl Doors {
             address,
             hostname: String::new(),
             key_name: String::new(),
-            key: String::new(),
+            key: String::new().into(),
             liveness: crate::liveness::Liveness::default(),
             secure: None,
         };

@@ -58,8 +58,8 @@ fn started(emulator: Emulator) -> Started {
     };
     let namespaces = emulator.namespaces().into_iter().map(|info| Namespace {
         name: info.name,
-        connection_string: info.connection_string,
-        admin_connection_string: info.admin_connection_string,
+        connection_string: info.connection_string.into(),
+        admin_connection_string: info.admin_connection_string.into(),
     });
     Started {
         endpoints,

@@ -41,7 +41,7 @@ impl Keeper {
         let keeper = || {
             let mut words = format!(
                 "  connection string  {}\n  administration     {}",
-                namespace.connection_string, namespace.admin_connection_string
+                &*namespace.connection_string, &*namespace.admin_connection_string
             );
             if let Some(url) = control_url {
                 words += &format!("\n  control API        {url}");

@@ -41,6 +41,7 @@ mod process;
 mod recorder;
 mod remote;
 mod running;
+mod secret;
 mod secured;
 mod settled;
 mod shared;

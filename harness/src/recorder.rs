@@ -38,6 +38,7 @@ use crate::{
     error::StartError,
     remote::RemoteRun,
     running::{Endpoints, Namespace, Started},
+    secret::Secret,
 };
 
 /// Who says something.
@@ -159,10 +160,10 @@ fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {
 }
 
 fn renamed(namespace: Namespace, address: IpAddr) -> Namespace {
-    let string = |text: String| match text.parse::<ConnectionString>() {
+    let string = |text: Secret| match text.parse::<ConnectionString>() {
         Ok(read) => {
             let host = address.to_string();
-            ConnectionString { host, ..read }.to_string()
+            ConnectionString { host, ..read }.to_string().into()
         }
         Err(_) => text,
     };

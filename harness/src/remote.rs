@@ -25,6 +25,7 @@ use crate::{
     background::Background,
     error::StartError,
     running::{Endpoints, Namespace, Running, Started},
+    secret::Secret,
     turn::Waiting,
 };
 
@@ -49,7 +50,7 @@ const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
 #[derive(Debug)]
 pub(crate) struct RemoteOptions {
     /// Where the environment is not to say it.
-    pub(crate) connection_string: Option<String>,
+    pub(crate) connection_string: Option<Secret>,
     pub(crate) config: Config,
     pub(crate) longest_wait: Option<Duration>,
 }
@@ -59,7 +60,7 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     options: RemoteOptions,
 ) -> Result<Started, StartError> {
-    let given = Given::read(options.connection_string)?;
+    let given = Given::read(options.connection_string.map(String::from))?;
     let longest_wait = given::longest_wait(options.longest_wait)?;
     let waiting = Waiting::new("in the namespace", &given.host);
     let turn = background.spawn(waiting.take()).await;
@@ -77,8 +78,8 @@ pub(crate) async fn start(
     let name = background.spawn(async move { plan::carry_out(&site, &config).await });
     let namespace = Namespace {
         name: name.await?,
-        connection_string: given.client_string(),
-        admin_connection_string: given.admin_string(),
+        connection_string: given.client_string().into(),
+        admin_connection_string: given.admin_string().into(),
     };
     Ok(Started {
         endpoints,

@@ -11,7 +11,8 @@ use servicebus_emulator::{Emulator, HTTP_PORT};
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
 use crate::{
-    liveness::Liveness, process::ChildProcess, remote::RemoteRun, shared::Share, turn::Turn,
+    liveness::Liveness, process::ChildProcess, remote::RemoteRun, secret::Secret, shared::Share,
+    turn::Turn,
 };
 
 /// An emulator that accepts connections.
@@ -146,6 +147,6 @@ impl Default for WebPorts {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
-    pub(crate) connection_string: String,
-    pub(crate) admin_connection_string: String,
+    pub(crate) connection_string: Secret,
+    pub(crate) admin_connection_string: Secret,
 }

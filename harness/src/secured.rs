@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 
 use servicebus_emulator::{AMQPS_PORT, auth::ConnectionString};
 
-use crate::running::{Endpoints, Namespace};
+use crate::{
+    running::{Endpoints, Namespace},
+    secret::Secret,
+};
 
 /// What HTTP clients assume.
 const HTTPS_PORT: u16 = 443;
@@ -15,8 +18,8 @@ const HTTPS_PORT: u16 = 443;
 /// The connection strings of one namespace over TLS.
 #[derive(Debug)]
 pub(crate) struct Secured {
-    pub(crate) connection_string: String,
-    pub(crate) admin_connection_string: String,
+    pub(crate) connection_string: Secret,
+    pub(crate) admin_connection_string: Secret,
 }
 
 impl Secured {
@@ -31,12 +34,14 @@ impl Secured {
     pub(crate) fn new(namespace: &Namespace, endpoints: Endpoints) -> Self {
         let admin = endpoints.https.unwrap_or(endpoints.http);
         Self {
-            connection_string: over_tls(&namespace.connection_string, endpoints.amqps, AMQPS_PORT),
+            connection_string: over_tls(&namespace.connection_string, endpoints.amqps, AMQPS_PORT)
+                .into(),
             admin_connection_string: over_tls(
                 &namespace.admin_connection_string,
                 admin,
                 HTTPS_PORT,
-            ),
+            )
+            .into(),
         }
     }
 }

@@ -38,7 +38,11 @@ pub enum TokenError {
         claimed: String,
     },
     /// The namespace takes no JSON web tokens.
-    #[error("this namespace refuses JSON web tokens; use a shared access signature")]
+    #[error(
+        "this namespace refuses JSON web tokens; use a shared access signature, or set Jwt in the Emulator block of its \
+         configuration: unsigned tokens are refused unless it is \"accept\" where a key has fewer rights, or where the \
+         emulator listens beyond loopback"
+    )]
     JwtRefused,
 }
 

@@ -22,13 +22,38 @@ pub enum TokenCheck {
 /// Whether JSON web tokens are accepted, each with every right.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Jwt {
-    /// By their shape and expiry only.
+    /// As [`Self::Accept`] where every key of the namespace has all rights and the emulator is reached over loopback
+    /// addresses alone; else as [`Self::Refuse`], because a token without a signature has every right.
     #[default]
+    Unset,
+    /// By their shape and expiry only.
     Accept,
     /// Never.
     Refuse,
     /// When a key of the set has signed them.
     Check(Arc<KeySet>),
+}
+
+impl Jwt {
+    /// What holds for a namespace with these keys, of an emulator that `is_local`: that nobody reaches from elsewhere.
+    pub(crate) fn decided(self, keys: &[Key], is_local: bool) -> Self {
+        let have_all_rights = || keys.iter().all(|key| key.claims == Claims::ALL);
+        match self {
+            Self::Unset if is_local && have_all_rights() => Self::Accept,
+            Self::Unset => Self::Refuse,
+            set => set,
+        }
+    }
+
+    /// The word for it: `accept`, `refuse` or `check`; none where nothing was set.
+    pub(crate) fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Unset => None,
+            Self::Accept => Some("accept"),
+            Self::Refuse => Some("refuse"),
+            Self::Check(_) => Some("check"),
+        }
+    }
 }
 
 /// The rules of a namespace.
@@ -156,7 +181,12 @@ impl Policy<'_> {
     ) -> Result<Acceptance, TokenError> {
         let expires_at = match self.jwt {
             Jwt::Accept => jwt::check(token, now)?,
-            Jwt::Refuse => return Err(TokenError::JwtRefused),
+            // Where nothing was decided nothing was said to be accepted.
+            Jwt::Unset | Jwt::Refuse => {
+                // What is no token at all is told as that.
+                jwt::check_shape(token)?;
+                return Err(TokenError::JwtRefused);
+            }
             Jwt::Check(keys) => jwt::verify(token, keys, now)?,
         };
         Ok(Acceptance {
@@ -268,6 +298,30 @@ mod tests {
             strict.accept_token(JWT, "", NOW),
             Err(TokenError::JwtRefused)
         );
+    }
+
+    #[test]
+    fn unsigned_tokens_are_accepted_where_they_give_nobody_more() {
+        let limited = Key {
+            claims: Claims::SEND,
+            ..Key::well_known()
+        };
+        let [whole, mixed] = [vec![Key::well_known()], vec![Key::well_known(), limited]];
+        for (set, keys, is_local, expected) in [
+            (Jwt::Unset, &whole, true, Jwt::Accept),
+            (Jwt::Unset, &whole, false, Jwt::Refuse),
+            (Jwt::Unset, &mixed, true, Jwt::Refuse),
+            (Jwt::Accept, &mixed, false, Jwt::Accept),
+            (Jwt::Refuse, &whole, true, Jwt::Refuse),
+        ] {
+            assert_eq!(set.decided(keys, is_local), expected);
+        }
+        let undecided = Policy {
+            jwt: &Jwt::Unset,
+            ..policy(&[])
+        };
+        let refused = undecided.accept_token(JWT, "", NOW);
+        assert_eq!(refused, Err(TokenError::JwtRefused));
     }
 
     #[test]

@@ -191,6 +191,7 @@ fn readable(name: &str, value: &Value) -> String {
 
 fn jwt(jwt: &Jwt) -> String {
     match jwt {
+        Jwt::Unset => "accept on loopback if every key has all rights, else refuse".to_owned(),
         Jwt::Accept => "accept".to_owned(),
         Jwt::Refuse => "refuse".to_owned(),
         Jwt::Check(keys) => {

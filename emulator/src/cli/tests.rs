@@ -256,7 +256,7 @@ namespace sbemulatorns
   LocksOnDetach                          keep
   FailedForwards                         transfer-dead-letter
   TokenCheck                             signature
-  Jwt                                    accept
+  Jwt                                    accept on loopback if every key has all rights, else refuse
   key RootManageSharedAccessKey: Send, Listen, Manage
   queue queue.1
     AutoDeleteOnIdle                     never

@@ -80,8 +80,10 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
         "Tier": word(&words::TIERS, &settings.tier),
         "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
         "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),
-        "Jwt": jwt(&namespace.jwt),
     });
+    if let Some(jwt) = jwt(&namespace.jwt) {
+        block["Jwt"] = jwt;
+    }
     if let Some(address) = &namespace.address {
         block["Address"] = Address::to_string(address).into();
     }
@@ -108,17 +110,17 @@ fn key(key: &Key) -> Value {
     json!({"Name": key.name, "Key": key.key, "Claims": claims})
 }
 
-fn jwt(jwt: &Jwt) -> Value {
+/// None where nothing was set: what holds is decided where it is served.
+fn jwt(jwt: &Jwt) -> Option<Value> {
     match jwt {
-        Jwt::Accept => "accept".into(),
-        Jwt::Refuse => "refuse".into(),
+        Jwt::Unset | Jwt::Accept | Jwt::Refuse => jwt.word().map(Value::from),
         Jwt::Check(keys) => {
             let mut check = Map::new();
             check.insert("Keys".to_owned(), keys.to_json());
             if let Some(audience) = &keys.audience {
                 check.insert("Audience".to_owned(), audience.as_str().into());
             }
-            check.into()
+            Some(check.into())
         }
     }
 }

@@ -461,3 +461,91 @@ fn only_problems_that_are_told_have_the_nearest_name() {
     };
     assert!(error.problems.iter().all(nearest), "{error}");
 }
+
+/// What a file could not say is refused in code as well, wherever it stands.
+#[test]
+fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
+    for path in fixtures("") {
+        let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(config.check(), Ok(()), "{}", path.display());
+    }
+    let made = || {
+        let topic = |topic: &str, subscription: &str| TopicConfig {
+            path: topic.parse().unwrap(),
+            description: TopicDescription::default(),
+            subscriptions: vec![SubscriptionConfig {
+                name: subscription.to_owned(),
+                description: SubscriptionDescription::default(),
+                rules: vec![Rule::default_rule(Timestamp::from_millis(0))],
+            }],
+        };
+        let mut namespace = NamespaceConfig::new("a");
+        namespace.queues = vec![("q".parse().unwrap(), QueueDescription::default())];
+        namespace.topics = vec![topic("t", "s")];
+        namespace
+    };
+    type Change = fn(&mut NamespaceConfig);
+    let changes: [(&str, Change); 9] = [
+        ("Queues[0].Properties.MaxDeliveryCount", |a| {
+            a.queues[0].1.max_delivery_count = 0
+        }),
+        ("Queues[0].Properties.ForwardTo", |a| {
+            a.queues[0].1.forward_to = "gone".parse().ok()
+        }),
+        ("Queues[1].Name", |a| a.queues.push(a.queues[0].clone())),
+        ("Topics[0].Properties.MaxSizeInMegabytes", |a| {
+            a.topics[0].description.max_size_in_megabytes = 0
+        }),
+        ("Topics[0].Subscriptions[0].Name", |a| {
+            a.topics[0].subscriptions[0].name = "a b".into()
+        }),
+        (
+            "Topics[0].Subscriptions[0].Properties.MaxDeliveryCount",
+            |a| {
+                a.topics[0].subscriptions[0].description.max_delivery_count = 0;
+            },
+        ),
+        ("Topics[0].Subscriptions[0].Properties.ForwardTo", |a| {
+            a.topics[0].subscriptions[0].description.forward_to = "gone".parse().ok();
+        }),
+        ("Topics[0].Subscriptions[0].Rules[1].Name", |a| {
+            let rules = &mut a.topics[0].subscriptions[0].rules;
+            rules.push(rules[0].clone());
+        }),
+        ("Emulator.Keys[0].Name", |a| a.keys[0].name = "a;b".into()),
+    ];
+    for (path, change) in changes {
+        let mut namespace = made();
+        change(&mut namespace);
+        let error = Config {
+            namespaces: vec![namespace],
+        }
+        .check()
+        .unwrap_err();
+        let paths: Vec<&str> = error
+            .problems
+            .iter()
+            .map(|problem| problem.path.as_str())
+            .collect();
+        assert_eq!(
+            paths,
+            [format!("UserConfig.Namespaces[0].{path}")],
+            "{error}"
+        );
+    }
+    let namespaces = vec![NamespaceConfig::new("bad name")];
+    assert!(
+        Config { namespaces }
+            .check()
+            .unwrap_err()
+            .to_string()
+            .contains("bad name")
+    );
+    assert!(
+        Config {
+            namespaces: Vec::new()
+        }
+        .check()
+        .is_err()
+    );
+}

@@ -131,7 +131,17 @@ impl Creation<'_> {
             Some(Address::Ip(address)) => listen(address).map_err(CreateError::Listen)?,
             Some(Address::Host(_)) | None => None,
         };
+        let is_local = place.is_local(&config);
+        let jwt = config.jwt.decided(&config.keys, is_local);
+        let config = NamespaceConfig { jwt, ..config };
         let info = place.info(&config);
+        tracing::info!(namespace = %info.name, token_check = info.token_check, jwt = info.jwt, "made");
+        if info.jwt == "accept" && !is_local {
+            tracing::warn!(
+                namespace = %info.name,
+                "whoever reaches the emulator has every right with an unsigned JSON web token: \"Jwt\" is \"accept\""
+            );
+        }
         let namespace = Arc::new(Namespace::new(
             config,
             real.clone(),

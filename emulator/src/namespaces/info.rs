@@ -1,15 +1,17 @@
 //! How clients reach a namespace: its connection strings.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use serde::Serialize;
 
 use crate::auth::{ConnectionString, Key};
-use crate::config::NamespaceConfig;
+use crate::config::words::{self, word};
+use crate::config::{Address, NamespaceConfig};
 use crate::emulator::{AMQP_PORT, Endpoints};
 
 /// A namespace as its users reach it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct NamespaceInfo {
     /// Its name.
     pub name: String,
@@ -17,6 +19,23 @@ pub struct NamespaceInfo {
     pub connection_string: String,
     /// For the admin API.
     pub admin_connection_string: String,
+    /// Whether tokens are checked: `signature`, or `none` where everybody has every right.
+    pub token_check: &'static str,
+    /// Which JSON web tokens are accepted: `accept` (unsigned ones, each with every right), `check` (those that a key of
+    /// its set has signed) or `refuse`.
+    pub jwt: &'static str,
+}
+
+impl fmt::Debug for NamespaceInfo {
+    /// Without connection strings: keys, which must not reach a log, are part of them.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("NamespaceInfo")
+            .field("name", &self.name)
+            .field("token_check", &self.token_check)
+            .field("jwt", &self.jwt)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where clients find the emulator.
@@ -39,6 +58,15 @@ impl Place {
         }
     }
 
+    /// Whether a namespace is reached over loopback addresses alone.
+    pub(super) fn is_local(&self, namespace: &NamespaceConfig) -> bool {
+        let own = match &namespace.address {
+            Some(Address::Ip(address)) => address.is_loopback(),
+            Some(Address::Host(_)) | None => true,
+        };
+        own && self.endpoints.amqp.ip().is_loopback()
+    }
+
     /// The connection strings of a namespace.
     pub(super) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
         let well_known = Key::well_known();
@@ -53,6 +81,8 @@ impl Place {
             name: namespace.name.clone(),
             connection_string: string(amqp),
             admin_connection_string: string(http),
+            token_check: word(&words::TOKEN_CHECK, &namespace.token_check),
+            jwt: namespace.jwt.word().unwrap_or("refuse"),
         }
     }
 }

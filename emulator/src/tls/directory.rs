@@ -81,7 +81,31 @@ fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
     let key = read(&directory.join(KEY))?;
     let key = key.ok_or_else(|| damaged("the key is missing".to_owned()))?;
     let authority = Authority::restore(certificate, &key).map_err(damaged)?;
+    if let Some(warning) = open_to_others(&directory.join(KEY)) {
+        tracing::warn!("{warning}");
+    }
     Ok(Some(authority.in_file(file)))
+}
+
+/// What to say of a key that others than its owner may use: whoever has it can pose as any server to those who trust the
+/// authority.
+#[cfg(unix)]
+fn open_to_others(key: &Path) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(key).ok()?.permissions().mode() & 0o777;
+    let name = key.display();
+    (mode & 0o077 != 0).then(|| {
+        format!(
+            "the key of the certificate authority, {name}, has mode {mode:04o}: others may have read it. Remove it and \
+             {CERTIFICATE} beside it, so that both are made anew, or make it 0600 if nobody has"
+        )
+    })
+}
+
+/// A user's cache directory is the user's alone there.
+#[cfg(not(unix))]
+fn open_to_others(_: &Path) -> Option<String> {
+    None
 }
 
 /// Writes a file that is whole from the moment it has its name.

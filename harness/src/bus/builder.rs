@@ -19,6 +19,7 @@ use crate::{
     recorder,
     remote::{self, RemoteOptions},
     running::{Started, WebPorts},
+    secret::Secret,
     shared::{self, Terms},
     topology::{Resolved, Topology},
 };
@@ -42,7 +43,7 @@ pub struct Builder {
     use_tls: bool,
     leak_check: bool,
     shared: bool,
-    connection_string: Option<String>,
+    connection_string: Option<Secret>,
     longest_wait: Option<Duration>,
 }
 
@@ -94,7 +95,7 @@ impl Builder {
 
     /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
     pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
-        self.connection_string = Some(connection_string.into());
+        self.connection_string = Some(Secret::from(connection_string.into()));
         self
     }
 

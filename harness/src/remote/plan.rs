@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use servicebus_emulator::{
+    auth::Jwt,
     broker::{NamespaceSettings, Tier},
     config::{Config, NamespaceConfig},
 };
@@ -76,7 +77,7 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
     let usual = NamespaceConfig::new(declared.name.clone());
     let is_usual = declared.keys == usual.keys
         && declared.token_check == usual.token_check
-        && declared.jwt == usual.jwt
+        && matches!(declared.jwt, Jwt::Unset | Jwt::Accept)
         && declared.address == usual.address;
     match is_usual {
         true => Ok(()),

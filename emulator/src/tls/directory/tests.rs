@@ -55,6 +55,17 @@ fn the_key_is_for_its_owner_alone() {
             & 0o777
     };
     assert_eq!(mode(KEY), 0o600);
+    let key = place.0.join(KEY);
+    assert_eq!(open_to_others(&key), None);
+    for (mode, told) in [(0o640, "0640"), (0o604, "0604"), (0o620, "0620")] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let warning = open_to_others(&key).unwrap();
+        assert!(
+            warning.contains(told) && warning.contains("0600"),
+            "{warning}"
+        );
+        assert!(warning.contains(&key.display().to_string()), "{warning}");
+    }
 }
 
 #[test]

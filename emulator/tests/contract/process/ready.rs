@@ -41,6 +41,8 @@ fn it_is_the_only_line_and_has_every_field() {
         "name": "sbemulatorns",
         "connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", amqp.port()),
         "admin_connection_string": format!("Endpoint=sb://127.0.0.1:{};{tail}", http.port()),
+        "token_check": "signature",
+        "jwt": "accept",
     }]);
     assert_eq!(ready["namespaces"], namespaces);
     let mut peer = process.client();
@@ -102,6 +104,13 @@ fn a_connection_string_names_the_host_that_was_asked_for() {
             &[],
         );
         let namespace = &process.ready["namespaces"][0];
+        // Unsigned tokens give every right: not to whoever comes from elsewhere.
+        let jwt = if host == "0.0.0.0" {
+            "refuse"
+        } else {
+            "accept"
+        };
+        assert_eq!(namespace["jwt"], jwt, "{host}");
         for (name, port) in [
             ("connection_string", process.amqp().port()),
             ("admin_connection_string", process.http().0.port()),

@@ -135,7 +135,11 @@ fn a_stranger_does_not_learn_which_names_exist() {
 #[test]
 fn json_web_tokens_and_no_checks_are_settings() {
     let bearer = format!("Bearer {JWT}");
-    let accepting = keys("");
+    // Keys with fewer rights are declared: unsigned tokens have every right only where that is said.
+    let unset = keys("");
+    let refused = unset.rest_with(Some(&bearer)).send("q", &[], "x");
+    assert!(refused.refusal(401).contains("unsigned tokens are refused"));
+    let accepting = keys(r#","Jwt":"accept""#);
     assert_eq!(
         accepting
             .rest_with(Some(&bearer))

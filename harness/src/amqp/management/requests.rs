@@ -338,7 +338,7 @@ mod tests {
             address: started.endpoints.amqp,
             hostname: entry.host.to_owned(),
             key_name: entry.key_name.to_owned(),
-            key: entry.key.to_owned(),
+            key: entry.key.to_owned().into(),
             liveness: Liveness::default(),
             secure: None,
         });
