@@ -108,16 +108,10 @@ impl Mailbox {
         role: Role,
         entity: EntityId,
         path: EntityPath,
-        mut description: QueueDescription,
+        description: QueueDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        if description.forward_to.is_some()
-            || description.forward_dead_lettered_messages_to.is_some()
-        {
-            // Observed at the service; a later update may set it (semantics §5).
-            description.auto_delete_on_idle = None;
-        }
         let is_topic = role.is_topic();
         let policy = |kind| policy(&role, kind, &description, settings);
         let store = |kind| MessageStore::new(entity, policy(kind));
@@ -251,7 +245,7 @@ impl Mailbox {
 
     /// How many bytes may be held (semantics §1).
     pub fn max_size(&self) -> u64 {
-        self.description.max_size_in_megabytes * 1024 * 1024
+        self.description.capacity_in_megabytes() * 1024 * 1024
     }
 
     /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).

@@ -300,7 +300,7 @@ impl MessageStore {
         }
     }
 
-    fn take_from_ready(&mut self, number: SequenceNumber) {
+    pub(super) fn take_from_ready(&mut self, number: SequenceNumber) {
         match &mut self.sessions {
             Some(sessions) => sessions.change_of(number, |session, number| {
                 session.ready.remove(&number);

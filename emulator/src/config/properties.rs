@@ -47,12 +47,11 @@ const SUBSCRIPTION_KEYS: [&str; 9] = [
 pub(crate) fn queue_properties(
     text: &str,
     base: QueueDescription,
-    path: &EntityPath,
     tier: Tier,
 ) -> Result<QueueDescription, ConfigError> {
     let report = Report::new(text);
     let description = match read(&report, Properties::of_queue) {
-        Some(properties) => settings::queue(&report, &properties, base, Some(path), tier),
+        Some(properties) => settings::queue(&report, &properties, base, tier),
         None => base,
     };
     report.finish().map(|()| description)
@@ -62,13 +61,12 @@ pub(crate) fn queue_properties(
 pub(crate) fn queue_changes(
     text: &str,
     current: &QueueDescription,
-    path: &EntityPath,
     tier: Tier,
 ) -> Result<QueueDescription, ConfigError> {
     let report = Report::new(text);
     let mut description = current.clone();
     if let Some(properties) = read(&report, Properties::of_queue) {
-        description = settings::queue(&report, &properties, description, Some(path), tier);
+        description = settings::queue(&report, &properties, description, tier);
         for problem in current.fixed_problems(&description) {
             report.setting(&properties.places, problem);
         }
@@ -109,16 +107,15 @@ pub(crate) fn topic_changes(
     report.finish().map(|()| description)
 }
 
-/// The settings of the subscription `path`: those of `base` with those in `text` instead.
+/// The settings of a subscription: those of `base` with those in `text` instead.
 pub(crate) fn subscription_properties(
     text: &str,
     base: SubscriptionDescription,
-    path: &EntityPath,
     tier: Tier,
 ) -> Result<SubscriptionDescription, ConfigError> {
     let report = Report::new(text);
     let description = match read(&report, Properties::of_subscription) {
-        Some(properties) => settings::subscription(&report, &properties, &base, Some(path), tier),
+        Some(properties) => settings::subscription(&report, &properties, &base, tier),
         None => base,
     };
     report.finish().map(|()| description)
@@ -128,13 +125,12 @@ pub(crate) fn subscription_properties(
 pub(crate) fn subscription_changes(
     text: &str,
     current: &SubscriptionDescription,
-    path: &EntityPath,
     tier: Tier,
 ) -> Result<SubscriptionDescription, ConfigError> {
     let report = Report::new(text);
     let mut description = current.clone();
     if let Some(properties) = read(&report, Properties::of_subscription) {
-        description = settings::subscription(&report, &properties, current, Some(path), tier);
+        description = settings::subscription(&report, &properties, current, tier);
         for problem in current.fixed_problems(&description) {
             report.setting(&properties.places, problem);
         }

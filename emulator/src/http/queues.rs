@@ -29,12 +29,12 @@ impl Kind for Queues {
     fn read(
         body: &str,
         current: Option<&QueueDescription>,
-        path: &EntityPath,
+        _: &EntityPath,
         tier: Tier,
     ) -> Result<QueueDescription, ConfigError> {
         match current {
-            Some(current) => config::queue_changes(body, current, path, tier),
-            None => config::queue_properties(body, QueueDescription::of_tier(tier), path, tier),
+            Some(current) => config::queue_changes(body, current, tier),
+            None => config::queue_properties(body, QueueDescription::of_tier(tier), tier),
         }
     }
 

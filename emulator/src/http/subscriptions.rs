@@ -34,13 +34,13 @@ impl Kind for Subscriptions {
     fn read(
         body: &str,
         current: Option<&SubscriptionDescription>,
-        path: &EntityPath,
+        _: &EntityPath,
         tier: Tier,
     ) -> Result<SubscriptionDescription, ConfigError> {
         let usual = SubscriptionDescription::default;
         match current {
-            Some(current) => config::subscription_changes(body, current, path, tier),
-            None => config::subscription_properties(body, usual(), path, tier),
+            Some(current) => config::subscription_changes(body, current, tier),
+            None => config::subscription_properties(body, usual(), tier),
         }
     }
 

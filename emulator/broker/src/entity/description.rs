@@ -36,6 +36,9 @@ const MAX_SIZE: (u64, u64) = (1, 80 * 1024);
 /// Smallest and largest message that a premium entity may be made for, in KiB (semantics §17.2).
 const MAX_MESSAGE_SIZE: (u64, u64) = (1024, 102_400);
 
+/// Partitions of a partitioned entity.
+const PARTITIONS: u64 = 16;
+
 /// What can be done with an entity (semantics §14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EntityStatus {
@@ -102,10 +105,11 @@ pub struct QueueDescription {
     pub forward_to: Option<EntityPath>,
     /// Where its dead letters go on to, if they do not stay.
     pub forward_dead_lettered_messages_to: Option<EntityPath>,
-    /// After how long without use it is deleted; 5 min or longer, none means never. Setting `forward_to` takes it
-    /// away, and so does `forward_dead_lettered_messages_to` at creation (semantics §5).
+    /// After how long without use it is deleted; 5 min or longer, none means never. An entity that forwards messages
+    /// or dead letters keeps the setting and is never idle (observed 27); the basic tier does not have it.
     pub auto_delete_on_idle: Option<Duration>,
-    /// How much it may hold, dead letters included, in MiB; default 1024.
+    /// How much it may hold, dead letters included, in MiB; default 1024. A partitioned entity holds
+    /// [`QueueDescription::capacity_in_megabytes`].
     pub max_size_in_megabytes: u64,
     /// Largest message in KiB, premium only: 1024 (default) to 102400.
     pub max_message_size_in_kilobytes: Option<u64>,
@@ -146,12 +150,23 @@ impl QueueDescription {
         }
     }
 
-    /// Everything about the settings of the queue `path` that is not legal; empty when they are.
-    pub fn problems(&self, path: &EntityPath, tier: Tier) -> Vec<Problem> {
+    /// How much it holds, in MiB: each of the 16 partitions of a partitioned entity has the size that was asked for
+    /// (observed 30).
+    pub fn capacity_in_megabytes(&self) -> u64 {
+        let partitions = if self.enable_partitioning { PARTITIONS } else { 1 };
+        self.max_size_in_megabytes.saturating_mul(partitions)
+    }
+
+    /// Whether messages or dead letters go on to an entity.
+    pub fn forwards(&self) -> bool {
+        self.forward_to.is_some() || self.forward_dead_lettered_messages_to.is_some()
+    }
+
+    /// Everything about the settings of a queue or subscription that is not legal; empty when they are.
+    pub fn problems(&self, tier: Tier) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.check_durations(&mut problems);
         self.check_numbers(&mut problems);
-        self.check_targets(path, &mut problems);
         self.check_tier(tier, &mut problems);
         problems
     }
@@ -228,27 +243,6 @@ impl QueueDescription {
         }
     }
 
-    /// An entity that forwards to itself would never come to rest.
-    fn check_targets(&self, path: &EntityPath, problems: &mut Vec<Problem>) {
-        let targets = [
-            ("ForwardTo", &self.forward_to),
-            (
-                "ForwardDeadLetteredMessagesTo",
-                &self.forward_dead_lettered_messages_to,
-            ),
-        ];
-        for (property, target) in targets {
-            if target.as_ref() == Some(path) {
-                let allowed = "another entity of the namespace";
-                problems.push(Problem::new(property, path.to_string(), allowed));
-            }
-        }
-        if let (Some(target), true) = (&self.forward_to, self.requires_session) {
-            let allowed = "none: an entity that requires sessions does not forward";
-            problems.push(Problem::new("ForwardTo", target.to_string(), allowed));
-        }
-    }
-
     fn check_tier(&self, tier: Tier, problems: &mut Vec<Problem>) {
         if tier != Tier::Premium
             && let Some(size) = self.max_message_size_in_kilobytes
@@ -280,6 +274,10 @@ impl QueueDescription {
         if self.requires_session {
             let allowed = "false: the basic tier has no sessions";
             problems.push(Problem::new("RequiresSession", "true", allowed));
+        }
+        if let Some(idle) = self.auto_delete_on_idle {
+            let allowed = "never: the basic tier does not delete idle entities";
+            problems.push(Problem::new("AutoDeleteOnIdle", seconds(idle), allowed));
         }
         let targets = [
             ("ForwardTo", &self.forward_to),

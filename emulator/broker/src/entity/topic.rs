@@ -88,7 +88,7 @@ impl Default for SubscriptionDescription {
 impl TopicDescription {
     /// Everything about the settings of the topic `path` that is not legal; empty when they are.
     pub fn problems(&self, path: &EntityPath, tier: Tier) -> Vec<Problem> {
-        let mut problems = self.mailbox().problems(path, tier);
+        let mut problems = self.mailbox().problems(tier);
         if self.status == EntityStatus::ReceiveDisabled {
             let allowed = "Active, Disabled or SendDisabled";
             problems.push(Problem::new("Status", self.status.name(), allowed));
@@ -137,9 +137,9 @@ impl TopicDescription {
 }
 
 impl SubscriptionDescription {
-    /// Everything about the settings of the subscription `path` that is not legal; empty when they are.
-    pub fn problems(&self, path: &EntityPath, tier: Tier) -> Vec<Problem> {
-        let mut problems = self.mailbox().problems(path, tier);
+    /// Everything about the settings of a subscription that is not legal; empty when they are.
+    pub fn problems(&self, tier: Tier) -> Vec<Problem> {
+        let mut problems = self.mailbox().problems(tier);
         if self.status == EntityStatus::SendDisabled {
             let allowed = "Active, Disabled or ReceiveDisabled";
             problems.push(Problem::new("Status", self.status.name(), allowed));

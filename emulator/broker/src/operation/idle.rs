@@ -17,11 +17,11 @@ pub(crate) enum Idleness {
 
 impl Mailbox {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
-    /// credit, a scheduled message, or that it forwards.
+    /// credit, a scheduled message, or that it forwards messages or dead letters (observed 27).
     pub(crate) fn idle_at(&self) -> Option<Timestamp> {
         let idle = self.description.auto_delete_on_idle?;
         let is_kept = self.idleness != Idleness::Used
-            || self.description.forward_to.is_some()
+            || self.description.forwards()
             || self.active.scheduled() > 0
             || self.is_awaited();
         (!is_kept).then(|| self.used_at + idle)

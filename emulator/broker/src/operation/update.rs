@@ -14,11 +14,8 @@ impl Mailbox {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
     /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
     /// none (decision D7).
-    pub fn update(&mut self, cx: &mut Context<'_>, mut description: QueueDescription) {
+    pub fn update(&mut self, cx: &mut Context<'_>, description: QueueDescription) {
         self.begin(cx);
-        if description.forward_to.is_some() {
-            description.auto_delete_on_idle = None;
-        }
         let before = std::mem::replace(&mut self.description, description);
         for kind in StoreKind::ALL {
             let policy = policy(&self.role, kind, &self.description, &self.settings);

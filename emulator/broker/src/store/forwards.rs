@@ -146,9 +146,9 @@ impl MessageStore {
         }
         let entries = &self.entries;
         let goes = |number: &SequenceNumber| entries.get(number.0).is_some_and(|e| !e.stays);
-        let going: Vec<_> = self.ready.numbers().filter(goes).collect();
+        let going: Vec<_> = self.ready_of(None).filter(goes).collect();
         for number in going {
-            self.ready.remove((), number);
+            self.take_from_ready(number);
             self.await_forward(number);
         }
     }

@@ -75,14 +75,14 @@ fn rules(dice: &mut Dice) -> Rules {
         ..NamespaceSettings::default()
     };
     let count = dice.one_of(&[1, 1, 2, 3, 3, QUEUES]);
-    let queues = (0..count).map(|at| queue(dice, at, count)).collect();
+    let queues = (0..count).map(|_| queue(dice, count)).collect();
     Rules { queues, settings }
 }
 
-fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
-    let forward_to = dice.maybe(30, |dice| target(dice, at, count)).flatten();
-    let requires_session = dice.chance(30) && forward_to.is_none();
-    let idle = dice.chance(20) && forward_to.is_none();
+fn queue(dice: &mut Dice, count: usize) -> QueueDescription {
+    let forward_to = dice.maybe(30, |dice| target(dice, count));
+    let requires_session = dice.chance(30);
+    let idle = dice.chance(20);
     let path = |at: usize| NAMES[at].parse().expect("a name is a path");
     QueueDescription {
         lock_duration: Duration::from_secs(dice.one_of(&[5, 30, 60])),
@@ -95,8 +95,7 @@ fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
         duplicate_detection_history_time_window: Duration::from_secs(dice.one_of(&[5, 20, 60])),
         forward_to: forward_to.map(path),
         forward_dead_lettered_messages_to: dice
-            .maybe(30, |dice| target(dice, at, count))
-            .flatten()
+            .maybe(30, |dice| target(dice, count))
             .map(path),
         auto_delete_on_idle: idle.then_some(Duration::from_secs(300)),
         max_size_in_megabytes: 1,
@@ -106,13 +105,12 @@ fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
     }
 }
 
-/// Another queue, rarely one that does not exist.
-fn target(dice: &mut Dice, own: usize, count: usize) -> Option<usize> {
-    if dice.chance(4) {
-        return Some(NAMES.len() - 1);
+/// A queue, itself too (observed 26); rarely one that does not exist.
+fn target(dice: &mut Dice, count: usize) -> usize {
+    match dice.chance(4) {
+        true => NAMES.len() - 1,
+        false => dice.below(count as u64) as usize,
     }
-    let other = dice.below(count as u64) as usize;
-    (other != own).then_some(other)
 }
 
 fn transition(dice: &mut Dice) -> Transition {

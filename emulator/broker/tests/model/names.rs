@@ -92,7 +92,7 @@ impl Names {
             Transition::Update(pick, change) => {
                 let q = queue(pick)?;
                 let description = &reference.queue(q)?.description;
-                Step::Update(q, Box::new(change.of(description, q)))
+                Step::Update(q, Box::new(change.of(description)))
             }
             Transition::LoseLocks(pick) => Step::LoseLocks(queue(pick)?),
             Transition::Advance(By::Milliseconds(passed)) => Step::Advance(reference.now + passed),
@@ -272,11 +272,10 @@ fn other(kind: StoreKind) -> StoreKind {
 }
 
 impl Change {
-    fn of(self, before: &QueueDescription, own: usize) -> QueueDescription {
+    fn of(self, before: &QueueDescription) -> QueueDescription {
         let mut after = before.clone();
         let path = |target: Option<usize>| {
-            let other = target.filter(|&target| target != own);
-            other.map(|target| NAMES[target].parse().expect("a name is a path"))
+            target.map(|target| NAMES[target].parse().expect("a name is a path"))
         };
         match self {
             Self::Nothing => {}
@@ -290,20 +289,13 @@ impl Change {
             Self::WindowSeconds(seconds) => {
                 after.duplicate_detection_history_time_window = Duration::from_secs(seconds);
             }
-            // It would not be legal beside.
-            Self::ForwardTo(_) if after.requires_session => {}
-            Self::ForwardTo(target) => {
-                after.forward_to = path(target);
-                // It would not be legal beside.
-                after.auto_delete_on_idle = None;
-            }
+            Self::ForwardTo(target) => after.forward_to = path(target),
             Self::ForwardDeadLetters(target) => {
                 after.forward_dead_lettered_messages_to = path(target);
             }
-            Self::IdleSeconds(seconds) if after.forward_to.is_none() => {
+            Self::IdleSeconds(seconds) => {
                 after.auto_delete_on_idle = seconds.map(Duration::from_secs);
             }
-            Self::IdleSeconds(_) => {}
         }
         after
     }

@@ -247,10 +247,9 @@ impl Reference {
         self.serve_sessions(q);
         for kind in StoreKind::ALL {
             let queue = self.queues[q].as_mut().expect("the queue is there");
-            if queue.has_sessions(kind) {
-                continue;
-            }
-            let (serves, sends_on) = (queue.serves(kind), queue.sends_on(kind));
+            // Messages of sessions are served to their holders alone, but go on like others.
+            let serves = queue.serves(kind) && !queue.has_sessions(kind);
+            let sends_on = queue.sends_on(kind);
             let Store {
                 letters,
                 waiting,

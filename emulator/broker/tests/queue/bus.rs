@@ -71,7 +71,7 @@ impl Bus {
     /// A queue that was just declared.
     pub(crate) fn of(rules: Rules) -> Self {
         let path: EntityPath = "orders".parse().unwrap();
-        let problems = rules.queue.problems(&path, rules.settings.tier);
+        let problems = rules.queue.problems(rules.settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         Self {
             queue: Queue::new(EntityId(1), path, rules.queue, &rules.settings, START),

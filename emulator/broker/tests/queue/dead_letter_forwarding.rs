@@ -256,3 +256,17 @@ fn a_copy_that_has_outgrown_its_headers_is_dead_lettered_where_it_arrives() {
     let reasons = world.reasons("graveyard", DEAD);
     assert_eq!(reasons, ["HeaderSizeExceeded"]);
 }
+
+#[test]
+fn dead_letters_that_come_back_to_their_own_queue_stay_when_their_hops_are_used_up() {
+    let mut world = World::new();
+    world.declare("a", rules().max_delivery_count(1).forward_dead_letters_to("a"));
+    world.send("a", "1");
+    for _ in 0..4 {
+        world.dead_letter_next("a", "bad");
+        assert_eq!(world.queued("a"), ["1"]);
+    }
+    world.dead_letter_next("a", "bad");
+    assert!(world.queued("a").is_empty());
+    assert_eq!(world.dead_letters("a"), ["1"]);
+}

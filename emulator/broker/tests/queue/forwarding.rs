@@ -279,3 +279,48 @@ fn what_went_on_is_recorded_with_its_target() {
     };
     assert_eq!(world.facts.read(to), "b");
 }
+
+#[test]
+fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
+    let mut world = World::new();
+    world.declare("a", rules().forward_to("a"));
+    for id in ["1", "2"] {
+        world.send("a", id);
+    }
+    assert!(world.queued("a").is_empty());
+    assert_eq!(world.held("a", TRANSFER), ["1", "2"]);
+    let hops = "MaxTransferHopCountExceeded".to_owned();
+    assert_eq!(world.reasons("a", TRANSFER), [hops.clone(), hops]);
+    // Each hop has a number: sent as 1, carried as 2 to 5, dead-lettered under the next.
+    let (stamp, _) = world.peek("a", TRANSFER).remove(0);
+    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(1));
+}
+
+#[test]
+fn a_subscription_that_forwards_to_its_own_topic_ends_by_its_hops() {
+    let mut world = World::new();
+    world.declare_topic("t", |_| {});
+    let own = "t/Subscriptions/a";
+    world.subscribe(own, |own| own.forward_to = Some("t".parse().unwrap()));
+    world.send("t", "1");
+    assert_eq!(world.held(own, TRANSFER), ["1"]);
+}
+
+#[test]
+fn an_entity_with_sessions_forwards_what_has_one() {
+    let mut world = World::new();
+    world.declare("b", rules().sessions());
+    world.declare("a", rules().sessions().forward_to("b"));
+    world.post("a", &letter("1").session("s")).unwrap();
+    world.post("a", &letter("2").session("r")).unwrap();
+    assert!(world.post("a", &letter("3")).is_err());
+    assert!(world.queued("a").is_empty());
+    assert_eq!(world.queued("b"), ["1", "2"]);
+    // What waits when forwarding is set goes on, in the order of its numbers.
+    world.update("a", |queue| queue.forward_to = None);
+    world.post("a", &letter("4").session("s")).unwrap();
+    world.post("a", &letter("5").session("r")).unwrap();
+    world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
+    assert!(world.queued("a").is_empty());
+    assert_eq!(world.queued("b"), ["1", "2", "4", "5"]);
+}

@@ -184,10 +184,22 @@ fn a_queue_that_forwards_is_never_idle_and_one_that_is_forwarded_to_is_used_by_i
     world.update("a", |queue| queue.auto_delete_on_idle = Some(secs(IDLE)));
     world.advance(secs(10 * IDLE));
     assert!(world.exists("a"));
-    world.update("a", |queue| {
-        queue.forward_to = None;
-        queue.auto_delete_on_idle = Some(secs(IDLE));
-    });
+    world.update("a", |queue| queue.forward_to = None);
+    world.advance(secs(IDLE));
+    assert!(!world.exists("a"));
+}
+
+#[test]
+fn one_that_forwards_dead_letters_keeps_the_setting_and_is_never_idle() {
+    let mut world = World::new();
+    world.declare("dead", rules());
+    let forwards = rules().forward_dead_letters_to("dead");
+    world.declare("a", forwards.auto_delete_on_idle(secs(IDLE)));
+    let kept = world.mailbox("a").description().auto_delete_on_idle;
+    assert_eq!(kept, Some(secs(IDLE)));
+    world.advance(secs(10 * IDLE));
+    assert!(world.exists("a"));
+    world.update("a", |queue| queue.forward_dead_lettered_messages_to = None);
     world.advance(secs(IDLE));
     assert!(!world.exists("a"));
 }

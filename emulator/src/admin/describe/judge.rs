@@ -31,9 +31,9 @@ pub(in crate::admin) fn check_legal(
         return Err(duplicate_window(window));
     }
     let problems = match kind {
-        EntityKind::Queue => wanted.mailbox.problems(path, tier),
+        EntityKind::Queue => wanted.mailbox.problems(tier),
         EntityKind::Topic => TopicDescription::of_mailbox(&wanted.mailbox).problems(path, tier),
-        EntityKind::Subscription => subscription(wanted).problems(path, tier),
+        EntityKind::Subscription => subscription(wanted).problems(tier),
     };
     match problems.into_iter().next() {
         None => Ok(()),

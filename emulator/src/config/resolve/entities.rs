@@ -57,7 +57,7 @@ fn queue(
     let QueueBlock { name, properties } = block;
     let path = name.and_then(|name| settings::path(report, &name));
     let base = QueueDescription::of_tier(tier);
-    let description = settings::queue(report, &properties, base, path.as_ref(), tier);
+    let description = settings::queue(report, &properties, base, tier);
     forwarders.push(Forwarder {
         path: path.clone(),
         description: description.clone(),
@@ -86,7 +86,7 @@ fn topic(
     );
     let subscriptions = block.subscriptions.into_iter();
     let subscriptions = subscriptions
-        .filter_map(|block| subscription(report, block, path.as_ref(), tier, forwarders));
+        .filter_map(|block| subscription(report, block, tier, forwarders));
     let subscriptions: Vec<_> = subscriptions.collect();
     report_too_many(report, &block.place, &subscriptions);
     Some(TopicConfig {
@@ -99,7 +99,6 @@ fn topic(
 fn subscription(
     report: &Report<'_>,
     block: SubscriptionBlock,
-    topic: Option<&EntityPath>,
     tier: Tier,
     forwarders: &mut Vec<Forwarder>,
 ) -> Option<SubscriptionConfig> {
@@ -111,11 +110,8 @@ fn subscription(
     if let Some(name) = &name {
         check_small_name(report, name);
     }
-    let path = topic
-        .zip(name.as_ref())
-        .and_then(|(topic, name)| topic.subscription(&name.value).ok());
     let base = SubscriptionDescription::default();
-    let description = settings::subscription(report, &properties, &base, path.as_ref(), tier);
+    let description = settings::subscription(report, &properties, &base, tier);
     forwarders.push(Forwarder {
         path: None,
         description: description.mailbox(),

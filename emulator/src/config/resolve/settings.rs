@@ -17,18 +17,15 @@ use crate::config::reader::{Located, Place, Report};
 /// What the broker calls a topic that must not be at all.
 const TOPIC: &str = "Topic";
 
-/// The settings of `base` with those that are written instead; what is not legal is reported. A queue
-/// without a legal name has no `path`.
+/// The settings of `base` with those that are written instead; what is not legal is reported.
 pub(in crate::config) fn queue(
     report: &Report<'_>,
     properties: &Properties,
     base: QueueDescription,
-    path: Option<&EntityPath>,
     tier: Tier,
 ) -> QueueDescription {
     let description = write(report, properties, base, tier);
-    let path = path.cloned().unwrap_or_else(|| nobody(&description));
-    for problem in description.problems(&path, tier) {
+    for problem in description.problems(tier) {
         report.setting(&properties.places, problem);
     }
     description
@@ -44,7 +41,9 @@ pub(in crate::config) fn topic(
     tier: Tier,
 ) -> TopicDescription {
     let mailbox = write(report, properties, base.mailbox(), tier);
-    let path = path.cloned().unwrap_or_else(|| nobody(&mailbox));
+    // The problem of a topic without a legal name is said of its place in the text.
+    let unnamed = || EntityPath::from_str("topic").expect("a word is a legal name");
+    let path = path.cloned().unwrap_or_else(unnamed);
     let description = TopicDescription {
         default_message_time_to_live: mailbox.default_message_time_to_live,
         status: mailbox.status,
@@ -66,16 +65,14 @@ pub(in crate::config) fn topic(
     description
 }
 
-/// The same for a subscription; `path` is `topic/Subscriptions/name`.
+/// The same for a subscription.
 pub(in crate::config) fn subscription(
     report: &Report<'_>,
     properties: &Properties,
     base: &SubscriptionDescription,
-    path: Option<&EntityPath>,
     tier: Tier,
 ) -> SubscriptionDescription {
     let mailbox = write(report, properties, base.mailbox(), tier);
-    let path = path.cloned().unwrap_or_else(|| nobody(&mailbox));
     let on_filter_errors = properties.dead_lettering_on_filter_evaluation_exceptions;
     let description = SubscriptionDescription {
         lock_duration: mailbox.lock_duration,
@@ -90,7 +87,7 @@ pub(in crate::config) fn subscription(
         forward_dead_lettered_messages_to: mailbox.forward_dead_lettered_messages_to,
         auto_delete_on_idle: mailbox.auto_delete_on_idle,
     };
-    for problem in description.problems(&path, tier) {
+    for problem in description.problems(tier) {
         report.setting(&properties.places, problem);
     }
     description
@@ -196,17 +193,4 @@ pub(super) fn path(report: &Report<'_>, written: &Located<String>) -> Option<Ent
         report.problem(place, message, None);
     }
     path.ok()
-}
-
-/// The name under which an entity without a legal one is judged: it is none of its targets, so that it does not
-/// seem to forward to itself.
-fn nobody(description: &QueueDescription) -> EntityPath {
-    let targets = [
-        &description.forward_to,
-        &description.forward_dead_lettered_messages_to,
-    ];
-    let names = ["a", "b", "c"].into_iter();
-    let mut names = names.map(|name| EntityPath::from_str(name).expect("a letter is a legal name"));
-    let unused = names.find(|name| targets.iter().all(|target| target.as_ref() != Some(name)));
-    unused.expect("two targets leave one of three names")
 }

@@ -15,11 +15,11 @@ fn path(text: &str) -> EntityPath {
 }
 
 fn created(text: &str, tier: Tier) -> Result<QueueDescription, ConfigError> {
-    queue_properties(text, QueueDescription::of_tier(tier), &path("orders"), tier)
+    queue_properties(text, QueueDescription::of_tier(tier), tier)
 }
 
 fn changed(text: &str, current: &QueueDescription) -> Result<QueueDescription, ConfigError> {
-    queue_changes(text, current, &path("orders"), Tier::Standard)
+    queue_changes(text, current, Tier::Standard)
 }
 
 fn problems(result: Result<QueueDescription, ConfigError>) -> Vec<String> {
@@ -67,7 +67,6 @@ fn every_problem_has_the_words_of_a_file() {
             r#"LockDurration: unknown key; did you mean "LockDuration"?"#,
             r#"LockDuration: "PT6M" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"#,
             "Status: 1 is a number; allowed: a string",
-            r#"ForwardTo: "Orders" is not allowed; allowed: another entity of the namespace"#,
             "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
             "MaxMessageSizeInKilobytes: 2048 is not allowed; allowed: none: only the premium tier has large messages",
         ]

@@ -300,7 +300,7 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
         ..SubscriptionDescription::default()
     };
     let text = r#"{"RequiresSession":true,"ForwardTo":"","MaxDeliveryCount":0}"#;
-    let error = subscription_changes(text, &current, &subscription_path(), Tier::Standard);
+    let error = subscription_changes(text, &current, Tier::Standard);
     assert_eq!(
         words(error.expect_err("fixed when it was made")),
         [
@@ -311,7 +311,6 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
     let changed = subscription_changes(
         r#"{"ForwardTo":""}"#,
         &current,
-        &subscription_path(),
         Tier::Standard,
     );
     assert_eq!(changed, Ok(SubscriptionDescription::default()));
@@ -407,7 +406,7 @@ proptest! {
         prop_assert_eq!(read, Ok(topic));
         let text = subscription_json(&subscription).to_string();
         let base = SubscriptionDescription::default();
-        let read = subscription_properties(&text, base, &subscription_path(), Tier::Premium);
+        let read = subscription_properties(&text, base, Tier::Premium);
         prop_assert_eq!(read, Ok(subscription));
     }
 

@@ -5,7 +5,7 @@ fn path(text: &str) -> EntityPath {
 }
 
 fn texts(description: &QueueDescription, tier: Tier) -> Vec<String> {
-    let problems = description.problems(&path("orders"), tier);
+    let problems = description.problems(tier);
     problems.iter().map(Problem::to_string).collect()
 }
 
@@ -40,7 +40,6 @@ fn every_problem_is_reported_at_once() {
             "MaxDeliveryCount is 0; allowed: 1 to 2147483647",
             "MaxSizeInMegabytes is 0; allowed: 1 to 81920",
             "MaxMessageSizeInKilobytes is 1023; allowed: 1024 to 102400",
-            "ForwardTo is orders; allowed: another entity of the namespace",
             "MaxMessageSizeInKilobytes is 1023; allowed: none: only the premium tier has large messages",
         ]
     );
@@ -52,6 +51,7 @@ fn the_basic_tier_has_less() {
         requires_duplicate_detection: true,
         default_message_time_to_live: Some(Duration::from_secs(15 * 86_400)),
         forward_to: Some(path("next")),
+        auto_delete_on_idle: Some(Duration::from_secs(300)),
         forward_dead_lettered_messages_to: Some(path("dead")),
         ..QueueDescription::default()
     };
@@ -61,6 +61,7 @@ fn the_basic_tier_has_less() {
         [
             "DefaultMessageTimeToLive is 15 days; allowed: 1 s (PT1S) to 14 days (P14D) in the basic tier",
             "RequiresDuplicateDetection is true; allowed: false: the basic tier has no duplicate detection",
+            "AutoDeleteOnIdle is 300 s; allowed: never: the basic tier does not delete idle entities",
             "ForwardTo is next; allowed: none: the basic tier does not forward",
             "ForwardDeadLetteredMessagesTo is dead; allowed: none: the basic tier does not forward",
         ]

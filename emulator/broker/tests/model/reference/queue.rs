@@ -77,11 +77,7 @@ pub(crate) enum State {
 }
 
 impl Queue {
-    pub(super) fn new(mut description: QueueDescription, now: i64) -> Self {
-        let forwards_dead_letters = description.forward_dead_lettered_messages_to.is_some();
-        if description.forward_to.is_some() || forwards_dead_letters {
-            description.auto_delete_on_idle = None;
-        }
+    pub(super) fn new(description: QueueDescription, now: i64) -> Self {
         Self {
             description,
             stores: [(); 3].map(|()| Store::default()),
@@ -148,7 +144,8 @@ impl Queue {
     }
 
     pub(super) fn max_size(&self) -> u64 {
-        self.description.max_size_in_megabytes << 20
+        let partitions = if self.description.enable_partitioning { 16 } else { 1 };
+        (self.description.max_size_in_megabytes << 20) * partitions
     }
 
     /// How long a message lives: its own time under the entity's ceiling, or the entity's.

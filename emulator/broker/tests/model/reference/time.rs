@@ -110,7 +110,8 @@ impl Reference {
         let queue = self.queue(q)?;
         let idle = queue.description.auto_delete_on_idle?.as_millis() as i64;
         let is_kept = queue.is_idle
-            || queue.target(Active).is_some()
+            || queue.description.forward_to.is_some()
+            || queue.description.forward_dead_lettered_messages_to.is_some()
             || queue.store(Active).letters.iter().any(Letter::is_scheduled)
             || StoreKind::ALL
                 .into_iter()
@@ -204,10 +205,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn update(&mut self, q: usize, mut description: QueueDescription) {
-        if description.forward_to.is_some() {
-            description.auto_delete_on_idle = None;
-        }
+    pub(super) fn update(&mut self, q: usize, description: QueueDescription) {
         self.begin(q);
         self.forget_ids(q);
         let queue = self.at(q);

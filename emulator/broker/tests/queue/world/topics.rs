@@ -86,7 +86,7 @@ impl World {
         change(&mut description);
         let settings = NamespaceSettings::default();
         let path = path(name);
-        let problems = description.problems(&path, settings.tier);
+        let problems = description.problems(settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
         let mut made = Mailbox::subscription(id, path.clone(), &description, &settings, self.now);
