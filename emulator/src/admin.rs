@@ -32,6 +32,7 @@ use servicebus_broker::ClientId;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::auth::Claim;
 use crate::namespace::{Ids, Namespace};
 use crate::server::Shared;
 use call::{Answer, Call, Shape};
@@ -111,7 +112,7 @@ impl Admin {
         let now = self.shared.real.unix_seconds();
         let keys = route.owner().map(|owner| namespace.entity_keys(owner));
         let keys = keys.unwrap_or_default();
-        authorize::authorize(namespace, &head.headers, &path, &keys, now)?;
+        let claims = authorize::claims(namespace, &head.headers, &path, &keys, now)?;
         let query = Query::parse(head.uri.query().unwrap_or_default())?;
         let call = Call {
             admin: self,
@@ -123,7 +124,11 @@ impl Admin {
                 ahead: namespace.clock.read().ahead,
             },
         };
-        let answer = match head.method.as_str() {
+        let method = head.method.as_str();
+        if !claims.contains(Claim::Manage) {
+            return call.without_manage(method, &route, claims);
+        }
+        let answer = match method {
             "GET" => return call.get(&route),
             "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?)?,
             "DELETE" => call.delete(&route)?,

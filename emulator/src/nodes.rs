@@ -17,7 +17,7 @@ pub(crate) use coordinator::Demand;
 pub(crate) use entity::{
     broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };
-pub(crate) use management::{Management, Rules, is_about_rules};
+pub(crate) use management::{Management, Rules, is_about_rules, is_batch_delete};
 pub(crate) use request::{Reply, Request, spelling};
 pub(crate) use session::SessionRequest;
 pub(crate) use tracker::system_tracker;

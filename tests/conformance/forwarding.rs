@@ -120,6 +120,36 @@ async fn what_cannot_go_on_may_be_dead_lettered_like_anything_else() {
     complete(&mut dead, &message).await;
 }
 
+/// Observed 26.
+#[tokio::test]
+async fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
+    let topology = topology().queue(Queue::new("ring").forward_to("ring"));
+    let servicebus = start(topology).await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "ring", ["round"]).await;
+    expect_failed(&mut client, "ring", "MaxTransferHopCountExceeded").await;
+}
+
+/// Observed 25: the text of messages with sessions goes on with its session.
+#[tokio::test]
+async fn a_queue_with_sessions_may_forward() {
+    let inbox = Queue::new("sessions")
+        .requires_session(true)
+        .forward_to("orders");
+    let servicebus = start(topology().queue(inbox)).await;
+    let mut client = connect(&servicebus).await;
+    let mut sent = ServiceBusMessage::new("over");
+    sent.set_session_id("s".to_owned()).unwrap();
+    send(&mut client, "sessions", [sent]).await;
+    let mut receiver = receiver(&mut client, "orders").await;
+    let message = receive_one(&mut receiver).await;
+    assert_eq!(
+        (body(&message).as_str(), message.session_id()),
+        ("over", Some("s"))
+    );
+    complete(&mut receiver, &message).await;
+}
+
 #[tokio::test]
 async fn a_queue_that_forwards_cannot_be_received_from() {
     let servicebus = bus().await;
@@ -128,6 +158,8 @@ async fn a_queue_that_forwards_cannot_be_received_from() {
     let opening = client.create_receiver_for_queue("inbox", options);
     let error = refusal(within("the answer", opening).await);
     assert!(error.contains("NotAllowed"), "{error}");
+    let words = "Cannot create a message receiver on an entity with auto-forwarding enabled.";
+    assert!(error.contains(words), "{error}");
     let mut dead = dead_letters(&mut client, "inbox").await;
     receive_nothing(&mut dead).await;
 }

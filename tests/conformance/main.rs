@@ -59,3 +59,5 @@ mod sessions;
 mod transactions;
 
 mod rest;
+
+mod table;

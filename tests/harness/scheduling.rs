@@ -226,7 +226,9 @@ async fn deleting_takes_what_is_ready_and_says_what_it_left() {
         "cannot delete 501 messages of orders: status 400: com.microsoft:argument-out-of-range: ";
     assert!(text.starts_with(expected), "{text}");
     assert!(
-        text.contains("message-count is 501; it must be 1 to 500."),
+        text.contains(
+            "Invalid Message Count : requested 501. Message count should be between 1 and 500."
+        ),
         "{text}"
     );
 }

@@ -26,14 +26,16 @@ pub struct RuleSet {
 struct Filters {
     sql: usize,
     correlation: usize,
+    /// Those that need not be evaluated; they are not limited.
+    constant: usize,
 }
 
 impl Filters {
-    fn count(&mut self, filter: &Filter) -> Option<&mut usize> {
+    fn count(&mut self, filter: &Filter) -> &mut usize {
         match filter {
-            Filter::Sql(_) => Some(&mut self.sql),
-            Filter::Correlation(_) => Some(&mut self.correlation),
-            Filter::True | Filter::False => None,
+            Filter::Sql(_) => &mut self.sql,
+            Filter::Correlation(_) => &mut self.correlation,
+            Filter::True | Filter::False => &mut self.constant,
         }
     }
 }
@@ -83,9 +85,9 @@ impl RuleSet {
         self.subscriptions.get(subscription)?.rules.get(&key(name))
     }
 
-    /// How many SQL filters the topic has.
+    /// How many SQL filters the topic has; those that select everything or nothing are SQL filters as well (observed 22).
     pub fn sql_filters(&self) -> usize {
-        self.filters.sql
+        self.filters.sql + self.filters.constant
     }
 
     /// How many correlation filters the topic has.
@@ -126,9 +128,7 @@ impl RuleSet {
         if subscribed.rules.contains_key(&key) {
             return false;
         }
-        if let Some(count) = self.filters.count(&rule.filter) {
-            *count += 1;
-        }
+        *self.filters.count(&rule.filter) += 1;
         let rule = Arc::new(rule);
         subscribed.rules.insert(key.clone(), Arc::clone(&rule));
         if let Filter::Correlation(filter) = &rule.filter {
@@ -153,9 +153,7 @@ impl RuleSet {
             return false;
         };
         subscribed.tried.remove(&key);
-        if let Some(count) = self.filters.count(&rule.filter) {
-            *count -= 1;
-        }
+        *self.filters.count(&rule.filter) -= 1;
         if let Filter::Correlation(filter) = &rule.filter {
             let owner = Indexed {
                 subscription: subscription.clone(),

@@ -6,8 +6,10 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
+use super::call::{Answer, Call};
 use super::refusal::{Refusal, quote};
-use crate::auth::{Claim, Key, Policy, TokenCheck, TokenError};
+use super::route::Route;
+use crate::auth::{Claims, Key, Policy, TokenCheck, TokenError};
 use crate::namespace::Namespace;
 use crate::namespaces::Arrival;
 use crate::server::Shared;
@@ -23,19 +25,19 @@ pub(super) fn choose(shared: &Shared, head: &Parts, host: &str) -> Option<Arc<Na
     shared.namespaces.of_request(arrival, host, token)
 }
 
-/// Refuses whoever may not manage `resource`, the path of the request. Beside the namespace's keys those in `keys` hold:
-/// of the entity that the request is about.
-pub(super) fn authorize(
+/// The claims of a request's token at `resource`, its path. Beside the namespace's keys those in `keys` hold: of the
+/// entity that the request is about.
+pub(super) fn claims(
     namespace: &Namespace,
     headers: &HeaderMap,
     resource: &str,
     keys: &[Key],
     now: i64,
-) -> Result<(), Refusal> {
+) -> Result<Claims, Refusal> {
     let own = namespace.config.policy();
     let Some(token) = token(headers) else {
         if own.token_check == TokenCheck::None {
-            return Ok(());
+            return Ok(Claims::ALL);
         }
         let text = "SubCode=40102. Missing token: claim is empty; the header 'Authorization' must have a shared access \
                     signature or a bearer token.";
@@ -47,15 +49,68 @@ pub(super) fn authorize(
     };
     let accepted = policy.accept_token_for(token, resource, now);
     let accepted = accepted.map_err(|error| refused(&error, resource))?;
-    match accepted.claims.contains(Claim::Manage) {
-        true => Ok(()),
-        false => Err(Refusal::unauthorized(format!(
-            "SubCode=40100: Unauthorized : Unauthorized access to '{}'. 'Manage' claim(s) are required for this \
-             operation; the token has: {}.",
-            quote(resource),
-            accepted.claims
-        ))),
+    Ok(accepted.claims)
+}
+
+impl Call<'_> {
+    /// What a request with these claims, Manage not among them, is answered: that a queue or topic is missing, if it is
+    /// and was to be read (observed 32), else what is required, in the words that suites of SDKs look for (observed 33;
+    /// of rules by analogy).
+    pub(super) fn without_manage(
+        &self,
+        method: &str,
+        route: &Route,
+        claims: Claims,
+    ) -> Result<Answer, Refusal> {
+        if method == "GET"
+            && let Route::Entity(path) = route
+            && self.namespace.entity(&self.path(path)?).is_none()
+        {
+            return Ok(self.no_such_endpoint());
+        }
+        let required = match back_end_operation(method, route) {
+            Some(operation) => format!(
+                "SubCode=40100: Unauthorized : Unauthorized access for '{operation}' operation on endpoint 'sb://{}'.",
+                quote(self.host)
+            ),
+            None => match method {
+                "GET" => "Manage,EntityRead claims required for this operation.".to_owned(),
+                "DELETE" => action("EntityDelete"),
+                _ => action("EntityWrite"),
+            },
+        };
+        Err(Refusal::unauthorized(format!(
+            "{required} The token has: {claims}."
+        )))
     }
+}
+
+fn action(name: &str) -> String {
+    format!("Authorization failed for specified action: Manage,{name}.")
+}
+
+/// What the part of the service that looks after subscriptions and rules calls a request.
+fn back_end_operation(method: &str, route: &Route) -> Option<String> {
+    let (one, all) = match route {
+        Route::Subscription { .. } => ("Subscription", false),
+        Route::Subscriptions { .. } => ("Subscriptions", true),
+        Route::Rule { .. } => ("Rule", false),
+        Route::Rules { .. } => ("Rules", true),
+        Route::Root
+        | Route::NamespaceInfo
+        | Route::Queues
+        | Route::Topics
+        | Route::Entity(_)
+        | Route::SubQueue { .. }
+        | Route::UnknownResource(_) => return None,
+    };
+    let verb = match (method, all) {
+        ("GET", true) => "Enumerate",
+        ("GET", false) => "Get",
+        ("DELETE", _) => "Delete",
+        _ => "CreateOrUpdate",
+    };
+    Some(format!("{verb}{one}"))
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {

@@ -93,7 +93,7 @@ impl Call<'_> {
         Answer::ok(Shape::Entry(body))
     }
 
-    fn no_such_endpoint(&self) -> Answer {
+    pub(super) fn no_such_endpoint(&self) -> Answer {
         let now = self.namespace.clock.now();
         let feed = listed_services(self.admin.tracking_id(), now, self.frame);
         Answer::ok(Shape::Feed(feed))

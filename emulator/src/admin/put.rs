@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{EntityKind, EntityPath, RuleSet, TopicDescription};
+use servicebus_broker::{EntityKind, EntityPath, QueueDescription, RuleSet, TopicDescription};
 
 use super::call::{Answer, Call};
 use super::describe::{
@@ -39,13 +39,14 @@ impl Call<'_> {
                 let _alone = self.namespace.administer();
                 self.put_subscription(topic, name, element)
             }
-            Route::Rule { topic, name, rule } => self.put_rule(topic, name, Some(rule), body),
-            Route::Rules { topic, name } => self.put_rule(topic, name, None, body),
+            Route::Rule { topic, name, rule } => self.put_rule(topic, name, rule, body),
             Route::Root
             | Route::NamespaceInfo
             | Route::Queues
             | Route::Topics
             | Route::Subscriptions { .. }
+            // A rule whose name is empty (observed 21).
+            | Route::Rules { .. }
             | Route::SubQueue { .. }
             | Route::UnknownResource(_) => Err(Refusal::verb("PUT")),
         }
@@ -158,7 +159,16 @@ impl Call<'_> {
             // It was idle, and has just gone.
             return Err(Refusal::no_operation());
         }
+        let is_remarked = before.remarks != wanted.remarks;
         entity.particulars().set_remarks(wanted.remarks);
+        // These are properties as well, whose change ends locks (observed 38).
+        let only_status = QueueDescription {
+            status: wanted.mailbox.status,
+            ..before.mailbox
+        };
+        if is_remarked && only_status == wanted.mailbox {
+            self.namespace.lose_locks(entity);
+        }
         Ok(self.show(entity))
     }
 
@@ -171,7 +181,6 @@ impl Call<'_> {
         current: Option<&Wanted>,
     ) -> Result<Wanted, Refusal> {
         let mint = Mint {
-            now: self.namespace.clock.now(),
             bits: &|| self.bits(),
         };
         let tier = self.namespace.config.settings.tier;

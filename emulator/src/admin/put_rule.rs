@@ -5,17 +5,17 @@ use servicebus_broker::filter::Filter;
 use servicebus_broker::{ChangeRuleError, Mailbox};
 
 use super::call::{Answer, Call};
-use super::describe::{DEFAULT_RULE, RULE, name_of_rule, read_rule};
+use super::describe::{RULE, read_rule};
 use super::put::{content, no_description};
 use super::refusal::Refusal;
 
 impl Call<'_> {
-    /// The name is that of the path; Go leaves it out there, and means the one in the description.
+    /// The name is that of the path, whatever the description says.
     pub(super) fn put_rule(
         &self,
         topic: &str,
         subscription: &str,
-        name: Option<&str>,
+        name: &str,
         body: &[u8],
     ) -> Result<Answer, Refusal> {
         let content = content(body)?;
@@ -25,9 +25,6 @@ impl Call<'_> {
         let path = self.subscription(&topic, subscription)?;
         let entity = self.existing_subscription(&path)?;
         let path = entity.path.clone();
-        let name = name
-            .or_else(|| name_of_rule(element))
-            .unwrap_or(DEFAULT_RULE);
         let existing = self.rule(&topic, &path, name);
         let tag = existing.as_ref().map(|_| self.tag_of(&topic));
         let is_update = self.is_update(tag.as_deref())?;

@@ -31,7 +31,7 @@ pub(super) enum Route {
     Subscriptions { topic: String },
     /// `/{topic}/Subscriptions/{name}`
     Subscription { topic: String, name: String },
-    /// `/{topic}/Subscriptions/{subscription}/Rules`; Go creates there, too.
+    /// `/{topic}/Subscriptions/{subscription}/Rules`
     Rules { topic: String, name: String },
     /// `/{topic}/Subscriptions/{subscription}/Rules/{rule}`
     Rule {

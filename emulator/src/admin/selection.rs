@@ -11,7 +11,7 @@ use servicebus_broker::Timestamp;
 
 use super::describe::View;
 use super::refusal::Refusal;
-use super::time::{Frame, read_instant};
+use super::time::{Frame, Instant};
 use token::{Token, tokens};
 
 /// Longest filter, in characters.
@@ -148,7 +148,7 @@ impl Property {
             }
             Self::MessageCount => text.parse().ok().map(Literal::Number),
             Self::CreatedAt | Self::UpdatedAt | Self::AccessedAt => {
-                read_instant(text).map(Literal::Instant)
+                Instant::read(text).map(|at| Literal::Instant(at.ticks / 10_000))
             }
         };
         literal.ok_or_else(|| malformed(&format!("{token} is no value of {self:?}")))

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::Mailbox;
+use servicebus_broker::{Mailbox, StoreKind};
 
 use super::attach::management_path;
 use super::links::{Link, Node};
 use super::peer::Peer;
 use super::transact::in_transaction;
 use crate::auth::Claim;
-use crate::namespace::Entity;
+use crate::namespace::{Entity, Namespace};
 use crate::nodes::{
-    Condition, Management, Refusal, Reply, Request, Rules, is_about_rules, no_namespace, spelling,
+    Condition, Management, Refusal, Reply, Request, Rules, is_about_rules, is_batch_delete,
+    no_namespace, spelling,
 };
 
 /// Replies that may wait for credit on one link, and their bytes.
@@ -95,7 +96,17 @@ impl Peer {
                 self.check_whole(&entity)?;
                 let ahead = namespace.clock.read().ahead;
                 if is_about_rules(request) {
+                    if *kind != StoreKind::Active {
+                        let text = format!(
+                            "'{}' has no rules; its subscription has.",
+                            management_path(&entity, *kind)
+                        );
+                        return Err(Refusal::new(Condition::NotAllowed, text));
+                    }
                     return self.perform_on_rules(&entity, request, ahead);
+                }
+                if is_batch_delete(request) && is_of_partitioned_topic(namespace, &entity) {
+                    return Err(Refusal::partitioned());
                 }
                 let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
                 let mut open = match transaction {
@@ -156,6 +167,7 @@ impl Peer {
                 cx,
                 subscription: &entity.path,
                 host,
+                namespace: namespace.name(),
                 ahead,
             }
             .perform()
@@ -244,7 +256,18 @@ impl Peer {
     }
 }
 
-fn place(node: &Node) -> Option<(&Entity, servicebus_broker::StoreKind)> {
+/// Whether a subscription's topic is partitioned: its messages are, then (observed 36).
+fn is_of_partitioned_topic(namespace: &Namespace, entity: &Entity) -> bool {
+    let topic = entity.path.topic();
+    let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
+    topic.is_some_and(|topic| {
+        namespace.look(&topic, |topic| {
+            topic.mailbox.description().enable_partitioning
+        })
+    })
+}
+
+fn place(node: &Node) -> Option<(&Entity, StoreKind)> {
     match node {
         Node::Cbs => None,
         Node::Management(entity, kind) => Some((entity, *kind)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_amqp::{DeliveryState, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{Deviation, EntityId, Mailbox, Transaction, TransactionId};
+use servicebus_broker::{Deviation, EntityId, Mailbox, Tier, Transaction, TransactionId};
 
 use super::links::Link;
 use super::peer::Peer;
@@ -108,6 +108,15 @@ impl Peer {
         coordinator: LinkId,
         session: SessionId,
     ) -> Result<DeliveryState, Refusal> {
+        if let Some(namespace) = &self.namespace
+            && namespace.config.settings.tier == Tier::Basic
+        {
+            let text = format!(
+                "Transaction is unsupported because the namespace {} is of 'Basic' tier.",
+                namespace.name()
+            );
+            return Err(Refusal::new(Condition::NotAllowed, text));
+        }
         if self.transactions.0.len() >= OPEN {
             self.forget_outdated();
         }

@@ -41,8 +41,9 @@ pub(crate) struct AuthorizationRule {
     pub(crate) claims: Claims,
     pub(crate) primary_key: String,
     pub(crate) secondary_key: String,
-    pub(crate) created_at: Timestamp,
-    pub(crate) modified_at: Timestamp,
+    /// When it was made and changed, in the words of its client, if it said so.
+    pub(crate) created_time: Option<Box<str>>,
+    pub(crate) modified_time: Option<Box<str>>,
 }
 
 impl Default for Remarks {

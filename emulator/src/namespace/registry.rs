@@ -271,6 +271,12 @@ impl Namespace {
         changed.is_some() && !entity.is_deleted()
     }
 
+    /// Ends every lock of an entity, and of the subscriptions of a topic.
+    pub(crate) fn lose_locks(&self, entity: &Entity) {
+        self.operate_as_broker(entity, Mailbox::lose_locks);
+        self.lose_locks_below(entity);
+    }
+
     /// An update of a topic drops the locks of all its subscriptions (decision D17), unless nothing but the status
     /// changes, as everywhere (decision D27).
     fn lose_locks_below(&self, topic: &Entity) {

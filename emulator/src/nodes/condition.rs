@@ -289,6 +289,12 @@ impl Refusal {
         Self::new(Condition::NotAllowed, text)
     }
 
+    /// To somebody who deletes messages of a partitioned entity in batches (observed 36).
+    pub(crate) fn partitioned() -> Self {
+        let text = "Messages of a partitioned entity cannot be deleted in batches.";
+        Self::new(Condition::NotAllowed, text)
+    }
+
     pub(crate) fn message_too_large(delivery: u32, size: u64, limit: u64) -> Self {
         let text = format!(
             "The received message (delivery-id:{delivery}, size:{size} bytes) exceeds the limit \

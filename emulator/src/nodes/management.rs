@@ -11,7 +11,7 @@ mod rules;
 mod scheduling;
 mod sessions;
 
-pub(crate) use rules::{Rules, is_about_rules};
+pub(crate) use rules::{Rules, is_about_rules, is_batch_delete};
 use servicebus_broker::{
     ConsumerId, Context, LockToken, Mailbox, SequenceNumber, StoreKind, Transaction,
 };

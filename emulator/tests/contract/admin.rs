@@ -5,6 +5,7 @@ mod bodies;
 mod fixtures;
 mod flowing;
 mod missing;
+mod observed;
 mod paging;
 mod paths;
 mod queues;

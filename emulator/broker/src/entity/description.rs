@@ -153,7 +153,11 @@ impl QueueDescription {
     /// How much it holds, in MiB: each of the 16 partitions of a partitioned entity has the size that was asked for
     /// (observed 30).
     pub fn capacity_in_megabytes(&self) -> u64 {
-        let partitions = if self.enable_partitioning { PARTITIONS } else { 1 };
+        let partitions = if self.enable_partitioning {
+            PARTITIONS
+        } else {
+            1
+        };
         self.max_size_in_megabytes.saturating_mul(partitions)
     }
 

@@ -192,7 +192,11 @@ fn character(bytes: &[u8]) -> Option<Value<'_>> {
 
 /// A value of a rule as its client wrote it: the AMQP encoding, so that the client reads back what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Encoded(Box<[u8]>);
+pub struct Encoded {
+    amqp: Box<[u8]>,
+    /// Of an instant that was written without a zone (observed 20).
+    is_zoneless: bool,
+}
 
 impl Encoded {
     /// From an encoded AMQP value, which must be one primitive.
@@ -207,17 +211,47 @@ impl Encoded {
             });
         }
         Value::decode(encoded)?;
-        Ok(Self(encoded.into()))
+        Ok(Self::of(encoded.into()))
+    }
+
+    /// An instant in ticks of 100 ns since the Unix epoch, as exact as it is: an AMQP timestamp where whole milliseconds
+    /// say it, else a `com.microsoft:datetime-offset` (observed 46).
+    pub fn instant(ticks: i64, is_zoneless: bool) -> Self {
+        let mut encoded = Vec::new();
+        let mut writer = Writer::new(&mut encoded);
+        if ticks % TICKS == 0 {
+            writer.timestamp(ticks / TICKS);
+        } else {
+            writer.raw(&[0x00]);
+            writer.symbol(INSTANT);
+            writer.long(ticks.saturating_add(EPOCH));
+        }
+        Self {
+            is_zoneless,
+            ..Self::of(encoded)
+        }
+    }
+
+    /// Whether it is an instant that was written without a zone.
+    pub fn is_zoneless(&self) -> bool {
+        self.is_zoneless
+    }
+
+    fn of(amqp: Vec<u8>) -> Self {
+        Self {
+            amqp: amqp.into(),
+            is_zoneless: false,
+        }
     }
 
     /// The encoded value.
     pub fn as_amqp(&self) -> &[u8] {
-        &self.0
+        &self.amqp
     }
 
     /// The value.
     pub fn value(&self) -> Value<'_> {
-        Value::decode(&self.0).unwrap_or(Value::Null)
+        Value::decode(&self.amqp).unwrap_or(Value::Null)
     }
 }
 
@@ -225,7 +259,7 @@ impl From<&Value<'_>> for Encoded {
     fn from(value: &Value<'_>) -> Self {
         let mut encoded = Vec::new();
         value.encode(&mut encoded);
-        Self(encoded.into())
+        Self::of(encoded)
     }
 }
 
@@ -239,6 +273,6 @@ impl From<i32> for Encoded {
     fn from(number: i32) -> Self {
         let mut encoded = Vec::with_capacity(5);
         Writer::new(&mut encoded).int(number);
-        Self(encoded.into())
+        Self::of(encoded)
     }
 }

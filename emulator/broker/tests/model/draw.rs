@@ -94,9 +94,7 @@ fn queue(dice: &mut Dice, count: usize) -> QueueDescription {
         requires_duplicate_detection: dice.chance(30),
         duplicate_detection_history_time_window: Duration::from_secs(dice.one_of(&[5, 20, 60])),
         forward_to: forward_to.map(path),
-        forward_dead_lettered_messages_to: dice
-            .maybe(30, |dice| target(dice, count))
-            .map(path),
+        forward_dead_lettered_messages_to: dice.maybe(30, |dice| target(dice, count)).map(path),
         auto_delete_on_idle: idle.then_some(Duration::from_secs(300)),
         max_size_in_megabytes: 1,
         enable_partitioning: dice.chance(20),

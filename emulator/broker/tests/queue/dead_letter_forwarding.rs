@@ -260,7 +260,10 @@ fn a_copy_that_has_outgrown_its_headers_is_dead_lettered_where_it_arrives() {
 #[test]
 fn dead_letters_that_come_back_to_their_own_queue_stay_when_their_hops_are_used_up() {
     let mut world = World::new();
-    world.declare("a", rules().max_delivery_count(1).forward_dead_letters_to("a"));
+    world.declare(
+        "a",
+        rules().max_delivery_count(1).forward_dead_letters_to("a"),
+    );
     world.send("a", "1");
     for _ in 0..4 {
         world.dead_letter_next("a", "bad");

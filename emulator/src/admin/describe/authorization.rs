@@ -2,10 +2,9 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use servicebus_broker::Timestamp;
 
 use super::super::refusal::Refusal;
-use super::super::time::Frame;
+use super::super::time::Instant;
 use super::super::xml::{Element, Writer};
 use crate::auth::{Claim, Claims};
 use crate::namespace::AuthorizationRule;
@@ -14,14 +13,15 @@ use crate::namespace::AuthorizationRule;
 const MAX_RULES: usize = 12;
 /// Longest name of a rule, in characters.
 const MAX_KEY_NAME: usize = 256;
-/// Length of a key, in bytes before they are base64.
+/// Length of a key, in characters.
+const KEY_CHARACTERS: usize = 44;
+/// Length of a key that is made here, in bytes before they are base64.
 const KEY_LENGTH: usize = 32;
 const RULE: &str = "AuthorizationRule";
 const RULE_TYPE: &str = "SharedAccessAuthorizationRule";
 
 /// What rules are made with that did not say everything.
 pub(in crate::admin) struct Mint<'a> {
-    pub(in crate::admin) now: Timestamp,
     /// Unpredictable bits, 64 at a time.
     pub(in crate::admin) bits: &'a dyn Fn() -> u64,
 }
@@ -80,36 +80,37 @@ fn read_rule(
         return Err(Refusal::parameter(text, "KeyName", key_name));
     }
     let before = before.iter().find(|rule| rule.key_name == key_name);
+    let instant = |name| match text(name) {
+        "" => Ok(None),
+        given if Instant::read(given).is_some() => Ok(Some(given.into())),
+        given => {
+            let message =
+                format!("The value of '{name}' cannot be understood; allowed: a dateTime.");
+            Err(Refusal::parameter(message, name, given))
+        }
+    };
     let key = |name, before: Option<&String>| match text(name) {
         "" => Ok(before.cloned().unwrap_or_else(|| mint.key())),
         key => checked_key(name, key),
     };
-    let rule = AuthorizationRule {
+    Ok(AuthorizationRule {
         claims: read_rights(element, key_name)?,
         primary_key: key("PrimaryKey", before.map(|rule| &rule.primary_key))?,
         secondary_key: key("SecondaryKey", before.map(|rule| &rule.secondary_key))?,
-        created_at: before.map_or(mint.now, |rule| rule.created_at),
-        modified_at: before.map_or(mint.now, |rule| rule.modified_at),
+        created_time: instant("CreatedTime")?,
+        modified_time: instant("ModifiedTime")?,
         key_name: key_name.to_owned(),
-    };
-    let modified_at = match before {
-        Some(same) if *same == rule => rule.modified_at,
-        _ => mint.now,
-    };
-    Ok(AuthorizationRule {
-        modified_at,
-        ..rule
     })
 }
 
-/// The value is a secret, and is not repeated.
+/// Any text of the length that base64 gives a key (observed 31). The value is a secret, and is not repeated.
 fn checked_key(name: &str, key: &str) -> Result<String, Refusal> {
-    let length = BASE64_STANDARD.decode(key).map(|bytes| bytes.len());
-    if length == Ok(KEY_LENGTH) {
+    let length = key.chars().count();
+    if length == KEY_CHARACTERS {
         return Ok(key.to_owned());
     }
-    let text = format!("A key must be {KEY_LENGTH} bytes in base64.");
-    let found = format!("{} characters", key.chars().count());
+    let text = format!("A key must have {KEY_CHARACTERS} characters.");
+    let found = format!("{length} characters");
     Err(Refusal::parameter(text, name, &found))
 }
 
@@ -139,7 +140,7 @@ fn read_rights(element: &Element, key_name: &str) -> Result<Claims, Refusal> {
     Ok(claims.into_iter().collect())
 }
 
-pub(super) fn write_rules(rules: &[AuthorizationRule], frame: Frame, out: &mut Writer) {
+pub(super) fn write_rules(rules: &[AuthorizationRule], out: &mut Writer) {
     out.open("AuthorizationRules", &[]);
     for rule in rules {
         out.open(RULE, &[("i:type", RULE_TYPE)]);
@@ -152,8 +153,15 @@ pub(super) fn write_rules(rules: &[AuthorizationRule], frame: Frame, out: &mut W
             }
         }
         out.close("Rights");
-        out.element("CreatedTime", &frame.ticks(rule.created_at));
-        out.element("ModifiedTime", &frame.ticks(rule.modified_at));
+        // Only what was given (observed 35).
+        for (name, time) in [
+            ("CreatedTime", &rule.created_time),
+            ("ModifiedTime", &rule.modified_time),
+        ] {
+            if let Some(time) = time {
+                out.element(name, time);
+            }
+        }
         out.element("KeyName", &rule.key_name);
         out.element("PrimaryKey", &rule.primary_key);
         out.element("SecondaryKey", &rule.secondary_key);

@@ -117,9 +117,32 @@ pub(super) fn target(text: &str) -> Option<EntityPath> {
     path.trim_matches('/').parse().ok()
 }
 
+/// A target as it is shown: of a URI, scheme and host in lower case (observed 28), all else as it was given.
+pub(super) fn target_text(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_target_scheme_and_host_are_shown_in_lower_case() {
+        for (text, shown) in [
+            ("SB://Host:5300/A/Q2", "sb://host:5300/A/Q2"),
+            (
+                "Https://NS.servicebus.windows.net",
+                "https://ns.servicebus.windows.net",
+            ),
+            ("A/Q2", "A/Q2"),
+        ] {
+            assert_eq!(target_text(text), shown);
+        }
+    }
 
     #[test]
     fn a_target_is_its_path() {

@@ -49,6 +49,10 @@ pub(in crate::admin) fn check_fixed(
 ) -> Result<(), Refusal> {
     match before.fixed_problems(after).first() {
         None => Ok(()),
+        // Observed 33.
+        Some(problem) if problem.property == "EnablePartitioning" => Err(Refusal::bad_request(
+            format!("Partitioning cannot be changed for {kind}."),
+        )),
         Some(problem) => Err(Refusal::bad_request(format!(
             "The value for the {} property of an existing {kind} cannot be changed.",
             problem.property
@@ -70,6 +74,7 @@ pub(in crate::admin) fn check_targets(
         ),
     ] {
         if let Some(target) = target
+            && target != path
             && namespace.entity(target).is_none()
         {
             return Err(Refusal::new(
@@ -103,6 +108,14 @@ fn refusal(
             duplicate_window(mailbox.duplicate_detection_history_time_window)
         }
         "MaxMessageSizeInKilobytes" => message_size(namespace),
+        // Observed 65.
+        "AutoDeleteOnIdle" if tier == Tier::Basic => {
+            let name = namespace.name();
+            Refusal::bad_request(format!(
+                "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' \
+                 is using 'Basic' tier."
+            ))
+        }
         _ if tier == Tier::Basic && is_above_basic(property, mailbox) => {
             let name = namespace.name();
             Refusal::bad_request(format!(

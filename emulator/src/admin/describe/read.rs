@@ -7,11 +7,14 @@ use servicebus_broker::{EntityKind, QueueDescription, Tier};
 use super::super::refusal::Refusal;
 use super::super::xml::Element;
 use super::authorization::{Mint, read_rules};
-use super::fields::Fields;
+use super::fields::{Fields, target_text};
 use crate::namespace::Remarks;
 
 /// Longest metadata of a user, in characters.
 const MAX_USER_METADATA: usize = 1024;
+
+/// Sizes of entities in MiB that are sold: the first five in every tier, the rest in premium (service-bus-quotas).
+const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
 
 /// What a client wants an entity to be.
 #[derive(Debug, Clone)]
@@ -48,7 +51,6 @@ pub(in crate::admin) fn read_entity(
         mailbox.max_message_size_in_kilobytes = before.max_message_size_in_kilobytes;
     }
     read_durations(&fields, &mut mailbox)?;
-    read_numbers(&fields, &mut mailbox, tier)?;
     mailbox.forward_to = fields.target("ForwardTo")?;
     mailbox.forward_dead_lettered_messages_to = fields.target("ForwardDeadLetteredMessagesTo")?;
     mailbox.status = fields.status()?.unwrap_or_default();
@@ -65,6 +67,12 @@ pub(in crate::admin) fn read_entity(
         ("EnablePartitioning", &mut mailbox.enable_partitioning),
     ] {
         *flag = fields.flag(name)?.unwrap_or(*flag);
+    }
+    read_numbers(&fields, &mut mailbox, tier)?;
+    if let Some(size) = fields.number("MaxSizeInMegabytes")? {
+        let before = current.map(|current| &current.mailbox);
+        let is_partitioned = mailbox.enable_partitioning;
+        mailbox.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
     }
     let filter_errors = fields.flag("DeadLetteringOnFilterEvaluationExceptions")?;
     Ok(Wanted {
@@ -118,15 +126,54 @@ fn read_numbers(
     if let Some(count) = fields.number("MaxDeliveryCount")? {
         mailbox.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
     }
-    if let Some(size) = fields.number("MaxSizeInMegabytes")? {
-        mailbox.max_size_in_megabytes = size;
-    }
     if let Some(size) = fields.number("MaxMessageSizeInKilobytes")? {
         // Clients send back what the tier decides.
         let is_own = size.saturating_mul(1024) != tier.max_message_size();
         mailbox.max_message_size_in_kilobytes = is_own.then_some(size);
     }
     Ok(())
+}
+
+/// The size of an entity that was asked for, from what a client writes: one that the tier knows (observed 48), the same as
+/// a partitioned entity shows it, or what the entity has, because clients send back what they read.
+fn max_size(
+    size: u64,
+    is_partitioned: bool,
+    before: Option<&QueueDescription>,
+    tier: Tier,
+) -> Result<u64, Refusal> {
+    if let Some(before) = before
+        && [before.max_size_in_megabytes, before.capacity_in_megabytes()].contains(&size)
+    {
+        return Ok(before.max_size_in_megabytes);
+    }
+    let known = match tier {
+        Tier::Basic | Tier::Standard => &SIZES[..5],
+        Tier::Premium => &SIZES,
+    };
+    let whole = |asked: u64| QueueDescription {
+        max_size_in_megabytes: asked,
+        enable_partitioning: is_partitioned,
+        ..QueueDescription::default()
+    };
+    let shown = |asked: &&u64| whole(**asked).capacity_in_megabytes() == size;
+    if let Some(asked) = known.iter().find(shown) {
+        return Ok(*asked);
+    }
+    if known.contains(&size) {
+        return Ok(size);
+    }
+    let known: Vec<String> = known.iter().map(u64::to_string).collect();
+    let text = format!(
+        "The specified value '{size}' is invalid. The property 'MaxSizeInMegabytes', must be one of the following \
+         values: {}.",
+        known.join(";")
+    );
+    Err(Refusal::parameter(
+        text,
+        "MaxSizeInMegabytes",
+        &size.to_string(),
+    ))
 }
 
 fn remarks(
@@ -138,7 +185,7 @@ fn remarks(
     let before = current.unwrap_or(&default);
     let target = |name| {
         let text = fields.text(name).map(str::trim);
-        text.filter(|text| !text.is_empty()).map(str::to_owned)
+        text.filter(|text| !text.is_empty()).map(target_text)
     };
     let user_metadata = fields.text("UserMetadata").map(str::to_owned);
     if let Some(text) = &user_metadata {

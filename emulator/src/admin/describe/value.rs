@@ -6,13 +6,11 @@ use std::time::Duration;
 use servicebus_broker::filter::{Encoded, Value};
 
 use super::super::refusal::Refusal;
-use super::super::time::read_instant;
+use super::super::time::Instant;
 use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
 use crate::calendar;
 use crate::config::duration;
 
-/// Ticks of 100 ns in a millisecond.
-const TICKS: i64 = 10_000;
 /// AMQP codes of a `long`.
 const LONGS: [u8; 2] = [0x55, 0x81];
 const ENTRY: &str = "KeyValueOfstringanyType";
@@ -64,6 +62,10 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
             Space::Atom | Space::Connect | Space::Other => (element.text.trim(), ""),
         },
     };
+    let wrong = || {
+        let message = format!("The value of '{key}' is no {name}.");
+        Refusal::parameter(message, key, text)
+    };
     let value = match name {
         "string" => return Ok(Encoded::from(element.text.as_str())),
         // Go writes every whole number as an int, whatever its size.
@@ -74,17 +76,16 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
         "long" => text.parse().ok().map(Value::Signed),
         "boolean" => boolean(text).map(Value::Bool),
         "double" => double(text).map(Value::Float),
-        "dateTime" => read_instant(text).map(Value::instant),
+        "dateTime" => {
+            let at = Instant::read(text).ok_or_else(wrong)?;
+            return Ok(Encoded::instant(at.ticks, at.is_zoneless));
+        }
         "duration" => span(text).map(Value::Span),
         _ => {
             let found = element.xsi_type.as_ref().map_or("", |found| &found.name);
             let text = format!("The type of '{key}' is not known; allowed: {ALLOWED}.");
             return Err(Refusal::parameter(text, key, found));
         }
-    };
-    let wrong = || {
-        let message = format!("The value of '{key}' is no {name}.");
-        Refusal::parameter(message, key, text)
     };
     value.map(|value| Encoded::from(&value)).ok_or_else(wrong)
 }
@@ -109,7 +110,10 @@ fn write_value(encoded: &Encoded, prefix: &str, out: &mut Writer) {
         },
         Value::Float(number) => ("double", double_text(number)),
         Value::Text(text) => ("string", text.into_owned()),
-        Value::Instant(ticks) => ("dateTime", instant_text(ticks)),
+        Value::Instant(ticks) => {
+            let is_zoneless = encoded.is_zoneless();
+            ("dateTime", Instant { ticks, is_zoneless }.to_string())
+        }
         Value::Span(ticks) => ("duration", span_text(ticks)),
         Value::Guid(guid) => ("string", guid.to_string()),
         // Only AMQP has these; what is shown is as good as a name.
@@ -157,10 +161,6 @@ fn double_text(number: f64) -> String {
     } else {
         number.to_string()
     }
-}
-
-fn instant_text(ticks: i64) -> String {
-    calendar::from_millis(ticks.div_euclid(TICKS)).to_string()
 }
 
 fn span(text: &str) -> Option<i64> {

@@ -86,7 +86,7 @@ impl View {
         for &name in elements(self.kind) {
             match name {
                 "AuthorizationRules" => {
-                    write_rules(&self.wanted.remarks.authorization_rules, frame, out);
+                    write_rules(&self.wanted.remarks.authorization_rules, out);
                 }
                 "CountDetails" => self.write_counts(in_feed, out),
                 _ => {
@@ -108,7 +108,7 @@ impl View {
         let flag = |flag: bool| flag.to_string();
         Some(match name {
             "LockDuration" => duration::format(mailbox.lock_duration),
-            "MaxSizeInMegabytes" => mailbox.max_size_in_megabytes.to_string(),
+            "MaxSizeInMegabytes" => mailbox.capacity_in_megabytes().to_string(),
             "RequiresDuplicateDetection" => flag(mailbox.requires_duplicate_detection),
             "RequiresSession" => flag(mailbox.requires_session),
             "DefaultMessageTimeToLive" => endless(mailbox.default_message_time_to_live),
@@ -152,7 +152,12 @@ impl View {
             "MessageCount" => self.message_count().to_string(),
             "CreatedAt" => instant(self.created_at),
             "UpdatedAt" => instant(self.updated_at),
-            "AccessedAt" => self.accessed_at.map_or_else(|| NEVER.to_owned(), instant),
+            "AccessedAt" => {
+                // A subscription was always accessed: when it was made (observed 34).
+                let made = (self.kind == EntityKind::Subscription).then_some(self.updated_at);
+                let at = self.accessed_at.or(made);
+                at.map_or_else(|| NEVER.to_owned(), instant)
+            }
             "SubscriptionCount" => self.subscriptions.to_string(),
             "EntityAvailabilityStatus" => "Available".to_owned(),
             "SqlFilterCount" if query.speaks(SINCE_2024) => self.sql_filters.to_string(),

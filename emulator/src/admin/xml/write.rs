@@ -1,5 +1,7 @@
 //! Compact XML as the service writes it: no declaration, no white space between elements.
 
+use std::borrow::Cow;
+
 use quick_xml::escape::{escape, partial_escape};
 
 /// Text in the making.
@@ -38,7 +40,7 @@ impl Writer {
     /// The same with attributes.
     pub(in crate::admin) fn typed(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.open(name, attributes);
-        self.0.push_str(&partial_escape(text));
+        self.0.push_str(&partial_escape(legal(text)));
         self.close(name);
     }
 
@@ -53,15 +55,37 @@ impl Writer {
             self.0.push(' ');
             self.0.push_str(name);
             self.0.push_str("=\"");
-            self.0.push_str(&escape(*value));
+            self.0.push_str(&escape(legal(value)));
             self.0.push('"');
         }
+    }
+}
+
+/// The text with what XML 1.0 has no form for, not even escaped, replaced by U+FFFD.
+fn legal(text: &str) -> Cow<'_, str> {
+    let is_illegal = |c: char| {
+        let is_control = c < ' ' && !matches!(c, '\t' | '\n' | '\r');
+        is_control || matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    match text.contains(is_illegal) {
+        true => text.replace(is_illegal, "\u{fffd}").into(),
+        false => text.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_form_in_xml_is_replaced() {
+        let mut out = Writer::new();
+        out.typed("a", &[("b", "\u{0}")], "x\u{1}\u{ffff}\t\u{1b}");
+        assert_eq!(
+            out.finish(),
+            "<a b=\"\u{fffd}\">x\u{fffd}\u{fffd}\t\u{fffd}</a>"
+        );
+    }
 
     #[test]
     fn texts_and_attributes_are_escaped() {

@@ -85,8 +85,8 @@ fn topic(
         names.filter_map(|subscription| subscription.name.as_ref()),
     );
     let subscriptions = block.subscriptions.into_iter();
-    let subscriptions = subscriptions
-        .filter_map(|block| subscription(report, block, tier, forwarders));
+    let subscriptions =
+        subscriptions.filter_map(|block| subscription(report, block, tier, forwarders));
     let subscriptions: Vec<_> = subscriptions.collect();
     report_too_many(report, &block.place, &subscriptions);
     Some(TopicConfig {

@@ -18,10 +18,6 @@ fn path(text: &str) -> EntityPath {
     text.parse().expect("a legal name")
 }
 
-fn subscription_path() -> EntityPath {
-    path("prices").subscription("eu").expect("a legal name")
-}
-
 fn rule(name: &str, filter: Filter) -> Rule {
     Rule {
         name: name.into(),
@@ -308,11 +304,7 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
             "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
         ]
     );
-    let changed = subscription_changes(
-        r#"{"ForwardTo":""}"#,
-        &current,
-        Tier::Standard,
-    );
+    let changed = subscription_changes(r#"{"ForwardTo":""}"#, &current, Tier::Standard);
     assert_eq!(changed, Ok(SubscriptionDescription::default()));
 }
 

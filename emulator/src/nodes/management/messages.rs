@@ -126,7 +126,9 @@ impl Management<'_, '_> {
         let count = self.request.integer("message-count");
         let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
         if !(1..=limit).contains(&count) {
-            let text = format!("message-count is {count}; it must be 1 to {limit}.");
+            let text = format!(
+                "Invalid Message Count : requested {count}. Message count should be between 1 and {limit}."
+            );
             return Err(Refusal::new(Condition::ArgumentOutOfRange, text));
         }
         let Some(Value::Timestamp(before)) = self.request.field("enqueued-time-utc") else {
@@ -134,8 +136,7 @@ impl Management<'_, '_> {
         };
         let before = before.clone().into_inner().saturating_add(self.ahead);
         if self.mailbox.description().enable_partitioning {
-            let text = "Messages of a partitioned entity cannot be deleted in batches.";
-            return Err(Refusal::new(Condition::NotAllowed, text));
+            return Err(Refusal::partitioned());
         }
         let before = Timestamp::from_millis(before);
         let session = self.optional_session()?;

@@ -34,6 +34,8 @@ pub(crate) struct Rules<'a, 'b> {
     pub(crate) cx: &'a mut Context<'b>,
     pub(crate) subscription: &'a EntityPath,
     pub(crate) host: &'a str,
+    /// The name of the namespace.
+    pub(crate) namespace: &'a str,
     /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
     pub(crate) ahead: i64,
 }
@@ -45,6 +47,11 @@ pub(crate) fn is_about_rules(request: &Request) -> bool {
         let name = operation.strip_prefix("com.microsoft:");
         matches!(name, Some("add-rule" | "remove-rule" | "enumerate-rules"))
     })
+}
+
+/// Whether messages are to be deleted without being received.
+pub(crate) fn is_batch_delete(request: &Request) -> bool {
+    request.property("operation") == Some("com.microsoft:batch-delete-messages")
 }
 
 impl Rules<'_, '_> {
@@ -122,8 +129,16 @@ impl Rules<'_, '_> {
     fn refusal(&self, error: &ChangeRuleError) -> Refusal {
         let subscription = self.subscription.as_str();
         match error {
-            ChangeRuleError::Exists(_) => {
-                Refusal::new(Condition::EntityAlreadyExists, error.to_string())
+            ChangeRuleError::Exists(name) => {
+                let topic = self.topic.path();
+                let own = self.subscription.topic();
+                let own = own.map_or(String::new(), |(_, subscription)| subscription.to_owned());
+                let text = format!(
+                    "The messaging entity '{}:Topic:{topic}|{own}|{name}' already exists. To know more visit \
+                     https://aka.ms/sbResourceMgrExceptions.",
+                    self.namespace
+                );
+                Refusal::new(Condition::EntityAlreadyExists, text)
             }
             ChangeRuleError::LimitReached(_) => {
                 Refusal::new(Condition::ResourceLimitExceeded, error.to_string())

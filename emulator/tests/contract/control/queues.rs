@@ -92,7 +92,6 @@ fn everything_that_is_wrong_is_told_at_once() {
         "LockDuration": "PT1H",
         "MaxDeliveryCount": 0,
         "AutoDeleteOnIdle": "PT1M",
-        "ForwardTo": "new",
         "MaxMessageSizeInKilobytes": 2048,
     });
     let answer = put(&bus, "new", &wrong);
@@ -156,7 +155,7 @@ fn what_is_fixed_at_creation_stays() {
 }
 
 #[test]
-fn targets_must_be_there_and_be_others() {
+fn targets_must_be_there() {
     let bus = Bus::with_queues(&["orders", "q"]);
     for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
         let answer = put(&bus, "q", &json!({ property: "order" }));
@@ -165,14 +164,10 @@ fn targets_must_be_there_and_be_others() {
             problems(&answer),
             [(property.to_owned(), allowed.to_owned())]
         );
-        assert_eq!(
-            paths(&put(&bus, "q", &json!({ property: "Q" }))),
-            [property]
-        );
-        assert_eq!(
-            paths(&put(&bus, "new", &json!({ property: "new" }))),
-            [property]
-        );
+        // An entity may name itself: hops end what goes round (observed 26).
+        assert_eq!(put(&bus, "q", &json!({ property: "Q" })).status, 200);
+        let itself = format!("itself-{property}");
+        assert_eq!(put(&bus, &itself, &json!({ property: itself })).status, 201);
         assert_eq!(
             paths(&put(&bus, "q", &json!({ property: "a b" }))),
             [property]

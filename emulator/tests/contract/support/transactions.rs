@@ -153,7 +153,7 @@ impl Peer {
     }
 
     /// The state of the answer to a transfer.
-    fn state_of(&mut self, link: &Link, id: u32) -> Value {
+    pub(crate) fn state_of(&mut self, link: &Link, id: u32) -> Value {
         let covers =
             |frame: &Frame| frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
         let found = self.disposition("the outcome of a transfer", covers);

@@ -94,7 +94,9 @@ fn the_tier_limits_how_many_go_at_once() {
         for count in [limit + 1, 0, -1, i32::MAX] {
             let reply = delete(&mut peer, &node, Value::Int(count), client_now() + HOUR);
             let words = refused_with(&reply, 400, "com.microsoft:argument-out-of-range");
-            let expected = format!("message-count is {count}; it must be 1 to {limit}.");
+            let expected = format!(
+                "Invalid Message Count : requested {count}. Message count should be between 1 and {limit}."
+            );
             assert_eq!(words, expected);
         }
         let reply = delete(&mut peer, &node, Value::Int(limit), client_now() + HOUR);
@@ -119,4 +121,15 @@ fn a_partitioned_queue_and_half_a_request_are_refused() {
         refused_with(&reply, 400, "com.microsoft:argument-error");
     }
     assert_eq!(bus.http.held("q"), (1, 0));
+}
+
+#[test]
+fn a_subscription_of_a_partitioned_topic_is_refused() {
+    let partitioned = serde_json::json!({"EnablePartitioning": true});
+    let subscriptions = [("s", serde_json::json!({}))];
+    let bus = Bus::configured(&topic(&partitioned, &subscriptions));
+    let mut peer = bus.client();
+    let node = peer.node("t/Subscriptions/s/$management");
+    let reply = delete(&mut peer, &node, Value::Int(1), client_now() + HOUR);
+    refused_with(&reply, 400, "amqp:not-allowed");
 }

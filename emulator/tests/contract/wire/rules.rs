@@ -360,3 +360,38 @@ fn a_rule_changes_what_comes_later_and_a_reset_changes_it_back() {
     assert_eq!(names(&mut peer, &node, 0, 10), ["$Default"]);
     assert_eq!(selected(&bus, &[Message::new("after")]), ["after"]);
 }
+
+#[test]
+fn a_rule_that_is_there_is_named_as_over_http() {
+    let (_bus, mut peer, node) = ruled(json!({}));
+    let reply = add(&mut peer, &node, "$Default", sql_filter("a = 1"));
+    let words = refused_with(&reply, 409, "com.microsoft:entity-already-exists");
+    let text = "The messaging entity 'sbemulatorns:Topic:t|s|$Default' already exists.";
+    assert!(words.starts_with(text), "{words}");
+}
+
+#[test]
+fn a_dead_letter_queue_has_no_rules() {
+    let (_bus, mut peer, node) = ruled(json!({}));
+    let dead = peer.node("t/Subscriptions/s/$DeadLetterQueue/$management");
+    let rule = map([
+        (text("rule-name"), text("r")),
+        (text("rule-description"), sql_filter("a = 1")),
+    ]);
+    let window = map([
+        (text("skip"), Value::Int(0)),
+        (text("top"), Value::Int(100)),
+    ]);
+    for (operation, body) in [
+        ("add-rule", rule),
+        ("remove-rule", map([(text("rule-name"), text("$Default"))])),
+        ("enumerate-rules", window),
+    ] {
+        refused_with(&peer.call(&dead, operation, body), 400, "amqp:not-allowed");
+    }
+    assert_eq!(
+        remove(&mut peer, &node, "$Default").status(),
+        200,
+        "it is there still"
+    );
+}

@@ -66,12 +66,17 @@ async def queues(bus):
         made = await admin.create_queue("eu/new", authorization_rules=[rule], **settings)
         for shown in (made, await admin.get_queue("eu/new")):
             expect("name", shown.name, "eu/new")
-            for name, value in settings.items():
+            # Each of the 16 partitions has the size that was asked for (observed 30).
+            for name, value in {**settings, "max_size_in_megabytes": 16 * 3072}.items():
                 expect(name, getattr(shown, name), value)
             [kept] = shown.authorization_rules
             expect("rule", (kept.key_name, kept.rights), ("mine", ["Send", "Listen"]))
             expect("length of the key", len(kept.primary_key), 44)
-        forwarding = await admin.create_queue("to-orders", forward_to="orders")
+        # Observed 25, 27: beside sessions and idleness.
+        beside = {"requires_session": True, "auto_delete_on_idle": 10 * MINUTE}
+        forwarding = await admin.create_queue("to-orders", forward_to="orders", **beside)
+        seen = (forwarding.requires_session, forwarding.auto_delete_on_idle)
+        expect("what is beside", seen, (True, 10 * MINUTE))
         expect("target", forwarding.forward_to.rsplit("/", 1)[1], "orders")
         names = [queue.name for queue in await everything(admin.list_queues())]
         expect("names", names, ["eu/new", "failures", "orders", "to-orders"])
@@ -88,10 +93,13 @@ async def changes(bus):
         queue.lock_duration = 2 * MINUTE
         queue.forward_to = None
         queue.status = "SendDisabled"
+        # Observed 26.
+        queue.forward_dead_lettered_messages_to = "new"
         await admin.update_queue(queue)
         queue = await admin.get_queue("new")
         seen = (queue.lock_duration, queue.forward_to, queue.status, queue.user_metadata)
         expect("queue", seen, (2 * MINUTE, None, "SendDisabled", "m"))
+        expect("itself", queue.forward_dead_lettered_messages_to.rsplit("/", 1)[1], "new")
         topic = await admin.get_topic("prices")
         topic.default_message_time_to_live = MINUTE
         await admin.update_topic(topic)
@@ -185,6 +193,9 @@ async def counts(bus):
             one for one in await everything(admin.list_subscriptions_runtime_properties("prices")) if one.name == "all"
         ]
         expect("in a list", listed.dead_letter_message_count, 62)
+        expect("whether it was accessed", shown.accessed_at_utc.year > 1, True)
+        unused = await admin.get_queue_runtime_properties("failures")
+        expect("when one was accessed that nobody used", unused.accessed_at_utc.year, 1)
         shown = await admin.get_topic_runtime_properties("prices")
         expect("topic", shown.scheduled_message_count, 1)
         expect("whether it holds something", shown.size_in_bytes > 0, True)
@@ -234,6 +245,7 @@ async def refused(bus):
         for call, text in (
             (lambda: admin.create_queue("new", lock_duration=10 * MINUTE), "'5' minutes"),
             (lambda: admin.create_queue("new", max_delivery_count=0), "MaxDeliveryCount"),
+            (lambda: admin.create_queue("new", max_size_in_megabytes=777), "1024;2048;3072;4096;5120"),
             (lambda: admin.create_queue("new", auto_delete_on_idle=MINUTE), "AutoDeleteOnIdle"),
             (lambda: admin.create_queue("new", forward_to="missing"), "doesn't exist"),
             (lambda: admin.create_queue("a b"), "must not contain"),

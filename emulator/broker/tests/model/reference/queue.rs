@@ -144,7 +144,11 @@ impl Queue {
     }
 
     pub(super) fn max_size(&self) -> u64 {
-        let partitions = if self.description.enable_partitioning { 16 } else { 1 };
+        let partitions = if self.description.enable_partitioning {
+            16
+        } else {
+            1
+        };
         (self.description.max_size_in_megabytes << 20) * partitions
     }
 

@@ -111,7 +111,10 @@ impl Reference {
         let idle = queue.description.auto_delete_on_idle?.as_millis() as i64;
         let is_kept = queue.is_idle
             || queue.description.forward_to.is_some()
-            || queue.description.forward_dead_lettered_messages_to.is_some()
+            || queue
+                .description
+                .forward_dead_lettered_messages_to
+                .is_some()
             || queue.store(Active).letters.iter().any(Letter::is_scheduled)
             || StoreKind::ALL
                 .into_iter()

@@ -177,3 +177,21 @@ fn a_connection_has_so_many_transactions_open() {
     peer.commit(&coordinator, &last).unwrap();
     assert_eq!(drained(&mut peer, &receiver), ["b"]);
 }
+
+#[test]
+fn the_basic_tier_has_no_transactions() {
+    let bus = Bus::configured(&queues(r#""Tier":"basic""#, &[("q", "")]));
+    let mut peer = bus.client();
+    let coordinator = peer.attached(&Attach::coordinator());
+    let refusal = condition_of_declare(&mut peer, &coordinator);
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    let text = "Transaction is unsupported because the namespace sbemulatorns is of 'Basic' tier.";
+    assert!(refusal.words().starts_with(text), "{}", refusal.text);
+}
+
+fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> Refusal {
+    let id = peer.demand(coordinator, composite(0x31, []));
+    let state = peer.state_of(coordinator, id);
+    let (_, fields) = described_list(&state);
+    refusal_of(&fields[0])
+}
