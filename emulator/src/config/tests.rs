@@ -462,28 +462,33 @@ fn only_problems_that_are_told_have_the_nearest_name() {
     assert!(error.problems.iter().all(nearest), "{error}");
 }
 
-/// What a file could not say is refused in code as well, wherever it stands.
 #[test]
-fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
+fn what_files_say_is_right_in_code_too() {
     for path in fixtures("") {
         let config = Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(config.check(), Ok(()), "{}", path.display());
     }
-    let made = || {
-        let topic = |topic: &str, subscription: &str| TopicConfig {
-            path: topic.parse().unwrap(),
-            description: TopicDescription::default(),
-            subscriptions: vec![SubscriptionConfig {
-                name: subscription.to_owned(),
-                description: SubscriptionDescription::default(),
-                rules: vec![Rule::default_rule(Timestamp::from_millis(0))],
-            }],
-        };
-        let mut namespace = NamespaceConfig::new("a");
-        namespace.queues = vec![("q".parse().unwrap(), QueueDescription::default())];
-        namespace.topics = vec![topic("t", "s")];
-        namespace
-    };
+}
+
+/// A namespace with a queue, a topic and a subscription.
+fn made() -> NamespaceConfig {
+    let mut namespace = NamespaceConfig::new("a");
+    namespace.queues = vec![("q".parse().unwrap(), QueueDescription::default())];
+    namespace.topics = vec![TopicConfig {
+        path: "t".parse().unwrap(),
+        description: TopicDescription::default(),
+        subscriptions: vec![SubscriptionConfig {
+            name: "s".to_owned(),
+            description: SubscriptionDescription::default(),
+            rules: vec![Rule::default_rule(Timestamp::from_millis(0))],
+        }],
+    }];
+    namespace
+}
+
+/// What a file could not say is refused in code as well, wherever it stands.
+#[test]
+fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
     type Change = fn(&mut NamespaceConfig);
     let changes: [(&str, Change); 9] = [
         ("Queues[0].Properties.MaxDeliveryCount", |a| {
@@ -533,19 +538,8 @@ fn a_configuration_that_is_made_in_code_is_checked_like_a_file() {
             "{error}"
         );
     }
-    let namespaces = vec![NamespaceConfig::new("bad name")];
-    assert!(
-        Config { namespaces }
-            .check()
-            .unwrap_err()
-            .to_string()
-            .contains("bad name")
-    );
-    assert!(
-        Config {
-            namespaces: Vec::new()
-        }
-        .check()
-        .is_err()
-    );
+    let check = |namespaces| Config { namespaces }.check();
+    let error = check(vec![NamespaceConfig::new("bad name")]).unwrap_err();
+    assert!(error.to_string().contains("bad name"), "{error}");
+    assert!(check(Vec::new()).is_err());
 }

@@ -8,7 +8,6 @@ use servicebus_broker::filter::{Encoded, Value};
 use super::super::refusal::Refusal;
 use super::super::time::Instant;
 use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
-use crate::calendar;
 use crate::config::duration;
 
 /// AMQP codes of a `long`.
