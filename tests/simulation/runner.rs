@@ -20,10 +20,11 @@ const NAME: &str = "simulation";
 const SEEDS: u64 = 200;
 /// Every so many seeds are simulated twice, and must be the same both times.
 const TWICE: u64 = 20;
-/// Findings after which no more is looked for.
-const ENOUGH: usize = 20;
+/// Findings after which no more is looked for, if nothing else is said.
+const ENOUGH: u64 = 20;
 
-const USAGE: &str = "tests/simulation/run [--seeds N] [--from SEED] [--jobs N] | --seed SEED";
+const USAGE: &str =
+    "tests/simulation/run [--seeds N] [--from SEED] [--jobs N] [--findings N] | --seed SEED";
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Wanted {
     from: u64,
     seeds: u64,
     jobs: usize,
+    /// After so many findings no more is looked for.
+    findings: u64,
     /// Whether one seed is to be told as a story.
     is_loud: bool,
     is_listed: bool,
@@ -46,6 +49,7 @@ impl Wanted {
             from: 0,
             seeds: SEEDS,
             jobs,
+            findings: ENOUGH,
             is_loud: false,
             is_listed: false,
         };
@@ -57,6 +61,7 @@ impl Wanted {
             match argument.as_str() {
                 "--seeds" => wanted.seeds = number()?,
                 "--from" => wanted.from = number()?,
+                "--findings" => wanted.findings = number()?,
                 "--jobs" => wanted.jobs = number()?.max(1) as usize,
                 "--seed" => {
                     wanted.from = number()?;
@@ -125,7 +130,9 @@ pub(crate) fn run(wanted: &Wanted) -> ExitCode {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= wanted.seeds || failed.lock().expect("no panic").len() >= ENOUGH {
+                    if number >= wanted.seeds
+                        || failed.lock().expect("no panic").len() as u64 >= wanted.findings
+                    {
                         return;
                     }
                     let seed = wanted.from + number;
