@@ -105,8 +105,8 @@ async fn drain_store(
             break;
         };
         let delivery = received.map_err(|error| Broken(format!("{error:?}")))?;
-        let arrival = arrival(delivery.message())?;
-        world.ledger.delivered(link, &arrival);
+        let mut arrival = arrival(delivery.message())?;
+        world.ledger.delivered(link, &mut arrival);
         world.ledger.found(place, arrival.key);
         found += 1;
     }
@@ -142,8 +142,8 @@ async fn drain_sessions(world: &Arc<World>, client: &mut Client, expected: u64) 
             timeout(Duration::from_millis(200), receiver.recv::<Body<Value>>()).await
         {
             let delivery = received.map_err(|error| Broken(format!("{error:?}")))?;
-            let arrival = arrival(delivery.message())?;
-            world.ledger.delivered(link, &arrival);
+            let mut arrival = arrival(delivery.message())?;
+            world.ledger.delivered(link, &mut arrival);
             world.ledger.found(SESSIONS, arrival.key);
             found += 1;
         }

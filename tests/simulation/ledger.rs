@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::network::Observed;
-use crate::places::{Colour, FIFTH, PLACES, STUCK, destinations};
+use crate::places::{Colour, FIFTH, GRAVEYARD, PLACES, STUCK, destinations};
 
 /// Milliseconds since the Unix epoch when every simulation begins: 2026-01-01.
 pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
@@ -32,6 +32,7 @@ pub(crate) struct Records {
     links: Vec<Link>,
     /// The numbers of copies by place and sender, for their order.
     runs: BTreeMap<(usize, usize), BTreeMap<usize, i64>>,
+    deliveries: usize,
     findings: Vec<String>,
 }
 
@@ -75,6 +76,8 @@ struct Copy {
     number: Option<i64>,
     /// When the last lock began and how many deliveries had failed before.
     last: Option<(i64, u32)>,
+    /// How many deliveries will have failed when the last one that was seen has.
+    failed: u32,
     seen: bool,
     found: u32,
 }
@@ -82,6 +85,7 @@ struct Copy {
 /// A lock, as its receiver knows it.
 #[derive(Debug, Clone, Copy)]
 struct Held {
+    delivery: usize,
     link: usize,
     from: i64,
     until: i64,
@@ -115,6 +119,8 @@ struct Link {
 /// A message as it arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
+    /// Which of all deliveries it is, as the judge counts them.
+    pub(crate) delivery: usize,
     pub(crate) key: usize,
     pub(crate) count: u32,
     pub(crate) number: i64,
@@ -367,13 +373,11 @@ impl Ledger {
         link.waits_since = Some(now);
     }
 
-    pub(crate) fn waits(&self, link: usize) {
+    /// Its client waits for a message, or does something else.
+    pub(crate) fn waits(&self, link: usize, does: bool) {
         let now = self.now();
-        self.records().links[link].waits_since.get_or_insert(now);
-    }
-
-    pub(crate) fn acts(&self, link: usize) {
-        self.records().links[link].waits_since = None;
+        let since = &mut self.records().links[link].waits_since;
+        *since = does.then(|| since.unwrap_or(now));
     }
 
     /// It is about to be closed.
@@ -414,10 +418,10 @@ impl Ledger {
             return;
         };
         // What an earlier delivery came to says nothing of what became of a later one.
-        let is_last = copy
-            .held
-            .is_some_and(|held| Some(held.until) == arrival.locked_until);
-        let is_free = is_last || PLACES[place].sessions;
+        let held = copy.held.map(|held| held.delivery);
+        let is_last = held == Some(arrival.delivery);
+        let is_dead_letter = arrival.reason.is_some() && place != GRAVEYARD;
+        let is_free = (is_last || PLACES[place].sessions) && !is_dead_letter;
         let goes_on = is_free && arrival.count + 1 < PLACES[place].max_delivery;
         match outcome {
             Outcome::Complete => {

@@ -70,18 +70,18 @@ impl Receiving {
     /// The next message, if one comes in time.
     pub(crate) async fn next(&mut self, time: Duration) -> Exchange<Option<(Arrival, Letter)>> {
         let ledger = &self.world.ledger;
-        ledger.waits(self.link);
+        ledger.waits(self.link, true);
         let since = ledger.now();
         let received = timeout(time, self.receiver.recv::<Body<Value>>()).await;
         let Ok(received) = received else {
             ledger.nothing_came(self.link, since);
-            ledger.acts(self.link);
+            ledger.waits(self.link, false);
             return Ok(None);
         };
         let delivery = received.map_err(|error| Broken(format!("receive: {error:?}")))?;
-        ledger.acts(self.link);
-        let arrival = arrival(delivery.message())?;
-        ledger.delivered(self.link, &arrival);
+        ledger.waits(self.link, false);
+        let mut arrival = arrival(delivery.message())?;
+        ledger.delivered(self.link, &mut arrival);
         Ok(Some((arrival, delivery)))
     }
 
@@ -371,6 +371,7 @@ pub(crate) fn arrival(message: &Message<Body<Value>>) -> Exchange<Arrival> {
     let properties = message.application_properties.as_ref();
     let reason = properties.and_then(|properties| properties.0.get("DeadLetterReason"));
     Ok(Arrival {
+        delivery: 0,
         key: key.ok_or_else(|| Broken("a message has lost its body".into()))?,
         count: message
             .header

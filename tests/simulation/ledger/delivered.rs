@@ -8,9 +8,12 @@ const PROMPT: i64 = 3_000;
 
 impl Ledger {
     /// A message has arrived at a link, locked until then or gone from the emulator.
-    pub(crate) fn delivered(&self, link: usize, arrival: &Arrival) {
+    pub(crate) fn delivered(&self, link: usize, arrival: &mut Arrival) {
         let now = self.now();
         let mut records = self.records();
+        records.deliveries += 1;
+        arrival.delivery = records.deliveries;
+        let arrival = &*arrival;
         let own = &mut records.links[link];
         own.credit = own.credit.saturating_sub(1);
         let place = own.place;
@@ -39,17 +42,17 @@ impl Ledger {
         let records = self.records();
         let own = &records.links[link];
         let place = own.place;
-        if own.is_dead_letters
-            || PLACES[place].ttl.is_some()
-            || !own.observed.is_healthy()
-            || records.others_may_hold(self, link, until)
-        {
+        if own.is_dead_letters || PLACES[place].ttl.is_some() || !own.observed.is_healthy() {
             return;
         }
+        let Some(swallowed) = records.swallowed(self, link, until) else {
+            return;
+        };
         let missed = records.copies.iter().find(|((key, _), copy)| {
             let session = own.session.as_ref().map(|(session, _)| session);
             copy.available
                 .is_some_and(|(at, from)| at == place && from < until)
+                && copy.failed + swallowed < PLACES[place].max_delivery
                 && (session.is_none() || records.messages[*key].session.as_ref() == session)
         });
         let missed = missed.map(|((key, _), _)| *key);
@@ -215,7 +218,9 @@ impl Records {
             return;
         }
         copy.available = None;
+        copy.failed = arrival.count + 1;
         copy.held = Some(Held {
+            delivery: arrival.delivery,
             link,
             from: until - place.lock,
             until,
@@ -233,27 +238,31 @@ impl Records {
         }
     }
 
-    /// Whether a message that could have gone to this link may be in other hands at `until`.
-    fn others_may_hold(&self, ledger: &Ledger, link: usize, until: i64) -> bool {
+    /// How many deliveries at most have gone to links whose clients did not see them; none when such a link, or a client
+    /// that does not look, may hold a message at `until` that could have come to this one.
+    fn swallowed(&self, ledger: &Ledger, link: usize, until: i64) -> Option<u32> {
         let place = self.links[link].place;
         let lock = PLACES[place].lock;
         let mut swallowed = 0;
-        let uncertain = self.links.iter().enumerate().any(|(number, other)| {
+        for (number, other) in self.links.iter().enumerate() {
             if number == link || other.place != place || other.is_dead_letters {
-                return false;
+                continue;
             }
-            let credit = other.ended.map_or(other.credit, |(_, credit)| credit);
-            if !other.observed.is_healthy() {
-                swallowed += credit;
+            let unseen = other.ended.map_or(other.credit, |(_, credit)| credit);
+            let is_free = if !other.observed.is_healthy() {
+                swallowed += unseen;
                 let gone = other.observed.server_gone().map(|at| ledger.at(at));
-                return gone.is_none_or(|gone| gone + lock >= until);
+                gone.is_some_and(|gone| gone + lock < until)
+            } else if let Some((at, _)) = other.ended {
+                swallowed += unseen;
+                unseen == 0 || at + lock + PROMPT < until
+            } else {
+                unseen == 0 || other.waits_since.is_some_and(|since| since < until)
+            };
+            if !is_free {
+                return None;
             }
-            swallowed += other.ended.map_or(0, |(_, credit)| credit);
-            match other.ended {
-                Some((at, credit)) => credit > 0 && at + lock + PROMPT >= until,
-                None => other.credit > 0 && other.waits_since.is_none_or(|since| since >= until),
-            }
-        });
-        uncertain || swallowed + 1 >= PLACES[place].max_delivery
+        }
+        Some(swallowed)
     }
 }
