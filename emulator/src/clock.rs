@@ -209,6 +209,11 @@ impl NamespaceClock {
 }
 
 impl Walk<'_> {
+    /// How far the walk has come.
+    pub(crate) fn passed(&self) -> Duration {
+        self.clock.now().since(self.start)
+    }
+
     /// Goes on to `instant`, never back.
     pub(crate) fn step_to(&self, instant: Timestamp) {
         let mut state = self.clock.state();

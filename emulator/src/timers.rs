@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use servicebus_broker::Timestamp;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use crate::clock::RECHECK;
@@ -68,6 +69,8 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
                     namespace.failures.add_panic("what is due", &*payload);
                     sleep(RECHECK).await;
                 }
+                // A deadline that does not move must not keep the thread from everybody else.
+                yield_now().await;
             }
             Some(rest) => {
                 // The wall clock may jump meanwhile, which wakes no timer.

@@ -1,6 +1,5 @@
 //! A test owns time: show, advance, freeze, resume; and waits until everything has come to rest.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -17,6 +16,9 @@ use crate::calendar;
 
 /// Longest advance: no setting of Service Bus looks further ahead.
 const MAX_ADVANCE: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
+/// Deadlines that an advance may stop at: for more, a client asks again. A lock of 5 s that runs out again and again
+/// takes ten weeks to come so far.
+const MAX_STEPS: u32 = 1_000_000;
 /// Longest wait for rest, in seconds of real time.
 const MAX_WAIT: f64 = 600.0;
 const DEFAULT_WAIT: f64 = 5.0;
@@ -25,6 +27,7 @@ const DEFAULT_WAIT: f64 = 5.0;
 #[serde(deny_unknown_fields)]
 pub(super) struct Advance {
     seconds: f64,
+    steps: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -45,15 +48,36 @@ pub(super) async fn show(Chosen(namespace): Chosen) -> Json<Value> {
 
 pub(super) async fn advance(
     chosen: Chosen,
-    Body(Advance { seconds }): Body<Advance>,
+    Body(Advance { seconds, steps }): Body<Advance>,
 ) -> Result<Json<Value>, ApiError> {
-    let namespace = Arc::clone(&chosen.0);
+    let namespace = &chosen.0;
     let left = calendar::last().since(namespace.clock.now());
     let by = duration("seconds", seconds, MAX_ADVANCE.min(left.as_secs_f64()))?;
-    // On its own: whoever hangs up meanwhile must not leave the clock between two instants.
-    let walk = tokio::spawn(async move { namespace.advance(by).await });
-    walk.await.expect("an advance comes to its end");
-    Ok(show(chosen).await)
+    let steps = steps.unwrap_or(MAX_STEPS);
+    if steps > MAX_STEPS {
+        return Err(ApiError::invalid(Problem {
+            path: "steps".into(),
+            value: steps.into(),
+            allowed: format!("deadlines from 0 to {MAX_STEPS}"),
+        }));
+    }
+    // Within the request: it ends with its client, with the namespace and with the emulator.
+    match namespace.advance(by, steps).await {
+        Ok(()) => Ok(show(chosen).await),
+        Err(passed) => {
+            let message = format!(
+                "stopped after {} of {seconds} s, because {steps} deadlines were reached; the clock shows {}: advance \
+                 it again for the rest",
+                passed.as_secs_f64(),
+                rfc3339(namespace.clock.now())
+            );
+            Err(ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "not-advanced",
+                message,
+            ))
+        }
+    }
 }
 
 pub(super) async fn freeze(chosen: Chosen) -> Json<Value> {

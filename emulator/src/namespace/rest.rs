@@ -6,9 +6,11 @@
 use std::time::Duration;
 
 use servicebus_broker::{EntityId, Mailbox, StoreKind};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Namespace;
+use crate::timers::Alarm;
 
 /// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,28 +24,44 @@ pub(crate) struct Unrest {
     pub(crate) reason: String,
 }
 
+/// Tells the timers of a clock that was changed, also where an advance is dropped on its way.
+struct ClockChange<'a>(&'a Alarm);
+
+impl Drop for ClockChange<'_> {
+    fn drop(&mut self) {
+        self.0.clock_changed();
+    }
+}
+
 impl Namespace {
     /// Moves time forward by `by`, stopping at every deadline on the way, and returns when all of it has
-    /// come to rest.
-    pub(crate) async fn advance(&self, by: Duration) {
+    /// come to rest. Where there are more deadlines than `steps`, it stops before the next one and returns how far it
+    /// came. Dropped on its way, it leaves the clock at the deadline that it has reached.
+    pub(crate) async fn advance(&self, by: Duration, steps: u32) -> Result<(), Duration> {
         let _alone = self.advancing.lock().await;
+        let changed = ClockChange(&self.alarm);
         let walk = self.clock.begin_walk(by);
         self.note_advance(by.as_millis() as u64);
         let mut restless = Vec::new();
+        let mut left = steps;
         loop {
             self.come_to_rest(&mut restless).await;
             match self.next_deadline() {
                 Some(deadline) if deadline <= walk.target => {
+                    left = left.checked_sub(1).ok_or_else(|| walk.passed())?;
                     walk.step_to(deadline);
                     self.fire_due();
+                    // Where nothing has to come to rest this is the only place at which it can be dropped.
+                    yield_now().await;
                 }
                 _ => break,
             }
         }
         walk.step_to(walk.target);
         drop(walk);
-        self.alarm.clock_changed();
+        drop(changed);
         self.come_to_rest(&mut restless).await;
+        Ok(())
     }
 
     /// Stops time, after an advance that is on its way.
@@ -199,3 +217,6 @@ fn holders(mailbox: &Mailbox, kind: StoreKind) -> Vec<(u32, usize)> {
     }
     holders.into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -231,6 +231,11 @@ impl<'a> Tour<'a> {
         peer.send(&sender, &Message::new("held"));
         peer.receive_one(&receiver);
         self.ask(&ask(json!({"within": 0})), 408);
+        for root in [ROOT, NAMESPACE] {
+            let advance = Request::new(&format!("POST {root}/clock/advance"));
+            // The lock is due on the way.
+            self.ask(&advance.body(&json!({"seconds": 3600, "steps": 0})), 408);
+        }
     }
 
     pub(super) fn messages(&mut self) {
