@@ -232,8 +232,9 @@ impl<'a> Tour<'a> {
         peer.receive_one(&receiver);
         self.ask(&ask(json!({"within": 0})), 408);
         for root in [ROOT, NAMESPACE] {
-            let advance = Request::new(&format!("POST {root}/clock/advance"));
+            let advance = format!("POST {root}/clock/advance");
             // The lock is due on the way.
+            let advance = Request::new(&advance);
             self.ask(&advance.body(&json!({"seconds": 3600, "steps": 0})), 408);
         }
     }
