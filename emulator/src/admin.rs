@@ -9,6 +9,8 @@ mod authorize;
 mod call;
 mod delete;
 mod describe;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod get;
 mod list;
 mod put;

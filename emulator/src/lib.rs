@@ -27,6 +27,9 @@ pub mod auth;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
 pub use clock::WallClock;

@@ -13,6 +13,8 @@ mod broker_properties;
 mod carrier;
 mod content;
 mod dates;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod headers;
 mod heads;
 mod letter;

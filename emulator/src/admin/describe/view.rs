@@ -68,6 +68,26 @@ impl View {
         })
     }
 
+    /// An empty entity that is as a client wants it.
+    #[cfg(feature = "fuzz")]
+    pub(in crate::admin) fn of_wanted(kind: EntityKind, wanted: Wanted, tier: Tier) -> Self {
+        let at = Timestamp::from_millis(0);
+        Self {
+            path: EntityPath::of_address("q").expect("a legal name"),
+            kind,
+            created_at: at,
+            updated_at: at,
+            accessed_at: None,
+            wanted,
+            counts: Counts::default(),
+            size: 0,
+            subscriptions: 0,
+            sql_filters: 0,
+            correlation_filters: 0,
+            tier,
+        }
+    }
+
     /// Active messages, dead letters and scheduled ones, as old clients count them.
     pub(in crate::admin) fn message_count(&self) -> usize {
         self.counts.active + self.dead_letters() + self.counts.scheduled

@@ -1,0 +1,68 @@
+//! The mapping between HTTP and messages, for `tests/fuzz`.
+
+use std::collections::HashMap;
+
+use axum::http::StatusCode;
+use axum::http::header::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http_body_util::BodyExt as _;
+use servicebus_broker::Delivery;
+use servicebus_codec::DecodeError;
+
+use super::batch;
+use super::broker_properties::BrokerProperties;
+use super::headers::application_properties;
+use super::letter::Letter;
+use super::opened::Opened;
+
+/// A message as a response has it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Bytes of all names and values of headers.
+    pub headers: usize,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Shows a delivery as a client over HTTP sees it.
+pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
+    let response = Opened::read(delivery, 0, true)?.respond(StatusCode::OK, None);
+    let (parts, body) = response.into_parts();
+    let headers = parts.headers.iter();
+    let headers = headers
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    let body = body.collect().now_or_never().and_then(Result::ok);
+    Ok(Mapped {
+        headers,
+        body: body.map_or_else(Bytes::new, |body| body.to_bytes()),
+    })
+}
+
+/// The message that a request with these headers sends, encoded at `now` in milliseconds since the Unix epoch; none where
+/// it is refused.
+pub fn message_of_request(
+    broker_properties: &str,
+    headers: &[(String, Vec<u8>)],
+    body: &[u8],
+    now: i64,
+) -> Option<Bytes> {
+    let mut read = HeaderMap::new();
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        read.append(name, HeaderValue::from_bytes(value).ok()?);
+    }
+    let letter = Letter {
+        properties: BrokerProperties::parse(broker_properties).ok()?,
+        application: application_properties(&read, &HashMap::new()).ok()?,
+        body: Bytes::copy_from_slice(body),
+    };
+    Some(letter.encode(now))
+}
+
+/// The messages of a batch, encoded at `now`, or the text of the refusal.
+pub fn body_of_batch(body: &[u8], now: i64) -> Result<Vec<Bytes>, String> {
+    let letters = batch::parse(body).map_err(|rejection| rejection.refusal.text)?;
+    Ok(letters.iter().map(|letter| letter.encode(now)).collect())
+}
