@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::network::Observed;
-use crate::places::{Colour, FIFTH, GRAVEYARD, PLACES, STUCK, destinations};
+use crate::places::{Colour, FIFTH, PLACES, STUCK, destinations};
 
 /// Milliseconds since the Unix epoch when every simulation begins: 2026-01-01.
 pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
@@ -90,6 +90,7 @@ struct Held {
     from: i64,
     until: i64,
     is_settling: bool,
+    is_dead_letter: bool,
 }
 
 /// What is done in a transaction.
@@ -341,7 +342,8 @@ impl Ledger {
         let other = other.map(|(other, _)| other);
         records.links[link].session = Some((session.to_owned(), until));
         drop(records);
-        if let Some(other) = other {
+        // A client that stood still may hear of a lock that is over.
+        if let Some(other) = other.filter(|_| now < until) {
             self.find(format!(
                 "session {session} is locked by links {other} and {link}"
             ));
@@ -420,7 +422,7 @@ impl Ledger {
         // What an earlier delivery came to says nothing of what became of a later one.
         let held = copy.held.map(|held| held.delivery);
         let is_last = held == Some(arrival.delivery);
-        let is_dead_letter = arrival.reason.is_some() && place != GRAVEYARD;
+        let is_dead_letter = copy.held.is_some_and(|held| held.is_dead_letter);
         let is_free = (is_last || PLACES[place].sessions) && !is_dead_letter;
         let goes_on = is_free && arrival.count + 1 < PLACES[place].max_delivery;
         match outcome {

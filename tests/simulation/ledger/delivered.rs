@@ -225,6 +225,7 @@ impl Records {
             from: until - place.lock,
             until,
             is_settling: false,
+            is_dead_letter: is_dead_letters,
         });
         if place.sessions || is_dead_letters {
             return;
