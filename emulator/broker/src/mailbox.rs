@@ -33,8 +33,8 @@ pub struct Mailbox {
     pub(crate) used_at: Timestamp,
     /// Whether the mailbox has asked to be deleted.
     pub(crate) idleness: Idleness,
-    /// Why nothing can be done here any more, if that is so.
-    pub(crate) broken: Option<Arc<str>>,
+    /// Why nothing can be done here any more, if that is so: a thin pointer, because every entity has one.
+    pub(crate) broken: Option<Arc<String>>,
     /// How many messages without a key were spread over the partitions.
     pub(crate) spread: u64,
     /// What the subscriptions of the topic hold: that of the topic itself, or of the topic of a subscription.

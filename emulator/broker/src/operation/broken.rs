@@ -23,7 +23,7 @@ impl Mailbox {
         let (entity, settings) = (self.active.entity(), self.settings);
         *self = Self::of_role(role, entity, path, description, &settings, now);
         self.held = held;
-        self.broken = Some(reason);
+        self.broken = Some(Arc::new(reason.as_ref().to_owned()));
     }
 
     /// Refuses where the entity is broken.
@@ -32,7 +32,7 @@ impl Mailbox {
             None => Ok(()),
             Some(reason) => Err(SendError::Broken {
                 path: self.path.clone(),
-                reason: Arc::clone(reason),
+                reason: reason.as_str().into(),
             }),
         }
     }

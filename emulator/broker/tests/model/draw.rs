@@ -75,11 +75,11 @@ fn rules(dice: &mut Dice) -> Rules {
         ..NamespaceSettings::default()
     };
     let count = dice.one_of(&[1, 1, 2, 3, 3, QUEUES]);
-    let queues = (0..count).map(|_| queue(dice, count)).collect();
+    let queues = (0..count).map(|at| queue(dice, at, count)).collect();
     Rules { queues, settings }
 }
 
-fn queue(dice: &mut Dice, count: usize) -> QueueDescription {
+fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
     let forward_to = dice.maybe(30, |dice| target(dice, count));
     let requires_session = dice.chance(30);
     let idle = dice.chance(20);
@@ -94,7 +94,11 @@ fn queue(dice: &mut Dice, count: usize) -> QueueDescription {
         requires_duplicate_detection: dice.chance(30),
         duplicate_detection_history_time_window: Duration::from_secs(dice.one_of(&[5, 20, 60])),
         forward_to: forward_to.map(path),
-        forward_dead_lettered_messages_to: dice.maybe(30, |dice| target(dice, count)).map(path),
+        // Not to itself: in which order dead letters and messages that come round arrive is not promised.
+        forward_dead_lettered_messages_to: dice
+            .maybe(30, |dice| target(dice, count))
+            .filter(|&to| to != at)
+            .map(path),
         auto_delete_on_idle: idle.then_some(Duration::from_secs(300)),
         max_size_in_megabytes: 1,
         enable_partitioning: dice.chance(20),

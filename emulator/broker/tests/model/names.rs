@@ -92,7 +92,7 @@ impl Names {
             Transition::Update(pick, change) => {
                 let q = queue(pick)?;
                 let description = &reference.queue(q)?.description;
-                Step::Update(q, Box::new(change.of(description)))
+                Step::Update(q, Box::new(change.of(description, q)))
             }
             Transition::LoseLocks(pick) => Step::LoseLocks(queue(pick)?),
             Transition::Advance(By::Milliseconds(passed)) => Step::Advance(reference.now + passed),
@@ -272,7 +272,7 @@ fn other(kind: StoreKind) -> StoreKind {
 }
 
 impl Change {
-    fn of(self, before: &QueueDescription) -> QueueDescription {
+    fn of(self, before: &QueueDescription, own: usize) -> QueueDescription {
         let mut after = before.clone();
         let path = |target: Option<usize>| {
             target.map(|target| NAMES[target].parse().expect("a name is a path"))
@@ -291,7 +291,8 @@ impl Change {
             }
             Self::ForwardTo(target) => after.forward_to = path(target),
             Self::ForwardDeadLetters(target) => {
-                after.forward_dead_lettered_messages_to = path(target);
+                // Not to itself, as when it is made.
+                after.forward_dead_lettered_messages_to = path(target.filter(|&to| to != own));
             }
             Self::IdleSeconds(seconds) => {
                 after.auto_delete_on_idle = seconds.map(Duration::from_secs);
