@@ -41,6 +41,7 @@ pub fn manage(
         ahead: 0,
         host: HOST,
         consumer: servicebus_broker::ConsumerId(1),
+        asked_by: None,
         transaction: None,
     }
     .perform();

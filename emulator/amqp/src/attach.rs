@@ -2,6 +2,7 @@
 //! frames is elsewhere; the echo of source and target is byte for byte.
 
 use serde_amqp::Value;
+use serde_amqp::described::Described;
 
 use crate::session::SessionId;
 use crate::wire::cold;
@@ -116,11 +117,14 @@ impl AttachRequest {
         find(&self.properties, name)
     }
 
-    /// The keys of the source's filters whose values are described types (AMQP 1.0 §3.5.8).
-    pub fn described_filters(&self) -> impl Iterator<Item = &str> {
-        let described = |value: &Value| matches!(value, Value::Described(_));
-        let filters = self.filter.iter();
-        filters.filter_map(move |(key, value)| described(value).then_some(key.as_str()))
+    /// The source's filters whose values are described types (AMQP 1.0 §3.5.8), with their keys.
+    pub fn described_filters(&self) -> impl Iterator<Item = (&str, &Described<Value>)> {
+        self.filter.iter().filter_map(|(key, value)| {
+            let Value::Described(described) = value else {
+                return None;
+            };
+            Some((key.as_str(), &**described))
+        })
     }
 
     /// A filter of the source; `Some(Value::Null)` when it is there and null.

@@ -7,8 +7,8 @@ use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId, EntityPath,
     Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settle, QueueDescription,
-    ReceiveMode, SequenceNumber, StoreKind, SubscriptionDescription, Timeline, Timestamp,
-    TopicDescription, forward,
+    ReceiveMode, SequenceNumber, SessionAccess, StoreKind, SubscriptionDescription, Timeline,
+    Timestamp, TopicDescription, forward,
 };
 use servicebus_codec::Writer;
 
@@ -127,7 +127,9 @@ impl Pond {
         self.consumers += 1;
         let id = ConsumerId(self.consumers);
         let mode = ReceiveMode::PeekLock;
-        let opened = self.operate(|mailbox, cx| mailbox.open_session_consumer(cx, id, mode, None));
+        let opened = self.operate(|mailbox, cx| {
+            mailbox.open_session_consumer(cx, id, mode, None, SessionAccess::Exclusive)
+        });
         assert!(
             opened.is_ok_and(|accepted| accepted.is_some()),
             "no session is available"

@@ -46,7 +46,7 @@ pub use ids::{
 };
 pub use mailbox::{Counts, Mailbox};
 pub use message::{Message, MessageError, PropertyChanges, Stamp};
-pub use operation::accept_session::{AcceptSessionError, AcceptedSession};
+pub use operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use operation::browse::Browsed;
 pub use operation::forward::{Entities, TransferFailure, forward};
 pub use operation::list_sessions::SessionView;

@@ -149,16 +149,18 @@ impl Peer {
             LinkRole::Receiver => {
                 self.check_claim(&store_path(entity, kind), Claim::Listen)?;
                 self.check_direction(entity, kind, LinkRole::Receiver)?;
+                let tier = self.tier();
+                let is_known = |key: &str, filter| SessionRequest::is_known(key, filter, tier);
                 if attach
                     .described_filters()
-                    .any(|name| name != SessionRequest::FILTER)
+                    .any(|(key, filter)| !is_known(key, filter))
                 {
                     return Err(Refusal::invalid_filter(attach.name()));
                 }
                 self.check_receiving(entity, kind)?;
-                let filter = attach.filter(SessionRequest::FILTER);
-                match (self.requires_session(entity, kind), filter) {
-                    (true, Some(filter)) => self.open_session_receiver(entity, attach, filter),
+                let request = SessionRequest::read(attach, &entity.path)?;
+                match (self.requires_session(entity, kind), request) {
+                    (true, Some(request)) => self.open_session_receiver(entity, attach, request),
                     (false, None) => Ok(Link::Receiver(self.open_receiver(entity, kind, attach))),
                     (true, None) => Err(Refusal::requires_session()),
                     (false, Some(_)) => Err(Refusal::receives_no_sessions()),
@@ -242,6 +244,7 @@ impl Peer {
             false => ReceiveMode::PeekLock,
         };
         let receiver = Receiver {
+            name: attach.name().into(),
             entity: Arc::clone(entity),
             kind,
             consumer,

@@ -45,6 +45,7 @@ pub(super) struct Sender {
 /// A link that messages go out on.
 #[derive(Debug)]
 pub(super) struct Receiver {
+    pub(super) name: Box<str>,
     pub(super) entity: Arc<Entity>,
     pub(super) kind: StoreKind,
     pub(super) consumer: ConsumerId,

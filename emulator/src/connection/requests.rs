@@ -109,6 +109,7 @@ impl Peer {
                     return Err(Refusal::partitioned());
                 }
                 let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
+                let asked_by = self.asked_by(request);
                 let mut open = match transaction {
                     Some(id) => Some(self.transactions.find(id)?),
                     None => None,
@@ -122,6 +123,7 @@ impl Peer {
                         ahead,
                         host,
                         consumer,
+                        asked_by,
                         transaction: open.as_mut().map(|open| &mut open.transaction),
                     }
                     .perform()

@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
-use servicebus_broker::{AcceptSessionError, AcceptedSession, StoreKind};
+use servicebus_broker::{AcceptSessionError, AcceptedSession, ConsumerId, StoreKind};
 
 use super::links::{Link, Waiting};
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Refusal, SessionRequest};
+use crate::nodes::{Refusal, Request, SessionRequest};
 
 /// Link property: the end of the session's lock.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
+/// Application property of a request: the name of the receiver that it is made for (wire.md §6.1).
+const ASSOCIATED_LINK: &str = "associated-link-name";
 /// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
@@ -28,14 +30,13 @@ impl Peer {
         &mut self,
         entity: &Arc<Entity>,
         attach: &AttachRequest,
-        filter: &Value,
+        request: SessionRequest,
     ) -> Result<Link, Refusal> {
-        let request = SessionRequest::read(attach, filter, &entity.path)?;
         let (receiver, mode) = self.new_receiver(entity, StoreKind::Active, attach);
         if let Some(namespace) = &self.namespace {
             let opened = namespace.operate(entity, &mut self.caller, |mailbox, cx| {
                 let wanted = request.session.as_ref();
-                mailbox.open_session_consumer(cx, receiver.consumer, mode, wanted)
+                mailbox.open_session_consumer(cx, receiver.consumer, mode, wanted, request.access)
             });
             opened.map_err(|AcceptSessionError::Locked(session)| {
                 Refusal::session_cannot_be_locked(session.as_str())
@@ -57,7 +58,7 @@ impl Peer {
             return;
         };
         self.waiting.remove(&(waiting.until, link));
-        let filter = waiting.request.granted(&accepted.session);
+        let filter = waiting.request.granted(&accepted);
         let until = (LOCKED_UNTIL.to_owned(), Value::Long(self.ticks(&accepted)));
         self.links.insert(link, Link::Receiver(waiting.receiver));
         let reply = AttachReply {
@@ -89,6 +90,19 @@ impl Peer {
         until
             .saturating_mul(TICKS_PER_MILLISECOND)
             .saturating_add(EPOCH_TICKS)
+    }
+
+    /// The receiver that a request to `$management` names as the one that it is made for; where there is none of this
+    /// name, the connection itself, which holds no session.
+    pub(super) fn asked_by(&self, request: &Request) -> Option<ConsumerId> {
+        let name = request.property(ASSOCIATED_LINK)?;
+        let named = self.links.values().find_map(|link| {
+            let Link::Receiver(receiver) = link else {
+                return None;
+            };
+            (*receiver.name == *name).then_some(receiver.consumer)
+        });
+        Some(named.unwrap_or_else(|| self.id.consumer(0)))
     }
 
     /// Refuses those who have waited for a session as long as they wanted.

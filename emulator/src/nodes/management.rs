@@ -30,6 +30,8 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) host: &'a str,
     /// Who holds the locks of what is handed out here.
     pub(crate) consumer: ConsumerId,
+    /// The receiver that the request is made for, if it says so.
+    pub(crate) asked_by: Option<ConsumerId>,
     /// The transaction that the request is part of.
     pub(crate) transaction: Option<&'a mut Transaction>,
 }

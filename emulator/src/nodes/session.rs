@@ -1,7 +1,8 @@
 //! What a session receiver asks for, and how it is told what it got (wire.md §5).
 //!
 //! A receiver is one of sessions when its filter has the key, whatever the value. The granted id goes back in the
-//! client's own shape: go-amqp decodes only described values there, .NET, JavaScript and Java only plain ones.
+//! client's own shape: go-amqp decodes only described values there, .NET, JavaScript and Java only plain ones. A session
+//! that may be taken over is asked for by a filter of another type, with the id and a token (spec/newest.md 1).
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -14,12 +15,16 @@ use serde_amqp::Value;
 use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
 use servicebus_amqp::AttachRequest;
-use servicebus_broker::{EntityPath, SessionName};
+use servicebus_broker::{AcceptedSession, EntityPath, SessionAccess, SessionName, Tier};
+use uuid::Uuid;
 
 use super::{Condition, Refusal};
 
 /// Link property: how many milliseconds to wait for the next available session.
 const TIMEOUT: &str = "com.microsoft:timeout";
+/// The type of a filter for a session that may be taken over, by number and by name: `[id or null, token or null]`.
+const NON_EXCLUSIVE: u64 = 0x0000_0137_0000_000e;
+const NON_EXCLUSIVE_NAME: &str = "com.microsoft:non-exclusive-session-filter:list";
 /// How long to wait when the client does not say (semantics §6).
 const PATIENCE: Duration = Duration::from_secs(65);
 
@@ -30,23 +35,49 @@ pub(crate) struct SessionRequest {
     pub(crate) session: Option<SessionName>,
     /// How long the client waits for the next available one, in real time (decision D19).
     pub(crate) patience: Duration,
-    /// Around the filter value, if it was described.
+    /// Exclusively, or so that another receiver may take it over.
+    pub(crate) access: SessionAccess,
+    /// Of the filter, and around its value, if that was described.
+    key: String,
     descriptor: Option<Descriptor>,
 }
 
 impl SessionRequest {
     /// The key of the filter that makes a receiver one of sessions.
-    pub(crate) const FILTER: &str = "com.microsoft:session-filter";
+    const FILTER: &str = "com.microsoft:session-filter";
 
-    /// Reads the value of the filter, and what the link's properties say about waiting.
-    pub(crate) fn read(
-        attach: &AttachRequest,
-        filter: &Value,
-        path: &EntityPath,
-    ) -> Result<Self, Refusal> {
-        let (descriptor, wanted) = match filter {
-            Value::Described(described) => (Some(described.descriptor.clone()), &described.value),
-            plain => (None, plain),
+    /// Whether a described filter is one that a namespace of this tier evaluates.
+    pub(crate) fn is_known(key: &str, filter: &Described<Value>, tier: Tier) -> bool {
+        key == Self::FILTER || tier == Tier::Premium && is_non_exclusive(filter)
+    }
+
+    /// Reads the filter of a receiver, and what the link's properties say about waiting; none where it wants no session.
+    pub(crate) fn read(attach: &AttachRequest, path: &EntityPath) -> Result<Option<Self>, Refusal> {
+        let mut described = attach.described_filters();
+        let non_exclusive = described.find(|(_, filter)| is_non_exclusive(filter));
+        let (key, descriptor, wanted, access) = match (attach.filter(Self::FILTER), non_exclusive) {
+            (None, None) => return Ok(None),
+            (Some(_), Some((key, _))) => {
+                let text = format!(
+                    "A receiver of '{path}' has the filters {} and {key}; it may have one of them.",
+                    Self::FILTER
+                );
+                return Err(Refusal::new(Condition::ArgumentError, text));
+            }
+            (Some(Value::Described(filter)), None) => {
+                let descriptor = Some(filter.descriptor.clone());
+                (
+                    Self::FILTER,
+                    descriptor,
+                    &filter.value,
+                    SessionAccess::Exclusive,
+                )
+            }
+            (Some(plain), None) => (Self::FILTER, None, plain, SessionAccess::Exclusive),
+            (None, Some((key, filter))) => {
+                let (wanted, access) = non_exclusive_wish(&filter.value, path)?;
+                (key, Some(filter.descriptor.clone()), wanted, access)
+            }
         };
         let session = match wanted {
             Value::Null => None,
@@ -63,24 +94,62 @@ impl SessionRequest {
             Some(_) => Duration::ZERO,
             None => patience(attach.property(TIMEOUT), path)?,
         };
-        Ok(Self {
+        Ok(Some(Self {
             session,
             patience,
+            access,
+            key: key.to_owned(),
             descriptor,
-        })
+        }))
     }
 
-    /// The entry of the filter that says which session was granted.
-    pub(crate) fn granted(&self, session: &SessionName) -> (String, Value) {
-        let id = Value::String(session.as_str().to_owned());
+    /// The entry of the filter that says which session was granted, and under which token.
+    pub(crate) fn granted(&self, accepted: &AcceptedSession) -> (String, Value) {
+        let id = Value::String(accepted.session.as_str().to_owned());
+        let value = match accepted.token {
+            Some(token) => Value::List(vec![id, Value::Uuid(token.into_bytes().into())]),
+            None => id,
+        };
         let value = match &self.descriptor {
             Some(descriptor) => Value::Described(Box::new(Described {
                 descriptor: descriptor.clone(),
-                value: id,
+                value,
             })),
-            None => id,
+            None => value,
         };
-        (Self::FILTER.to_owned(), value)
+        (self.key.clone(), value)
+    }
+}
+
+fn is_non_exclusive(filter: &Described<Value>) -> bool {
+    match &filter.descriptor {
+        Descriptor::Code(code) => *code == NON_EXCLUSIVE,
+        Descriptor::Name(name) => name.as_str() == NON_EXCLUSIVE_NAME,
+    }
+}
+
+/// The id and the token of a filter for a session that may be taken over.
+fn non_exclusive_wish<'a>(
+    value: &'a Value,
+    path: &EntityPath,
+) -> Result<(&'a Value, SessionAccess), Refusal> {
+    let fields = match value {
+        Value::List(fields) => fields.as_slice(),
+        _ => &[],
+    };
+    match fields {
+        [wanted, Value::Null] => Ok((wanted, SessionAccess::NonExclusive)),
+        [wanted @ Value::String(_), Value::Uuid(token)] => {
+            let token = Uuid::from_bytes(token.clone().into_inner());
+            Ok((wanted, SessionAccess::Takeover(token)))
+        }
+        _ => {
+            let text = format!(
+                "The filter {NON_EXCLUSIVE_NAME} of a receiver of '{path}' must be a list of a session id and a lock \
+                 token, of which the token or both may be null."
+            );
+            Err(Refusal::new(Condition::ArgumentError, text))
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) use requests::{
 pub(crate) use rest::{Response, Rest, http_date, root_token};
 pub(crate) use sending::{BATCH, batch};
 pub(crate) use sessions::{
-    described, filling_sessions, granted, in_session, locked_until, send_all, sessions,
+    described, filling_sessions, filter, granted, in_session, locked_until, send_all, sessions,
 };
 pub(crate) use stream::Stream;
 pub(crate) use topic::{properties, rules, sql, topic};

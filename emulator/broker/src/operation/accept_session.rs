@@ -1,9 +1,23 @@
 //! Somebody wants to hold a session: a certain one, or the next that is available (decision D10).
 
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::store::sessions::SessionLock;
-use crate::{ConsumerId, Context, Mailbox, ReceiveMode, SessionName, StoreKind, Timestamp};
+use crate::{
+    ConsumerId, Context, Effect, IdSource, Mailbox, ReceiveMode, SessionName, StoreKind, Timestamp,
+};
+
+/// How a consumer holds the session that it is given (spec/newest.md 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionAccess {
+    /// Until it gives the session back or its lock ends.
+    Exclusive,
+    /// Until then, or until another consumer takes the session over, for which it needs a token.
+    NonExclusive,
+    /// From the consumer that holds it under this token, together with all messages that are locked in it.
+    Takeover(Uuid),
+}
 
 /// A session that a consumer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +26,14 @@ pub struct AcceptedSession {
     pub session: SessionName,
     /// When its lock ends unless it is renewed.
     pub locked_until: Timestamp,
+    /// What another consumer needs to take it over; none of a session that is held exclusively.
+    pub token: Option<Uuid>,
 }
 
 /// Why a session was not accepted; no consumer was registered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AcceptSessionError {
-    /// Somebody holds it (semantics §20.2).
+    /// Another consumer holds it (semantics §20.2), or not under the token that was given.
     #[error(
         "The requested session '{0}' cannot be accepted. It may be locked by another receiver."
     )]
@@ -35,11 +51,12 @@ impl Mailbox {
         id: ConsumerId,
         mode: ReceiveMode,
         wanted: Option<&SessionName>,
+        access: SessionAccess,
     ) -> Result<Option<AcceptedSession>, AcceptSessionError> {
         self.begin(cx);
         match wanted {
-            Some(name) => self.hold_session(cx, id, mode, name)?,
-            None => self.await_session(cx, id, mode),
+            Some(name) => self.hold_session(cx, id, mode, name, access)?,
+            None => self.await_session(cx, id, mode, access),
         }
         self.assign(cx);
         // Whoever asks right now need not be woken for what it is told.
@@ -51,9 +68,11 @@ impl Mailbox {
     pub fn accepted_session(&self, id: ConsumerId) -> Option<AcceptedSession> {
         let sessions = self.active.sessions.as_ref()?;
         let session = sessions.get(sessions.held_by(id)?)?;
+        let lock = session.lock?;
         Some(AcceptedSession {
             session: session.name.clone(),
-            locked_until: session.lock?.until,
+            locked_until: lock.until,
+            token: lock.token,
         })
     }
 
@@ -63,32 +82,60 @@ impl Mailbox {
         id: ConsumerId,
         mode: ReceiveMode,
         name: &SessionName,
+        access: SessionAccess,
     ) -> Result<(), AcceptSessionError> {
         let store = self.store_mut(StoreKind::Active);
         let found = store.sessions.as_ref().and_then(|all| all.find(name));
-        if found.is_some_and(|(_, session)| session.lock.is_some()) {
-            return Err(AcceptSessionError::Locked(name.clone()));
-        }
+        let held = found.and_then(|(slot, session)| Some((slot, session.lock?)));
+        let token = match (access, held) {
+            (SessionAccess::Exclusive, None) => None,
+            (SessionAccess::NonExclusive, None) => Some(session_token(cx.ids)),
+            (SessionAccess::Takeover(token), Some((_, lock))) if lock.token == Some(token) => {
+                Some(token)
+            }
+            _ => return Err(AcceptSessionError::Locked(name.clone())),
+        };
         store.consumers.add(id, mode);
         let lock = SessionLock {
             consumer: id,
             client: cx.client,
             until: cx.now + store.policy.lock_duration,
+            token,
         };
-        if let Some(sessions) = &mut store.sessions {
-            sessions.hold(name, lock);
-            store.note_accepted(cx, name, lock);
+        match held {
+            None => {
+                if let Some(sessions) = &mut store.sessions {
+                    sessions.hold(name, lock);
+                }
+            }
+            Some((slot, former)) => {
+                store.hand_over_session(slot, lock);
+                cx.effects.push(Effect::SessionLost(former.consumer));
+            }
         }
+        store.note_accepted(cx, name, lock);
         Ok(())
     }
 
-    fn await_session(&mut self, cx: &mut Context<'_>, id: ConsumerId, mode: ReceiveMode) {
+    fn await_session(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: ConsumerId,
+        mode: ReceiveMode,
+        access: SessionAccess,
+    ) {
         self.active.consumers.add(id, mode);
         self.active.consumers.wake(id);
         if let Some(sessions) = &mut self.active.sessions {
-            sessions.wait(id, cx.client);
+            sessions.wait(id, cx.client, access == SessionAccess::Exclusive);
         }
         // It receives from now on (decision D1): a session with nothing but what has expired is not available.
         self.expire_what_waited(cx);
     }
+}
+
+/// A token that cannot be guessed, by which a session is taken over.
+pub(crate) fn session_token(ids: &mut dyn IdSource) -> Uuid {
+    let bits = u128::from(ids.next()) << 64 | u128::from(ids.next());
+    uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
 }

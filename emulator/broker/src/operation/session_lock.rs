@@ -82,6 +82,14 @@ impl Mailbox {
         true
     }
 
+    /// Whether a consumer is not, or not any more, the one that holds a session which may be taken over.
+    pub fn is_superseded(&self, consumer: ConsumerId, session: &SessionName) -> bool {
+        let sessions = self.active.sessions.as_ref();
+        let found = sessions.and_then(|sessions| sessions.find(session));
+        let lock = found.and_then(|(_, session)| session.lock);
+        lock.is_some_and(|lock| lock.token.is_some() && lock.consumer != consumer)
+    }
+
     /// The session of this name, if a consumer of this client holds it and may do something with it.
     pub(crate) fn session_of_client(
         &self,

@@ -7,6 +7,7 @@ mod elsewhere;
 mod expiry;
 mod listing;
 mod losing;
+mod non_exclusive;
 mod order;
 mod sending;
 mod state;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use servicebus_broker::{
     ClientId, ConsumerId, Context, Delivery, Effects, Entities, EntityPath, Facts, Mailbox,
     Message, Outcome, PropertyChanges, Queue, QueueDescription, ReceiveMode, SendError,
-    SequenceNumber, Stamp, StoreKind, Timestamp, forward,
+    SequenceNumber, SessionAccess, Stamp, StoreKind, Timestamp, forward,
 };
 
 use crate::bus::{Counting, Letter, Rules, START, letter, text};
@@ -164,7 +164,8 @@ impl World {
         let mut taken = Vec::new();
         let accepted = self.operate(name, |mailbox, cx| {
             let mode = ReceiveMode::PeekLock;
-            let accepted = mailbox.open_session_consumer(cx, id, mode, None);
+            let accepted =
+                mailbox.open_session_consumer(cx, id, mode, None, SessionAccess::Exclusive);
             mailbox.set_credit(cx, store, id, 1);
             mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
             accepted

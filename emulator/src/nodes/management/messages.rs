@@ -82,7 +82,7 @@ impl Management<'_, '_> {
                 return Err(argument("receiver-settle-mode", allowed));
             }
         };
-        let session = self.optional_session()?;
+        let session = self.optional_held_session()?;
         let received = self.mailbox.receive_deferred(
             self.cx,
             self.kind,
@@ -160,7 +160,7 @@ impl Management<'_, '_> {
     /// → 200. A second settlement of the same token answers lock lost (semantics §2.4). A `session-id` says nothing that
     /// the tokens do not.
     pub(super) fn update_disposition(&mut self) -> Result<Reply, Refusal> {
-        self.optional_session()?;
+        self.optional_held_session()?;
         let tokens = self.lock_tokens()?;
         let outcome = self.outcome()?;
         let path = self.mailbox.path().clone();

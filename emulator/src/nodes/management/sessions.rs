@@ -17,7 +17,7 @@ const SESSIONS: i64 = 10_000;
 impl Management<'_, '_> {
     /// `{session-id: string}` → `{expiration: timestamp}`, in the client's time.
     pub(super) fn renew_session_lock(&mut self) -> Result<Reply, Refusal> {
-        let session = self.session()?;
+        let session = self.held_session()?;
         let renewed = self
             .mailbox
             .renew_session_lock(self.cx, self.cx.client, &session);
@@ -32,7 +32,7 @@ impl Management<'_, '_> {
     /// `{session-id: string}` → `{session-state: binary | null}`: null as the service has it, though Rust cannot read it
     /// (wire.md §6.2).
     pub(super) fn get_session_state(&mut self) -> Result<Reply, Refusal> {
-        let session = self.session()?;
+        let session = self.held_session()?;
         let state = self
             .mailbox
             .session_state(self.cx, self.cx.client, &session);
@@ -48,7 +48,7 @@ impl Management<'_, '_> {
 
     /// `{session-id: string, session-state: binary | null}` → 200; null clears.
     pub(super) fn set_session_state(&mut self) -> Result<Reply, Refusal> {
-        let session = self.session()?;
+        let session = self.held_session()?;
         let state = match self.request.field("session-state") {
             Some(Value::Null) => None,
             Some(Value::Binary(state)) => Some(Bytes::copy_from_slice(state)),
@@ -103,10 +103,22 @@ impl Management<'_, '_> {
     }
 
     /// `session-id`, which there must be.
-    fn session(&self) -> Result<SessionName, Refusal> {
+    fn held_session(&self) -> Result<SessionName, Refusal> {
         self.check_has_sessions()?;
-        let session = self.optional_session()?;
+        let session = self.optional_held_session()?;
         session.ok_or_else(|| argument("session-id", "a string"))
+    }
+
+    /// `session-id`, if there is one, of a session that was not taken over from the receiver that asks: both may be of one
+    /// connection (spec/newest.md 1).
+    pub(super) fn optional_held_session(&self) -> Result<Option<SessionName>, Refusal> {
+        let session = self.optional_session()?;
+        match (&session, self.asked_by) {
+            (Some(id), Some(receiver)) if self.mailbox.is_superseded(receiver, id) => {
+                Err(Refusal::session_lock_lost())
+            }
+            _ => Ok(session),
+        }
     }
 
     /// `session-id`, if there is one: what a request is limited to.

@@ -18,9 +18,14 @@ const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 impl Attach {
     /// A link to receive from a session on, with this value in its filter.
     pub(crate) fn session(address: &str, wanted: Value) -> Self {
+        Self::filtered(address, FILTER, wanted)
+    }
+
+    /// A link to receive on, with this one filter.
+    pub(crate) fn filtered(address: &str, key: &str, filter: Value) -> Self {
         let mut source = vec![text(address)];
         source.resize(7, Value::Null);
-        source.push(map([(symbol(FILTER), wanted)]));
+        source.push(map([(symbol(key), filter)]));
         Self {
             source: composite(0x28, source),
             ..Self::receiver(address)
@@ -46,12 +51,17 @@ pub(crate) fn described(value: Value) -> Value {
 
 /// The value of the filter in the answer to an attach.
 pub(crate) fn granted(link: &Link) -> Value {
+    filter(link, FILTER)
+}
+
+/// The value of any filter in the answer to an attach.
+pub(crate) fn filter(link: &Link, key: &str) -> Value {
     let Value::Described(source) = link.answer.field(5) else {
         panic!("no source: {link:?}");
     };
     match &source.value {
         Value::List(fields) => match &fields[7] {
-            Value::Map(filter) => filter.get(&symbol(FILTER)).cloned().unwrap_or_default(),
+            Value::Map(filter) => filter.get(&symbol(key)).cloned().unwrap_or_default(),
             other => panic!("the filter is {other:?}"),
         },
         other => panic!("the source is {other:?}"),

@@ -4,6 +4,7 @@ mod accept;
 mod crowd;
 mod lost;
 mod management;
+mod non_exclusive;
 mod order;
 mod refusals;
 mod state;

@@ -1,5 +1,7 @@
 //! Who holds a session, and who waits for one.
 
+use uuid::Uuid;
+
 use super::{Sessions, Slot};
 use crate::store::sessions::SessionLock;
 use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
@@ -17,6 +19,7 @@ pub(super) enum Standing {
 pub(super) struct Waiting {
     pub(super) consumer: ConsumerId,
     pub(super) client: ClientId,
+    pub(super) exclusive: bool,
 }
 
 /// A session that goes to the first who waits.
@@ -44,10 +47,14 @@ impl Sessions {
     }
 
     /// Lets a consumer wait for any session, behind everybody who waits.
-    pub(crate) fn wait(&mut self, consumer: ConsumerId, client: ClientId) {
+    pub(crate) fn wait(&mut self, consumer: ConsumerId, client: ClientId, exclusive: bool) {
         self.latest += 1;
-        self.waiting
-            .insert(self.latest, Waiting { consumer, client });
+        let waiting = Waiting {
+            consumer,
+            client,
+            exclusive,
+        };
+        self.waiting.insert(self.latest, waiting);
         self.standings
             .insert(consumer, Standing::Waits(self.latest));
     }
@@ -57,15 +64,20 @@ impl Sessions {
         !self.waiting.is_empty()
     }
 
-    /// Hands the next session to the first who waits, if there are both.
-    pub(crate) fn grant_next(&mut self, until: Timestamp) -> Option<Grant> {
+    /// Hands the next session to the first who waits, if there are both; under a new token if it may be taken over.
+    pub(crate) fn grant_next(
+        &mut self,
+        until: Timestamp,
+        new_token: impl FnOnce() -> Uuid,
+    ) -> Option<Grant> {
         let (_, &slot) = self.available.first_key_value()?;
         let session = self.get(slot)?.name.clone();
-        let (_, Waiting { consumer, client }) = self.waiting.pop_first()?;
+        let (_, first) = self.waiting.pop_first()?;
         let lock = SessionLock {
-            consumer,
-            client,
+            consumer: first.consumer,
+            client: first.client,
             until,
+            token: (!first.exclusive).then(new_token),
         };
         self.hold_slot(slot, lock);
         Some(Grant { session, lock })

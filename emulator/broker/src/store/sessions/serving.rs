@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use super::{Ended, Grant, SessionLock, Slot};
+use crate::operation::accept_session::session_token;
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
 use crate::{Context, Deviation, Effect, FactKind, Message, SequenceNumber, SessionName};
@@ -63,7 +64,8 @@ impl MessageStore {
         let until = cx.now + self.policy.lock_duration;
         while self.policy.serves
             && let Some(sessions) = &mut self.sessions
-            && let Some(Grant { session, lock }) = sessions.grant_next(until)
+            && let Some(Grant { session, lock }) =
+                sessions.grant_next(until, || session_token(cx.ids))
         {
             self.note_accepted(cx, &session, lock);
             if self.consumers.wake(lock.consumer) {
@@ -98,6 +100,23 @@ impl MessageStore {
             self.put_back(number);
         }
         Some(ended)
+    }
+
+    /// Hands a session that is held to the consumer of `lock`, and every lock in it: nothing is redelivered or counted.
+    pub(crate) fn hand_over_session(&mut self, slot: Slot, lock: SessionLock) {
+        let Some(ended) = self.end_session(slot) else {
+            return;
+        };
+        for number in ended.locked {
+            if let Some(entry) = self.entries.get_mut(number.0)
+                && let State::Locked(held) = &mut entry.state
+            {
+                held.consumer = lock.consumer;
+            }
+        }
+        if let Some(sessions) = &mut self.sessions {
+            sessions.hold(&ended.session, lock);
+        }
     }
 
     /// Hands messages of the sessions that have changed to those who hold them.

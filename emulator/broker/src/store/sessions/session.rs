@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
 
@@ -33,6 +34,8 @@ pub(crate) struct SessionLock {
     /// Whose consumer it is.
     pub(crate) client: ClientId,
     pub(crate) until: Timestamp,
+    /// By which another consumer may take the session over; none where it is held exclusively.
+    pub(crate) token: Option<Uuid>,
 }
 
 /// What an application keeps with a session.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use servicebus_broker::{
-    ConsumerId, ReceiveMode, SequenceNumber, SessionName, StoreKind, Timestamp,
+    ConsumerId, ReceiveMode, SequenceNumber, SessionAccess, SessionName, StoreKind, Timestamp,
 };
 
 use super::{CLIENT, World, see};
@@ -19,7 +19,13 @@ impl World {
     ) -> Answer {
         let wanted = wanted.map(session_name);
         let accepted = self.with(queue, |mailbox, cx| {
-            mailbox.open_session_consumer(cx, ConsumerId(id), mode, wanted.as_ref())
+            mailbox.open_session_consumer(
+                cx,
+                ConsumerId(id),
+                mode,
+                wanted.as_ref(),
+                SessionAccess::Exclusive,
+            )
         });
         let accepted = accepted.map_err(|error| error.to_string());
         Answer::Accepted(accepted.map(|accepted| {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use servicebus_broker::{
     AcceptSessionError, AcceptedSession, ConsumerId, Delivery, Effect, ReceiveDeferredError,
-    ReceiveMode, SequenceNumber, SessionError, SessionName, StoreKind, Timestamp,
+    ReceiveMode, SequenceNumber, SessionAccess, SessionError, SessionName, StoreKind, Timestamp,
 };
 
 use super::{Bus, Receiver, letter, rules};
@@ -35,11 +35,21 @@ impl Bus {
         session: Option<&str>,
         mode: ReceiveMode,
     ) -> Result<(Receiver, Option<AcceptedSession>), AcceptSessionError> {
+        self.try_accept_as(session, mode, SessionAccess::Exclusive)
+    }
+
+    pub(crate) fn try_accept_as(
+        &mut self,
+        session: Option<&str>,
+        mode: ReceiveMode,
+        access: SessionAccess,
+    ) -> Result<(Receiver, Option<AcceptedSession>), AcceptSessionError> {
         self.receivers += 1;
         let id = ConsumerId(self.receivers);
         let wanted = session.map(name);
-        let accepted = self
-            .operate(|mailbox, cx| mailbox.open_session_consumer(cx, id, mode, wanted.as_ref()))?;
+        let accepted = self.operate(|mailbox, cx| {
+            mailbox.open_session_consumer(cx, id, mode, wanted.as_ref(), access)
+        })?;
         let store = StoreKind::Active;
         Ok((Receiver { store, id }, accepted))
     }

@@ -1,7 +1,7 @@
 //! Messages come to sessions from topics and from other queues.
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{ConsumerId, Mailbox, ReceiveMode, StoreKind};
+use servicebus_broker::{ConsumerId, Mailbox, ReceiveMode, SessionAccess, StoreKind};
 
 use crate::bus::{letter, name, rules};
 use crate::world::{World, acting};
@@ -43,7 +43,7 @@ fn a_subscription_sorts_the_messages_of_its_topic_by_session() {
         let mode = ReceiveMode::ReceiveAndDelete;
         let wanted = name("a");
         mailbox
-            .open_session_consumer(cx, id, mode, Some(&wanted))
+            .open_session_consumer(cx, id, mode, Some(&wanted), SessionAccess::Exclusive)
             .unwrap();
         mailbox.set_credit(cx, StoreKind::Active, id, 10);
         mailbox.take(cx, StoreKind::Active, id, 10, usize::MAX, &mut taken);
