@@ -135,3 +135,26 @@ async fn competing_receivers_share_a_queue() {
     complete(&mut right, &second).await;
     assert_completed!(servicebus.queue("orders"), count = 2).await;
 }
+
+/// However much credit another one has (spec/observed.md 17).
+#[tokio::test]
+async fn a_competing_receiver_is_not_passed_over() {
+    let servicebus = bus().await;
+    let mut client = connect(&servicebus).await;
+    let prefetching = ServiceBusReceiverOptions {
+        prefetch_count: 2_000,
+        ..ServiceBusReceiverOptions::default()
+    };
+    let _greedy = receiver_with(&mut client, "orders", prefetching).await;
+    let mut other = receiver(&mut client, "orders").await;
+    let sending = async {
+        for _ in 0..1_000 {
+            send(&mut client, "orders", ["m"]).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        message = receive_one(&mut other) => assert_eq!(body(&message), "m"),
+        () = sending => panic!("the receiver with 2,000 credits got all of 1,000 messages"),
+    }
+}

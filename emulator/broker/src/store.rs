@@ -15,11 +15,13 @@ mod numbers;
 mod segments;
 pub(crate) mod sessions;
 
+use std::collections::BTreeMap;
+
 use servicebus_codec::DecodeError;
 
 use crate::{
-    Context, Deviation, Effect, EntityId, Expiry, Fact, FactKind, LocksOnDetach, PropertyChanges,
-    SequenceNumber, StorePolicy, Timestamp,
+    ConsumerId, Context, Deviation, Effect, EntityId, Expiry, Fact, FactKind, LocksOnDetach,
+    PropertyChanges, SequenceNumber, StorePolicy, Timestamp,
 };
 use consumers::Consumers;
 use enlistments::Enlistments;
@@ -39,6 +41,8 @@ pub struct MessageStore {
     last: SequenceNumber,
     /// Those that can be assigned, first come first; where there are sessions, each has its own.
     pub(crate) ready: Numbers,
+    /// Of those, the ones that came back because a lock ended, and whose it was.
+    returned: BTreeMap<SequenceNumber, ConsumerId>,
     /// When locks end.
     pub(crate) locks: Instants,
     /// When unlocked messages expire.
@@ -77,6 +81,7 @@ impl MessageStore {
             entries: Segments::new(),
             last: SequenceNumber(0),
             ready: Numbers::new(),
+            returned: BTreeMap::new(),
             locks: Instants::new(),
             expiries: Instants::new(),
             activations: Instants::new(),
@@ -214,10 +219,12 @@ impl MessageStore {
             return;
         }
         while let Some(((), number)) = self.ready.first() {
-            let Some((consumer, wake)) = self.consumers.assign_next(number) else {
+            let former = self.returned.get(&number).copied();
+            let Some((consumer, wake)) = self.consumers.assign_next(number, former) else {
                 return;
             };
             self.ready.pop_first();
+            self.returned.remove(&number);
             if let Some(entry) = self.entries.get_mut(number.0) {
                 entry.state = State::Assigned(consumer);
             }
@@ -307,7 +314,16 @@ impl MessageStore {
             }),
             None => {
                 self.ready.remove((), number);
+                self.returned.remove(&number);
             }
+        }
+    }
+
+    /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
+    pub(crate) fn note_returned(&mut self, number: SequenceNumber, former: ConsumerId) {
+        let entry = self.entries.get(number.0);
+        if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
+            self.returned.insert(number, former);
         }
     }
 

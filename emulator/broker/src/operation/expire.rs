@@ -83,10 +83,14 @@ impl Mailbox {
         let Some(entry) = store.entries.get_mut(number.0) else {
             return;
         };
+        let former = entry.lock().map(|lock| lock.consumer);
         entry.delivery_count += u32::from(counts);
         let delivery_count = entry.delivery_count;
         store.note(cx, number, FactKind::LockExpired { delivery_count });
         self.lock_ended(cx, kind, number);
+        if let Some(former) = former {
+            self.store_mut(kind).note_returned(number, former);
+        }
     }
 
     /// Only messages of the active store expire.

@@ -9,51 +9,52 @@ use crate::SequenceNumber;
 /// Room that is kept while nothing is there.
 const KEPT: usize = 1024;
 
-/// Values by number, in ascending order.
+/// Numbers in ascending order.
 #[derive(Debug)]
-pub(super) struct Assigned<T>(VecDeque<(SequenceNumber, T)>);
+pub(super) struct Assigned(VecDeque<SequenceNumber>);
 
-impl<T> Assigned<T> {
+impl Assigned {
     pub(super) fn new() -> Self {
         Self(VecDeque::new())
     }
 
     /// Inserts a number that is not there.
-    pub(super) fn insert(&mut self, number: SequenceNumber, value: T) {
+    pub(super) fn insert(&mut self, number: SequenceNumber) {
         match self.last() {
             Some(last) if last > number => {
-                let place = self.0.partition_point(|(other, _)| *other < number);
-                self.0.insert(place, (number, value));
+                let place = self.0.partition_point(|other| *other < number);
+                self.0.insert(place, number);
             }
-            _ => self.0.push_back((number, value)),
+            _ => self.0.push_back(number),
         }
     }
 
-    pub(super) fn remove(&mut self, number: SequenceNumber) -> Option<T> {
-        let place = self.0.binary_search_by_key(&number, |&(other, _)| other);
-        let removed = self.0.remove(place.ok()?);
+    /// Says whether it was there.
+    pub(super) fn remove(&mut self, number: SequenceNumber) -> bool {
+        let place = self.0.binary_search(&number);
+        let is_there = place.is_ok_and(|place| self.0.remove(place).is_some());
         self.give_back();
-        removed.map(|(_, value)| value)
+        is_there
     }
 
     pub(super) fn pop_first(&mut self) -> Option<SequenceNumber> {
         let first = self.0.pop_front();
         self.give_back();
-        first.map(|(number, _)| number)
+        first
     }
 
     pub(super) fn pop_last(&mut self) -> Option<SequenceNumber> {
         let last = self.0.pop_back();
         self.give_back();
-        last.map(|(number, _)| number)
+        last
     }
 
     pub(super) fn first(&self) -> Option<SequenceNumber> {
-        self.0.front().map(|&(number, _)| number)
+        self.0.front().copied()
     }
 
     pub(super) fn last(&self) -> Option<SequenceNumber> {
-        self.0.back().map(|&(number, _)| number)
+        self.0.back().copied()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -65,7 +66,7 @@ impl<T> Assigned<T> {
     }
 
     pub(super) fn numbers(&self) -> impl Iterator<Item = SequenceNumber> {
-        self.0.iter().map(|&(number, _)| number)
+        self.0.iter().copied()
     }
 
     /// Gives memory back that is for more than is usual, once nothing is left.
@@ -78,7 +79,7 @@ impl<T> Assigned<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     use proptest::prelude::*;
 
@@ -86,23 +87,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_like_a_map(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
+        fn it_behaves_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
             let mut assigned = Assigned::new();
-            let mut model = BTreeMap::new();
+            let mut model = BTreeSet::new();
             for (step, pick) in steps {
                 let number = SequenceNumber(pick);
-                if step < 2 && !model.contains_key(&number) {
-                    assigned.insert(number, pick);
-                    model.insert(number, pick);
+                if step < 2 && model.insert(number) {
+                    assigned.insert(number);
                 } else if step == 2 {
                     prop_assert_eq!(assigned.remove(number), model.remove(&number));
                 } else if step == 3 {
-                    prop_assert_eq!(assigned.pop_first(), model.pop_first().map(|(first, _)| first));
+                    prop_assert_eq!(assigned.pop_first(), model.pop_first());
                 } else if step == 4 {
-                    prop_assert_eq!(assigned.pop_last(), model.pop_last().map(|(last, _)| last));
+                    prop_assert_eq!(assigned.pop_last(), model.pop_last());
                 }
-                prop_assert!(assigned.numbers().eq(model.keys().copied()));
-                prop_assert_eq!(assigned.first(), model.keys().next().copied());
+                prop_assert!(assigned.numbers().eq(model.iter().copied()));
+                prop_assert_eq!(assigned.first(), model.first().copied());
             }
         }
     }

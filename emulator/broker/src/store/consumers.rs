@@ -1,29 +1,23 @@
 //! Who waits for messages of a store, and in which order they are served.
 //!
-//! Credit is served in the order in which it arrived (semantics §2.4): each increase takes a ticket, and an
-//! entry that is taken away again gives its credit back under the ticket it was assigned for. What is
-//! assigned still counts as credit until its owner takes it.
+//! Consumers with credit take turns, one message each (spec/observed.md 17); whose credit was used up waits behind the
+//! others when it has some again. What is assigned still counts as credit until its owner takes it.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::assigned::Assigned;
 use super::numbers::Numbers;
 use crate::operation::receive::ReceiveMode;
 use crate::{ConsumerId, SequenceNumber};
 
-/// Increases that one consumer may have waiting under tickets of their own; further ones join its last, so that
-/// a client that asks in steps of one cannot make the queue longer than this.
-const GRANTS_EACH: usize = 64;
-
 /// The consumers of one store.
 #[derive(Debug, Default)]
 pub(crate) struct Consumers {
     table: BTreeMap<ConsumerId, Consumer>,
-    /// Credit that waits, in order of arrival.
-    grants: BTreeMap<Ticket, Grant>,
+    /// Those with credit, in the order in which they are served.
+    turns: BTreeMap<Turn, ConsumerId>,
     /// The last one given out.
-    latest: Ticket,
+    latest: Turn,
     /// How many entries are assigned, to all consumers together.
     assigned: usize,
 }
@@ -32,27 +26,21 @@ pub(crate) struct Consumers {
 #[derive(Debug)]
 struct Consumer {
     mode: ReceiveMode,
-    /// Given to it and not yet taken, with the ticket whose credit each used.
-    assigned: Assigned<Ticket>,
+    /// Given to it and not yet taken.
+    assigned: Assigned,
     /// What it has locked, where that matters when it goes (decision D2).
     held: Numbers,
-    /// Its credit in `grants`.
-    granted: u32,
-    /// Its tickets in `grants`.
-    tickets: BTreeSet<Ticket>,
+    /// Beyond what is assigned to it.
+    credit: u32,
+    /// Its place in `turns`, while it has credit.
+    turn: Option<Turn>,
     /// Whether it has been told that something is assigned.
     woken: bool,
 }
 
-/// A place in the order of arrival.
+/// A place in the order in which consumers are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Ticket(u64);
-
-#[derive(Debug)]
-struct Grant {
-    consumer: ConsumerId,
-    credit: u32,
-}
+struct Turn(u64);
 
 /// What a consumer leaves behind.
 #[derive(Debug, Default)]
@@ -69,8 +57,8 @@ impl Consumers {
             mode,
             assigned: Assigned::new(),
             held: Numbers::new(),
-            granted: 0,
-            tickets: BTreeSet::new(),
+            credit: 0,
+            turn: None,
             woken: false,
         };
         let old = self.table.insert(id, consumer);
@@ -82,8 +70,8 @@ impl Consumers {
         let Some(consumer) = self.table.remove(&id) else {
             return Estate::default();
         };
-        for ticket in &consumer.tickets {
-            self.grants.remove(ticket);
+        if let Some(turn) = consumer.turn {
+            self.turns.remove(&turn);
         }
         self.assigned -= consumer.assigned.len();
         Estate {
@@ -94,7 +82,7 @@ impl Consumers {
 
     /// Whether somebody with credit waits or has something assigned (decision D1).
     pub(crate) fn is_active(&self) -> bool {
-        !self.grants.is_empty() || self.has_assigned()
+        !self.turns.is_empty() || self.has_assigned()
     }
 
     /// Whether something is assigned and not yet taken.
@@ -122,32 +110,47 @@ impl Consumers {
             consumer.woken = false;
         }
         self.assigned -= returned.len();
-        let granted = credit - consumer.assigned.len() as u32;
-        let before = consumer.granted;
-        match granted.cmp(&before) {
-            Ordering::Greater => self.grant(id, granted - before),
-            Ordering::Less => self.revoke(id, before - granted),
-            Ordering::Equal => {}
-        }
+        consumer.credit = credit - consumer.assigned.len() as u32;
+        self.queue_up(id);
         returned
     }
 
-    /// Assigns `number` to whoever is next; says whom, and whether it must be told.
-    pub(crate) fn assign_next(&mut self, number: SequenceNumber) -> Option<(ConsumerId, bool)> {
-        let (&ticket, grant) = self.grants.first_key_value()?;
-        let id = grant.consumer;
-        Some((id, self.assign_under(ticket, id, number)?))
+    /// Assigns `number` to the consumer whose turn it is, but to `former` only if no other has credit; says to which, and
+    /// whether it must be told.
+    pub(crate) fn assign_next(
+        &mut self,
+        number: SequenceNumber,
+        former: Option<ConsumerId>,
+    ) -> Option<(ConsumerId, bool)> {
+        let mut turns = self.turns.values().take(2).copied();
+        let first = turns.next()?;
+        let other = turns.next().filter(|_| former == Some(first));
+        let id = other.unwrap_or(first);
+        let wake = self.assign_to(id, number)?;
+        if self.turns.len() > 1
+            && let Some(consumer) = self.table.get_mut(&id)
+            && let Some(turn) = consumer.turn.take()
+        {
+            self.turns.remove(&turn);
+            self.queue_up(id);
+        }
+        Some((id, wake))
     }
 
     /// Assigns `number` to one consumer if it has credit; says whether it must be told.
     pub(crate) fn assign_to(&mut self, id: ConsumerId, number: SequenceNumber) -> Option<bool> {
-        let ticket = *self.table.get(&id)?.tickets.first()?;
-        self.assign_under(ticket, id, number)
+        let consumer = self.table.get_mut(&id)?;
+        consumer.credit = consumer.credit.checked_sub(1)?;
+        consumer.assigned.insert(number);
+        self.assigned += 1;
+        let is_told = std::mem::replace(&mut consumer.woken, true);
+        self.queue_up(id);
+        Some(!is_told)
     }
 
     /// Whether this consumer waits with credit.
     pub(crate) fn has_credit_of(&self, id: ConsumerId) -> bool {
-        self.table.get(&id).is_some_and(|c| c.granted > 0)
+        self.table.get(&id).is_some_and(|c| c.credit > 0)
     }
 
     /// The last entry that is assigned to this consumer.
@@ -168,15 +171,14 @@ impl Consumers {
         }
     }
 
-    /// Takes an assigned entry away again; its credit waits where it waited before.
+    /// Takes an assigned entry away again, which gives its credit back.
     pub(crate) fn unassign(&mut self, id: ConsumerId, number: SequenceNumber) {
-        let ticket = self
-            .table
-            .get_mut(&id)
-            .and_then(|c| c.assigned.remove(number));
-        if let Some(ticket) = ticket {
+        if let Some(consumer) = self.table.get_mut(&id)
+            && consumer.assigned.remove(number)
+        {
+            consumer.credit += 1;
             self.assigned -= 1;
-            self.wait(id, ticket, 1);
+            self.queue_up(id);
         }
     }
 
@@ -223,74 +225,22 @@ impl Consumers {
         }
     }
 
-    /// Uses a credit of this ticket, which is the consumer's.
-    fn assign_under(
-        &mut self,
-        ticket: Ticket,
-        id: ConsumerId,
-        number: SequenceNumber,
-    ) -> Option<bool> {
-        let consumer = self.table.get_mut(&id)?;
-        let grant = self.grants.get_mut(&ticket)?;
-        grant.credit -= 1;
-        if grant.credit == 0 {
-            self.grants.remove(&ticket);
-            consumer.tickets.remove(&ticket);
-        }
-        consumer.granted -= 1;
-        consumer.assigned.insert(number, ticket);
-        self.assigned += 1;
-        Some(!std::mem::replace(&mut consumer.woken, true))
-    }
-
-    /// Adds credit that has just arrived.
-    fn grant(&mut self, id: ConsumerId, credit: u32) {
-        let latest = self.grants.get(&self.latest);
-        if latest.is_none_or(|latest| latest.consumer != id) {
-            self.latest.0 += 1;
-        }
-        self.wait(id, self.latest, credit);
-    }
-
-    /// Lets credit wait at its place in the order of arrival.
-    fn wait(&mut self, id: ConsumerId, ticket: Ticket, credit: u32) {
+    /// Gives a consumer that has credit the last turn unless it has one, and takes it from one that has none.
+    fn queue_up(&mut self, id: ConsumerId) {
         let Some(consumer) = self.table.get_mut(&id) else {
             return;
         };
-        consumer.granted += credit;
-        consumer.tickets.insert(ticket);
-        let new = Grant {
-            consumer: id,
-            credit: 0,
-        };
-        self.grants.entry(ticket).or_insert(new).credit += credit;
-        if consumer.tickets.len() > GRANTS_EACH
-            && let Some(excess) = consumer.tickets.pop_last()
-            && let Some(joined) = self.grants.remove(&excess)
-            && let Some(last) = consumer.tickets.last()
-            && let Some(last) = self.grants.get_mut(last)
-        {
-            last.credit += joined.credit;
-        }
-    }
-
-    /// Takes credit away, the latest first.
-    fn revoke(&mut self, id: ConsumerId, mut credit: u32) {
-        let Some(consumer) = self.table.get_mut(&id) else {
-            return;
-        };
-        consumer.granted -= credit;
-        while credit > 0
-            && let Some(&ticket) = consumer.tickets.last()
-            && let Some(grant) = self.grants.get_mut(&ticket)
-        {
-            let taken = credit.min(grant.credit);
-            grant.credit -= taken;
-            credit -= taken;
-            if grant.credit == 0 {
-                self.grants.remove(&ticket);
-                consumer.tickets.remove(&ticket);
+        match (consumer.turn, consumer.credit) {
+            (Some(turn), 0) => {
+                self.turns.remove(&turn);
+                consumer.turn = None;
             }
+            (None, 1..) => {
+                self.latest.0 += 1;
+                self.turns.insert(self.latest, id);
+                consumer.turn = Some(self.latest);
+            }
+            (Some(_), 1..) | (None, 0) => {}
         }
     }
 }
@@ -298,24 +248,20 @@ impl Consumers {
 #[cfg(any(test, feature = "check"))]
 impl Consumers {
     pub(crate) fn has_credit(&self) -> bool {
-        !self.grants.is_empty()
+        !self.turns.is_empty()
     }
 
     pub(crate) fn check_invariants(&self, assigned: &BTreeMap<ConsumerId, Vec<SequenceNumber>>) {
         for (&id, consumer) in &self.table {
-            let own = || self.grants.iter().filter(|(_, grant)| grant.consumer == id);
-            let credit: u32 = own().map(|(_, grant)| grant.credit).sum();
             assert_eq!(
-                consumer.granted, credit,
-                "credit and grants of {id:?} differ"
+                consumer.turn.is_some(),
+                consumer.credit > 0,
+                "turn and credit of {id:?} differ"
             );
+            let turns = self.turns.iter().filter(|(_, other)| **other == id);
             assert!(
-                consumer.tickets.iter().eq(own().map(|(ticket, _)| ticket)),
-                "tickets and grants of {id:?} differ"
-            );
-            assert!(
-                consumer.tickets.len() <= GRANTS_EACH,
-                "{id:?} has too many grants"
+                turns.map(|(turn, _)| turn).eq(&consumer.turn),
+                "turns of {id:?} differ"
             );
             let expected = assigned.get(&id).map(Vec::as_slice).unwrap_or_default();
             assert!(
@@ -329,10 +275,8 @@ impl Consumers {
             "assigned to a consumer that is gone"
         );
         assert!(
-            self.grants
-                .values()
-                .all(|grant| known(&grant.consumer) && grant.credit > 0),
-            "a grant is empty or belongs to nobody"
+            self.turns.values().all(known),
+            "a turn is of a consumer that is gone"
         );
         assert_eq!(
             self.assigned,

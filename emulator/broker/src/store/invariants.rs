@@ -61,6 +61,11 @@ impl MessageStore {
                     self.ready.numbers().eq(expected.ready.iter().copied()),
                     "ready and entries differ"
                 );
+                let is_ready = |number| expected.ready.contains(number);
+                assert!(
+                    self.returned.keys().all(is_ready),
+                    "came back and is not ready"
+                );
                 assert!(
                     self.ready.len() == 0 || !self.policy.serves || !self.consumers.has_credit(),
                     "somebody waits while a message is ready"

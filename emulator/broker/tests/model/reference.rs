@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 
 use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
 
+use queue::Store;
 pub(crate) use queue::{Letter, Queue, State};
-use queue::{Store, Unit};
 pub(crate) use sessions::Told;
 
 use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step};
@@ -25,7 +25,6 @@ pub(crate) struct Reference {
     settings: NamespaceSettings,
     pub(crate) now: i64,
     queues: [Option<Queue>; QUEUES],
-    arrivals: u64,
     tokens: usize,
     /// What happened since this was last cleared.
     pub(crate) log: Vec<Word>,
@@ -44,7 +43,6 @@ impl Reference {
             settings: rules.settings,
             now,
             queues: [(); QUEUES].map(|()| None),
-            arrivals: 0,
             tokens: 0,
             log: Vec::new(),
             agenda: VecDeque::new(),
@@ -144,7 +142,7 @@ impl Reference {
         let release = self.settings.locks_on_detach == LocksOnDetach::Release;
         let store = self.store(q, kind);
         store.consumers.retain(|&(other, _)| other != id);
-        store.waiting.retain(|unit| unit.consumer != id);
+        store.waiting.retain(|&(waits, _)| waits != id);
         for number in store.assigned_to(id) {
             store.letter(number).state = State::Ready;
         }
@@ -170,8 +168,6 @@ impl Reference {
 
     fn credit(&mut self, (q, kind): Place, id: u64, credit: usize) {
         self.begin(q);
-        self.arrivals += 1;
-        let arrival = self.arrivals;
         if self.at(q).has_sessions(kind) && !self.at(q).sessions.knows(id) {
             return;
         }
@@ -181,18 +177,11 @@ impl Reference {
             store.letter(number).state = State::Ready;
         }
         let wanted = credit - assigned.len();
-        let waiting = store.waiting.iter().filter(|unit| unit.consumer == id);
-        let mut waiting = waiting.count();
-        while waiting < wanted {
-            let consumer = id;
-            store.waiting.push(Unit { arrival, consumer });
-            waiting += 1;
+        match store.waiting.iter_mut().find(|(waits, _)| *waits == id) {
+            Some((_, credit)) => *credit = wanted,
+            None => store.waiting.push((id, wanted)),
         }
-        while waiting > wanted {
-            let latest = store.waiting.iter().rposition(|unit| unit.consumer == id);
-            store.waiting.remove(latest.expect("it waits"));
-            waiting -= 1;
-        }
+        store.waiting.retain(|&(_, credit)| credit > 0);
         // What waited for a receiver expires now that there is one.
         self.let_happen(q, self.now);
         self.serve(q);
@@ -250,19 +239,21 @@ impl Reference {
             // Messages of sessions are served to their holders alone, but go on like others.
             let serves = queue.serves(kind) && !queue.has_sessions(kind);
             let sends_on = queue.sends_on(kind);
-            let Store {
-                letters,
-                waiting,
-                is_announced,
-                ..
-            } = queue.store_mut(kind);
-            for letter in letters.iter_mut().filter(|l| l.state == State::Ready) {
+            let store = queue.store_mut(kind);
+            for at in 0..store.letters.len() {
+                let letter = &store.letters[at];
+                if letter.state != State::Ready {
+                    continue;
+                }
                 if sends_on && !letter.stays {
-                    if !std::mem::replace(is_announced, true) {
+                    if !std::mem::replace(&mut store.is_announced, true) {
                         self.agenda.push_back(((q, kind), false));
                     }
-                } else if serves && !waiting.is_empty() {
-                    letter.state = State::Assigned(waiting.remove(0));
+                } else if serves
+                    && let Some(consumer) = store.next_consumer(store.letters[at].former)
+                {
+                    store.letters[at].state = State::Assigned(consumer);
+                    store.letters[at].former = None;
                 }
             }
         }
@@ -281,8 +272,8 @@ impl Reference {
         let mut letters = store.letters.iter();
         let at = letters.position(|letter| letter.number == number);
         let letter = store.letters.remove(at.expect("the message is there"));
-        if let State::Assigned(unit) = letter.state {
-            store.restore(unit);
+        if let State::Assigned(consumer) = letter.state {
+            store.restore(consumer);
         }
         letter
     }

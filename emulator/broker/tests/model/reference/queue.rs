@@ -27,18 +27,12 @@ pub(crate) struct Store {
     pub(super) last: u64,
     pub(crate) letters: Vec<Letter>,
     pub(super) consumers: Vec<(u64, ReceiveMode)>,
-    /// Units of credit.
-    pub(super) waiting: Vec<Unit>,
+    /// Who has how much credit, in the order in which they are served.
+    pub(super) waiting: Vec<(u64, usize)>,
     /// Whether it waits until the other queue takes its messages.
     pub(super) is_stalled: bool,
     /// Whether somebody is on the way to fetch what goes on.
     pub(super) is_announced: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Unit {
-    pub(super) arrival: u64,
-    pub(super) consumer: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -57,6 +51,8 @@ pub(crate) struct Letter {
     pub(super) stays: bool,
     /// Where it was dead-lettered before it went on.
     pub(super) source: Option<usize>,
+    /// Who had it when its lock ended.
+    pub(super) former: Option<u64>,
     pub(super) properties: Properties,
     pub(super) size: u64,
     pub(crate) state: State,
@@ -65,7 +61,7 @@ pub(crate) struct Letter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    Assigned(Unit),
+    Assigned(u64),
     Locked {
         token: usize,
         until: i64,
@@ -170,7 +166,7 @@ impl Store {
     }
 
     pub(crate) fn assigned_to(&self, id: u64) -> Vec<u64> {
-        let own = |l: &&Letter| matches!(l.state, State::Assigned(unit) if unit.consumer == id);
+        let own = |l: &&Letter| l.state == State::Assigned(id);
         self.letters.iter().filter(own).map(|l| l.number).collect()
     }
 
@@ -182,20 +178,38 @@ impl Store {
         !self.waiting.is_empty() || self.count(|s| matches!(s, State::Assigned(_))) > 0
     }
 
-    /// Takes an assigned message back; its credit waits where it waited before.
-    pub(super) fn restore(&mut self, unit: Unit) {
-        self.waiting.push(unit);
-        self.waiting.sort_unstable();
+    /// Takes an assigned message back, and with it gives credit.
+    pub(super) fn restore(&mut self, consumer: u64) {
+        match self.waiting.iter_mut().find(|(id, _)| *id == consumer) {
+            Some((_, credit)) => *credit += 1,
+            None => self.waiting.push((consumer, 1)),
+        }
     }
 
     pub(super) fn restore_all(&mut self) {
+        let mut consumers = Vec::new();
         for letter in &mut self.letters {
-            if let State::Assigned(unit) = letter.state {
+            if let State::Assigned(consumer) = letter.state {
                 letter.state = State::Ready;
-                self.waiting.push(unit);
+                consumers.push(consumer);
             }
         }
-        self.waiting.sort_unstable();
+        consumers.sort_unstable();
+        consumers.into_iter().for_each(|id| self.restore(id));
+    }
+
+    /// Whoever is next, but for the one who had it before if there are others, one message each.
+    pub(super) fn next_consumer(&mut self, former: Option<u64>) -> Option<u64> {
+        let others = self.waiting.iter().position(|&(id, _)| Some(id) != former);
+        let at = others.unwrap_or(0);
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let (id, credit) = self.waiting.remove(at);
+        if credit > 1 {
+            self.waiting.push((id, credit - 1));
+        }
+        Some(id)
     }
 }
 

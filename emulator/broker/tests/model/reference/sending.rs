@@ -138,6 +138,7 @@ impl Reference {
             hops: 0,
             stays: false,
             source: None,
+            former: None,
             properties: Properties::default(),
             size: bytes,
             state: State::Ready,

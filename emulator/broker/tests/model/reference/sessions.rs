@@ -302,14 +302,17 @@ impl Reference {
             let letters = store.letters.iter_mut();
             let own = letters.filter(|l| l.draft.session == Some(hold.session));
             for letter in own.filter(|letter| letter.state == State::Ready) {
-                let mut waiting = store.waiting.iter();
-                let at = waiting.position(|unit| unit.consumer == hold.consumer);
-                let Some(at) = at else {
+                let mut waiting = store.waiting.iter_mut();
+                let own = waiting.find(|(id, credit)| *id == hold.consumer && *credit > 0);
+                let Some((_, credit)) = own else {
                     break;
                 };
-                letter.state = State::Assigned(store.waiting.remove(at));
+                *credit -= 1;
+                letter.state = State::Assigned(hold.consumer);
             }
         }
+        let waiting = &mut self.store(q, Active).waiting;
+        waiting.retain(|&(_, credit)| credit > 0);
     }
 
     /// Every delivery under the lock of a session has failed.
@@ -367,7 +370,7 @@ impl Reference {
         for number in store.assigned_to(consumer) {
             store.letter(number).state = State::Ready;
         }
-        store.waiting.retain(|unit| unit.consumer != consumer);
+        store.waiting.retain(|&(waits, _)| waits != consumer);
         let locked = self.at(q).of_session(hold.session).into_iter();
         let locked = locked.filter(|letter| letter.locked_until().is_some());
         (hold.session, locked.map(|letter| letter.number).collect())

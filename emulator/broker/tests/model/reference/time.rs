@@ -126,8 +126,19 @@ impl Reference {
         let letter = self.store(q, kind).letter(number);
         letter.count += u32::from(kind == Active);
         let count = letter.count;
+        let State::Locked {
+            consumer: former, ..
+        } = letter.state
+        else {
+            panic!("#{number} has no lock");
+        };
         self.note_at(at, place, number, What::LockExpired(count));
         self.unlock(place, number, at);
+        let mut letters = self.store(q, kind).letters.iter_mut();
+        let back = letters.find(|l| l.number == number && l.state == State::Ready);
+        if let Some(letter) = back {
+            letter.former = Some(former);
+        }
     }
 
     /// A lock is over: expiry comes before the delivery limit, but not for what is deferred.
@@ -184,6 +195,7 @@ impl Reference {
             number: there,
             expires_at: None,
             stays,
+            former: None,
             state: State::Ready,
             ..letter
         });
