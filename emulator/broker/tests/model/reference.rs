@@ -246,6 +246,8 @@ impl Reference {
                     continue;
                 }
                 if sends_on && !letter.stays {
+                    // It comes back, if it does, because it could not go on.
+                    store.letters[at].former = None;
                     if !std::mem::replace(&mut store.is_announced, true) {
                         self.agenda.push_back(((q, kind), false));
                     }
