@@ -21,7 +21,7 @@ mod selection;
 mod time;
 mod xml;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -30,6 +30,7 @@ use axum::http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, IF_MATCH, SERVER
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::ClientId;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -71,7 +72,7 @@ impl Admin {
     }
 
     fn ids(&self) -> MutexGuard<'_, Ids> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ids.lock()
     }
 
     fn tracking_id(&self) -> Uuid {

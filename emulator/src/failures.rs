@@ -4,8 +4,9 @@
 //! a test that caused it does not pass unnoticed.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use servicebus_broker::EntityPath;
 use thiserror::Error;
@@ -74,7 +75,7 @@ impl Failures {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Failure>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

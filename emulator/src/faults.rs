@@ -12,7 +12,8 @@ mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use effect::{Effect, Kind, Wait, When, Words};
 pub(crate) use fault::{Fault, Narrowing, Pick, Scripted};
@@ -138,7 +139,7 @@ impl Faults {
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+        self.script.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! One namespace while it is served: its entities behind their locks, its clock, its record.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
@@ -217,7 +218,7 @@ impl Namespace {
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
-        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timeline.lock()
     }
 
     /// Puts into the record that something was refused.
@@ -269,7 +270,7 @@ impl Namespace {
 
     /// Remembers what a client calls itself.
     pub(crate) fn name_client(&self, client: ClientId, name: &str) {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if clients.len() >= CLIENTS {
             clients.pop_first();
         }
@@ -278,7 +279,7 @@ impl Namespace {
 
     /// What a client calls itself, if it is still remembered.
     pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
-        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = self.clients.lock();
         clients.get(&client).cloned()
     }
 }

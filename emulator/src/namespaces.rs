@@ -10,8 +10,9 @@ mod remove;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::task::JoinSet;
 
 use crate::clock::RealClock;
@@ -124,11 +125,11 @@ impl Namespaces {
     }
 
     fn served(&self) -> RwLockReadGuard<'_, Served> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner)
+        self.served.read()
     }
 
     fn served_mut(&self) -> RwLockWriteGuard<'_, Served> {
-        self.served.write().unwrap_or_else(PoisonError::into_inner)
+        self.served.write()
     }
 }
 

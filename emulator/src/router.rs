@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::ConsumerId;
 use tokio::sync::Notify;
 
@@ -150,11 +151,11 @@ impl Router {
     }
 
     fn members(&self) -> RwLockReadGuard<'_, Members> {
-        self.members.read().unwrap_or_else(PoisonError::into_inner)
+        self.members.read()
     }
 
     fn members_mut(&self) -> RwLockWriteGuard<'_, Members> {
-        self.members.write().unwrap_or_else(PoisonError::into_inner)
+        self.members.write()
     }
 }
 
@@ -213,8 +214,8 @@ impl Doorbell {
         }
     }
 
-    fn rung(&self) -> std::sync::MutexGuard<'_, Rung> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rung(&self) -> MutexGuard<'_, Rung> {
+        self.state.lock()
     }
 }
 

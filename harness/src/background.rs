@@ -8,10 +8,11 @@ use std::{
     future::Future,
     io, panic,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     task::{Context, Poll, ready},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
@@ -126,7 +127,7 @@ impl<T> Drop for Task<T> {
 
 /// A panic of another test while it held a lock leaves nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

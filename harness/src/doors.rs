@@ -8,10 +8,11 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -136,7 +137,7 @@ impl GivenUp {
 impl Cancelled {
     /// Waits until every operation that was given up is over.
     async fn over(&self) {
-        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let waiting = std::mem::take(&mut *self.0.lock());
         for over in waiting {
             // The sender is dropped, never used: its end is the news.
             let _ = over.await;
@@ -144,7 +145,7 @@ impl Cancelled {
     }
 
     fn push(&self, over: oneshot::Receiver<()>) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.lock();
         waiting.push(over);
     }
 }

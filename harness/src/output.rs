@@ -1,9 +1,8 @@
 //! The last words of an emulator that runs elsewhere.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many lines are kept.
 const KEPT_LINES: usize = 40;
@@ -41,7 +40,7 @@ impl Output {
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Operations that wait for an instant of the namespace's time, which an advance stops at like at any deadline.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::Timestamp;
 use tokio::sync::oneshot;
 
@@ -50,7 +50,7 @@ impl Waits {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Who sends dead letters on to which name: whoever gets that name later finds them without asking everybody.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::{EntityPath, StoreKind};
 
 use super::{Entity, Namespace};
@@ -44,7 +44,7 @@ impl Awaited {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<EntityPath, BTreeSet<EntityPath>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

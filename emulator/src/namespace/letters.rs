@@ -5,8 +5,8 @@
 //! go first. Without it nothing is kept and nothing is looked up.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::{
     EntityId, Fact, FactKind, Facts, Message, Queue, SequenceNumber, Stamp, StoreKind,
 };
@@ -74,7 +74,7 @@ impl Letters {
 
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         let kept = self.0.as_ref()?;
-        Some(kept.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(kept.lock())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use servicebus_broker::{
     CommitError, Context, Effect, Entities, EntityId, EntityPath, Mailbox, Queue, StoreKind,
@@ -60,13 +60,13 @@ impl Namespace {
         entity: &Entity,
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> T {
-        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut broker = self.broker.lock();
         self.operate(entity, &mut broker, work)
     }
 
     /// Lets happen what is due. An entity that breaks by it is told of, and keeps nobody else from what is due there.
     pub(super) fn expire(&self, entity: &Entity) {
-        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut broker = self.broker.lock();
         let _ = self.try_operate(entity, &mut broker, Mailbox::handle_timeout);
     }
 

@@ -1,9 +1,10 @@
 //! The entities of a namespace by path: made, changed and removed while it is served.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription, SendError,
@@ -49,14 +50,12 @@ struct Live {
 
 impl Entity {
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     /// What is kept about it beside its messages.
     pub(crate) fn particulars(&self) -> MutexGuard<'_, Particulars> {
-        self.particulars
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.particulars.lock()
     }
 
     /// Whether it is no longer there: whoever still knows it must let go of it.
@@ -158,24 +157,22 @@ impl Registry {
     }
 
     fn live(&self) -> RwLockReadGuard<'_, Live> {
-        self.live.read().unwrap_or_else(PoisonError::into_inner)
+        self.live.read()
     }
 
     fn live_mut(&self) -> RwLockWriteGuard<'_, Live> {
-        self.live.write().unwrap_or_else(PoisonError::into_inner)
+        self.live.write()
     }
 
     fn names(&self) -> MutexGuard<'_, BTreeMap<EntityId, EntityPath>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.names.lock()
     }
 }
 
 impl Namespace {
     /// Whoever reads settings to change them holds this meanwhile.
     pub(crate) fn administer(&self) -> MutexGuard<'_, ()> {
-        self.administering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.administering.lock()
     }
 
     /// Adds a queue.

@@ -9,11 +9,12 @@
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::http::Request;
 use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes that are kept at most, and of those the ones that stay when there are more. A head comes with less.
@@ -129,7 +130,7 @@ impl Heads {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn keep(&self, bytes: &[u8]) {

@@ -1,8 +1,9 @@
 //! How many requests wait for messages of an entity: bounded, the subscriptions of a topic together (semantics §1).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use servicebus_broker::EntityPath;
 
 use crate::nodes::{Condition, Refusal};
@@ -43,7 +44,7 @@ impl Waiting {
             .map_or_else(|| entity.clone(), |(topic, _)| topic);
         let place = (namespace.to_owned(), counted);
         let most = self.most;
-        let mut waiting = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.counts.lock();
         let count = waiting.entry(place.clone()).or_insert(0);
         if *count >= most {
             let text = format!(
@@ -64,7 +65,7 @@ impl Waiting {
 impl Drop for Turn {
     fn drop(&mut self) {
         let waiting = &self.waiting.counts;
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = waiting.lock();
         if let Some(count) = waiting.get_mut(&self.place) {
             *count -= 1;
             if *count == 0 {
@@ -101,6 +102,6 @@ mod tests {
         drop(first);
         assert!(enter("a", "t/Subscriptions/three").is_ok());
         drop(second);
-        assert!(waiting.counts.lock().expect("nobody panicked").is_empty());
+        assert!(waiting.counts.lock().is_empty());
     }
 }

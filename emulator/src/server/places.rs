@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Places for `/health` alone.
@@ -87,8 +88,7 @@ impl Places {
     }
 
     fn by_address(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        let lock = self.by_address.lock();
-        lock.unwrap_or_else(PoisonError::into_inner)
+        self.by_address.lock()
     }
 }
 

@@ -4,14 +4,12 @@ use std::{
     env, fs, io,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -166,14 +164,12 @@ impl Suite {
                 scope.spawn(|| {
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let run = self.run_case(case, target);
-                        done.lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(run);
+                        done.lock().push(run);
                     }
                 });
             }
         });
-        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let done = done.into_inner();
         let mut ran = done.into_iter().collect::<Result<Vec<CaseRun>, _>>()?;
         ran.sort_by_key(|run| cases.iter().position(|case| *case == run.case));
         Ok(Run {

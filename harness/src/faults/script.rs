@@ -1,9 +1,8 @@
 //! The faults that a test has scripted on its bus and not taken out again.
 
-use std::{
-    panic::Location,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::panic::Location;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Operation;
 
@@ -57,11 +56,11 @@ impl Script {
     }
 
     fn seeds(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seeds.lock()
     }
 
     fn sets(&self) -> MutexGuard<'_, Vec<Set>> {
-        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sets.lock()
     }
 }
 

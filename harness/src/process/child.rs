@@ -10,11 +10,12 @@ use std::{
     io::{self, BufRead, BufReader, Read},
     path::Path,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -107,7 +108,7 @@ impl ChildProcess {
 
     /// Returns the id of the process.
     pub(crate) fn id(&self) -> u32 {
-        let child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = self.child.lock();
         child.id()
     }
 
@@ -147,7 +148,7 @@ impl Drop for ChildProcess {
         }
         let child = Arc::clone(&self.child);
         if self.stays {
-            let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut child = child.lock();
             let _ = child.kill();
         }
         // Without a thread the child still ends by itself and is only collected later.
@@ -166,7 +167,7 @@ impl ChildView {
     }
 
     fn status(&self) -> Option<ExitStatus> {
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = self.child.lock();
         child.try_wait().ok().flatten()
     }
 
@@ -194,7 +195,7 @@ fn read_stderr(stderr: impl Read, output: &Output) {
 fn collect(child: &Mutex<Child>) {
     let ordered = Instant::now();
     loop {
-        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = child.lock();
         match child.try_wait() {
             Ok(None) if ordered.elapsed() < PATIENCE => {}
             Ok(None) => {

@@ -3,7 +3,9 @@
 //! Within a link the order is that of its operations. Links, connections and requests of several clients go on beside
 //! each other, so they are sorted by what they are and what happened on them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::{Side, budget::Budget, tap::Tap};
 use crate::comparison::{Observation, normalised};
@@ -36,10 +38,7 @@ impl Heard {
     pub(super) fn connection(&self) -> Ear {
         Ear(self.budget.take().then(|| {
             let tap = Arc::new(Mutex::new(Tap::new(Arc::clone(&self.budget))));
-            let mut all = self
-                .connections
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.connections.lock();
             all.push(Arc::clone(&tap));
             tap
         }))
@@ -47,13 +46,8 @@ impl Heard {
 
     /// Tells everything.
     pub(super) fn told(&self) -> Vec<Observation> {
-        let connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let told = connections
-            .iter()
-            .flat_map(|tap| tap.lock().unwrap_or_else(PoisonError::into_inner).told());
+        let connections = self.connections.lock();
+        let told = connections.iter().flat_map(|tap| tap.lock().told());
         let mut parts = Vec::from_iter(told.map(|(what, operations)| {
             let operations = operations.iter().map(|operation| self.alike(operation));
             (self.alike(&what), Vec::from_iter(operations))
@@ -86,7 +80,7 @@ impl Ear {
     /// Takes what a side said next.
     pub(super) fn heard(&self, side: Side, bytes: &[u8]) {
         if let Some(tap) = &self.0 {
-            let mut tap = tap.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tap = tap.lock();
             tap.heard(side, bytes);
         }
     }

@@ -4,9 +4,11 @@
 //! ends does not wait for threads of its own.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use super::{Secure, admin::Admin};
 use crate::{
@@ -35,13 +37,13 @@ impl Site {
 
     /// Remembers what is to be removed; before it is made, or a request that is given up would be forgotten.
     pub(super) fn remember(&self, kind: EntityKind, name: &str) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         made.push((kind, name.to_owned()));
     }
 
     /// Whether this bus has made an entity, or what it is under.
     pub(crate) fn has_made(&self, name: &str) -> bool {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.lock();
         let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
         let is_it = |made: &String| made.eq_ignore_ascii_case(root);
         made.iter().any(|(_, made)| is_it(made))
@@ -49,13 +51,13 @@ impl Site {
 
     /// Whether nothing is left to remove.
     fn is_clean(&self) -> bool {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.lock();
         made.is_empty()
     }
 
     /// Removes everything, the last first, so that nothing forwards to what is gone. What is gone already counts.
     async fn clean(&self) {
-        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        let made = std::mem::take(&mut *self.made.lock());
         let roots = made
             .iter()
             .rev()

@@ -1,6 +1,6 @@
 //! The request that turns HTTP into AMQP over WebSocket (AMQP WebSocket binding 1.0 §2.1).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{HOST, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use parking_lot::Mutex;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 use crate::access::Access;
@@ -31,11 +32,11 @@ pub(super) struct Upgrade {
 
 impl Slot {
     pub(super) fn take(&self) -> Option<Upgrade> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 
     fn put(&self, upgrade: Upgrade) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+        *self.0.lock() = Some(upgrade);
     }
 }
 
