@@ -22,7 +22,7 @@ pub struct Fact {
     pub store: StoreKind,
     /// Who did it; [`ClientId::BROKER`] for what time brought about.
     pub client: ClientId,
-    /// To which message of that store; 0 when it was refused before it had a number, and for what concerns none.
+    /// To which message of that store, as clients see it; 0 when it was refused before it had a number, and for what concerns none.
     pub number: SequenceNumber,
     /// What.
     pub kind: FactKind,

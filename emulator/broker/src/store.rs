@@ -421,7 +421,15 @@ impl MessageStore {
     }
 
     /// Notes what happened to a message of this store.
+    /// Notes what happened to an entry that is here; 0 stands for none.
     pub(crate) fn note(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: FactKind) {
+        let entry = self.entries.get(number.0);
+        let shown = entry.map_or(number, |entry| entry.number(number));
+        self.note_as(cx, shown, kind);
+    }
+
+    /// Notes what happened to a message by its number as clients see it.
+    pub(crate) fn note_as(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: FactKind) {
         cx.facts.push(Fact {
             at: cx.now,
             entity: self.entity,

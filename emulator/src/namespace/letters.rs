@@ -52,7 +52,7 @@ impl Letters {
             .filter(|fact| fact.entity == queue.id && is_arrival(fact))
         {
             let here = queue.mailbox.look(fact.store, fact.number).next();
-            let own = here.filter(|(stamp, _)| same_place(stamp.sequence_number, fact.number));
+            let own = here.filter(|(stamp, _)| stamp.sequence_number == fact.number);
             if let Some((stamp, message)) = own {
                 let place = (fact.entity, fact.store, fact.number);
                 kept.insert(place, (stamp, message.clone()));
@@ -103,10 +103,4 @@ fn is_arrival(fact: &Fact) -> bool {
         fact.kind,
         FactKind::Enqueued { .. } | FactKind::Scheduled { .. }
     )
-}
-
-/// Whether two numbers mean the same message: one of them may show its partition.
-fn same_place(shown: SequenceNumber, number: SequenceNumber) -> bool {
-    const PLACE: u64 = (1 << 48) - 1;
-    shown.0 & PLACE == number.0 & PLACE
 }

@@ -135,6 +135,7 @@ impl Mailbox {
         let Some(entry) = self.active.remove(number) else {
             return;
         };
+        let (shown, partition) = (entry.number(number), entry.partition);
         let moved_to = self.store_mut(place).append(
             Entry {
                 expires_at: Timestamp::NEVER,
@@ -144,6 +145,7 @@ impl Mailbox {
             },
             None,
         );
+        let moved_to = moved_to.in_partition(partition);
         let mut text =
             |text: Option<String>| text.map_or_else(Text::default, |t| cx.facts.text(&t));
         let (reason, description) = (text(reason), text(description));
@@ -159,7 +161,7 @@ impl Mailbox {
                 description,
             },
         };
-        self.active.note(cx, number, kind);
+        self.active.note_as(cx, shown, kind);
     }
 }
 

@@ -25,8 +25,8 @@ impl Mailbox {
         let numbers: Vec<SequenceNumber> = numbers.take(max).collect();
         let store = self.store_mut(kind);
         for &number in &numbers {
-            store.remove(number);
             store.note(cx, number, FactKind::Deleted);
+            store.remove(number);
         }
         self.assign(cx);
         numbers.len()

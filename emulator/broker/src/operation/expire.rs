@@ -98,9 +98,9 @@ impl Mailbox {
         if self.active.policy.dead_letters_expired {
             self.dead_letter_by_rule(cx, number, DeadLetterCause::Expired);
         } else {
-            self.active.remove(number);
             self.active
                 .note(&mut cx.at(cx.now), number, FactKind::Expired);
+            self.active.remove(number);
         }
     }
 

@@ -343,9 +343,10 @@ impl Mailbox {
             }
             match answer {
                 Some(Ok(())) => {
-                    self.store_mut(kind).remove(place);
                     let to = cx.facts.text(target.as_str());
-                    self.store(kind).note(cx, place, FactKind::Forwarded { to });
+                    let store = self.store_mut(kind);
+                    store.note(cx, place, FactKind::Forwarded { to });
+                    store.remove(place);
                 }
                 Some(Err(failure)) if self.leads_to(kind, place, target) => {
                     self.forward_failed(cx, kind, place, failure);

@@ -14,7 +14,6 @@ use crate::filter::RuleError;
 use crate::store::entry::Entry;
 use crate::{
     Context, Deviation, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet, SequenceNumber,
-    StoreKind,
 };
 
 /// What a subscription gets of a message.
@@ -122,9 +121,8 @@ impl Mailbox {
         let cx = &mut cx.at(cx.now);
         for place in places {
             if self.active.forwards.carries(place) {
+                self.active.note(cx, place, FactKind::Published);
                 self.active.remove(place);
-                self.store(StoreKind::Active)
-                    .note(cx, place, FactKind::Published);
             }
         }
         self.assign(cx);

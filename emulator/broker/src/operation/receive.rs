@@ -135,7 +135,7 @@ impl MessageStore {
             delivery: delivery.stamp.delivery_count + 1,
             locked_until: until,
         };
-        self.note(cx, number, kind);
+        self.note_as(cx, delivery.stamp.sequence_number, kind);
         Some(delivery)
     }
 
@@ -147,7 +147,7 @@ impl MessageStore {
     ) -> Option<Delivery> {
         // It is no longer among what is assigned, so its credit is used up and does not come back.
         let entry = self.remove(number)?;
-        self.note(cx, number, FactKind::ReceivedAndDeleted);
+        self.note_as(cx, entry.number(number), FactKind::ReceivedAndDeleted);
         Some(Delivery {
             token: LockToken::new(nonce, number),
             stamp: received(&self.policy, &entry, number),

@@ -12,8 +12,8 @@ impl Mailbox {
             let store = self.store_mut(kind);
             let numbers: Vec<u64> = store.entries.iter().map(|(number, _)| number).collect();
             for number in numbers.into_iter().map(SequenceNumber) {
-                store.remove(number);
                 store.note(cx, number, FactKind::Removed);
+                store.remove(number);
             }
         }
         if let Some(history) = &mut self.history {

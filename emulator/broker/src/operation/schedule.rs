@@ -41,7 +41,8 @@ impl Mailbox {
                 // Named twice.
                 continue;
             };
-            self.active.note(cx, number, FactKind::Cancelled);
+            self.active
+                .note_as(cx, entry.number(number), FactKind::Cancelled);
             if let Some(history) = &mut self.history {
                 let partitioned = self.description.enable_partitioning;
                 let id = partition::duplicate_key(&entry.message, partitioned);
@@ -57,15 +58,15 @@ impl Mailbox {
         let Some(entry) = self.active.remove(number) else {
             return;
         };
-        let moved_to = self.active.next_number();
+        let moved_to = entry.number(self.active.next_number());
         self.active
-            .note(cx, number, FactKind::Activated { moved_to });
+            .note_as(cx, entry.number(number), FactKind::Activated { moved_to });
         // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
         self.used_at = self.used_at.max(cx.now);
         // What came from elsewhere keeps the number of its origin.
         let is_own = entry.hops == 0 && entry.enqueued_number == entry.number(number);
         let enqueued_number = match is_own {
-            true => entry.number(moved_to),
+            true => moved_to,
             false => entry.enqueued_number,
         };
         let entry = Entry {

@@ -249,7 +249,7 @@ impl Mailbox {
             bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
             activates_at: at,
         };
-        self.active.note(cx, number, kind);
+        self.active.note_as(cx, entry.number(number), kind);
         self.active.append_at(number, entry, session);
     }
 
@@ -269,7 +269,8 @@ impl Mailbox {
             bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
             expires_at: entry.expires_at,
         };
-        self.active.note(cx, self.active.next_number(), kind);
+        let number = entry.number(self.active.next_number());
+        self.active.note_as(cx, number, kind);
         self.active.append(entry, session);
     }
 }

@@ -90,8 +90,8 @@ impl Mailbox {
         let store = self.store_mut(kind);
         match outcome {
             Outcome::Complete => {
-                store.remove(number);
                 store.note(cx, number, FactKind::Completed);
+                store.remove(number);
             }
             Outcome::Abandon { changes } => {
                 store.abandon(cx, number, &changes)?;

@@ -9,7 +9,7 @@ mod sessions;
 mod settling;
 mod time;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
 
@@ -26,6 +26,8 @@ pub(crate) struct Reference {
     pub(crate) now: i64,
     queues: [Option<Queue>; QUEUES],
     tokens: usize,
+    /// The partition of every message that there is or was, by the last who had its number.
+    partitions: BTreeMap<(usize, usize, u64), u64>,
     /// What happened since this was last cleared.
     pub(crate) log: Vec<Word>,
     /// Stores that have something to forward, in the order in which they said so, and whether they try again.
@@ -44,6 +46,7 @@ impl Reference {
             now,
             queues: [(); QUEUES].map(|()| None),
             tokens: 0,
+            partitions: BTreeMap::new(),
             log: Vec::new(),
             agenda: VecDeque::new(),
             leaving: Vec::new(),
@@ -289,6 +292,13 @@ impl Reference {
         self.at(q).store_mut(kind)
     }
 
+    /// Adds a message to the end of a store.
+    fn push(&mut self, (q, kind): Place, letter: Letter) {
+        let known = (q, kind as usize, letter.number);
+        self.partitions.insert(known, letter.partition);
+        self.store(q, kind).letters.push(letter);
+    }
+
     /// A client did it, now.
     fn note(&mut self, place: Place, number: u64, what: What) {
         self.write(self.now, place, number, true, what);
@@ -300,11 +310,12 @@ impl Reference {
     }
 
     fn write(&mut self, at: i64, (queue, store): Place, number: u64, by_client: bool, what: What) {
+        let partition = self.partitions.get(&(queue, store as usize, number));
         self.log.push(Word {
             at,
             queue,
             store,
-            number,
+            number: number | partition.unwrap_or(&0) << 48,
             by_client,
             what,
         });

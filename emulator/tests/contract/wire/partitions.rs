@@ -132,3 +132,26 @@ fn scheduled_messages_are_cancelled_by_whole_numbers() {
         "it keeps its partition"
     );
 }
+
+#[test]
+fn the_timeline_has_the_numbers_that_clients_see() {
+    let (bus, mut peer, sender, _) = partitioned();
+    for id in ["a", "b", "c"] {
+        peer.send(&sender, &Message::new(id));
+    }
+    let receiver = peer.receiver("q");
+    let taken = peer.drain(&receiver, 3);
+    let own = number(&taken[2].message);
+    assert!(own >> 48 > 0, "it shows its partition");
+    peer.settle(&taken[2], dead_lettered("Why", "so"));
+    let dead = peer.receiver("q/$deadletterqueue");
+    let letter = peer.receive_one(&dead);
+    peer.complete(&letter);
+    let of = |number: i64| -> Vec<String> {
+        let events = bus.http.events(&format!("?sequence_number={number}"));
+        let kind = |event: &serde_json::Value| event["kind"].as_str().map(str::to_owned);
+        events.iter().filter_map(kind).collect()
+    };
+    assert_eq!(of(own), ["sent", "delivered", "dead-lettered"]);
+    assert_eq!(of(number(&letter.message)), ["delivered", "completed"]);
+}

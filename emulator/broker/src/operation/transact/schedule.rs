@@ -21,8 +21,9 @@ impl Mailbox {
         let mut numbers = Vec::with_capacity(messages.len());
         for message in messages {
             let number = self.active.reserve();
-            self.note_send(cx, transaction, &message, number);
-            numbers.push(number.in_partition(partition));
+            let shown = number.in_partition(partition);
+            self.note_send(cx, transaction, &message, shown);
+            numbers.push(shown);
             let work = Work::Schedule {
                 message,
                 partition,

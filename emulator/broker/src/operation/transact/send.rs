@@ -69,6 +69,6 @@ impl Mailbox {
             message_id: cx.facts.text(&message.id()),
             transaction: transaction.id(),
         };
-        self.active.note(cx, number, kind);
+        self.active.note_as(cx, number, kind);
     }
 }

@@ -146,10 +146,9 @@ impl Reference {
         if delay == 0 {
             self.enqueue(q, self.now, letter, true);
         } else {
-            let store = self.store(q, Active);
-            store.last = number;
+            self.store(q, Active).last = number;
             let state = State::Scheduled(at);
-            store.letters.push(Letter { state, ..letter });
+            self.push((q, Active), Letter { state, ..letter });
             self.note((q, Active), number, What::Scheduled(draft.id, bytes, at));
         }
         number | partition << 48
@@ -163,13 +162,14 @@ impl Reference {
         let number = store.last;
         let expires_at = lifetime.map(|lifetime| at + lifetime);
         let what = What::Enqueued(letter.draft.id, letter.size, expires_at);
-        store.letters.push(Letter {
+        let letter = Letter {
             number,
             enqueued_at: at,
             expires_at,
             state: State::Ready,
             ..letter
-        });
+        };
+        self.push((q, Active), letter);
         self.write(at, (q, Active), number, by_client, what);
         number
     }

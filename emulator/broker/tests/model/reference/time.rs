@@ -59,11 +59,10 @@ impl Reference {
                 Event::Expires => self.expire(q, number, at),
                 Event::Activates => {
                     let letter = self.remove((q, Active), number);
-                    let moved_to = self.store(q, Active).last + 1;
+                    let moved_to = (self.store(q, Active).last + 1) | (letter.partition << 48);
                     self.note_at(at, (q, Active), number, What::Activated(moved_to));
-                    let enqueued_number = moved_to | letter.partition << 48;
                     let letter = Letter {
-                        enqueued_number,
+                        enqueued_number: moved_to,
                         ..letter
                     };
                     self.enqueue(q, at, letter, false);
@@ -191,14 +190,16 @@ impl Reference {
         let store = self.store(q, place);
         store.last += 1;
         let there = store.last;
-        store.letters.push(Letter {
+        let letter = Letter {
             number: there,
             expires_at: None,
             stays,
             former: None,
             state: State::Ready,
             ..letter
-        });
+        };
+        let there = letter.shown();
+        self.push((q, place), letter);
         let (reason, description) = (reason.unwrap_or_default(), description.unwrap_or_default());
         let what = match place {
             TransferDeadLetters => What::TransferFailed(there, reason, description),
