@@ -20,7 +20,7 @@ use fe2o3_amqp::types::messaging::Modified;
 use fe2o3_amqp::types::primitives::{Symbol, Value};
 use servicebus_harness::prelude::*;
 
-use crate::client::{bus, within};
+use crate::client::{bus, start, within};
 use peer::{Peer, body, commit, complete, letter, post, receive, roll_back, rolled_back};
 
 /// A bus whose queue "orders" holds these messages, and a client.
@@ -158,6 +158,61 @@ async fn a_rollback_leaves_a_message_locked_to_the_end_of_its_lock() {
     assert_eq!((again.body_text(), again.delivery_count()), ("a".into(), 2));
     again.complete().await;
     assert_empty!(orders).await;
+}
+
+/// As .NET and Java do it, whose live tests complete on the same link after a rollback.
+#[tokio::test]
+async fn after_a_rollback_a_message_is_settled_in_another_transaction() {
+    let (servicebus, mut peer) = bus_with(&["a"]).await;
+    let orders = servicebus.queue("orders");
+    let mut receiver = peer.receiver("orders").await;
+    let transaction = peer.declare().await;
+    let locked = receive(&mut receiver).await;
+    complete(&transaction, &mut receiver, &locked).await;
+    roll_back(transaction).await;
+    let next = peer.declare().await;
+    complete(&next, &mut receiver, &locked).await;
+    commit(next).await;
+    assert_message_count!(orders, active = 0, locked = 0).await;
+}
+
+#[tokio::test]
+async fn a_settlement_in_another_partition_gives_the_message_back() {
+    let partitioned = Queue::new("partitioned").enable_partitioning(true);
+    let servicebus = start(Topology::new().queue(partitioned)).await;
+    let queue = servicebus.queue("partitioned");
+    for key in ["one", "two"] {
+        queue.send(Message::new(key).partition_key(key)).await;
+    }
+    let mut peer = Peer::connect(&servicebus).await;
+    let mut receiver = peer.receiver("partitioned").await;
+    let letters = [receive(&mut receiver).await, receive(&mut receiver).await];
+    let transaction = peer.declare().await;
+    for letter in &letters {
+        complete(&transaction, &mut receiver, letter).await;
+    }
+    commit(transaction).await;
+    assert_message_count!(queue, active = 1, locked = 0).await;
+    let back = queue.receive().await;
+    assert_eq!(back.delivery_count(), 2);
+    assert_eq!(back.body_text(), body(&letters[1]));
+}
+
+#[tokio::test]
+async fn what_is_sent_to_by_way_of_another_cannot_be_received_from() {
+    let (_servicebus, mut peer) = bus_with(&[]).await;
+    let transaction = peer.declare().await;
+    let mut first = peer.sender("limited").await;
+    post(&transaction, &mut first, letter("a")).await;
+    let mut second = peer.sender("orders").await;
+    post(&transaction, &mut second, letter("b")).await;
+    commit(transaction).await;
+    // This client closes its coordinator with the transaction; .NET keeps one.
+    let _next = peer.declare().await;
+    let refusal = peer.receiver_in_vain("orders").await;
+    assert!(refusal.contains("NotAllowed"), "{refusal}");
+    let mut receiver = peer.receiver("limited").await;
+    assert_eq!(body(&receive(&mut receiver).await), "a");
 }
 
 #[tokio::test]

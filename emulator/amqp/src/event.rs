@@ -54,7 +54,8 @@ pub enum Event {
         /// Whether the peer waits for [`crate::Connection::drained`].
         drain: bool,
     },
-    /// The peer has stated the outcome of a delivery. At most once for each delivery.
+    /// The peer has stated the outcome of a delivery. At most once for each delivery, and once more after each
+    /// [`crate::Connection::confirm_unsettled`].
     Settle(Settlement),
     /// The link is gone by the peer's doing; everything the wire needs has been written.
     Detached {

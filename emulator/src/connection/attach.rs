@@ -158,6 +158,7 @@ impl Peer {
                     return Err(Refusal::invalid_filter(attach.name()));
                 }
                 self.check_receiving(entity, kind)?;
+                self.check_crossing(attach.session(), entity)?;
                 let request = SessionRequest::read(attach, &entity.path)?;
                 match (self.requires_session(entity, kind), request) {
                     (true, Some(request)) => self.open_session_receiver(entity, attach, request),

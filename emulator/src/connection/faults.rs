@@ -263,6 +263,18 @@ impl Peer {
         }
     }
 
+    /// Answers a settlement in a transaction, which may still be rolled back.
+    pub(super) fn confirm_unsettled(
+        &mut self,
+        link: LinkId,
+        delivery: servicebus_amqp::DeliveryNumber,
+        state: DeliveryState,
+    ) {
+        if self.spoiled.muted != Muted::Outcomes {
+            self.engine.confirm_unsettled(link, delivery, state);
+        }
+    }
+
     /// Whether the outcomes of transfers are not told.
     pub(super) fn has_muted_outcomes(&self) -> bool {
         self.spoiled.muted == Muted::Outcomes

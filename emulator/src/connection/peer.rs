@@ -285,6 +285,9 @@ impl Peer {
             "PLAIN" => self.accept_plain(response),
             _ => false,
         };
+        if mechanism == "MSSBCBS" {
+            self.engine.tell_outcomes_twice();
+        }
         self.engine.sasl_outcome(accepted);
     }
 

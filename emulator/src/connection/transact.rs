@@ -3,6 +3,9 @@
 //! What succeeds is answered in transactional state, because Java compares the kinds of states. What is refused is
 //! answered as it would be without a transaction, because Java takes any transactional state for success; the
 //! transaction stays as it was.
+//!
+//! A settlement is answered unsettled, and settled when the transaction has been committed: until then the client may
+//! settle the delivery again (spec/observed.md 41).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,16 +79,20 @@ impl Peer {
         session: SessionId,
         settlement: Settlement,
     ) {
+        let (link, delivery, settled) = (settlement.link, settlement.delivery, settlement.settled);
         let place = (&entity, kind);
-        let state = match self.enlist_settlement(&transaction, place, session, &settlement) {
-            Ok(()) => in_transaction(transaction, confirmed(settlement.outcome)),
+        match self.enlist_settlement(&transaction, place, session, &settlement) {
+            Ok(()) if settled => {}
+            Ok(()) => {
+                let state = in_transaction(transaction, confirmed(settlement.outcome));
+                self.confirm_unsettled(link, delivery, state);
+            }
             Err(refusal) => {
                 let error = self.refuse(&refusal, Some((&entity, kind)));
-                Wire::from(error).into()
+                if !settled {
+                    self.settle_delivery(link, delivery, Wire::from(error));
+                }
             }
-        };
-        if !settlement.settled {
-            self.settle_delivery(settlement.link, settlement.delivery, state);
         }
     }
 
@@ -105,6 +112,7 @@ impl Peer {
         });
         if enlisted.is_ok() {
             open.join(entity, session);
+            open.note(entity, kind, settlement);
         }
         enlisted.map_err(|error| match entity.is_deleted() {
             true => self.lock_gone(entity, kind),

@@ -8,11 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use servicebus_amqp::{DeliveryState, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{Deviation, EntityId, Mailbox, Tier, Transaction, TransactionId};
+use servicebus_amqp::{
+    DeliveryNumber, DeliveryState, LinkId, LinkRole, Outcome, SessionId, Settlement, Transfer,
+};
+use servicebus_broker::{
+    Deviation, EntityId, LockToken, Mailbox, Outcome as Settled, StoreKind, Tier, Transaction,
+    TransactionId,
+};
 
+use super::commit::confirmed;
 use super::links::Link;
 use super::peer::Peer;
+use super::transact::in_transaction;
 use crate::namespace::Entity;
 use crate::nodes::{Condition, Demand, Refusal, commit_refusal};
 
@@ -35,6 +42,17 @@ pub(super) struct Open {
     entities: BTreeMap<EntityId, Arc<Entity>>,
     /// The entity of its first work, if that came on the session of its coordinator: others are sent to by way of it.
     via: Option<Arc<Entity>>,
+    /// Deliveries that the client settled on its links, in order.
+    deliveries: Vec<Delivery>,
+}
+
+/// A delivery that was settled in a transaction.
+#[derive(Debug)]
+enum Delivery {
+    /// The client waits for it to be settled when the transaction is committed.
+    Unsettled(LinkId, DeliveryNumber, Outcome),
+    /// The client has forgotten it, and cannot settle it again after a rollback.
+    Settled(Arc<Entity>, StoreKind, LockToken),
 }
 
 impl Transactions {
@@ -63,6 +81,17 @@ impl Open {
             self.via = Some(Arc::clone(entity));
         }
         self.entities.insert(entity.id, Arc::clone(entity));
+    }
+
+    /// Notes what is owed to a client for a settlement on one of its links.
+    pub(super) fn note(&mut self, entity: &Arc<Entity>, kind: StoreKind, settlement: &Settlement) {
+        self.deliveries.push(if settlement.settled {
+            let token = LockToken::from_tag(settlement.tag);
+            Delivery::Settled(Arc::clone(entity), kind, token)
+        } else {
+            let outcome = confirmed(settlement.outcome.clone());
+            Delivery::Unsettled(settlement.link, settlement.delivery, outcome)
+        });
     }
 
     /// Whether a link of this AMQP session can send to any entity, by way of another one.
@@ -132,6 +161,7 @@ impl Peer {
             session,
             entities: BTreeMap::new(),
             via: None,
+            deliveries: Vec::new(),
         };
         self.transactions.0.insert(id, open);
         Ok(DeliveryState::Declared(Bytes::copy_from_slice(
@@ -151,7 +181,36 @@ impl Peer {
         }
         let entities: Vec<Arc<Entity>> = open.entities.into_values().collect();
         let committed = namespace.commit(&entities, &mut self.caller, open.transaction);
+        match committed {
+            Ok(()) => self.settle_all(id, open.deliveries),
+            Err(_) => self.release_settled(&open.deliveries),
+        }
         committed.map_err(|error| commit_refusal(&error))
+    }
+
+    /// A transaction was committed: what was settled in it is settled.
+    fn settle_all(&mut self, transaction: &[u8], deliveries: Vec<Delivery>) {
+        for delivery in deliveries {
+            if let Delivery::Unsettled(link, delivery, outcome) = delivery {
+                let state = in_transaction(transaction.into(), outcome);
+                self.settle_delivery(link, delivery, state);
+            }
+        }
+    }
+
+    /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41).
+    fn release_settled(&mut self, deliveries: &[Delivery]) {
+        let Some(namespace) = &self.namespace else {
+            return;
+        };
+        for delivery in deliveries {
+            if let Delivery::Settled(entity, kind, token) = delivery {
+                namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+                    // A lock that has ended meanwhile is one less to give back.
+                    let _ = mailbox.settle(cx, *kind, *token, Settled::Release);
+                });
+            }
+        }
     }
 
     fn roll_back(&mut self, open: &Open) {
@@ -164,6 +223,7 @@ impl Peer {
                 mailbox.roll_back(cx, transaction);
             });
         }
+        self.release_settled(&open.deliveries);
     }
 
     /// The coordinator link is gone.
@@ -196,11 +256,45 @@ impl Peer {
 
     /// The entity of the first link on an AMQP session that sends or receives.
     pub(super) fn first_entity_on(&self, session: SessionId) -> Option<Arc<Entity>> {
-        // In the order in which they were attached.
-        self.links.values().find_map(|link| match link {
-            Link::Sender(sender) if sender.session == session => Some(Arc::clone(&sender.entity)),
+        let first = self.data_links(session).next();
+        first.map(|(_, entity)| Arc::clone(entity))
+    }
+
+    /// Where transactions cross entities, that is on the AMQP session of a coordinator, and the first link of that
+    /// session sends, what goes to others goes by way of its entity, and they cannot be received from there
+    /// (spec/observed.md 43).
+    pub(super) fn check_crossing(
+        &self,
+        session: SessionId,
+        entity: &Entity,
+    ) -> Result<(), Refusal> {
+        let is_coordinator =
+            |link: &Link| matches!(link, Link::Coordinator(own) if *own == session);
+        let mut links = self.data_links(session);
+        let (true, Some((LinkRole::Sender, first))) =
+            (self.links.values().any(is_coordinator), links.next())
+        else {
+            return Ok(());
+        };
+        let own = entity.path.top_level();
+        let is_own = |(role, entity): (LinkRole, &Arc<Entity>)| {
+            role == LinkRole::Sender && entity.path.top_level() == own
+        };
+        match first.path.top_level() != own && links.any(is_own) {
+            true => Err(Refusal::is_sent_to_by_way_of(&entity.path, &first.path)),
+            false => Ok(()),
+        }
+    }
+
+    /// What the client does on the links of an AMQP session that send or receive, in the order in which they were
+    /// attached.
+    fn data_links(&self, session: SessionId) -> impl Iterator<Item = (LinkRole, &Arc<Entity>)> {
+        self.links.values().filter_map(move |link| match link {
+            Link::Sender(sender) if sender.session == session => {
+                Some((LinkRole::Sender, &sender.entity))
+            }
             Link::Receiver(receiver) if receiver.session == session => {
-                Some(Arc::clone(&receiver.entity))
+                Some((LinkRole::Receiver, &receiver.entity))
             }
             Link::Sender(_)
             | Link::Receiver(_)

@@ -267,6 +267,15 @@ impl Refusal {
         Self::new(Condition::NotAllowed, text)
     }
 
+    /// To a receiver where transactions send to its entity by way of another one (spec/observed.md 43).
+    pub(crate) fn is_sent_to_by_way_of(entity: &EntityPath, first: &EntityPath) -> Self {
+        let text = format!(
+            "Local transactions cannot span multiple top-level entities such as queue or topic. '{entity}' cannot be \
+             received from on a session whose transactions send to it by way of '{first}'."
+        );
+        Self::new(Condition::NotAllowed, text)
+    }
+
     /// To a second link to `$cbs` in the same direction (spec/observed.md 66).
     pub(crate) fn cbs_is_open(connection: u32) -> Self {
         let text =

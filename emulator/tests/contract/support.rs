@@ -50,7 +50,7 @@ pub(crate) use sessions::{
 };
 pub(crate) use stream::Stream;
 pub(crate) use topic::{properties, rules, sql, topic};
-pub(crate) use transactions::discharge;
+pub(crate) use transactions::{discharge, in_transaction};
 pub(crate) use value::{
     batch_limit, binary, composite, described_list, list, long, map, nested, symbol, text,
     timestamp, uint, ulong, uuid,

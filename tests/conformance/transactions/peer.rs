@@ -100,6 +100,16 @@ impl Peer {
         self.receiver_between(source, Target::default()).await
     }
 
+    /// Why a receiver is refused.
+    pub(super) async fn receiver_in_vain(&mut self, address: &str) -> String {
+        let attaching = Receiver::builder()
+            .name(self.link_name())
+            .source(Source::builder().address(address).build())
+            .attach(self.session());
+        let refused = within("the refusal", attaching).await;
+        format!("{:?}", refused.expect_err("it is refused"))
+    }
+
     /// A receiver that names where it is itself, as those of replies do.
     pub(super) async fn receiver_between(&mut self, source: Source, target: Target) -> Receiver {
         let name = self.link_name();

@@ -1,7 +1,8 @@
 //! Outcomes, both ways (AMQP 1.0 §2.6.12).
 //!
 //! A peer's range is never walked by id: only what is unsettled is visited, however wide the range.
-//! Each delivery is told to the owner at most once, whatever the peer repeats.
+//! Each delivery is told to the owner at most once, whatever the peer repeats, and once more after each answer that
+//! leaves it unsettled.
 
 use std::collections::VecDeque;
 
@@ -70,7 +71,15 @@ impl Connection {
         if found.is_detaching() || found.incoming().is_none() {
             return;
         }
-        self.outbox.settled(link, true, delivery.0, state);
+        self.outbox.state(link, true, delivery.0, true, state);
+    }
+
+    /// From now on the outcome of a delivery from the peer is written twice, back to back: unsettled, then settled.
+    ///
+    /// Microsoft's .NET library loses an outcome that comes before its own write has returned, unless a second one
+    /// settles the delivery (spec/observed.md 44).
+    pub fn tell_outcomes_twice(&mut self) {
+        self.outbox.tells_twice = true;
     }
 
     /// Answers a peer's settlement, or settles by our own decision, and forgets the delivery. Does
@@ -88,7 +97,30 @@ impl Connection {
         let entry = session.unsettled.get_mut(id);
         if entry.is_some_and(|entry| entry.link == link) {
             session.unsettled.remove(id);
-            self.outbox.settled(link, false, delivery.0, state.into());
+            self.outbox
+                .state(link, false, delivery.0, true, state.into());
+        }
+    }
+
+    /// Answers a peer's settlement in a transaction, and leaves the delivery unsettled: until the transaction is
+    /// discharged and [`Self::settle`] follows, the peer may state another outcome. Does nothing if the peer has
+    /// settled it already.
+    pub fn confirm_unsettled(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        let Some(session) = self.sessions.of_mut(link) else {
+            return;
+        };
+        let id = serial::widen(delivery.0, session.next_delivery);
+        if let Some(entry) = session.unsettled.get_mut(id)
+            && entry.link == link
+        {
+            entry.told = false;
+            self.outbox
+                .state(link, false, delivery.0, false, state.into());
         }
     }
 }
@@ -171,7 +203,14 @@ fn tell(
 /// Answers for deliveries that are unknown or have been forgotten.
 fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
     let outcome = Outcome::from(error);
-    disposition::write(outbox.buffer(), channel, false, range, &outcome.into());
+    disposition::write(
+        outbox.buffer(),
+        channel,
+        false,
+        range,
+        true,
+        &outcome.into(),
+    );
 }
 
 /// In the words of the service (semantics §20.2): to a client it is the same as a lock that has ended.

@@ -10,6 +10,8 @@ use crate::{DeliveryState, LinkId, Output};
 pub(super) struct Outbox {
     output: Output,
     run: Option<Run>,
+    /// Whether the outcomes of the peer's deliveries are told unsettled first.
+    pub(super) tells_twice: bool,
 }
 
 /// Consecutive deliveries of one link with one state.
@@ -17,6 +19,7 @@ pub(super) struct Outbox {
 struct Run {
     link: LinkId,
     from_receiver: bool,
+    settled: bool,
     first: u32,
     last: u32,
     state: DeliveryState,
@@ -36,17 +39,19 @@ impl Outbox {
         &mut self.output
     }
 
-    /// Writes that a delivery is settled in this state, now or as part of a range.
-    pub(super) fn settled(
+    /// Writes that a delivery is in this state, settled or not, now or as part of a range.
+    pub(super) fn state(
         &mut self,
         link: LinkId,
         from_receiver: bool,
         id: u32,
+        settled: bool,
         state: DeliveryState,
     ) {
         if let Some(run) = &mut self.run
             && run.link == link
             && run.last.wrapping_add(1) == id
+            && run.settled == settled
             && run.state == state
         {
             run.last = id;
@@ -56,6 +61,7 @@ impl Outbox {
         self.run = Some(Run {
             link,
             from_receiver,
+            settled,
             first: id,
             last: id,
             state,
@@ -64,13 +70,20 @@ impl Outbox {
 
     fn end_run(&mut self) {
         if let Some(run) = self.run.take() {
-            disposition::write(
-                self.output.buffer(),
-                run.link.channel(),
-                run.from_receiver,
-                (run.first, run.last),
-                &run.state,
-            );
+            let mut write = |settled| {
+                disposition::write(
+                    self.output.buffer(),
+                    run.link.channel(),
+                    run.from_receiver,
+                    (run.first, run.last),
+                    settled,
+                    &run.state,
+                );
+            };
+            if self.tells_twice && run.from_receiver {
+                write(false);
+            }
+            write(run.settled);
         }
     }
 }

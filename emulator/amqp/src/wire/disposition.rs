@@ -36,12 +36,13 @@ pub(crate) fn read(body: &[u8]) -> Result<Disposition<'_>, DecodeError> {
     })
 }
 
-/// Appends a settled disposition, the only kind that every SDK takes (spec/wire.md §3.4, §10a.7).
+/// Appends a disposition. Settled is the only kind that every SDK takes for final (spec/wire.md §3.4, §10a.7).
 pub(crate) fn write(
     out: &mut Vec<u8>,
     channel: u16,
     from_receiver: bool,
     (first, last): (u32, u32),
+    settled: bool,
     state: &DeliveryState,
 ) {
     let start = frame::begin(out, frame::AMQP, channel);
@@ -58,8 +59,9 @@ pub(crate) fn write(
     }
     let [a, b, c, d] = first.to_be_bytes();
     let [e, f, g, h] = last.to_be_bytes();
-    let role = if from_receiver { 0x41 } else { 0x42 };
-    out.extend_from_slice(&[role, 0x70, a, b, c, d, 0x70, e, f, g, h, 0x41]);
+    let bool = |value| if value { 0x41 } else { 0x42 };
+    let (role, settled) = (bool(from_receiver), bool(settled));
+    out.extend_from_slice(&[role, 0x70, a, b, c, d, 0x70, e, f, g, h, settled]);
     state::write_state(out, state);
     out.push(0x42);
     if !short {
@@ -83,10 +85,10 @@ mod tests {
             Outcome::from(Error::new("a:b", "c".repeat(300))),
         ];
         for outcome in outcomes {
-            for from_receiver in [false, true] {
+            for (from_receiver, settled) in [(false, true), (true, true), (false, false)] {
                 let mut out = Vec::new();
                 let written = outcome.clone().into();
-                write(&mut out, 2, from_receiver, (u32::MAX, 1), &written);
+                write(&mut out, 2, from_receiver, (u32::MAX, 1), settled, &written);
                 assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
                 let mut reader = Reader::new(&out[8..]);
                 reader.validate().unwrap();
@@ -94,7 +96,7 @@ mod tests {
                 let read = read(&out[8..]).unwrap();
                 assert_eq!(read.from_receiver, from_receiver);
                 assert_eq!((read.first, read.last), (u32::MAX, 1));
-                assert!(read.settled);
+                assert_eq!(read.settled, settled);
                 let state = state::read(read.state.unwrap()).unwrap();
                 assert_eq!(state.outcome, Some(outcome.clone()));
             }

@@ -300,3 +300,45 @@ fn what_was_delivered_on_a_link_whose_handle_is_used_again_is_forgotten() {
     peer.frame(0, DISPOSITION, &disposition(0, 0, true, accepted));
     assert_eq!(settlements(&mut peer), []);
 }
+
+#[test]
+fn what_is_confirmed_unsettled_may_be_settled_again() {
+    let (mut peer, link) = receiver_with(2);
+    peer.frame(0, DISPOSITION, &disposition(0, 1, false, accepted()));
+    assert_eq!(numbers(&settlements(&mut peer)), [0, 1]);
+    for id in 0..2 {
+        peer.connection
+            .confirm_unsettled(link, DeliveryNumber(id), Outcome::Accepted);
+    }
+    let range = [Value::Bool(SENDER), uint(0), uint(1)];
+    let answer = peer.only();
+    assert_eq!(answer.fields[..3], range);
+    assert_eq!(answer.fields[3], Value::Bool(false));
+    peer.connection
+        .settle(link, DeliveryNumber(0), Outcome::Accepted);
+    assert_eq!(peer.only().fields[3], Value::Bool(true));
+    // The one that is settled is gone, the other one can be stated anew.
+    peer.frame(0, DISPOSITION, &disposition(1, 1, true, accepted()));
+    assert_eq!(numbers(&settlements(&mut peer)), [1]);
+    peer.connection
+        .confirm_unsettled(link, DeliveryNumber(1), Outcome::Accepted);
+    assert!(peer.frames().is_empty());
+}
+
+#[test]
+fn outcomes_are_told_twice_to_who_needs_that() {
+    let mut peer = Peer::new();
+    let sender = peer.link("s", 0, SENDER);
+    peer.connection.tell_outcomes_twice();
+    for id in 0..2 {
+        peer.connection
+            .outcome(sender, DeliveryNumber(id), Outcome::Accepted);
+    }
+    let frames = peer.frames();
+    let told: Vec<_> = frames.iter().map(|frame| &frame.fields[1..]).collect();
+    let state = |settled| [uint(0), uint(1), Value::Bool(settled), accepted()];
+    assert_eq!(told.len(), 2);
+    for (told, settled) in told.into_iter().zip([false, true]) {
+        assert_eq!(told[..4], state(settled));
+    }
+}

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::http::Http;
 use super::peer::{Open, Peer};
+use super::stream::Stream;
 
 /// An emulator that serves until it is dropped.
 #[derive(Debug)]
@@ -78,6 +79,16 @@ impl Bus {
     pub(crate) fn client_as(&self, open: &Open) -> Peer {
         let mut peer = Peer::open(self.amqp, open);
         peer.let_in();
+        peer
+    }
+
+    /// A client that may do everything and authenticates by this SASL mechanism.
+    pub(crate) fn client_by(&self, mechanism: &str) -> Peer {
+        let mut peer = Peer::over(Stream::plain(self.amqp));
+        assert_eq!(peer.sasl(mechanism, b""), 0);
+        peer.introduce(&Open::default());
+        peer.let_in();
+        peer.settle_down();
         peer
     }
 

@@ -76,11 +76,12 @@ impl Peer {
 
     /// The answer to a transfer of this peer: settled, and accepted or rejected.
     pub(crate) fn outcome(&mut self, link: &Link, id: u32) -> Result<(), Refusal> {
-        let covers =
-            |frame: &Frame| frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
+        let covers = |frame: &Frame| {
+            let is_answer = frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
+            is_answer && frame.flag(3)
+        };
         // A disposition may answer for others too, who will ask for it.
-        let found = self.disposition("the outcome of a send", covers);
-        assert!(found.flag(3), "outcomes are settled: {found:?}");
+        let found = self.disposition("the settled outcome of a send", covers);
         match described_list(found.field(4)) {
             (0x24, []) => Ok(()),
             (0x25, [error]) => Err(refusal_of(error)),

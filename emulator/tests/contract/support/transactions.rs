@@ -2,7 +2,7 @@
 
 use serde_amqp::Value;
 
-use super::frame::{Frame, Refusal, TRANSFER, performative, refusal_of};
+use super::frame::{DISPOSITION, Frame, Refusal, TRANSFER, performative, refusal_of};
 use super::link::{Attach, Link};
 use super::message::Message;
 use super::node::{Node, Reply};
@@ -111,7 +111,7 @@ impl Peer {
         match described_list(&state) {
             (0x25, [error]) => Err(refusal_of(error)),
             _ => {
-                assert_eq!(state, within(transaction, composite(0x24, [])));
+                assert_eq!(state, in_transaction(transaction, composite(0x24, [])));
                 Ok(())
             }
         }
@@ -125,16 +125,39 @@ impl Peer {
         outcome: Value,
     ) -> Result<(), Refusal> {
         let (code, _) = described_list(&outcome);
-        let state = self.settle(delivery, within(transaction, outcome));
-        match described_list(&state) {
-            (0x25, [error]) => Err(refusal_of(error)),
+        let (id, channel) = (delivery.id, delivery.channel);
+        self.dispose(channel, id, id, false, in_transaction(transaction, outcome));
+        let answer = self.answer_in_transaction(delivery);
+        match described_list(answer.field(4)) {
+            (0x25, [error]) => {
+                assert!(answer.flag(3), "a refusal is settled: {answer:?}");
+                Err(refusal_of(error))
+            }
             (0x34, [id, outcome]) => {
+                assert!(!answer.flag(3), "it is settled before the discharge");
                 assert_eq!(id, &binary(transaction));
                 assert_eq!(described_list(outcome).0, code);
                 Ok(())
             }
             other => panic!("a settlement is answered {other:?}"),
         }
+    }
+
+    /// Waits for the second answer to a settlement in a transaction, which must have come before that of the discharge.
+    pub(crate) fn settled_with_commit(&mut self, delivery: &Delivery) -> Value {
+        let id = delivery.id;
+        let answers = |frame: &Frame| {
+            frame.code == DISPOSITION && frame.is_about(id) && !frame.flag(0) && frame.flag(3)
+        };
+        assert!(self.has(answers), "the delivery is not settled");
+        self.settled(delivery)
+    }
+
+    fn answer_in_transaction(&mut self, delivery: &Delivery) -> Frame {
+        let (id, channel) = (delivery.id, delivery.channel);
+        let covers =
+            |frame: &Frame| frame.is_about(id) && frame.channel == channel && !frame.flag(0);
+        self.disposition("the answer to a settlement", covers)
     }
 
     /// Sends a request of `$management` in a transaction and waits for the reply.
@@ -168,6 +191,6 @@ pub(crate) fn discharge(transaction: &[u8], fail: bool) -> Value {
 }
 
 /// An outcome in a transaction.
-fn within(transaction: &[u8], outcome: Value) -> Value {
+pub(crate) fn in_transaction(transaction: &[u8], outcome: Value) -> Value {
     composite(0x34, [binary(transaction), outcome])
 }

@@ -1,7 +1,9 @@
 //! Transactions, frame by frame (semantics §12, wire.md §8).
 
 mod crossing;
+mod microsoft;
 mod refusals;
+mod settlements;
 
 use serde_amqp::Value;
 

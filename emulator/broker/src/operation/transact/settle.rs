@@ -9,7 +9,7 @@ use crate::{
 
 impl Mailbox {
     /// Enlists the end of several locks with the same outcome: all, or none when one of them is not held, is named
-    /// twice or is enlisted already.
+    /// twice or is enlisted already. Locks of another partition end.
     pub fn enlist_settlement(
         &mut self,
         cx: &mut Context<'_>,
@@ -23,7 +23,10 @@ impl Mailbox {
         self.check_settling()?;
         let numbers = self.settleable(cx.now, kind, tokens)?;
         self.check_outcome(kind, &numbers, outcome)?;
-        self.join_partition_of(transaction, kind, &numbers)?;
+        if let Err(error) = self.join_partition_of(transaction, kind, &numbers) {
+            self.give_back(cx, kind, numbers);
+            return Err(error);
+        }
         let until = transaction.begin(cx.now);
         for (&token, number) in tokens.iter().zip(numbers) {
             let store = self.store_mut(kind);
@@ -42,6 +45,16 @@ impl Mailbox {
             transaction.enlist(cx.now, self, work);
         }
         Ok(())
+    }
+
+    /// What belongs to another partition comes back, as if it had been abandoned (spec/observed.md 42).
+    fn give_back(&mut self, cx: &mut Context<'_>, kind: StoreKind, numbers: Vec<SequenceNumber>) {
+        for number in numbers {
+            let changes = PropertyChanges::default();
+            // Without changes it cannot fail.
+            let _ = self.conclude(cx, kind, number, Outcome::Abandon { changes });
+        }
+        self.assign(cx);
     }
 
     /// Settles a lock that a transaction has held until now.

@@ -64,6 +64,9 @@ fn locks_belong_to_the_partition_of_their_messages() {
     let refused = world.post_in(&mut transaction, "q", &elsewhere);
     assert!(is_second_partition(&refused), "{refused:?}");
     world.send_in(&mut transaction, "q", "b");
+    // What was refused came back (spec/observed.md 42).
+    let back = world.lock("q");
+    assert_eq!(back.message.id(), "two");
     world.commit(transaction).unwrap();
     assert_eq!(partitions(&world), [both[1], both[0]]);
 }

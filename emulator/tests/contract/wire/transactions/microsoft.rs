@@ -1,0 +1,85 @@
+//! Microsoft's .NET library overwrites an outcome that comes before its own write has returned. It alone authenticates
+//! with `MSSBCBS`, and is told every outcome twice, back to back (spec/observed.md 44): the exchange as it was replayed.
+
+use serde_amqp::Value;
+
+use crate::support::*;
+
+/// The dispositions about a delivery of this client, as whether they settle and with which state.
+fn told(peer: &mut Peer, id: u32) -> [(bool, Value); 2] {
+    [1, 2].map(|_| {
+        let frame = peer.take("an outcome", |frame| frame.code == DISPOSITION);
+        assert!(frame.flag(0), "the emulator is the receiver: {frame:?}");
+        assert_eq!((frame.number(1), frame.number(2)), (id, id), "back to back");
+        (frame.flag(3), frame.field(4).clone())
+    })
+}
+
+fn twice(state: Value) -> [(bool, Value); 2] {
+    [(false, state.clone()), (true, state)]
+}
+
+#[test]
+fn o44_every_outcome_is_told_twice_back_to_back() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client_by("MSSBCBS");
+    let sender = peer.sender("q");
+    let receiver = peer.receiver("q");
+
+    let accepts = peer.transfer(&sender, 0, false, &Message::new("m").encode());
+    assert_eq!(told(&mut peer, accepts), twice(accepted()));
+    // It settles the first of them itself, which changes nothing.
+    let fields = [
+        Value::Bool(false),
+        uint(accepts),
+        uint(accepts),
+        Value::Bool(true),
+        accepted(),
+    ];
+    peer.frame(0, DISPOSITION, &fields);
+
+    let rejects = peer.transfer(&sender, 0, false, b"no message");
+    let [first, second] = told(&mut peer, rejects);
+    assert_eq!((first.0, second.0), (false, true));
+    assert_eq!(refused(&first.1).condition, "amqp:decode-error");
+    assert_eq!(first.1, second.1);
+
+    let coordinator = peer.attached(&Attach::coordinator());
+    let declares = peer.demand(&coordinator, composite(0x31, []));
+    let [first, second] = told(&mut peer, declares);
+    assert_eq!((first.0, second.0), (false, true));
+    assert_eq!(first.1, second.1);
+    let (0x33, [Value::Binary(transaction)]) = described_list(&first.1) else {
+        panic!("not declared: {first:?}");
+    };
+    let commits = peer.demand(&coordinator, discharge(transaction, false));
+    assert_eq!(told(&mut peer, commits), twice(accepted()));
+    let fails = peer.demand(&coordinator, discharge(transaction, false));
+    let [first, second] = told(&mut peer, fails);
+    assert_eq!((first.0, second.0), (false, true));
+    assert_eq!(refused(&second.1).condition, "amqp:transaction:unknown-id");
+
+    // What it settles itself is answered once.
+    let delivery = peer.receive_one(&receiver);
+    peer.complete(&delivery);
+    let rest = peer.settle_down();
+    assert!(
+        rest.iter().all(|frame| frame.code != DISPOSITION),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn o44_nobody_else_is_told_twice() {
+    let bus = Bus::with_queues(&["q"]);
+    for mechanism in ["ANONYMOUS", "EXTERNAL"] {
+        let mut peer = bus.client_by(mechanism);
+        let sender = peer.sender("q");
+        peer.send(&sender, &Message::new("m"));
+        let rest = peer.settle_down();
+        assert!(
+            rest.iter().all(|frame| frame.code != DISPOSITION),
+            "{rest:?}"
+        );
+    }
+}
