@@ -86,7 +86,8 @@ pub(crate) async fn serve<W: Wire>(
             }
             return write_and_refuse(&mut wire, peer.output()).await;
         }
-        peer.turn_ended(written);
+        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf;
+        peer.turn_ended(written, || may_read && wire.has_unread());
         if peer.is_over() {
             break;
         }

@@ -59,6 +59,8 @@ struct Rung {
     following: bool,
     /// Whether something has come that the connection waits for.
     nudged: bool,
+    /// Whether the connection is to read all that its peer has written.
+    to_read: bool,
 }
 
 impl ConnectionId {
@@ -134,7 +136,18 @@ impl Router {
         }
     }
 
-    /// The connections that have something to do or to write.
+    /// Makes all connections read what their peers have written; they are busy until they have.
+    pub(crate) fn read_all(&self) {
+        for bell in self.members().bells.values() {
+            let mut rung = bell.rung();
+            rung.to_read = true;
+            rung.busy = true;
+            drop(rung);
+            bell.notify.notify_one();
+        }
+    }
+
+    /// The connections that have something to do, to read or to write.
     pub(crate) fn busy(&self) -> Vec<ConnectionId> {
         self.those_that(|rung| rung.busy)
     }
@@ -187,12 +200,13 @@ impl Doorbell {
         self.notify.notify_one();
     }
 
-    /// Says at the end of a turn whether something is left to write.
-    pub(crate) fn turn_ended(&self, unwritten: bool) {
+    /// Says at the end of a turn whether something is left to write, and, where that matters, to read.
+    pub(crate) fn turn_ended(&self, unwritten: bool, is_unread: impl FnOnce() -> bool) {
         let mut rung = self.rung();
+        rung.to_read = rung.to_read && is_unread();
         let called = !rung.woken.is_empty() || !rung.lost.is_empty();
         let called = called || rung.news.is_some() || rung.nudged;
-        rung.busy = unwritten || called;
+        rung.busy = unwritten || called || rung.to_read;
         rung.following = rung.news.is_some() || (rung.following && unwritten);
     }
 
@@ -233,16 +247,30 @@ mod tests {
         assert!(!follows());
         router.entities_changed();
         assert!(follows());
-        bell.turn_ended(false);
+        bell.turn_ended(false, || false);
         assert!(follows(), "a turn that began before");
         assert_eq!(bell.news(), Some(News::EntitiesChanged));
-        bell.turn_ended(true);
+        bell.turn_ended(true, || false);
         assert!(follows(), "not written yet");
-        bell.turn_ended(false);
+        bell.turn_ended(false, || false);
         assert!(!follows());
         router.entities_changed();
         router.leave(id);
         assert!(!follows());
+    }
+
+    #[test]
+    fn a_connection_that_is_to_read_is_busy_until_nothing_is_left() {
+        let router = Router::default();
+        let bell = Arc::default();
+        router.enter(ConnectionId(1), &bell);
+        bell.turn_ended(false, || panic!("it was not asked"));
+        router.read_all();
+        bell.turn_ended(false, || true);
+        assert_eq!(router.busy(), [ConnectionId(1)]);
+        bell.turn_ended(false, || false);
+        assert_eq!(router.busy(), []);
+        bell.turn_ended(false, || panic!("it was asked once"));
     }
 
     #[test]

@@ -409,15 +409,15 @@ impl Peer {
         self.engine.output().len()
     }
 
-    /// A turn is over, and all output was `written` or not.
-    pub(super) fn turn_ended(&mut self, written: bool) {
+    /// A turn is over, and all output was `written` or not; `is_unread` says whether there is more to read.
+    pub(super) fn turn_ended(&mut self, written: bool, is_unread: impl FnOnce() -> bool) {
         let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
         // What a fault keeps from being written must not keep time from going on.
         let is_unwritten = !written && !self.is_silent();
         if written {
             self.outcomes_written();
         }
-        self.bell.turn_ended(is_unwritten || untaken);
+        self.bell.turn_ended(is_unwritten || untaken, is_unread);
         if let Some(namespace) = &self.namespace {
             namespace.turns.notify_waiters();
         }

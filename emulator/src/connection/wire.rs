@@ -46,4 +46,7 @@ pub(crate) trait Wire {
 
     /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
     fn acknowledge(&self);
+
+    /// Whether the operating system has bytes from the peer that were not read, whatever the runtime knows of them.
+    fn has_unread(&self) -> bool;
 }

@@ -166,7 +166,7 @@ impl<'a> Consumer<'a> {
         let (caller, bell) = (&mut self.visit.caller, &self.visit.bell);
         bell.answer(&mut caller.woken, &mut caller.lost);
         caller.woken.clear();
-        bell.turn_ended(false);
+        bell.turn_ended(false, || false);
         namespace.turns.notify_waiters();
         taken.pop()
     }

@@ -65,4 +65,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for BufReader<S> {
     }
 
     fn acknowledge(&self) {}
+
+    /// The runtime knows at once what such a stream has.
+    fn has_unread(&self) -> bool {
+        false
+    }
 }

@@ -21,6 +21,7 @@ mod management;
 mod memory;
 mod namespaces;
 mod outcome_delay;
+mod overtaken;
 mod partitions;
 mod replies;
 mod rules;

@@ -80,7 +80,7 @@ fn ids_windows_and_credit_wrap_together() {
 
     let mut theirs = Vec::new();
     let range = (BEFORE_WRAP, 1);
-    disposition::write(&mut theirs, 0, true, range, &Outcome::Accepted.into());
+    disposition::write(&mut theirs, 0, true, range, true, &Outcome::Accepted.into());
     connection.receive(Duration::ZERO, &mut BytesMut::from(&theirs[..]));
     let told: Vec<u32> = std::iter::from_fn(|| connection.poll_event())
         .map(|event| {

@@ -134,6 +134,10 @@ impl<W: Wire> Wire for Line<W> {
     fn acknowledge(&self) {
         self.wire.acknowledge();
     }
+
+    fn has_unread(&self) -> bool {
+        self.wire.has_unread()
+    }
 }
 
 impl Way {

@@ -43,6 +43,10 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
         }
     }
 
+    pub(super) fn stream(&self) -> &S {
+        &self.stream
+    }
+
     /// Bytes that the library keeps: of messages that are not finished, and of answers that are not written.
     pub(super) fn held(&self) -> usize {
         self.unfinished + self.answers

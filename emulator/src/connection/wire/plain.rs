@@ -1,6 +1,7 @@
 //! TCP, with nothing around it.
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
@@ -57,4 +58,10 @@ impl Wire for TcpStream {
 
     #[cfg(not(target_os = "linux"))]
     fn acknowledge(&self) {}
+
+    fn has_unread(&self) -> bool {
+        // The runtime learns of them a moment later than a peer that asks for something else elsewhere.
+        let mut first = [MaybeUninit::uninit()];
+        matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
+    }
 }

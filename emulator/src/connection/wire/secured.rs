@@ -48,4 +48,8 @@ impl Wire for Secured {
     fn acknowledge(&self) {
         self.get_ref().0.get_ref().acknowledge();
     }
+
+    fn has_unread(&self) -> bool {
+        self.get_ref().0.get_ref().has_unread()
+    }
 }

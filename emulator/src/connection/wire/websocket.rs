@@ -66,7 +66,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
+impl<S: Wire + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < READ_TURN {
@@ -170,6 +170,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     /// Clients of this protocol do not hold small segments back.
     fn acknowledge(&self) {}
+
+    fn has_unread(&self) -> bool {
+        self.socket.get_ref().stream().has_unread()
+    }
 }
 
 /// What is said to a peer that did this; nothing where it did no wrong.
