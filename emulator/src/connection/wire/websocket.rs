@@ -233,7 +233,7 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::FutureExt as _;
-    use tokio::io::duplex;
+    use tokio::io::{BufReader, duplex};
     use tokio::time::timeout;
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
     async fn a_ping_within_a_message_is_answered_behind_it() {
         // Less room than one message needs, so that it stops on its way.
         let (ours, theirs) = duplex(1000);
-        let mut server = WebSocket::new(ours, Bytes::new()).await;
+        let mut server = WebSocket::new(BufReader::new(ours), Bytes::new()).await;
         let mut client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;
         let sent = (0..3 * SENT / 2)
             .map(|number| number as u8)
