@@ -38,7 +38,7 @@ use crate::namespaces::Arrival;
 use crate::server::Shared;
 use peer::Peer;
 use wire::Line;
-pub(crate) use wire::{WebSocket, Wire};
+pub(crate) use wire::{Unread, WebSocket, Wire};
 
 /// Bytes read in one go; small payloads are copied out of the block, so that it is used again.
 const READ_BLOCK: usize = 64 * 1024;

@@ -17,8 +17,14 @@ use servicebus_amqp::Output;
 pub(super) use line::Line;
 pub(crate) use websocket::WebSocket;
 
+/// A stream that can be looked into.
+pub(crate) trait Unread {
+    /// Whether the operating system has bytes from the peer that were not read, whatever the runtime knows of them.
+    fn has_unread(&self) -> bool;
+}
+
 /// A stream that carries AMQP. What returns `Pending` wakes the context when it should be asked again.
-pub(crate) trait Wire {
+pub(crate) trait Wire: Unread {
     /// Appends what is there, as much as one turn deals with, and says how much that was; 0 at the end of the stream.
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>>;
 
@@ -46,7 +52,4 @@ pub(crate) trait Wire {
 
     /// Acknowledges what was read at once, where nothing is written that would carry the acknowledgement.
     fn acknowledge(&self);
-
-    /// Whether the operating system has bytes from the peer that were not read, whatever the runtime knows of them.
-    fn has_unread(&self) -> bool;
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 use super::doors::Doors;
 use super::web::Cover;
 use super::{Shared, serve_peer};
-use crate::connection::Wire;
+use crate::connection::{Unread, Wire};
 use crate::namespaces::Arrival;
 
 /// Bytes read in one go.
@@ -43,6 +43,13 @@ pub(crate) fn serve<S>(
     });
 }
 
+impl<S> Unread for BufReader<S> {
+    /// The runtime knows at once what such a stream has.
+    fn has_unread(&self) -> bool {
+        false
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire for BufReader<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         input.reserve(BLOCK);
@@ -65,9 +72,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire for BufReader<S> {
     }
 
     fn acknowledge(&self) {}
-
-    /// The runtime knows at once what such a stream has.
-    fn has_unread(&self) -> bool {
-        false
-    }
 }

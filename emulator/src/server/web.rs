@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
 use super::doors::Doors;
-use crate::connection::{self, WebSocket, Wire};
+use crate::connection::{self, Unread, WebSocket};
 use crate::http::{HangUp, Peer, Stopping, internal_error, malformed};
 use crate::namespaces::Arrival;
 use crate::nodes::quote;
@@ -45,7 +45,7 @@ pub(super) async fn serve<S>(
     doors: Doors,
 ) -> io::Result<()>
 where
-    S: Wire + AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (patience, is_reserved) = (doors.patience(), doors.is_reserved);
     let Doors {

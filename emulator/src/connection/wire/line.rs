@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use servicebus_amqp::Output;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Wire;
+use super::{Unread, Wire};
 
 /// Bytes that may be on their way in one direction, a window of TCP: what is more waits before the line.
 const WINDOW: usize = 4 * 1024 * 1024;
@@ -63,6 +63,12 @@ impl<W> Line<W> {
 
     fn arrival(&self) -> Instant {
         Instant::now() + self.round_trip / 2
+    }
+}
+
+impl<W: Unread> Unread for Line<W> {
+    fn has_unread(&self) -> bool {
+        self.wire.has_unread()
     }
 }
 
@@ -133,10 +139,6 @@ impl<W: Wire> Wire for Line<W> {
 
     fn acknowledge(&self) {
         self.wire.acknowledge();
-    }
-
-    fn has_unread(&self) -> bool {
-        self.wire.has_unread()
     }
 }
 

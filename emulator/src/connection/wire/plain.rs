@@ -10,8 +10,16 @@ use servicebus_amqp::Output;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
 
-use super::Wire;
+use super::{Unread, Wire};
 use crate::connection::{READ_BLOCK, READ_TURN};
+
+impl Unread for TcpStream {
+    fn has_unread(&self) -> bool {
+        // The runtime learns of them a moment later than a peer that asks for something else elsewhere.
+        let mut first = [MaybeUninit::uninit()];
+        matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
+    }
+}
 
 impl Wire for TcpStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
@@ -58,10 +66,4 @@ impl Wire for TcpStream {
 
     #[cfg(not(target_os = "linux"))]
     fn acknowledge(&self) {}
-
-    fn has_unread(&self) -> bool {
-        // The runtime learns of them a moment later than a peer that asks for something else elsewhere.
-        let mut first = [MaybeUninit::uninit()];
-        matches!(socket2::SockRef::from(self).peek(&mut first), Ok(1..))
-    }
 }

@@ -8,9 +8,15 @@ use bytes::BytesMut;
 use servicebus_amqp::Output;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 
-use super::Wire;
+use super::{Unread, Wire};
 use crate::connection::{READ_BLOCK, READ_TURN};
 use crate::tls::Secured;
+
+impl Unread for Secured {
+    fn has_unread(&self) -> bool {
+        self.get_ref().0.get_ref().has_unread()
+    }
+}
 
 impl Wire for Secured {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
@@ -47,9 +53,5 @@ impl Wire for Secured {
 
     fn acknowledge(&self) {
         self.get_ref().0.get_ref().acknowledge();
-    }
-
-    fn has_unread(&self) -> bool {
-        self.get_ref().0.get_ref().has_unread()
     }
 }

@@ -15,8 +15,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Wire;
 use super::messages::{CONTROL, Messages};
+use super::{Unread, Wire};
 use crate::connection::READ_TURN;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.
@@ -66,7 +66,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     }
 }
 
-impl<S: Wire + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
+impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Unread for WebSocket<S> {
+    fn has_unread(&self) -> bool {
+        self.socket.get_ref().stream().has_unread()
+    }
+}
+
+impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < READ_TURN {
@@ -170,10 +176,6 @@ impl<S: Wire + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
 
     /// Clients of this protocol do not hold small segments back.
     fn acknowledge(&self) {}
-
-    fn has_unread(&self) -> bool {
-        self.socket.get_ref().stream().has_unread()
-    }
 }
 
 /// What is said to a peer that did this; nothing where it did no wrong.
@@ -233,18 +235,24 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::FutureExt as _;
-    use tokio::io::{BufReader, duplex};
+    use tokio::io::{DuplexStream, duplex};
     use tokio::time::timeout;
 
     use super::*;
 
     const DEADLINE: Duration = Duration::from_secs(30);
 
+    impl Unread for DuplexStream {
+        fn has_unread(&self) -> bool {
+            false
+        }
+    }
+
     #[tokio::test]
     async fn a_ping_within_a_message_is_answered_behind_it() {
         // Less room than one message needs, so that it stops on its way.
         let (ours, theirs) = duplex(1000);
-        let mut server = WebSocket::new(BufReader::new(ours), Bytes::new()).await;
+        let mut server = WebSocket::new(ours, Bytes::new()).await;
         let mut client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;
         let sent = (0..3 * SENT / 2)
             .map(|number| number as u8)
