@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
@@ -29,7 +29,7 @@ pub(crate) struct Background {
 impl Background {
     /// Returns the runtime of this process and starts it when nobody uses it at the moment.
     pub(crate) fn shared() -> io::Result<Arc<Self>> {
-        let mut shared = lock(&SHARED);
+        let mut shared = SHARED.lock();
         if let Some(background) = shared.upgrade() {
             return Ok(background);
         }
@@ -62,7 +62,7 @@ impl Background {
         let returned = Arc::clone(&value);
         let running: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
             let value = future.await;
-            *lock(&returned) = Some(value);
+            *returned.lock() = Some(value);
         });
         Task {
             handle: self.runtime().spawn(running),
@@ -108,7 +108,7 @@ impl<T> Future for Task<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match ready!(Pin::new(&mut self.handle).poll(context)) {
-            Ok(()) => Poll::Ready(lock(&self.value).take().expect("a task is awaited once")),
+            Ok(()) => Poll::Ready(self.value.lock().take().expect("a task is awaited once")),
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => panic::resume_unwind(payload),
                 Err(_) => panic!("the harness's runtime was shut down during an operation"),
@@ -123,11 +123,6 @@ impl<T> Drop for Task<T> {
             self.handle.abort();
         }
     }
-}
-
-/// A panic of another test while it held a lock leaves nothing half done.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 #[cfg(test)]

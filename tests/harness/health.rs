@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::normalised::normalised;
+use crate::{normalised::normalised, trader::Trader};
 
 async fn bus() -> ServiceBus {
     let topology = Topology::new()
@@ -91,6 +91,34 @@ async fn a_subscription_that_breaks_costs_no_other_one_its_messages() {
     })
     .await;
     assert_eq!(failure, broken("news/Subscriptions/one"));
+}
+
+#[tokio::test]
+async fn a_commit_that_breaks_is_answered_and_leaves_nothing_carried() {
+    let failure = failure(|servicebus| async move {
+        let mut trader = Trader::connect(&servicebus).await;
+        let trade = trader.send("front", "first").await;
+        let trade = trade.send("front", "panic-in-front").await;
+        let refused = trade.commit_closed().await;
+        assert!(
+            refused.contains("panicked: a test wanted this"),
+            "{refused}"
+        );
+        let refused = servicebus.queue("front").try_send("next").await;
+        let refused = refused.expect_err("it is broken").to_string();
+        assert!(
+            refused.contains("panicked: a test wanted this"),
+            "{refused}"
+        );
+        servicebus.settled().await;
+        let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
+        assert_empty!(back).await;
+        let mut trader = Trader::connect(&servicebus).await;
+        trader.send("other", "fine").await.commit().await;
+        other.receive().await.complete().await;
+    })
+    .await;
+    assert_eq!(failure, broken("front"));
 }
 
 #[tokio::test]

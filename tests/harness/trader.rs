@@ -135,6 +135,16 @@ impl Trade<'_> {
             .expect("it is committed");
     }
 
+    /// Commits, and returns why the connection was closed by that.
+    pub(crate) async fn commit_closed(mut self) -> String {
+        // The client does not tell the discharge that its connection is gone.
+        let closed = tokio::select! {
+            discharged = self.transaction.discharge(false) => panic!("an answer came: {discharged:?}"),
+            closed = within(self.trader.connection.on_close()) => closed,
+        };
+        closed.expect_err("it is closed with a reason").to_string()
+    }
+
     pub(crate) async fn roll_back(self) {
         within(self.transaction.rollback())
             .await
