@@ -41,7 +41,7 @@ use crate::listen;
 use crate::rest::{Door, Route};
 use crate::server::{Listening, Shared};
 pub(crate) use error::internal_error;
-pub(crate) use error::malformed;
+pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::{Peer, refused_websocket};
 pub(crate) use hold::Stopping;
 use namespaces::Chosen;

@@ -1,8 +1,8 @@
 //! What peers make the process keep: one account of bytes for each connection, and their sum.
 //!
-//! Counted are unfinished messages, output that was not written, links, sessions, unsettled deliveries, replies that wait
-//! and tokens; not the messages that entities hold, which have limits of their own. A connection that exceeds its limit is
-//! closed. At the limit of the process it is the connection that asks for more.
+//! Counted are unfinished messages, bodies of requests, answers and other output that was not written, links, sessions,
+//! unsettled deliveries, replies that wait and tokens; not the messages that entities hold, which have limits of their own.
+//! A connection that exceeds its limit is closed. At the limit of the process it is the connection that asks for more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -47,18 +47,19 @@ pub(crate) struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum Exceeded {
     #[error(
-        "The connection holds {held} bytes; the limit until a token is accepted is {limit}. Unfinished messages, unread \
-         output, links and other state count."
+        "The connection holds {held} bytes; the limit until a token is accepted is {limit}. Unfinished messages, \
+         bodies of requests, unread output, links and other state count."
     )]
     Unproved { held: usize, limit: usize },
     #[error(
-        "The connection holds {held} bytes; the limit is {limit} (--connection-memory). Unfinished messages, unread \
-         output, links and other state count."
+        "The connection holds {held} bytes; the limit is {limit} (--connection-memory). Unfinished messages, \
+         bodies of requests, unread output, links and other state count."
     )]
     Connection { held: usize, limit: usize },
     #[error(
         "All connections hold {total} bytes, this one {held}; the limit is {limit} (--process-memory), and this one asked \
-         for more. Unfinished messages, unread output, links and other state count."
+         for more. Unfinished messages, bodies of requests, unread output, links and other state \
+         count."
     )]
     Process {
         held: usize,

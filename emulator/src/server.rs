@@ -32,6 +32,7 @@ use doors::Doors;
 
 pub(crate) use listeners::{Listeners, Listening};
 pub(crate) use places::Places;
+pub(crate) use web::Kept;
 
 /// What all connections share.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ mod sections;
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -30,9 +31,10 @@ use crate::{IdSource, Timestamp};
 use overlay::Overlay;
 use sections::Sections;
 
-/// Largest payload that is copied when a message is accepted: a slice would keep its whole read block
-/// alive for as long as the message stays (protocol-layer §4, measured at four times the memory).
-const COPY_LIMIT: usize = 16 * 1024;
+/// Largest payload that is copied when a message is accepted, the largest frame of a connection: a slice of a read block
+/// would keep all of it, up to 1 MiB, for as long as the message stays. What comes in several frames is in memory of
+/// exactly its size.
+const COPY_LIMIT: usize = 64 * 1024;
 
 /// One message as it was sent, with what the broker had to add to it.
 #[derive(Debug, Clone)]
@@ -85,7 +87,7 @@ impl Message {
     pub fn parse_batch(payload: &Bytes, ids: &mut dyn IdSource) -> Result<Vec<Self>, MessageError> {
         batch::split(payload)?
             .into_iter()
-            .map(|range| Self::parse(payload.slice(range), ids))
+            .map(|range| Self::parse(part(payload, range), ids))
             .collect()
     }
 
@@ -233,6 +235,15 @@ fn settle_in(payload: Bytes) -> Bytes {
         Bytes::copy_from_slice(&payload)
     } else {
         payload
+    }
+}
+
+/// A message of a batch, which keeps the whole batch only where it is at least half of it.
+fn part(batch: &Bytes, range: Range<usize>) -> Bytes {
+    let part = batch.slice(range);
+    match part.len() > COPY_LIMIT && part.len() < batch.len() / 2 {
+        true => Bytes::copy_from_slice(&part),
+        false => part,
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::routes;
 use crate::config::{ConfigError, nearest};
 use crate::failures::{Broken, told};
+use crate::memory::Exceeded;
 use crate::namespace::Entity;
 
 /// The code of what is our mistake.
@@ -188,10 +189,27 @@ pub(super) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPat
     )
 }
 
+/// The answer to a request whose body is more than its connection, or all of them, may hold.
+pub(crate) fn too_much(exceeded: Exceeded) -> Response {
+    let status = match exceeded {
+        Exceeded::Unproved { .. } | Exceeded::Connection { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Exceeded::Process { .. } => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    last(ApiError::new(status, "memory-limit", exceeded.to_string()))
+}
+
 /// 400 for a request that is not HTTP as its standard has it, whatever its path; the connection ends with it.
 pub(crate) fn malformed(message: &str) -> Response {
-    let mut response =
-        ApiError::new(StatusCode::BAD_REQUEST, "malformed-request", message).into_response();
+    last(ApiError::new(
+        StatusCode::BAD_REQUEST,
+        "malformed-request",
+        message,
+    ))
+}
+
+/// An answer that ends its connection, on which more may be under way that is not read.
+fn last(error: ApiError) -> Response {
+    let mut response = error.into_response();
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response

@@ -14,7 +14,7 @@ use crate::auth::Claim;
 use crate::namespace::{Caller, Entity, Namespace};
 use crate::nodes::{Destination, Refusal, send_refusal, system_tracker};
 use crate::router::{ConnectionId, Doorbell};
-use crate::server::Shared;
+use crate::server::{Kept, Shared};
 
 /// What requests are called in the record.
 const CLIENT: &str = "HTTP";
@@ -79,6 +79,9 @@ impl Visit {
                 "Unauthorized",
                 &refusal.text,
             ));
+        }
+        if let Some(kept) = parts.extensions.get::<Kept>() {
+            kept.allow(namespace.config.settings.tier.max_large_message_size());
         }
         let written = &route.address.entity;
         let found = EntityPath::of_address(written).and_then(|path| namespace.entity(&path));

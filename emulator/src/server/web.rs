@@ -1,5 +1,6 @@
 //! HTTP with a peer, and AMQP over WebSocket where it asks for that.
 
+mod kept;
 mod upgrade;
 
 use std::io;
@@ -21,10 +22,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::doors::Doors;
 use crate::connection::{self, Unread, WebSocket};
-use crate::http::{HangUp, Peer, Stopping, internal_error, malformed};
+use crate::http::{HangUp, Peer, Stopping, internal_error, malformed, too_much};
 use crate::namespaces::Arrival;
 use crate::nodes::quote;
 use crate::rest::{self, Carrier, Tapped};
+pub(crate) use kept::Kept;
 use upgrade::Slot;
 
 /// What is answered however many connections there are.
@@ -129,11 +131,19 @@ async fn answer(
         return Ok(upgrade::answer(&mut request, &slot, &shared.access));
     }
     let place = format!("{} {}", request.method(), quote(request.uri().path()));
+    let kept = Kept::new(&shared.memory);
+    request.extensions_mut().insert(kept.clone());
+    let request = request.map(|body| kept.count(body));
     let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
     let Ok(response) = answered.unwrap_or_else(|payload| {
         shared.namespaces.failures().add_panic(&place, &*payload);
         Ok(internal_error(&*payload))
     });
+    if let Some(exceeded) = kept.exceeded() {
+        tracing::warn!(request = place, %exceeded, "refused: out of memory");
+        return Ok(too_much(exceeded));
+    }
+    let response = kept.answer(response);
     match response.extensions().get::<HangUp>() {
         None => Ok(response),
         Some(HangUp) => Err(io::Error::other("a scripted fault ends the connection")),

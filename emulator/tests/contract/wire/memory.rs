@@ -1,5 +1,8 @@
 //! What a peer makes the emulator keep is counted, told, and bounded for a connection and for all.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use serde_json::Value as Json;
 use servicebus_emulator::Options;
 use tokio_tungstenite::tungstenite::Message as Incoming;
@@ -277,4 +280,67 @@ fn the_largest_message_of_the_premium_tier_passes_everywhere() {
     assert_eq!(peer.outcome(&sender, id), Ok(()));
     peer.close();
     assert_eq!(memory(&bus.http)["closed_connections"], 0);
+}
+
+/// A request to make a namespace, of whose body `come` bytes of `size` come.
+fn unfinished_body(bus: &Bus, size: usize, come: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(bus.http.0).expect("it listens");
+    let head = format!(
+        "PUT /$emulator/v1/namespaces/large HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).expect("it reads");
+    // It may be refused before all of this has come.
+    let _ = stream.write_all(&vec![b' '; come]);
+    stream
+}
+
+fn answer(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    // The end may come as a reset, because not all of the body was read.
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn bodies_of_requests_that_have_not_come_whole() {
+    let bus = Bus::with_queues(&["q"]);
+    let unfinished = unfinished_body(&bus, 1_000_000, 900_000);
+    held(&bus.http, "the body", |held| held >= 900_000);
+    drop(unfinished);
+    held(&bus.http, "nothing", |held| held == 0);
+    assert_eq!(memory(&bus.http)["closed_connections"], 0);
+
+    let bus = with_limits(500_000, 1 << 30);
+    let refused = answer(unfinished_body(&bus, 600_000, 510_000));
+    assert!(refused.starts_with("HTTP/1.1 413 "), "{refused}");
+    let limit = "the limit is 500000 (--connection-memory)";
+    assert!(refused.contains(limit), "{refused}");
+    held(&bus.http, "nothing", |held| held == 0);
+    assert_eq!(memory(&bus.http)["closed_connections"], 1);
+
+    let bus = with_limits(64 << 20, 1_000_000);
+    let first = unfinished_body(&bus, 900_000, 800_000);
+    held(&bus.http, "the first", |held| held >= 800_000);
+    let refused = answer(unfinished_body(&bus, 900_000, 300_000));
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    let limit = "the limit is 1000000 (--process-memory)";
+    assert!(refused.contains(limit), "{refused}");
+    drop(first);
+    held(&bus.http, "nothing", |held| held == 0);
+}
+
+#[test]
+fn an_answer_that_is_not_read() {
+    let bus = Bus::configured(&queues(
+        r#""Tier":"premium""#,
+        &[("q", r#""MaxMessageSizeInKilobytes":102400"#)],
+    ));
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let size = 30 * MIB;
+    peer.send(&sender, &Message::new("large").body(vec![b'x'; size]));
+    let unread = bus.rest().begin("DELETE", "/q/messages/head", &[], b"");
+    held(&bus.http, "the answer", |held| held >= size);
+    drop(unread);
+    held(&bus.http, "nothing", |held| held < MIB);
 }

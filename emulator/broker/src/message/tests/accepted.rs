@@ -217,7 +217,7 @@ fn a_large_payload_without_id_is_not_copied_to_get_one() {
 
 #[test]
 fn small_payloads_are_copied_and_large_ones_shared() {
-    for (length, shared) in [(100, false), (2 * COPY_LIMIT, true)] {
+    for (length, shared) in [(100, false), (17 * 1024, false), (2 * COPY_LIMIT, true)] {
         let payload = Bytes::from([properties("id"), data(&vec![1; length])].concat());
         let message = parse(payload.clone()).unwrap();
         let rest = message.encode(&plain(), 0, &mut Vec::new()).unwrap();

@@ -107,3 +107,17 @@ fn a_small_message_does_not_keep_its_batch_in_memory() {
     assert!(!shares(&parsed[0]));
     assert!(shares(&parsed[1]));
 }
+
+#[test]
+fn a_message_that_is_less_than_half_of_its_batch_does_not_keep_it() {
+    let one = [properties("a"), data(&vec![0; 2 * COPY_LIMIT])].concat();
+    for (count, shared) in [(1, true), (3, false)] {
+        let payload = Bytes::from(data(&one).repeat(count));
+        let parsed = Message::parse_batch(&payload, &mut Counting::default()).unwrap();
+        let shares = |message: &Message| payload.as_ptr_range().contains(&message.payload.as_ptr());
+        assert!(
+            parsed.iter().all(|message| shares(message) == shared),
+            "{count}"
+        );
+    }
+}
