@@ -18,7 +18,6 @@ mod sections;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use servicebus_codec::DecodeError;
@@ -100,14 +99,6 @@ impl Message {
     /// The time to live that the message brought, in milliseconds.
     pub fn time_to_live(&self) -> Option<u64> {
         self.time_to_live.map(NonZeroU64::get)
-    }
-
-    /// Shortens the time to live to a ceiling, which is its own from then on; the ceiling itself when it brought none.
-    pub fn limit_time_to_live(&mut self, ceiling: Option<Duration>) {
-        let ceiling = ceiling.and_then(|ceiling| u64::try_from(ceiling.as_millis()).ok());
-        if let Some(ceiling) = ceiling.and_then(NonZeroU64::new) {
-            self.time_to_live = Some(self.time_to_live.map_or(ceiling, |own| own.min(ceiling)));
-        }
     }
 
     /// The message id as text; binary ids as hexadecimal digits.

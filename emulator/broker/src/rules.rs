@@ -247,6 +247,7 @@ fn copy(
         sent: None,
         enqueued_number: transfer.enqueued_number,
         hops: transfer.hops,
+        ceiling: transfer.ceiling,
         rule: rule.into(),
         failure,
     }

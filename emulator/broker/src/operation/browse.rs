@@ -87,11 +87,13 @@ impl MessageStore {
 
 fn seen(policy: &StorePolicy, number: SequenceNumber, entry: &Entry) -> Stamp {
     // A peeked message shows a time to live only if it brought one (decision D7).
-    let own = entry.message.time_to_live();
-    let lifetime = own.and_then(|_| effective_time_to_live(policy, &entry.message));
+    let own = entry.time_to_live();
+    let lifetime = own.and_then(|_| effective_time_to_live(policy, entry));
     Stamp {
         delivery_count: entry.delivery_count,
-        time_to_live: lifetime.map_or(own, |lifetime| Some(milliseconds(lifetime))),
+        time_to_live: lifetime
+            .map(milliseconds)
+            .or_else(|| entry.message.time_to_live()),
         expires_at: lifetime.map(|_| entry.expires_at),
         sequence_number: entry.number(number),
         enqueued_sequence_number: entry.enqueued_number,

@@ -4,13 +4,14 @@
 //! batches from store to store with at most one entity in hand at a time, so that no order of locks matters. A
 //! message is removed from its source only after its target has answered.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use super::publish::publish;
-use super::send::SendError;
+use super::send::{SendError, milliseconds};
 use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
@@ -114,6 +115,8 @@ pub(crate) struct Transfer {
     pub(crate) enqueued_number: SequenceNumber,
     pub(crate) enqueued_at: Timestamp,
     pub(crate) hops: u8,
+    /// The time to live of the topic that it comes from, in milliseconds: a copy lives no longer.
+    pub(crate) ceiling: Option<NonZeroU64>,
 }
 
 /// Carries everything that waits to be forwarded, until nothing does. A message may pass several entities.
@@ -224,6 +227,7 @@ impl Mailbox {
     fn transfer(&self, kind: StoreKind, place: SequenceNumber) -> Option<Transfer> {
         let entry = self.store(kind).entries.get(place.0)?;
         let mut message = entry.message.clone();
+        let mut ceiling = None;
         if kind == StoreKind::DeadLetters && !self.deviates(Deviation::DeadLetterHasNoSource) {
             message.set_dead_letter_source(self.path.as_str());
         }
@@ -231,8 +235,8 @@ impl Mailbox {
         // A topic is no forwarder, its subscriptions are (decision D3); nor is who sends by way of another entity.
         let counts = !self.role.is_topic() && !is_addressed;
         if self.role.is_topic() && !is_addressed {
-            let ceiling = self.active.policy.default_time_to_live;
-            message.limit_time_to_live(ceiling);
+            let default = self.active.policy.default_time_to_live;
+            ceiling = default.map(milliseconds).and_then(NonZeroU64::new);
         }
         let most = MAX_HOPS + u8::from(self.deviates(Deviation::FifthForwardIsAllowed));
         (!counts || entry.hops < most).then(|| Transfer {
@@ -242,6 +246,7 @@ impl Mailbox {
             enqueued_number: entry.enqueued_number,
             enqueued_at: entry.enqueued_at,
             hops: entry.hops + u8::from(counts),
+            ceiling,
         })
     }
 

@@ -5,6 +5,7 @@
 //! its copies under its own lock. A copy shares the letter (architecture §2.3).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::dead_letter::DeadLetterCause;
@@ -27,6 +28,8 @@ pub(crate) struct MessageCopy {
     /// Its number at the topic.
     pub(crate) enqueued_number: SequenceNumber,
     pub(crate) hops: u8,
+    /// The time to live of the topic in milliseconds.
+    pub(crate) ceiling: Option<NonZeroU64>,
     /// The rule that matched.
     pub(crate) rule: Arc<str>,
     /// Why it is a dead letter from the beginning.
@@ -102,6 +105,7 @@ impl Mailbox {
         let entry = Entry {
             enqueued_number: copy.enqueued_number,
             hops: copy.hops,
+            ceiling: copy.ceiling,
             ..Entry::new(copy.message, cx.now, number)
         };
         self.enqueue(cx, entry, session);

@@ -159,7 +159,7 @@ impl MessageStore {
 /// What a received message shows: time to live and expiry whenever one applies (decision D7), and its state only if
 /// it was deferred (semantics §7).
 fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
-    let lifetime = effective_time_to_live(policy, &entry.message);
+    let lifetime = effective_time_to_live(policy, entry);
     let more = policy.deviations.has(Deviation::DeliveryCountStartsAtOne);
     Stamp {
         delivery_count: entry.delivery_count + u32::from(more),

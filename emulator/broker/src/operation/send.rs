@@ -241,7 +241,7 @@ impl Mailbox {
         at: Timestamp,
         session: Option<Slot>,
     ) {
-        let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
+        let lifetime = effective_time_to_live(&self.active.policy, &entry);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| at + lifetime);
         entry.state = State::Scheduled(at);
         let kind = FactKind::Scheduled {
@@ -262,7 +262,7 @@ impl Mailbox {
     ) {
         #[cfg(feature = "deviations")]
         crate::deviation::panic_at(&entry.message, &self.path);
-        let lifetime = effective_time_to_live(&self.active.policy, &entry.message);
+        let lifetime = effective_time_to_live(&self.active.policy, &entry);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
         let kind = FactKind::Enqueued {
             message_id: cx.facts.text(&entry.message.id()),
@@ -276,11 +276,11 @@ impl Mailbox {
 }
 
 /// The message's own time to live under the entity's ceiling, or the entity's default (semantics §4).
-pub(crate) fn effective_time_to_live(policy: &StorePolicy, message: &Message) -> Option<Duration> {
+pub(crate) fn effective_time_to_live(policy: &StorePolicy, entry: &Entry) -> Option<Duration> {
     if !policy.expires {
         return None;
     }
-    let own = message.time_to_live().map(Duration::from_millis);
+    let own = entry.time_to_live().map(Duration::from_millis);
     match (own, policy.default_time_to_live) {
         (Some(own), Some(ceiling)) if !policy.deviations.has(Deviation::TimeToLiveHasNoCeiling) => {
             Some(own.min(ceiling))

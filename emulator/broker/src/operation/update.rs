@@ -104,7 +104,7 @@ impl Mailbox {
         let mut changed = Vec::new();
         for (number, entry) in store.entries.iter() {
             if entry.message.time_to_live().is_none() {
-                let lifetime = effective_time_to_live(&store.policy, &entry.message);
+                let lifetime = effective_time_to_live(&store.policy, entry);
                 let since = entry.activates_at().unwrap_or(entry.enqueued_at);
                 let at = lifetime.map_or(Timestamp::NEVER, |lifetime| since + lifetime);
                 changed.push((SequenceNumber(number), at));

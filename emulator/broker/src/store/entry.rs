@@ -1,5 +1,7 @@
 //! A message at rest.
 
+use std::num::NonZeroU64;
+
 use crate::ids::LockNonce;
 use crate::{ConsumerId, Message, SequenceNumber, Timestamp};
 
@@ -13,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) enqueued_number: SequenceNumber,
     /// [`Timestamp::NEVER`] when it does not expire.
     pub(crate) expires_at: Timestamp,
+    /// The time to live of the topic that it was published by, in milliseconds, which it does not take along.
+    pub(crate) ceiling: Option<NonZeroU64>,
     /// Deliveries that failed.
     pub(crate) delivery_count: u32,
     /// How often it was forwarded on its way here.
@@ -64,6 +68,7 @@ impl Entry {
             delivery_count: 0,
             hops: 0,
             partition: 0,
+            ceiling: None,
             stays: false,
             state: State::Ready,
         }
@@ -72,6 +77,14 @@ impl Entry {
     /// Whether its time has passed at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at <= now
+    }
+
+    /// The time to live that it brought here in milliseconds: its own under that of its topic, if either is there.
+    pub(crate) fn time_to_live(&self) -> Option<u64> {
+        let own = self.message.time_to_live();
+        own.into_iter()
+            .chain(self.ceiling.map(NonZeroU64::get))
+            .min()
     }
 
     pub(crate) fn lock(&self) -> Option<&Lock> {

@@ -73,15 +73,33 @@ fn a_copy_leaves_at_its_instant_and_others_stay() {
 }
 
 #[test]
-fn the_topics_ceiling_goes_on_with_the_copy() {
+fn the_topics_ceiling_does_not_go_on_with_the_copy() {
     let mut world = world(Some(30), None);
     world.declare("q", crate::bus::rules());
     world.update(A, |own| own.forward_to = Some("q".parse().unwrap()));
     world
         .post("t", &letter("1").time_to_live(secs(50)))
         .unwrap();
-    let (stamp, _): (Stamp, Message) = world.the_only("q", StoreKind::Active);
-    assert_eq!(stamp.time_to_live, Some(30_000));
+    world.send("t", "2");
+    let seen = world.peek("q", StoreKind::Active);
+    let shown: Vec<_> = seen.iter().map(|(stamp, _)| stamp.time_to_live).collect();
+    assert_eq!(shown, [Some(50_000), None], "what their senders gave");
+}
+
+#[test]
+fn a_dead_letter_shows_what_its_sender_gave() {
+    let mut world = world(Some(30), None);
+    world.subscribe(B, |own| own.dead_lettering_on_message_expiration = true);
+    world
+        .post("t", &letter("1").time_to_live(secs(50)))
+        .unwrap();
+    assert_eq!(
+        world.the_only(B, StoreKind::Active).0.time_to_live,
+        Some(30_000)
+    );
+    world.advance(secs(30));
+    let (stamp, _): (Stamp, Message) = world.the_only(B, StoreKind::DeadLetters);
+    assert_eq!(stamp.time_to_live, Some(50_000));
 }
 
 #[test]
