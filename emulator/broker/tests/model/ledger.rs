@@ -114,9 +114,9 @@ impl Ledger {
         let session = session.to_string();
         for (stamp, message) in mailbox.look(StoreKind::Active, SequenceNumber(0)) {
             let own = message.session_id().is_some_and(|own| own == session);
-            let place = stamp.sequence_number.0 & 0xffff_ffff_ffff;
+            let number = stamp.sequence_number.0;
             let mut held = self.held[q].iter_mut();
-            let held = held.find(|h| own && h.store == StoreKind::Active && h.number == place);
+            let held = held.find(|h| own && h.store == StoreKind::Active && h.number == number);
             if let Some(Held {
                 state: State::Locked(end, _),
                 ..
