@@ -94,7 +94,7 @@ impl Receiving {
     ) -> Exchange<()> {
         self.world
             .ledger
-            .settling(self.place, arrival.key, outcome.clone());
+            .settling(self.place, arrival, outcome.clone());
         let info = DeliveryInfo::from(delivery);
         let receiver = &self.receiver;
         let modified = |undeliverable_here| Modified {
@@ -186,9 +186,7 @@ impl Worker {
         let now = world.ledger.now();
         for (arrival, outcome) in settled {
             if arrival.locked_until.is_some_and(|until| now < until) {
-                world
-                    .ledger
-                    .settled(place, arrival.key, &arrival, outcome.clone());
+                world.ledger.settled(place, &arrival, outcome.clone());
                 if outcome == Outcome::Defer && self.random.random_bool(0.7) {
                     self.receive_deferred(place, &arrival).await?;
                 }
@@ -286,18 +284,13 @@ impl Worker {
         if let Outcome::DeadLetter(reason) = outcome {
             body.insert("deadletter-reason".into(), reason.clone().into());
         }
-        self.world
-            .ledger
-            .settling(place, arrival.key, outcome.clone());
+        self.world.ledger.settling(place, arrival, outcome.clone());
         let client = self.client.as_mut().expect("it is connected");
         let answer = client
             .ask(PLACES[place].address, "update-disposition", body)
             .await?;
         match answer.status {
-            200 => self
-                .world
-                .ledger
-                .settled(place, arrival.key, arrival, outcome.clone()),
+            200 => self.world.ledger.settled(place, arrival, outcome.clone()),
             410 => {
                 self.world
                     .ledger

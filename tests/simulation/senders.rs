@@ -194,6 +194,7 @@ impl Sending {
         if self.random.random_bool(0.5) {
             sleep(Duration::from_millis(self.random.random_range(0..15_000))).await;
             let body = map([("sequence-numbers", numbers(number))]);
+            self.world.ledger.cancelling(key);
             let answer = self
                 .client()
                 .ask(address, "cancel-scheduled-message", body)
@@ -235,7 +236,7 @@ impl Sending {
             for _ in 0..credit {
                 if let Some((arrival, delivery)) = receiving.next(Duration::from_secs(2)).await? {
                     let outcome = crate::ledger::Outcome::CompleteIn(group);
-                    world.ledger.settling(place, arrival.key, outcome);
+                    world.ledger.settling(place, &arrival, outcome);
                     let receiver = receiving.receiver();
                     within("settle", transaction.accept(receiver, &delivery)).await?;
                 }

@@ -102,7 +102,7 @@ impl Holding {
             let ledger = self.world.ledger.clone();
             let held = self.ask(receiving, session, renews).await?;
             if held && ledger.now() < ledger.session_until(receiving.link) {
-                ledger.settled(SESSIONS, arrival.key, &arrival, outcome);
+                ledger.settled(SESSIONS, &arrival, outcome);
             }
         }
         Ok(())

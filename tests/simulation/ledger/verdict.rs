@@ -48,7 +48,7 @@ impl Records {
             {
                 self.groups[group] = Group::Committed;
             }
-            if sent.fate == Fate::Unknown {
+            if matches!(sent.fate, Fate::Unknown | Fate::MaybeCancelled) {
                 // It is there; since when does not matter any more.
                 sent.fate = Fate::Accepted(i64::MAX);
             }
@@ -93,7 +93,11 @@ impl Records {
 
     /// Whether a transaction has completed it; none when that is not known.
     fn is_committed(&self, copy: &Copy) -> Option<bool> {
-        let ended = |how| copy.completing.iter().any(|own| self.groups[*own] == how);
+        let ended = |how| {
+            copy.completing
+                .iter()
+                .any(|(own, _)| self.groups[*own] == how)
+        };
         match (ended(Group::Committed), ended(Group::Unknown)) {
             (true, _) => Some(true),
             (false, true) => None,
@@ -108,7 +112,7 @@ impl Records {
             let of_it = self
                 .copies
                 .values()
-                .filter(|copy| copy.completing == [group]);
+                .filter(|copy| matches!(&copy.completing[..], [(own, _)] if *own == group));
             let of_it = of_it.filter(|copy| !copy.maybe_gone && copy.completed.is_none());
             let found: Vec<bool> = of_it.map(|copy| copy.found > 0).collect();
             if self.groups[group] == Group::Unknown

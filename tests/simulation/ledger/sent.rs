@@ -1,0 +1,166 @@
+//! What clients send, take back, and do in transactions.
+
+use super::{Copy, Fate, Group, Ledger, Letter, Records, Sent};
+use crate::places::{FIFTH, STUCK, destinations};
+
+/// How long what a client has sent may still take when the client gives up.
+const UNDER_WAY: i64 = 1_000;
+
+impl Ledger {
+    /// A message is about to be sent, and gets a key.
+    pub(crate) fn send(&self, letter: Letter) -> usize {
+        let begun = self.now();
+        let mut records = self.records();
+        let key = records.messages.len();
+        for place in destinations(letter.address, letter.colour) {
+            records.copies.insert((key, place), Copy::default());
+        }
+        let Letter {
+            address,
+            order,
+            session,
+            colour,
+            due,
+            group,
+        } = letter;
+        self.say(|| format!("m{key} sends to {address} {session:?} due {due:?} in {group:?}"));
+        records.messages.push(Sent {
+            address,
+            order,
+            session,
+            colour,
+            due,
+            group,
+            begun,
+            fate: Fate::Unknown,
+        });
+        key
+    }
+
+    /// The emulator has taken it.
+    pub(crate) fn accepted(&self, key: usize) {
+        let now = self.now();
+        self.say(|| format!("m{key} accepted"));
+        let mut records = self.records();
+        let sent = &mut records.messages[key];
+        if !matches!(sent.fate, Fate::Unknown) || sent.group.is_some() {
+            return;
+        }
+        sent.fate = Fate::Accepted(now);
+        records.available(key, now);
+    }
+
+    pub(crate) fn refused(&self, key: usize, why: &str) {
+        self.say(|| format!("m{key} refused: {why}"));
+        self.records().messages[key].fate = Fate::Refused;
+    }
+
+    /// It was scheduled, and is asked back: from now on it may be gone.
+    pub(crate) fn cancelling(&self, key: usize) {
+        self.say(|| format!("m{key} is to be cancelled"));
+        let mut records = self.records();
+        let sent = &mut records.messages[key];
+        if let Fate::Accepted(at) = sent.fate {
+            sent.fate = Fate::Cancelling(at);
+            records
+                .copies_of(key)
+                .for_each(|copy| copy.available = None);
+        }
+    }
+
+    /// The answer to that: whether it was given, or none where it is not known.
+    pub(crate) fn cancelled(&self, key: usize, outcome: Option<bool>) {
+        self.say(|| format!("m{key} cancelled: {outcome:?}"));
+        let now = self.now();
+        let mut records = self.records();
+        let was_seen = records.copies_of(key).any(|copy| copy.seen);
+        let sent = &mut records.messages[key];
+        let Fate::Cancelling(at) = sent.fate else {
+            drop(records);
+            if outcome == Some(true) {
+                self.find(format!("m{key} was cancelled, and had been received"));
+            }
+            return;
+        };
+        let mut finding = None;
+        match outcome {
+            Some(true) if was_seen => finding = Some("was cancelled, and had been received"),
+            Some(true) => sent.fate = Fate::Cancelled,
+            None => sent.fate = Fate::MaybeCancelled,
+            Some(false) => {
+                sent.fate = Fate::Accepted(at);
+                if sent.due.is_some_and(|due| now < due) {
+                    finding = Some("is scheduled, and cannot be cancelled");
+                }
+                records.available(key, now);
+            }
+        }
+        drop(records);
+        if let Some(finding) = finding {
+            self.find(format!("m{key} {finding}"));
+        }
+    }
+
+    pub(crate) fn begin_group(&self) -> usize {
+        let mut records = self.records();
+        records.groups.push(Group::Unknown);
+        records.groups.len() - 1
+    }
+
+    /// A transaction has ended, as its client knows.
+    pub(crate) fn end_group(&self, group: usize, how: Group) {
+        self.say(|| format!("transaction {group} {how:?}"));
+        let now = self.now();
+        let mut records = self.records();
+        records.groups[group] = how;
+        for key in 0..records.messages.len() {
+            let sent = &mut records.messages[key];
+            if sent.group != Some(group) || sent.fate != Fate::Unknown {
+                continue;
+            }
+            match how {
+                Group::Committed => {
+                    sent.fate = Fate::Accepted(now);
+                    records.available(key, now);
+                }
+                Group::RolledBack => sent.fate = Fate::Refused,
+                Group::Unknown => {}
+            }
+        }
+        for copy in records.copies.values_mut() {
+            let Some(at) = copy.completing.iter().position(|(own, _)| *own == group) else {
+                continue;
+            };
+            let margin = if how == Group::Unknown { UNDER_WAY } else { 0 };
+            if copy.completing[at].1 <= now + margin {
+                // The lock may have ended before the settlement came, which is refused then, and no part of it.
+                copy.completing.remove(at);
+                copy.maybe_gone = true;
+            } else if how == Group::Committed {
+                copy.completed.get_or_insert(now);
+            }
+        }
+    }
+}
+
+impl Records {
+    /// A message may be received at every place where it goes, if it is not received already.
+    fn available(&mut self, key: usize, now: i64) {
+        let sent = &self.messages[key];
+        let from = now.max(sent.due.unwrap_or(now));
+        for place in destinations(sent.address, sent.colour) {
+            if let Some(copy) = self.copies.get_mut(&(key, place))
+                && !copy.seen
+                && !matches!(place, FIFTH | STUCK)
+            {
+                copy.available = Some((place, from));
+            }
+        }
+    }
+
+    /// The copies of a message.
+    fn copies_of(&mut self, key: usize) -> impl Iterator<Item = &mut Copy> {
+        let copies = self.copies.range_mut((key, 0)..(key + 1, 0));
+        copies.map(|(_, copy)| copy)
+    }
+}
