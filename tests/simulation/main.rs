@@ -19,6 +19,7 @@ mod receivers;
 mod runner;
 mod senders;
 mod sessions;
+mod worker;
 mod world;
 
 use std::process::ExitCode;

@@ -9,17 +9,14 @@ use fe2o3_amqp::types::definitions::{Error, ErrorCondition};
 use fe2o3_amqp::types::messaging::annotations::OwnedKey;
 use fe2o3_amqp::types::messaging::{Accepted, Body, Data, Message, Modified, Rejected, Released};
 use fe2o3_amqp::types::primitives::{OrderedMap, SimpleValue, Symbol, Value};
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use tokio::time::{sleep, timeout};
 
 use crate::client::{Broken, Client, Exchange, map, numbers, token, tokens, within};
 use crate::ledger::{Arrival, Outcome};
 use crate::places::{ALL, BRIEF, FLEETING, GRAVEYARD, ORDERS, PLACES, RED, TARGET, UNIQUE, WORK};
+use crate::worker::Worker;
 use crate::world::World;
-
-/// Turns of one client.
-const TURNS: usize = 9;
 
 pub(crate) type Letter = Delivery<Body<Value>>;
 
@@ -122,49 +119,16 @@ impl Receiving {
     }
 }
 
-struct Worker {
-    world: Arc<World>,
-    random: SmallRng,
-    name: String,
-    client: Option<Client>,
-}
-
-/// Works as a client, which connects anew when its connection ends.
-pub(crate) async fn work(world: Arc<World>, number: usize, seed: u64) {
-    let mut own = Worker {
-        world,
-        random: SmallRng::seed_from_u64(seed),
-        name: format!("receiver-{number}"),
-        client: None,
-    };
-    for _ in 0..TURNS {
-        if let Err(Broken(why)) = own.turn().await {
-            let name = &own.name;
-            own.world
-                .ledger
-                .say(|| format!("{name} gives up its connection: {why}"));
-            own.client = None;
-        }
-        sleep(Duration::from_millis(own.random.random_range(0..1_000))).await;
-    }
-    if let Some(client) = own.client.take() {
-        client.close().await;
-    }
-}
-
 impl Worker {
-    async fn turn(&mut self) -> Exchange<()> {
-        if self.client.is_none() {
-            self.client = Some(Client::connect(&self.world, &self.name).await?);
-        }
-        let client = self.client.as_mut().expect("it is connected");
+    pub(crate) async fn receive_something(&mut self) -> Exchange<()> {
         let places = [
             ORDERS, ORDERS, UNIQUE, BRIEF, FLEETING, TARGET, TARGET, WORK, WORK, GRAVEYARD, ALL,
             RED,
         ];
         let place = places[self.random.random_range(0..places.len())];
         let is_dead_letters = place != WORK && self.random.random_bool(0.1);
-        let mut receiving = Receiving::open(&self.world, client, place, is_dead_letters).await?;
+        let world = Arc::clone(&self.world);
+        let mut receiving = Receiving::open(&world, self.client(), place, is_dead_letters).await?;
         let credit = self.random.random_range(1..6);
         receiving.ask(credit).await?;
         let mut settled = Vec::new();
@@ -180,7 +144,6 @@ impl Worker {
                 settled.push(done);
             }
         }
-        let (world, place) = (Arc::clone(&self.world), receiving.place);
         receiving.close().await?;
         // What was settled on the link has happened before the link was closed, if the lock lasted so long.
         let now = world.ledger.now();
@@ -243,7 +206,7 @@ impl Worker {
         let lock =
             token(delivery.delivery_tag()).ok_or_else(|| Broken("a tag is no token".into()))?;
         let body = map([("lock-tokens", tokens(lock))]);
-        let client = self.client.as_mut().expect("it is connected");
+        let client = self.client();
         let mut answer = client
             .ask(PLACES[place].address, "renew-lock", body)
             .await?;
@@ -285,7 +248,7 @@ impl Worker {
             body.insert("deadletter-reason".into(), reason.clone().into());
         }
         self.world.ledger.settling(place, arrival, outcome.clone());
-        let client = self.client.as_mut().expect("it is connected");
+        let client = self.client();
         let answer = client
             .ask(PLACES[place].address, "update-disposition", body)
             .await?;
@@ -310,7 +273,7 @@ impl Worker {
             ("sequence-numbers", numbers(arrival.number)),
             ("receiver-settle-mode", Value::Uint(1)),
         ]);
-        let client = self.client.as_mut().expect("it is connected");
+        let client = self.client();
         let address = PLACES[place].address;
         let mut answer = client
             .ask(address, "receive-by-sequence-number", body)

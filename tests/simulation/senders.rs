@@ -13,70 +13,26 @@ use fe2o3_amqp::types::messaging::{
     ApplicationProperties, Data, Message, MessageAnnotations, Outcome, Properties,
 };
 use fe2o3_amqp::types::primitives::{Binary, Timestamp, Value};
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use tokio::time::sleep;
 
-use crate::client::{Broken, Client, Exchange, map, numbers, within};
+use crate::client::{Broken, Exchange, map, numbers, within};
 use crate::ledger::{Group, Letter};
 use crate::places::{ADDRESSES, Colour, ORDERS, PLACES, TARGET};
 use crate::receivers::Receiving;
-use crate::world::World;
+use crate::worker::Worker;
 
-/// Turns of one client.
-const TURNS: usize = 12;
 /// Names of sessions.
 pub(crate) const SESSIONS: [&str; 3] = ["a", "b", "c"];
 
-struct Sending {
-    world: Arc<World>,
-    random: SmallRng,
-    name: String,
-    client: Option<Client>,
-    /// How many links this client has had, beside its number.
-    runs: usize,
-}
-
-/// Works as a client, which connects anew when its connection ends.
-pub(crate) async fn work(world: Arc<World>, number: usize, seed: u64) {
-    let mut sending = Sending {
-        world,
-        random: SmallRng::seed_from_u64(seed),
-        name: format!("sender-{number}"),
-        client: None,
-        runs: number << 32,
-    };
-    for _ in 0..TURNS {
-        if let Err(Broken(why)) = sending.turn().await {
-            let name = &sending.name;
-            sending
-                .world
-                .ledger
-                .say(|| format!("{name} gives up its connection: {why}"));
-            sending.client = None;
-        }
-        sleep(Duration::from_millis(sending.random.random_range(0..2_000))).await;
-    }
-    if let Some(client) = sending.client.take() {
-        client.close().await;
-    }
-}
-
-impl Sending {
-    async fn turn(&mut self) -> Exchange<()> {
-        if self.client.is_none() {
-            self.client = Some(Client::connect(&self.world, &self.name).await?);
-        }
+impl Worker {
+    pub(crate) async fn send_something(&mut self) -> Exchange<()> {
         match self.random.random_range(0..10) {
             0..6 => self.send().await,
             6 => self.schedule().await,
             7 => self.send_again().await,
             _ => self.transact().await,
         }
-    }
-
-    fn client(&mut self) -> &mut Client {
-        self.client.as_mut().expect("it is connected")
     }
 
     fn letter(&mut self, address: &'static str) -> Letter {
@@ -148,7 +104,7 @@ impl Sending {
                     .ledger
                     .say(|| format!("m{key} is sent again: {why}"));
                 self.client = None;
-                self.client = Some(Client::connect(&self.world, &self.name).await?);
+                self.connect().await?;
             }
             sleep(Duration::from_millis(self.random.random_range(0..4_000))).await;
         }
@@ -230,7 +186,7 @@ impl Sending {
         let mut received = None;
         let credit = self.random.random_range(0..3);
         if credit > 0 {
-            let client = self.client.as_mut().expect("it is connected");
+            let client = self.client();
             let mut receiving = Receiving::open(&world, client, place, false).await?;
             receiving.ask(credit).await?;
             for _ in 0..credit {

@@ -4,63 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fe2o3_amqp::types::primitives::{Binary, Value};
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use tokio::time::sleep;
 
-use crate::client::{Broken, Client, Exchange, map};
+use crate::client::{Exchange, map};
 use crate::ledger::Outcome;
 use crate::places::{PLACES, SESSIONS};
 use crate::receivers::Receiving;
 use crate::senders;
-use crate::world::World;
+use crate::worker::Worker;
 
-/// Turns of one client.
-const TURNS: usize = 8;
-
-struct Holding {
-    world: Arc<World>,
-    random: SmallRng,
-    name: String,
-    client: Option<Client>,
-}
-
-/// Works as a client, which connects anew when its connection ends.
-pub(crate) async fn work(world: Arc<World>, number: usize, seed: u64) {
-    let mut own = Holding {
-        world,
-        random: SmallRng::seed_from_u64(seed),
-        name: format!("session-{number}"),
-        client: None,
-    };
-    for _ in 0..TURNS {
-        if let Err(Broken(why)) = own.turn().await {
-            let name = &own.name;
-            own.world
-                .ledger
-                .say(|| format!("{name} gives up its connection: {why}"));
-            own.client = None;
-        }
-        sleep(Duration::from_millis(own.random.random_range(0..1_000))).await;
-    }
-    if let Some(client) = own.client.take() {
-        client.close().await;
-    }
-}
-
-impl Holding {
-    async fn turn(&mut self) -> Exchange<()> {
-        if self.client.is_none() {
-            self.client = Some(Client::connect(&self.world, &self.name).await?);
-        }
+impl Worker {
+    pub(crate) async fn hold_a_session(&mut self) -> Exchange<()> {
         let world = Arc::clone(&self.world);
-        let client = self.client.as_mut().expect("it is connected");
         let wanted = self
             .random
             .random_bool(0.4)
             .then(|| senders::SESSIONS[self.random.random_range(0..senders::SESSIONS.len())]);
-        let link = world.ledger.attaching(SESSIONS, false, &client.observed);
         let patience = Duration::from_millis(self.random.random_range(500..6_000));
+        let client = self.client();
+        let link = world.ledger.attaching(SESSIONS, false, &client.observed);
         let address = PLACES[SESSIONS].address;
         let accepted = client
             .session_receiver(address, wanted, patience, true)
@@ -112,7 +75,6 @@ impl Holding {
     async fn ask(&mut self, receiving: &Receiving, session: &str, renews: bool) -> Exchange<bool> {
         let ledger = self.world.ledger.clone();
         let until = ledger.session_until(receiving.link);
-        let client = self.client.as_mut().expect("it is connected");
         let (operation, body) = match renews {
             true => ("renew-session-lock", map([("session-id", session.into())])),
             false => {
@@ -123,7 +85,8 @@ impl Holding {
                 )
             }
         };
-        let mut answer = client
+        let mut answer = self
+            .client()
             .ask(PLACES[SESSIONS].address, operation, body)
             .await?;
         if answer.status != 200 {

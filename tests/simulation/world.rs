@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use crate::drain::drain;
 use crate::ledger::{BEGINNING, Ledger};
 use crate::network::{Network, Weather};
-use crate::{receivers, senders, sessions};
+use crate::worker::{Work, work};
 
 /// Longest that clients work, in simulated time; more is a hang.
 const WORK: Duration = Duration::from_secs(3_600);
@@ -71,13 +71,28 @@ async fn run(seed: u64, is_loud: bool) -> Report {
     let world = Arc::new(World::new(seed, random.random(), weather, ledger));
     let mut clients = JoinSet::new();
     for number in 0..random.random_range(2..4) {
-        clients.spawn(senders::work(Arc::clone(&world), number, random.random()));
+        clients.spawn(work(
+            Arc::clone(&world),
+            Work::Send,
+            number,
+            random.random(),
+        ));
     }
     for number in 0..random.random_range(2..5) {
-        clients.spawn(receivers::work(Arc::clone(&world), number, random.random()));
+        clients.spawn(work(
+            Arc::clone(&world),
+            Work::Receive,
+            number,
+            random.random(),
+        ));
     }
     for number in 0..random.random_range(1..3) {
-        clients.spawn(sessions::work(Arc::clone(&world), number, random.random()));
+        clients.spawn(work(
+            Arc::clone(&world),
+            Work::HoldSessions,
+            number,
+            random.random(),
+        ));
     }
     let failing = tokio::spawn(fail(world.network.clone(), failures, random.random()));
     if timeout(WORK, clients.join_all()).await.is_err() {
