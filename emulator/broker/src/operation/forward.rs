@@ -16,8 +16,8 @@ use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber, StoreKind,
-    Timestamp,
+    Context, Deviation, EntityId, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber,
+    StoreKind, Timestamp,
 };
 
 /// How often a message is forwarded at most (decision D3).
@@ -92,6 +92,8 @@ impl TransferFailure {
 #[derive(Debug)]
 struct Batch {
     source: (EntityPath, StoreKind),
+    /// Which entity has this path: another one may have it by the time the target has answered.
+    entity: EntityId,
     target: Target,
     messages: Vec<Transfer>,
 }
@@ -130,7 +132,9 @@ pub fn forward(entities: &mut impl Entities) {
         {
             match batch.target.clone() {
                 Target::Entity(target) => pass_on(entities, &target, batch),
-                Target::Subscriptions(rules) => publish(entities, &path, &rules, batch.messages),
+                Target::Subscriptions(rules) => {
+                    publish(entities, (&path, batch.entity), &rules, batch.messages)
+                }
             }
         }
     }
@@ -139,7 +143,10 @@ pub fn forward(entities: &mut impl Entities) {
 /// Carries one batch.
 fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
     let Batch {
-        source, messages, ..
+        source,
+        entity,
+        messages,
+        ..
     } = batch;
     let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
     let answers = entities.with_entity(target, |mailbox, cx| {
@@ -155,7 +162,9 @@ fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
     });
     let (path, kind) = source;
     entities.with_entity(&path, |mailbox, cx| {
-        mailbox.carried(cx, kind, target, places, answers);
+        if mailbox.active.entity() == entity {
+            mailbox.carried(cx, kind, target, places, answers);
+        }
     });
     // Whoever made it meanwhile found nothing that waited for it yet.
     if was_missing && entities.with_entity(target, |_, _| ()).is_some() {
@@ -201,6 +210,7 @@ impl Mailbox {
             }
             batch = (!messages.is_empty()).then(|| Batch {
                 source: (self.path.clone(), kind),
+                entity: self.active.entity(),
                 target,
                 messages,
             });
@@ -342,8 +352,7 @@ impl Mailbox {
         for place in places {
             let answer = answers.next();
             if !self.store(kind).forwards.carries(place) {
-                // Removed meanwhile, stalled with the one before it, or never of this entity: whoever was deleted
-                // and made anew does not carry what its name did.
+                // Removed meanwhile, or stalled with the one before it.
                 continue;
             }
             match answer {

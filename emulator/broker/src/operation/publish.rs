@@ -14,7 +14,8 @@ use crate::entity::role::Role;
 use crate::filter::RuleError;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Deviation, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet, SequenceNumber,
+    Context, Deviation, EntityId, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet,
+    SequenceNumber,
 };
 
 /// What a subscription gets of a message.
@@ -39,7 +40,7 @@ pub(crate) struct MessageCopy {
 /// Hands a batch of a topic to the subscriptions whose rules match.
 pub(super) fn publish(
     entities: &mut impl Entities,
-    topic: &EntityPath,
+    (topic, entity): (&EntityPath, EntityId),
     rules: &RuleSet,
     batch: Vec<Transfer>,
 ) {
@@ -58,7 +59,12 @@ pub(super) fn publish(
             mailbox.accept_copies(cx, copies)
         });
     }
-    entities.with_entity(topic, |mailbox, cx| mailbox.published(cx, places));
+    entities.with_entity(topic, |mailbox, cx| {
+        // Another topic may have its path by now, whose messages have the same places.
+        if mailbox.active.entity() == entity {
+            mailbox.published(cx, places);
+        }
+    });
 }
 
 /// SplitMix64 from a number of the true source: `newid()` needs many, and each only once.

@@ -1,6 +1,8 @@
 //! What happens to messages while they are on their way: carrying them takes three steps, and others work between them.
 
-use servicebus_broker::Mailbox;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use servicebus_broker::{Mailbox, StoreKind};
 
 use crate::bus::{letter, rules, secs};
 use crate::world::World;
@@ -41,6 +43,26 @@ fn a_source_that_is_deleted_while_it_is_carried_from_is_not_missed() {
     assert_eq!(world.queued("b"), ["1"]);
     world.send("a", "2");
     assert_eq!(world.queued("b"), ["1", "2"]);
+}
+
+#[test]
+fn what_is_carried_by_the_name_of_another_is_not_taken_for_its_own() {
+    let mut world = World::chain(&["a", "b"]);
+    world.interrupt_before("b", |world| {
+        world.delete("a");
+        world.declare("a", rules().forward_to("b"));
+        // Another thread is about to hand over the first message of the new entity, which has the number of the old one's.
+        world.interrupt_before("b", |_| panic!("it gets no further"));
+        let sent = catch_unwind(AssertUnwindSafe(|| world.send("a", "2")));
+        assert!(sent.is_err());
+    });
+    world.send("a", "1");
+    assert_eq!(world.queued("b"), ["1"]);
+    assert_eq!(
+        world.held("a", StoreKind::Active),
+        ["2"],
+        "not handed over yet"
+    );
 }
 
 #[test]
