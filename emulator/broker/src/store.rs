@@ -42,7 +42,11 @@ pub struct MessageStore {
     /// Those that can be assigned, first come first; where there are sessions, each has its own.
     pub(crate) ready: Numbers,
     /// Of those, the ones that came back because a lock ended, and whose it was.
-    returned: BTreeMap<SequenceNumber, ConsumerId>,
+    #[expect(
+        clippy::box_collection,
+        reason = "an entity has three of them, mostly empty"
+    )]
+    returned: Option<Box<BTreeMap<SequenceNumber, ConsumerId>>>,
     /// When locks end.
     pub(crate) locks: Instants,
     /// When unlocked messages expire.
@@ -81,7 +85,7 @@ impl MessageStore {
             entries: Segments::new(),
             last: SequenceNumber(0),
             ready: Numbers::new(),
-            returned: BTreeMap::new(),
+            returned: None,
             locks: Instants::new(),
             expiries: Instants::new(),
             activations: Instants::new(),
@@ -219,12 +223,13 @@ impl MessageStore {
             return;
         }
         while let Some(((), number)) = self.ready.first() {
-            let former = self.returned.get(&number).copied();
+            let returned = self.returned.as_deref();
+            let former = returned.and_then(|returned| returned.get(&number).copied());
             let Some((consumer, wake)) = self.consumers.assign_next(number, former) else {
                 return;
             };
             self.ready.pop_first();
-            self.returned.remove(&number);
+            self.forget_returned(number);
             if let Some(entry) = self.entries.get_mut(number.0) {
                 entry.state = State::Assigned(consumer);
             }
@@ -314,7 +319,7 @@ impl MessageStore {
             }),
             None => {
                 self.ready.remove((), number);
-                self.returned.remove(&number);
+                self.forget_returned(number);
             }
         }
     }
@@ -323,7 +328,16 @@ impl MessageStore {
     pub(crate) fn note_returned(&mut self, number: SequenceNumber, former: ConsumerId) {
         let entry = self.entries.get(number.0);
         if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
-            self.returned.insert(number, former);
+            self.returned.get_or_insert_default().insert(number, former);
+        }
+    }
+
+    fn forget_returned(&mut self, number: SequenceNumber) {
+        if let Some(returned) = &mut self.returned {
+            returned.remove(&number);
+            if returned.is_empty() {
+                self.returned = None;
+            }
         }
     }
 

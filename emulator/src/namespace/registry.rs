@@ -332,6 +332,6 @@ mod tests {
     fn an_entity_stays_in_its_size() {
         let counts = 2 * size_of::<usize>();
         let size = size_of::<Entity>() + counts;
-        assert!(size <= 1920, "{size} bytes");
+        assert!(size <= 1792, "{size} bytes");
     }
 }

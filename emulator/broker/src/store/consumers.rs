@@ -16,8 +16,6 @@ pub(crate) struct Consumers {
     table: BTreeMap<ConsumerId, Consumer>,
     /// Those with credit, in the order in which they are served.
     turns: BTreeMap<Turn, ConsumerId>,
-    /// The last one given out.
-    latest: Turn,
     /// How many entries are assigned, to all consumers together.
     assigned: usize,
 }
@@ -39,7 +37,7 @@ struct Consumer {
 }
 
 /// A place in the order in which consumers are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn(u64);
 
 /// What a consumer leaves behind.
@@ -236,9 +234,10 @@ impl Consumers {
                 consumer.turn = None;
             }
             (None, 1..) => {
-                self.latest.0 += 1;
-                self.turns.insert(self.latest, id);
-                consumer.turn = Some(self.latest);
+                let last = self.turns.last_key_value();
+                let turn = Turn(last.map_or(0, |(last, _)| last.0 + 1));
+                self.turns.insert(turn, id);
+                consumer.turn = Some(turn);
             }
             (Some(_), 1..) | (None, 0) => {}
         }

@@ -63,7 +63,10 @@ impl MessageStore {
                 );
                 let is_ready = |number| expected.ready.contains(number);
                 assert!(
-                    self.returned.keys().all(is_ready),
+                    self.returned
+                        .iter()
+                        .flat_map(|all| all.keys())
+                        .all(is_ready),
                     "came back and is not ready"
                 );
                 assert!(
