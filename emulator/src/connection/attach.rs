@@ -159,12 +159,17 @@ impl Peer {
                 }
                 self.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
-                let request = SessionRequest::read(attach, &entity.path)?;
+                let request = SessionRequest::read(attach, &entity.path);
                 match (self.requires_session(entity, kind), request) {
-                    (true, Some(request)) => self.open_session_receiver(entity, attach, request),
-                    (false, None) => Ok(Link::Receiver(self.open_receiver(entity, kind, attach))),
-                    (true, None) => Err(Refusal::requires_session()),
-                    (false, Some(_)) => Err(Refusal::receives_no_sessions()),
+                    (true, Ok(Some(request))) => {
+                        self.open_session_receiver(entity, attach, request)
+                    }
+                    (true, Ok(None)) => Err(Refusal::requires_session()),
+                    (true, Err(refusal)) => Err(refusal),
+                    (false, Ok(None)) => {
+                        Ok(Link::Receiver(self.open_receiver(entity, kind, attach)))
+                    }
+                    (false, Ok(Some(_)) | Err(_)) => Err(Refusal::receives_no_sessions()),
                 }
             }
         }

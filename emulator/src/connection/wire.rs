@@ -19,7 +19,7 @@ pub(crate) use websocket::WebSocket;
 
 /// A stream that can be looked into.
 pub(crate) trait Unread {
-    /// Whether the operating system has bytes from the peer that were not read, whatever the runtime knows of them.
+    /// Whether the operating system has bytes from the peer that were not read; the runtime may not know of them yet.
     fn has_unread(&self) -> bool;
 }
 

@@ -53,7 +53,7 @@ fn only_the_token_of_its_holder_takes_a_session_over() {
     assert_eq!(
         take_over(&mut bus, token).unwrap_err(),
         locked,
-        "nobody holds it"
+        "its holder is gone"
     );
     let (_, other) = open(&mut bus);
     assert_ne!(token, other);

@@ -38,7 +38,7 @@ fn a_session_receiver_is_refused_where_there_are_none() {
         "q/$DeadLetterQueue",
         "q/$Transfer/$DeadLetterQueue",
     ] {
-        for wanted in [text("s"), Value::Null, described(text("s"))] {
+        for wanted in [text("s"), Value::Null, described(text("s")), uint(7)] {
             let attach = Attach::session(address, wanted);
             assert_refused(&mut peer, &attach, NOT_ALLOWED, words);
         }
