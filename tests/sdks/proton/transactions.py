@@ -85,6 +85,7 @@ class Work(TransactionalClientHandler):
         self.observer = observer
         self.transaction = None
         self.unanswered = 0
+        self.acceptance = []
         self.ended = None
         self.during = None
         self.after = None
@@ -105,7 +106,6 @@ class Work(TransactionalClientHandler):
             self.send()
 
     def on_message(self, event):
-        self.unanswered += 1
         self.accept(event.delivery, self.transaction)
         self.send()
 
@@ -114,8 +114,12 @@ class Work(TransactionalClientHandler):
             self.unanswered += 1
             self.transaction.send(self.sender, Message(body=body))
 
+    def on_delivery(self, event):
+        if event.link.is_receiver and event.delivery.updated:
+            self.acceptance.append("settled" if event.delivery.settled else "unsettled")
+
     def on_settled(self, event):
-        if self.ended:
+        if self.ended or event.link.is_receiver:
             return
         self.unanswered -= 1
         if self.unanswered == 0:
@@ -174,8 +178,20 @@ def main():
     work = Work(case, observer)
     Container(work).run()
     observer.connection.close()
-    seen = {"discharge": work.ended, "during": work.during, "after": work.after}
-    expected = {"discharge": case["discharge"], "during": [], "after": case["after"]}
+    seen = {
+        "discharge": work.ended,
+        "during": work.during,
+        "after": work.after,
+        "acceptance": work.acceptance,
+    }
+    # An acceptance is answered at once, and settled only with the commit (spec/observed.md 41).
+    answers = {"commit": ["unsettled", "settled"]}.get(case["discharge"], ["unsettled"])
+    expected = {
+        "discharge": case["discharge"],
+        "during": [],
+        "after": case["after"],
+        "acceptance": answers if case["before"] else [],
+    }
     if seen != expected:
         print(f"seen {seen}, expected {expected}")
         return 1
