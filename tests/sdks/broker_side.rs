@@ -30,7 +30,7 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "session_messages.in_order" => recorded(&carts, EventKind::Abandoned, 3).await,
         "session_locks.renews" => recorded(&carts, EventKind::SessionLockRenewed, 2).await,
         "session_locks.loses_lock" => recorded(&carts, EventKind::SessionLockExpired, 3).await,
-        "session_state.cleared" => recorded(&carts, EventKind::SessionStateSet, 2).await,
+        "session_state.cleared" => recorded(&carts, EventKind::SessionStateSet, 4).await,
         _ => {}
     }
 }

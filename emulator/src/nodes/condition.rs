@@ -31,6 +31,7 @@ pub(crate) enum Condition {
     ServerBusy,
     SessionCannotBeLocked,
     SessionLockLost,
+    SessionNotFound,
     Timeout,
     ResourceLimitExceeded,
     TransactionRollback,
@@ -68,6 +69,8 @@ impl Condition {
             Self::ServerBusy => ("com.microsoft:server-busy", 503, true),
             Self::SessionCannotBeLocked => ("com.microsoft:session-cannot-be-locked", 410, false),
             Self::SessionLockLost => ("com.microsoft:session-lock-lost", 410, false),
+            // Of a list without sessions: done, and there was nothing.
+            Self::SessionNotFound => ("com.microsoft:session-not-found", 204, false),
             Self::Timeout => ("com.microsoft:timeout", 408, true),
             Self::ResourceLimitExceeded => ("amqp:resource-limit-exceeded", 403, false),
             Self::TransactionRollback => ("amqp:transaction:rollback", 400, false),
@@ -81,7 +84,7 @@ impl Condition {
         }
     }
 
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::NotFound,
         Self::Unauthorized,
         Self::NotAllowed,
@@ -99,6 +102,7 @@ impl Condition {
         Self::ServerBusy,
         Self::SessionCannotBeLocked,
         Self::SessionLockLost,
+        Self::SessionNotFound,
         Self::Timeout,
         Self::ResourceLimitExceeded,
         Self::TransactionRollback,
@@ -359,7 +363,13 @@ mod tests {
 
     use Condition::*;
 
-    const TABLE: [(Condition, &str, i32, bool); 22] = [
+    const TABLE: [(Condition, &str, i32, bool); 23] = [
+        (
+            SessionNotFound,
+            "com.microsoft:session-not-found",
+            204,
+            false,
+        ),
         (NotFound, "amqp:not-found", 404, false),
         (Unauthorized, "amqp:unauthorized-access", 401, false),
         (NotAllowed, "amqp:not-allowed", 400, false),

@@ -15,7 +15,7 @@ async fn a_state_is_read_as_it_was_set() {
     let servicebus = bus().await;
     let mut client = connect(&servicebus).await;
     let mut receiver = accept(&mut client, "carts", "1").await;
-    for state in [&b"\x00\xffhalf done"[..], b"done", b""] {
+    for state in [&b"\x00\xffhalf done"[..], b"done"] {
         set(&mut receiver, state).await;
         assert_eq!(state_of(&mut receiver).await, state);
     }

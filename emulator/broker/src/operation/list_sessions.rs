@@ -24,8 +24,8 @@ pub struct SessionView<'a> {
 }
 
 impl Mailbox {
-    /// Sessions with active messages; with `since`, those instead whose state was set after that and is still there,
-    /// even if they hold no message. Ordered by name: up to `top` behind the first `skip`.
+    /// Sessions with active messages or with state; with `since`, those instead whose state was set after that and is
+    /// still there. Ordered by name: up to `top` behind the first `skip`.
     pub fn sessions(
         &mut self,
         cx: &mut Context<'_>,
@@ -37,7 +37,7 @@ impl Mailbox {
         let sessions = self.active.sessions.iter();
         let sessions = sessions.flat_map(|sessions| sessions.iter());
         let listed = sessions.filter(|session| match since {
-            None => session.active() > 0,
+            None => session.active() > 0 || session.state.is_some(),
             Some(since) => session.state.as_ref().is_some_and(|s| s.set_at > since),
         });
         let names = listed.map(|session| session.name.clone());

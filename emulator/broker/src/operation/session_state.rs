@@ -21,7 +21,8 @@ impl Mailbox {
         Ok(state.map(|state| state.bytes.clone()))
     }
 
-    /// Sets the state of a session that a consumer of `client` holds; it lives until it is set to none.
+    /// Sets the state of a session that a consumer of `client` holds; it lives until it is set to none
+    /// or to an empty one.
     pub fn set_session_state(
         &mut self,
         cx: &mut Context<'_>,
@@ -31,6 +32,7 @@ impl Mailbox {
     ) -> Result<(), SessionError> {
         self.begin(cx);
         let slot = self.session_of_client(client, session)?;
+        let state = state.filter(|state| !state.is_empty());
         let size = state.as_ref().map(|state| state.len() as u64);
         let limit = self.settings.tier.max_session_state();
         if let Some(size) = size.filter(|&size| size > limit) {

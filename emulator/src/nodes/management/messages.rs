@@ -119,8 +119,8 @@ impl Management<'_, '_> {
         }))
     }
 
-    /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, or 204 when there was none
-    /// (semantics §17.3).
+    /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, 0 included
+    /// (spec/observed.md 56).
     pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, Refusal> {
         let limit = i64::from(self.mailbox.tier().max_batch_delete());
         let count = self.request.integer("message-count");
@@ -147,9 +147,6 @@ impl Management<'_, '_> {
             before,
             session.as_ref(),
         );
-        if deleted == 0 {
-            return Ok(Reply::no_content());
-        }
         Ok(Reply::map(1, |out| {
             out.string("message-count");
             out.int(deleted as i32);

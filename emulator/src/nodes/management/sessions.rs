@@ -8,9 +8,9 @@ use super::{Management, argument};
 use crate::nodes::session::session_name;
 use crate::nodes::{Condition, Refusal, Reply};
 
-/// The instant that stands for "sessions with messages": the first millisecond of the year 10000, which no date of a
-/// client reaches (semantics §6). It is a sign and no time, so that it is not converted.
-const WITH_MESSAGES: i64 = 253_402_300_800_000;
+/// From this instant on, the last millisecond of the year 9999, it stands for "sessions with messages or state": .NET
+/// sends that one, others the next (spec/newest.md 2). It is a sign and no time, so that it is not converted.
+const ANY_TIME: i64 = 253_402_300_799_999;
 /// Most ids in one reply; clients page.
 const SESSIONS: i64 = 10_000;
 
@@ -61,28 +61,32 @@ impl Management<'_, '_> {
         Ok(Reply::done())
     }
 
-    /// `{last-updated-time: timestamp, skip: int, top: int}` → `{skip: int, sessions-ids: string[]}`, or 204 when there
-    /// are none.
+    /// `{[last-updated-time: timestamp,] skip: int, top: int}` → `{skip: int, sessions-ids: string[]}`, or 204 when there
+    /// are none. Java takes the next `skip` from the reply (spec/observed.md 54).
     pub(super) fn get_message_sessions(&mut self) -> Result<Reply, Refusal> {
         self.check_has_sessions()?;
-        let Some(Value::Timestamp(since)) = self.request.field("last-updated-time") else {
-            return Err(argument("last-updated-time", "a timestamp"));
+        let since = match self.request.field("last-updated-time") {
+            None | Some(Value::Null) => None,
+            Some(Value::Timestamp(since)) => Some(since.clone().into_inner()),
+            Some(_) => return Err(argument("last-updated-time", "a timestamp")),
         };
-        let since = match since.clone().into_inner() {
-            WITH_MESSAGES => None,
-            since => Some(Timestamp::from_millis(since.saturating_add(self.ahead))),
-        };
+        let since = since.filter(|&since| since < ANY_TIME);
+        let since = since.map(|since| Timestamp::from_millis(since.saturating_add(self.ahead)));
         let skip = self.whole("skip", 0)?;
         let top = self.whole("top", 1)?.min(SESSIONS);
         let sessions = self
             .mailbox
             .sessions(self.cx, since, skip as usize, top as usize);
         if sessions.is_empty() {
-            return Ok(Reply::no_content());
+            return Ok(Reply::Refused {
+                condition: Condition::SessionNotFound,
+                text: "There are no sessions.".into(),
+            });
         }
+        let next = skip.saturating_add(sessions.len() as i64);
         Ok(Reply::map(2, |out| {
             out.string("skip");
-            out.int(skip as i32);
+            out.int(i32::try_from(next).unwrap_or(i32::MAX));
             out.string("sessions-ids");
             out.string_array(sessions.iter().map(SessionName::as_str));
         }))

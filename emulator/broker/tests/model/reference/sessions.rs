@@ -178,7 +178,10 @@ impl Reference {
                 let since = age.map(|age| self.now - age);
                 let queue = self.at(q);
                 let listed = |&session: &u8| match since {
-                    None => queue.told(session).is_some_and(|told| told.active > 0),
+                    None => {
+                        let has_state = queue.sessions.state(session).is_some();
+                        has_state || queue.told(session).is_some_and(|told| told.active > 0)
+                    }
                     Some(since) => {
                         let state = queue.sessions.state(session);
                         state.is_some_and(|kept| kept.set_at > since)
@@ -210,6 +213,7 @@ impl Reference {
     fn set_state(&mut self, q: usize, session: u8, size: Option<usize>) -> Result<(), String> {
         self.begin(q);
         self.check_held(q, session)?;
+        let size = size.filter(|&size| size > 0);
         if let Some(size) = size.filter(|&size| size > MOST) {
             return Err(format!(
                 "the state of a session has {size} bytes, at most {MOST} are allowed"

@@ -116,3 +116,15 @@ fn session_ids_select_messages_where_there_are_no_sessions_too() {
     let receiver = bus.open(ACTIVE, ReceiveMode::PeekLock);
     assert_eq!(ids(&bus.receive(receiver, 2)), ["2", "3"]);
 }
+
+#[test]
+fn a_session_with_state_alone_is_listed_until_it_is_cleared() {
+    let mut bus = sessions();
+    bus.accept("a");
+    bus.set_state("a", Some(b"x")).unwrap();
+    bus.send_to("b", "1");
+    assert_eq!(bus.list(None, 0, 100), ["a", "b"]);
+    // An empty one clears it (spec/observed.md 15).
+    bus.set_state("a", Some(b"")).unwrap();
+    assert_eq!(bus.list(None, 0, 100), ["b"]);
+}
