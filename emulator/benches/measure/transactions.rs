@@ -151,6 +151,8 @@ impl Worker {
             out.bool(false);
         });
         self.transfer(COORDINATOR, &discharge, None)?;
+        // The settlement is settled with the commit, before the discharge is answered (spec/observed.md 41).
+        self.expect(TRANSACTIONAL)?;
         self.expect(code::ACCEPTED).map(drop)
     }
 
