@@ -1,6 +1,6 @@
 //! One namespace while it is served: its entities behind their locks, its clock, its record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -19,7 +19,6 @@ use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
 use crate::timers::Alarm;
 
-mod awaited;
 mod declare;
 mod end;
 mod keys;
@@ -30,14 +29,15 @@ mod registry;
 mod rest;
 mod sends;
 mod topology;
+mod watched;
 
-use awaited::Awaited;
 pub(crate) use letters::{Letters, Place};
 use operate::Followers;
 pub(crate) use particulars::{AuthorizationRule, Remarks};
 pub(crate) use registry::Entity;
 use registry::Registry;
 pub(crate) use rest::Unrest;
+use watched::Watched;
 
 /// Everything that belongs to one namespace.
 #[derive(Debug)]
@@ -50,7 +50,9 @@ pub(crate) struct Namespace {
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
     registry: Registry,
-    awaited: Awaited,
+    watched: Watched,
+    /// Stores whose messages the timers' task carries on.
+    forwarding: Mutex<VecDeque<(EntityPath, StoreKind)>>,
     timeline: Mutex<Timeline>,
     pub(crate) letters: Letters,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
@@ -82,6 +84,9 @@ pub(crate) struct Caller {
 /// Unpredictable numbers, or predictable ones from a seed.
 #[derive(Debug)]
 pub(crate) struct Ids(SmallRng);
+
+/// Entities in which what is due happens before other tasks have their turn.
+const FIRED_AT_ONCE: usize = 256;
 
 /// Names of clients that are remembered after they have gone, for timelines.
 const CLIENTS: usize = 4096;
@@ -138,7 +143,8 @@ impl Namespace {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
             registry: Registry::default(),
-            awaited: Awaited::default(),
+            watched: Watched::default(),
+            forwarding: Mutex::default(),
             started_at: clock.now(),
             clock,
             config,
@@ -182,21 +188,17 @@ impl Namespace {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let entities = self.entities();
-        let deadlines = entities.iter().filter_map(|entity| entity.next_deadline());
-        deadlines.chain(self.faults.waits.next()).min()
+        let first = self.watched.first(&self.registry);
+        first.into_iter().chain(self.faults.waits.next()).min()
     }
 
-    /// Lets happen what is due, in the order of the entities' paths.
-    pub(crate) fn fire_due(&self) {
+    /// Lets happen what is due, in the order of instants and of the entities' paths, in as many entities as one task should
+    /// see to before others have their turn; returns whether it may be due in more.
+    pub(crate) fn fire_due(&self) -> bool {
         let now = self.clock.now();
-        for entity in self.entities() {
-            if entity
-                .next_deadline()
-                .is_some_and(|deadline| deadline <= now)
-            {
-                self.expire(&entity);
-            }
+        let due = self.watched.due(&self.registry, now, FIRED_AT_ONCE);
+        for entity in &due {
+            self.expire(entity);
         }
         for sleeper in self.faults.waits.take_due(now) {
             match sleeper {
@@ -206,6 +208,7 @@ impl Namespace {
             }
         }
         self.turns.notify_waiters();
+        due.len() == FIRED_AT_ONCE
     }
 
     /// All locks are lost and all links detached, as when the service is updated.

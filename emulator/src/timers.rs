@@ -40,8 +40,8 @@ impl Alarm {
         }
     }
 
-    /// The clock was changed: what the task sleeps for may be wrong.
-    pub(crate) fn clock_changed(&self) {
+    /// The clock was changed, so that what the task sleeps for may be wrong, or there is something to forward.
+    pub(crate) fn notify(&self) {
         self.notify.notify_one();
     }
 }
@@ -52,6 +52,10 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
         let alarm = &namespace.alarm;
         // Reset before looking: a deadline that appears meanwhile arms the alarm again.
         alarm.armed.store(i64::MAX, Ordering::Release);
+        if namespace.forward_on() {
+            yield_now().await;
+            continue;
+        }
         let rest = match namespace.next_deadline() {
             Some(deadline) => {
                 alarm

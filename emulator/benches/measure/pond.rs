@@ -27,7 +27,7 @@ pub(crate) struct Pond {
     effects: Effects,
     facts: Facts,
     timeline: Timeline,
-    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    sources: VecDeque<(EntityPath, StoreKind)>,
     consumers: u64,
 }
 
@@ -178,7 +178,7 @@ impl Pond {
         let first = self.first.clone();
         let result = self.with_entity(&first, work);
         if !self.sources.is_empty() {
-            forward(self);
+            forward(self, usize::MAX);
         }
         result.expect("the first queue is there")
     }
@@ -202,15 +202,14 @@ impl Entities for Pond {
         self.timeline.absorb(&mut self.facts);
         for effect in self.effects.drain(..) {
             match effect {
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
-                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
                 Effect::Wake(_) | Effect::SessionLost(_) | Effect::Delete(_) => {}
             }
         }
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
         self.sources.pop_front()
     }
 }

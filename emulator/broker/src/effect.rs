@@ -16,8 +16,6 @@ pub enum Effect {
     SessionLost(ConsumerId),
     /// This store has messages to forward: see [`crate::forward`].
     Forward(EntityPath, StoreKind),
-    /// This store may try again to forward what was refused (decision D22): see [`crate::forward`].
-    Retry(EntityPath, StoreKind),
     /// The entity was idle for as long as its description allows: it is to be deleted with its messages.
     Delete(EntityPath),
 }

@@ -48,7 +48,7 @@ pub use mailbox::{Counts, Mailbox};
 pub use message::{Message, MessageError, PropertyChanges, Stamp};
 pub use operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use operation::browse::Browsed;
-pub use operation::forward::{Entities, TransferFailure, forward};
+pub use operation::forward::{Entities, RETRY_INTERVAL, TransferFailure, forward};
 pub use operation::list_sessions::SessionView;
 pub use operation::receive::{Delivery, ReceiveMode};
 pub use operation::receive_deferred::ReceiveDeferredError;

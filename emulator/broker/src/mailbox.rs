@@ -1,6 +1,5 @@
 //! What can be received from: a store, its dead-letter stores, and the moves between them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::duplicates::History;
@@ -26,9 +25,6 @@ pub struct Mailbox {
     pub(crate) transfer_dead_letters: MessageStore,
     /// Ids seen of late, where duplicates are dropped.
     pub(crate) history: Option<History>,
-    /// Stores elsewhere whose messages were refused here, with the bytes that the first of them needs: they go on
-    /// once it would be taken (decision D22).
-    pub(crate) refused: BTreeMap<(EntityPath, StoreKind), u64>,
     /// When somebody last did something here (semantics §5).
     pub(crate) used_at: Timestamp,
     /// Whether the mailbox has asked to be deleted.
@@ -124,7 +120,6 @@ impl Mailbox {
             history: History::of(&description, settings.deviations),
             description,
             role,
-            refused: BTreeMap::new(),
             used_at: now,
             idleness: Idleness::Used,
             broken: None,
@@ -307,7 +302,6 @@ impl Mailbox {
             }
         }
         self.tell_size();
-        self.invite_refused(cx);
     }
 
     /// A subscription's messages count as its topic's.
@@ -317,22 +311,6 @@ impl Mailbox {
             held.changed(self.told, size);
             self.told = size;
         }
-    }
-
-    /// Those who would be refused again are not asked: two of them would take turns for ever.
-    fn invite_refused(&mut self, cx: &mut Context<'_>) {
-        if self.refused.is_empty() {
-            return;
-        }
-        let mut refused = std::mem::take(&mut self.refused);
-        refused.retain(|(path, kind), &mut bytes| {
-            let waits = self.check_room(bytes).is_err();
-            if !waits {
-                cx.effects.push(Effect::Retry(path.clone(), *kind));
-            }
-            waits
-        });
-        self.refused = refused;
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) enum Due {
     Expiry(Timestamp, SequenceNumber),
     /// A scheduled message becomes active.
     Activation(Timestamp, SequenceNumber),
+    /// Dead letters are tried again that their target entity refused.
+    Retry(Timestamp),
 }
 
 impl MessageStore {
@@ -408,6 +410,7 @@ impl MessageStore {
         let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
         instants.into_iter().any(|all| all.may_have_come(now))
             || session_end.is_some_and(|(at, _)| at <= now)
+            || self.forwards.retry_at().is_some_and(|at| at <= now)
     }
 
     /// Everything that is due has happened.
@@ -428,13 +431,13 @@ impl MessageStore {
             .map(|(at, n)| Due::Expiry(at, n));
         let activation = self.activations.first();
         let activation = activation.map(|(at, n)| Due::Activation(at, n));
-        [lock_end, session_end, expiry, activation]
+        let retry = self.forwards.retry_at().map(Due::Retry);
+        [lock_end, session_end, expiry, activation, retry]
             .into_iter()
             .flatten()
             .min_by_key(|due| due.at())
     }
 
-    /// Notes what happened to a message of this store.
     /// Notes what happened to an entry that is here; 0 stands for none.
     pub(crate) fn note(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: FactKind) {
         let entry = self.entries.get(number.0);
@@ -462,7 +465,8 @@ impl Due {
             Self::LockEnd(at, _)
             | Self::SessionLockEnd(at, _)
             | Self::Expiry(at, _)
-            | Self::Activation(at, _) => at,
+            | Self::Activation(at, _)
+            | Self::Retry(at) => at,
         }
     }
 }

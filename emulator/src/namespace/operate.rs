@@ -14,10 +14,13 @@ use super::{Caller, Entity, Namespace};
 use crate::failures::{Broken, Failure, told};
 use crate::router::ConnectionId;
 
+/// About how many messages go on elsewhere in the task of the caller who sent or settled the last of them.
+const FORWARDED_AT_ONCE: usize = 2048;
+
 /// Stores with something to forward, and entities to delete: what follows when no lock is held.
 #[derive(Debug, Default)]
 pub(super) struct Followers {
-    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    sources: VecDeque<(EntityPath, StoreKind)>,
     /// The last of them that was asked for.
     current: Option<EntityPath>,
     idle: Vec<(EntityPath, EntityId)>,
@@ -101,7 +104,7 @@ impl Namespace {
                 facts: &mut caller.facts,
             };
             let result = work(&mut queue.mailbox, &mut cx);
-            let deadline = self.record(&queue, caller);
+            let deadline = self.record(entity, &queue, caller);
             (result, deadline)
         }));
         match done {
@@ -124,13 +127,13 @@ impl Namespace {
     }
 
     /// Records what an operation did, under the entity's lock, so that its facts stand in the order in which they
-    /// happened; returns when time will next bring something about.
-    fn record(&self, queue: &Queue, caller: &mut Caller) -> Option<Timestamp> {
+    /// happened; returns when time will next bring something about, if that is earlier than it was.
+    fn record(&self, entity: &Entity, queue: &Queue, caller: &mut Caller) -> Option<Timestamp> {
         if !caller.facts.is_empty() {
             self.letters.keep(queue, &caller.facts);
             self.timeline().absorb(&mut caller.facts);
         }
-        queue.mailbox.next_deadline()
+        self.watched.update(entity, queue)
     }
 
     /// What a panic left of an entity is not used any more.
@@ -193,9 +196,8 @@ impl Namespace {
                 None => resume_unwind(payload),
             }
         });
-        let deadlines = queues
-            .iter()
-            .filter_map(|queue| queue.mailbox.next_deadline());
+        let updated = entities.iter().zip(&queues);
+        let deadlines = updated.filter_map(|(entity, queue)| self.watched.update(entity, queue));
         let deadline = deadlines.min();
         drop(queues);
         if let Some(deadline) = deadline {
@@ -231,10 +233,7 @@ impl Namespace {
                 }
                 Effect::SessionLost(consumer) => self.router.lose_session(consumer),
                 Effect::Forward(path, kind) => {
-                    caller.followers.sources.push_back((path, kind, false));
-                }
-                Effect::Retry(path, kind) => {
-                    caller.followers.sources.push_back((path, kind, true));
+                    caller.followers.sources.push_back((path, kind));
                 }
                 Effect::Delete(path) => {
                     let id = id_of(&path);
@@ -244,18 +243,48 @@ impl Namespace {
         }
     }
 
-    /// Does what follows elsewhere, now that no entity is locked.
+    /// Does what follows elsewhere, now that no entity is locked. Of messages that go on elsewhere only so many in the
+    /// caller's task: the timers' task carries the others.
     fn follow(&self, caller: &mut Caller) {
-        while !caller.followers.sources.is_empty() {
+        if !caller.followers.sources.is_empty() {
             let namespace = self;
-            let forwarding = AssertUnwindSafe(|| forward(&mut Carrier { namespace, caller }));
+            let forwarding = AssertUnwindSafe(|| {
+                forward(&mut Carrier { namespace, caller }, FORWARDED_AT_ONCE);
+            });
             if let Err(payload) = catch_unwind(forwarding) {
                 self.break_source(caller, &*payload);
             }
+            self.leave_to_timers(&mut caller.followers.sources);
         }
         for (path, id) in std::mem::take(&mut caller.followers.idle) {
             self.delete_idle(&path, id, caller);
         }
+    }
+
+    fn leave_to_timers(&self, sources: &mut VecDeque<(EntityPath, StoreKind)>) {
+        if sources.is_empty() {
+            return;
+        }
+        let mut left = self.forwarding.lock();
+        for source in sources.drain(..) {
+            if left.back() != Some(&source) {
+                left.push_back(source);
+            }
+        }
+        self.alarm.notify();
+    }
+
+    /// Carries on what callers have left; returns false where they have left nothing.
+    pub(crate) fn forward_on(&self) -> bool {
+        let left = std::mem::take(&mut *self.forwarding.lock());
+        if left.is_empty() {
+            return false;
+        }
+        let mut broker = self.broker.lock();
+        broker.followers.sources.extend(left);
+        self.follow(&mut broker);
+        self.turns.notify_waiters();
+        true
     }
 
     /// A panic while no entity was locked, in what an entity sends on: what it was carrying is in no known state.
@@ -289,13 +318,13 @@ impl Namespace {
         }
         self.leave_topic(path, caller);
         if self.registry.remove(path, Some(id)).is_some() {
-            self.take_leave(&entity);
             let _ = self.attempt(&entity, caller, Mailbox::delete);
+            self.watched.forget(&entity);
             for subscription in subscriptions {
                 self.registry
                     .remove(&subscription.path, Some(subscription.id));
-                self.take_leave(&subscription);
                 let _ = self.attempt(&subscription, caller, Mailbox::delete);
+                self.watched.forget(&subscription);
             }
             self.entities_changed();
         }
@@ -327,9 +356,9 @@ impl Entities for Carrier<'_> {
         done.unwrap_or_default()
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
         let next = self.caller.followers.sources.pop_front();
-        let current = next.as_ref().map(|(path, ..)| path.clone());
+        let current = next.as_ref().map(|(path, _)| path.clone());
         self.caller.followers.current = current;
         next
     }

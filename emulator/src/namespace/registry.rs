@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription, SendError,
-    SubscriptionDescription, Timestamp, TopicDescription,
+    SubscriptionDescription, TopicDescription,
 };
 
 use super::Namespace;
@@ -30,6 +30,10 @@ pub(crate) struct Entity {
     queue: Mutex<Queue>,
     particulars: Mutex<Particulars>,
     deleted: AtomicBool,
+    /// The instant at which [`super::watched`] has it, in milliseconds since the Unix epoch; `i64::MAX` where it has not.
+    pub(super) watched_deadline: AtomicI64,
+    /// Whether [`super::watched`] has it among those that are not at rest.
+    pub(super) watched_restless: AtomicBool,
     /// Sends that wait for their outcome.
     pub(crate) sends: Sends,
 }
@@ -50,6 +54,8 @@ struct Live {
 
 impl Entity {
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
+        #[cfg(test)]
+        super::watched::tests::VISITS.set(super::watched::tests::VISITS.get() + 1);
         self.queue.lock()
     }
 
@@ -66,10 +72,6 @@ impl Entity {
     /// Why nothing can be done with it any more, if that is so.
     pub(crate) fn broken(&self) -> Option<SendError> {
         self.lock().mailbox.check_whole().err()
-    }
-
-    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
-        self.lock().mailbox.next_deadline()
     }
 }
 
@@ -112,6 +114,8 @@ impl Registry {
             particulars: Mutex::new(Particulars::new(mailbox.last_used())),
             queue: Mutex::new(Queue::of(id, mailbox)),
             deleted: AtomicBool::new(false),
+            watched_deadline: AtomicI64::new(i64::MAX),
+            watched_restless: AtomicBool::new(false),
             sends: Sends::default(),
         });
         live.queues_and_topics += usize::from(entity.kind != EntityKind::Subscription);
@@ -184,7 +188,7 @@ impl Namespace {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Mailbox::new(id, path.clone(), description, settings, now);
         let created = self.registry.insert(path, make)?;
-        self.welcome(&created);
+        self.watch(&created);
         Ok(created)
     }
 
@@ -197,7 +201,7 @@ impl Namespace {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Mailbox::topic(id, path.clone(), description, settings, now);
         let created = self.registry.insert(path, make)?;
-        self.welcome(&created);
+        self.watch(&created);
         Ok(created)
     }
 
@@ -216,8 +220,16 @@ impl Namespace {
             self.operate_as_broker(&created, |mailbox, _| mailbox.join(held));
         }
         self.operate_as_broker(topic, |mailbox, cx| mailbox.subscribe(cx, path, rules));
-        self.welcome(&created);
+        self.watch(&created);
         Ok(created)
+    }
+
+    /// Lets the deadlines of a new entity count.
+    fn watch(&self, created: &Entity) {
+        let deadline = self.watched.update(created, &created.lock());
+        if let Some(deadline) = deadline {
+            self.alarm.arm(deadline);
+        }
     }
 
     /// How many queues and topics there may be, if there are as many.
@@ -251,9 +263,6 @@ impl Namespace {
             let used = mailbox.last_used();
             change(mailbox, cx);
             entity.particulars().changed(used, cx.now);
-            let target = |d: &QueueDescription| d.forward_dead_lettered_messages_to.clone();
-            let (old, new) = (target(&before), target(mailbox.description()));
-            self.awaited.turn(&entity.path, old.as_ref(), new.as_ref());
             let only_status = QueueDescription {
                 status: mailbox.description().status,
                 ..before
@@ -295,12 +304,12 @@ impl Namespace {
         }
         let entity = self.registry.remove(path, Some(entity.id))?;
         let subscriptions = self.subscriptions(&entity);
-        self.take_leave(&entity);
         self.operate_as_broker(&entity, Mailbox::delete);
+        self.watched.forget(&entity);
         for subscription in subscriptions {
             if let Some(gone) = self.registry.remove(&subscription, None) {
-                self.take_leave(&gone);
                 self.operate_as_broker(&gone, Mailbox::delete);
+                self.watched.forget(&gone);
             }
         }
         self.entities_changed();

@@ -29,7 +29,7 @@ struct ClockChange<'a>(&'a Alarm);
 
 impl Drop for ClockChange<'_> {
     fn drop(&mut self) {
-        self.0.clock_changed();
+        self.0.notify();
     }
 }
 
@@ -52,7 +52,9 @@ impl Namespace {
                 Some(deadline) if deadline <= walk.target => {
                     left = left.checked_sub(1).ok_or_else(|| walk.passed())?;
                     walk.step_to(deadline);
-                    self.fire_due();
+                    while self.fire_due() {
+                        yield_now().await;
+                    }
                     // Where nothing has to come to rest this is the only place at which it can be dropped.
                     yield_now().await;
                 }
@@ -70,14 +72,14 @@ impl Namespace {
     pub(crate) async fn freeze(&self) {
         let _alone = self.advancing.lock().await;
         self.clock.freeze();
-        self.alarm.clock_changed();
+        self.alarm.notify();
     }
 
     /// Lets time flow again, after an advance that is on its way.
     pub(crate) async fn resume(&self) {
         let _alone = self.advancing.lock().await;
         self.clock.resume();
-        self.alarm.clock_changed();
+        self.alarm.notify();
     }
 
     /// Waits until the namespace is at rest and, if asked, no message is locked; says what is not after `within`.
@@ -149,18 +151,14 @@ impl Namespace {
     fn unrest(&self) -> Vec<Unrest> {
         let mut unrest = Vec::new();
         let now = self.clock.now();
-        for entity in self.entities() {
+        for entity in self.watched.due(&self.registry, now, usize::MAX) {
+            unrest.push(Unrest {
+                place: entity.path.to_string(),
+                reason: "something is due".into(),
+            });
+        }
+        for entity in self.watched.restless(&self.registry) {
             self.look(&entity, |queue| {
-                if queue
-                    .mailbox
-                    .next_deadline()
-                    .is_some_and(|deadline| deadline <= now)
-                {
-                    unrest.push(Unrest {
-                        place: entity.path.to_string(),
-                        reason: "something is due".into(),
-                    });
-                }
                 if queue.mailbox.has_assigned() {
                     unrest.push(Unrest {
                         place: entity.path.to_string(),
@@ -187,7 +185,8 @@ impl Namespace {
     /// The locks of a store and of the dead letters behind it, or all.
     fn locks(&self, wanted: Option<(EntityId, StoreKind)>) -> Vec<Unrest> {
         let mut held = Vec::new();
-        for entity in self.entities() {
+        // Each lock has an end, so that an entity without a deadline has none.
+        for entity in self.watched.with_deadlines(&self.registry) {
             for kind in StoreKind::ALL {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;

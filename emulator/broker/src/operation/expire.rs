@@ -37,6 +37,7 @@ impl Mailbox {
                 Due::SessionLockEnd(_, slot) => self.session_lock_expired(cx, slot),
                 Due::Expiry(_, number) => self.expire(cx, number),
                 Due::Activation(_, number) => self.activate(cx, number),
+                Due::Retry(_) => self.retry_forwards(kind),
             }
         }
         if last.is_some() {

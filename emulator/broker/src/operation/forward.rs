@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -24,6 +25,11 @@ use crate::{
 const MAX_HOPS: u8 = 4;
 /// Messages carried at a time.
 const BATCH: usize = 64;
+/// Copies that one batch of a topic becomes at most, where it has more than one message.
+const COPIES: usize = 2048;
+/// How long dead letters wait whose target entity refused the first of them, before they are tried again: half a minute of
+/// the namespace's clock, by our choice (decision D22).
+pub const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How entities are reached: one at a time.
 pub trait Entities {
@@ -34,9 +40,8 @@ pub trait Entities {
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> Option<T>;
 
-    /// The next store that has something to forward, in the order in which they said so; and whether it may try
-    /// what was refused before.
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)>;
+    /// The next store that has something to forward, in the order in which they said so.
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)>;
 }
 
 /// Why a message could not be forwarded (decision D3).
@@ -95,6 +100,8 @@ struct Batch {
     /// Which entity has this path: another one may have it by the time the target has answered.
     entity: EntityId,
     target: Target,
+    /// How many messages are handed over at most, with those that have no hop left.
+    cost: usize,
     messages: Vec<Transfer>,
 }
 
@@ -121,15 +128,20 @@ pub(crate) struct Transfer {
     pub(crate) ceiling: Option<NonZeroU64>,
 }
 
-/// Carries everything that waits to be forwarded, until nothing does. A message may pass several entities.
-pub fn forward(entities: &mut impl Entities) {
-    while let Some((path, kind, retries)) = entities.next_source() {
-        if retries {
-            entities.with_entity(&path, |mailbox, cx| mailbox.retry_forwards(cx, kind));
-        }
-        while let Some(Some(batch)) =
-            entities.with_entity(&path, |mailbox, cx| mailbox.carry(cx, kind))
+/// Carries what waits to be forwarded, until nothing does or about `at_most` messages were handed over, each copy for a
+/// subscription counted. A store that has more to forward has said so again by then. A message may pass several entities.
+pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
+    while at_most > 0
+        && let Some((path, kind)) = entities.next_source()
+    {
+        while at_most > 0
+            && let Some(Some(batch)) =
+                entities.with_entity(&path, |mailbox, cx| mailbox.carry(cx, kind))
         {
+            at_most = at_most.saturating_sub(batch.cost);
+            if batch.messages.is_empty() {
+                continue;
+            }
             match batch.target.clone() {
                 Target::Entity(target) => pass_on(entities, &target, batch),
                 Target::Subscriptions(rules) => {
@@ -149,10 +161,10 @@ fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
         ..
     } = batch;
     let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
+    let (path, kind) = source;
     let answers = entities.with_entity(target, |mailbox, cx| {
-        mailbox.accept_transfers(cx, &source, messages)
+        mailbox.accept_transfers(cx, kind, messages)
     });
-    let was_missing = answers.is_none();
     let answers = answers.unwrap_or_else(|| {
         // It is not there, or broke just now.
         let whole = entities.with_entity(target, |mailbox, _| mailbox.check_whole().err());
@@ -160,28 +172,21 @@ fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
         let failure = whole.flatten().unwrap_or_else(missing);
         vec![Err(TransferFailure::Refused(failure)); places.len()]
     });
-    let (path, kind) = source;
     entities.with_entity(&path, |mailbox, cx| {
         if mailbox.active.entity() == entity {
             mailbox.carried(cx, kind, target, places, answers);
         }
     });
-    // Whoever made it meanwhile found nothing that waited for it yet.
-    if was_missing && entities.with_entity(target, |_, _| ()).is_some() {
-        entities.with_entity(&path, |mailbox, cx| mailbox.retry_forwards(cx, kind));
-    }
 }
 
 impl Mailbox {
-    /// Puts back on its way what was refused, now that it may go on.
-    pub fn retry_forwards(&mut self, cx: &mut Context<'_>, kind: StoreKind) {
-        self.handle_timeout(cx);
+    /// Puts back on its way what was refused.
+    pub(crate) fn retry_forwards(&mut self, kind: StoreKind) {
         let store = self.store_mut(kind);
         for number in store.consumers.unassign_all() {
             store.put_back(number);
         }
         store.resume_forwards();
-        self.assign(cx);
     }
 
     fn target(&self, kind: StoreKind) -> Option<&EntityPath> {
@@ -195,26 +200,30 @@ impl Mailbox {
     /// The next messages to carry; none when there are none. What has no hop left fails here.
     fn carry(&mut self, cx: &mut Context<'_>, kind: StoreKind) -> Option<Batch> {
         self.handle_timeout(cx);
-        let mut batch = None;
-        while batch.is_none() {
-            let places = self.store_mut(kind).carry(BATCH);
-            let Some(target) = places.first().and_then(|&n| self.target_of(kind, n)) else {
-                break;
-            };
-            let mut messages = Vec::new();
+        let subscriptions = self
+            .rules()
+            .map_or(1, |rules| rules.subscriptions().count());
+        let copies = subscriptions.max(1);
+        let most = (COPIES / copies).clamp(1, BATCH);
+        let places = self.store_mut(kind).carry(most);
+        let target = places.first().and_then(|&n| self.target_of(kind, n));
+        let batch = target.map(|target| {
+            let cost = places.len() * copies;
+            let mut messages = Vec::with_capacity(places.len());
             for place in places {
                 match self.transfer(kind, place) {
                     Some(transfer) => messages.push(transfer),
                     None => self.forward_failed(cx, kind, place, TransferFailure::Hops),
                 }
             }
-            batch = (!messages.is_empty()).then(|| Batch {
+            Batch {
                 source: (self.path.clone(), kind),
                 entity: self.active.entity(),
                 target,
+                cost,
                 messages,
-            });
-        }
+            }
+        });
         self.assign(cx);
         batch
     }
@@ -265,28 +274,22 @@ impl Mailbox {
     fn accept_transfers(
         &mut self,
         cx: &mut Context<'_>,
-        source: &(EntityPath, StoreKind),
+        source: StoreKind,
         messages: Vec<Transfer>,
     ) -> Vec<Result<(), TransferFailure>> {
         self.begin(cx);
         let mut answers = Vec::with_capacity(messages.len());
-        let mut refused = None;
         for transfer in messages {
-            let bytes = transfer.message.size();
             let answer = self.accept_transfer(&mut cx.at(cx.now), transfer);
             let answer = answer.map_err(TransferFailure::from);
-            let waits = source.1 == StoreKind::DeadLetters
+            let waits = source == StoreKind::DeadLetters
                 && answer.as_ref().is_err_and(TransferFailure::may_pass);
             answers.push(answer);
             if waits {
-                refused = Some(bytes);
                 break;
             }
         }
         self.assign(cx);
-        if let Some(bytes) = refused {
-            self.refused.insert(source.clone(), bytes);
-        }
         answers
     }
 
@@ -352,7 +355,7 @@ impl Mailbox {
         for place in places {
             let answer = answers.next();
             if !self.store(kind).forwards.carries(place) {
-                // Removed meanwhile, or stalled with the one before it.
+                // Removed meanwhile, or brought back with the one before it.
                 continue;
             }
             match answer {
@@ -389,7 +392,10 @@ impl Mailbox {
             (StoreKind::Active, failure) => {
                 self.dead_letter_by_rule(cx, place, DeadLetterCause::Transfer(failure));
             }
-            (_, failure) if failure.may_pass() => self.store_mut(kind).stall(),
+            (_, failure) if failure.may_pass() => {
+                let retry_at = cx.now + RETRY_INTERVAL;
+                self.store_mut(kind).pause_forwards(retry_at);
+            }
             _ => self.store_mut(kind).keep(place),
         }
     }

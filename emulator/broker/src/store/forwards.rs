@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::{EntityPath, SequenceNumber};
+use crate::{EntityPath, SequenceNumber, Timestamp};
 
 /// Numbers of entries whose state is [`State::Forwarding`].
 #[derive(Debug, Default)]
@@ -17,10 +17,18 @@ pub(crate) struct Forwards {
     carried: BTreeSet<SequenceNumber>,
     /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
     destinations: BTreeMap<SequenceNumber, EntityPath>,
-    /// Whether somebody was told that there is something to carry.
-    announced: bool,
-    /// Whether the other entity refused: nothing goes on until it may take messages again (decision D22).
-    pub(super) stalled: bool,
+    progress: Progress,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No effect was produced for what waits.
+    #[default]
+    Quiet,
+    /// An effect says that something waits.
+    Announced,
+    /// The target entity refused what came first: nothing goes on until then (decision D22).
+    PausedUntil(Timestamp),
 }
 
 impl Forwards {
@@ -35,7 +43,19 @@ impl Forwards {
     /// Whether somebody must be told that there is something to carry; true once.
     pub(crate) fn must_announce(&mut self) -> bool {
         let idle = !self.waiting.is_empty() && self.carried.is_empty();
-        idle && !std::mem::replace(&mut self.announced, true)
+        let must = idle && self.progress == Progress::Quiet;
+        if must {
+            self.progress = Progress::Announced;
+        }
+        must
+    }
+
+    /// When forwarding is tried again that the target entity refused.
+    pub(super) fn retry_at(&self) -> Option<Timestamp> {
+        match self.progress {
+            Progress::PausedUntil(at) => Some(at),
+            Progress::Quiet | Progress::Announced => None,
+        }
     }
 
     /// Where an entry goes by itself.
@@ -83,16 +103,16 @@ impl MessageStore {
 
     /// Whether an entry that nobody has is on its way from here.
     pub(super) fn goes_on(&self, number: SequenceNumber, stays: bool) -> bool {
-        let by_store = self.policy.forwards && !stays && !self.forwards.stalled;
+        let by_store = self.policy.forwards && !stays && self.forwards.retry_at().is_none();
         by_store || self.forwards.destination(number).is_some()
     }
 
     /// The next entries to carry to the same place, at most `max`; none while others are carried.
     pub(crate) fn carry(&mut self, max: usize) -> Vec<SequenceNumber> {
-        self.forwards.announced = false;
-        if !self.forwards.carried.is_empty() {
+        if !self.forwards.carried.is_empty() || self.forwards.retry_at().is_some() {
             return Vec::new();
         }
+        self.forwards.progress = Progress::Quiet;
         let waiting = self.forwards.waiting.iter().copied();
         let destination = |number: &SequenceNumber| self.forwards.destination(*number);
         let first = waiting.clone().next().and_then(|n| destination(&n));
@@ -123,10 +143,9 @@ impl MessageStore {
         self.put_back(number);
     }
 
-    /// Stops forwarding until [`MessageStore::resume_forwards`]: everything on its way is ready again.
-    pub(crate) fn stall(&mut self) {
-        self.forwards.stalled = true;
-        self.forwards.announced = false;
+    /// Stops forwarding until `retry_at` or [`MessageStore::resume_forwards`]: everything on its way is ready again.
+    pub(crate) fn pause_forwards(&mut self, retry_at: Timestamp) {
+        self.forwards.progress = Progress::PausedUntil(retry_at);
         for number in self.forwards.all() {
             self.bring_back(number);
         }
@@ -135,10 +154,12 @@ impl MessageStore {
     /// Puts on its way what is ready and may go on, and takes off its way what may not; what is carried right now
     /// is left to whoever carries it.
     pub(crate) fn resume_forwards(&mut self) {
-        self.forwards.stalled = false;
+        if self.forwards.retry_at().is_some() {
+            self.forwards.progress = Progress::Quiet;
+        }
         if !self.policy.forwards {
             // Whoever was told finds nothing to carry, and must be told again when there is.
-            self.forwards.announced = false;
+            self.forwards.progress = Progress::Quiet;
             for number in std::mem::take(&mut self.forwards.waiting) {
                 self.put_back(number);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Reference {
     /// What happened since this was last cleared.
     pub(crate) log: Vec<Word>,
     /// Stores that have something to forward, in the order in which they said so, and whether they try again.
-    agenda: VecDeque<(Place, bool)>,
+    agenda: VecDeque<Place>,
     leaving: Vec<usize>,
     /// Who lost its session, since this was last cleared.
     pub(crate) lost: Vec<u64>,
@@ -128,15 +128,8 @@ impl Reference {
         Answer::Done
     }
 
-    /// Dead letters that wait for a queue of this name may try again.
     fn create(&mut self, q: usize, description: QueueDescription) {
         self.touched[q] = true;
-        for other in 0..QUEUES {
-            let kind = StoreKind::DeadLetters;
-            if self.queue(other).and_then(|queue| queue.target(kind)) == Some(q) {
-                self.agenda.push_back(((other, kind), true));
-            }
-        }
         self.queues[q] = Some(Queue::new(description, self.now));
     }
 
@@ -252,7 +245,7 @@ impl Reference {
                     // It comes back, if it does, because it could not go on.
                     store.letters[at].former = None;
                     if !std::mem::replace(&mut store.is_announced, true) {
-                        self.agenda.push_back(((q, kind), false));
+                        self.agenda.push_back((q, kind));
                     }
                 } else if serves
                     && let Some(consumer) = store.next_consumer(store.letters[at].former)
@@ -262,14 +255,6 @@ impl Reference {
                 }
             }
         }
-        let refused = std::mem::take(&mut self.at(q).refused);
-        let queue = self.at(q);
-        let (invited, waiting): (Vec<_>, Vec<_>) = refused
-            .into_iter()
-            .partition(|&(_, bytes)| !queue.is_idle && queue.takes(bytes));
-        queue.refused = waiting;
-        let invited = invited.into_iter().map(|(place, _)| (place, true));
-        self.agenda.extend(invited);
     }
 
     fn remove(&mut self, (q, kind): Place, number: u64) -> Letter {

@@ -34,7 +34,7 @@ pub(crate) struct World {
     pub(crate) tokens: Vec<LockToken>,
     effects: Effects,
     pub(crate) facts: Facts,
-    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    sources: VecDeque<(EntityPath, StoreKind)>,
     leaving: Vec<EntityPath>,
     /// Whom somebody told to take, since this was last cleared.
     pub(crate) woken: Vec<ConsumerId>,
@@ -77,7 +77,7 @@ impl World {
         let answer = self.answer(step);
         self.client = ClientId::BROKER;
         while !self.sources.is_empty() || !self.leaving.is_empty() {
-            forward(self);
+            forward(self, usize::MAX);
             for path in std::mem::take(&mut self.leaving) {
                 self.queues.remove(&path);
             }
@@ -163,22 +163,11 @@ impl World {
         }
     }
 
-    /// Whoever waits for a queue of this name may try again, as the shell says.
     fn create(&mut self, at: usize, description: QueueDescription) {
         self.touched[at] = true;
         let id = EntityId(at as u32 + 1);
         let path = self.paths[at].clone();
         let queue = Queue::new(id, path.clone(), description, &self.settings, self.now);
-        for (source, other) in &self.queues {
-            let target = &other
-                .mailbox
-                .description()
-                .forward_dead_lettered_messages_to;
-            if target.as_ref() == Some(&path) {
-                self.sources
-                    .push_back((source.clone(), StoreKind::DeadLetters, true));
-            }
-        }
         self.queues.insert(path, queue);
     }
 
@@ -363,15 +352,14 @@ impl Entities for World {
             match effect {
                 Effect::Wake(consumer) => self.woken.push(consumer),
                 Effect::SessionLost(consumer) => self.lost.push(consumer.0),
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
-                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
                 Effect::Delete(path) => self.leaving.push(path),
             }
         }
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
         self.sources.pop_front()
     }
 }

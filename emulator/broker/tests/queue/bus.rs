@@ -251,10 +251,7 @@ impl Bus {
     pub(crate) fn woken(&mut self) -> Vec<ConsumerId> {
         let woken = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::Wake(consumer) => Some(consumer),
-            Effect::SessionLost(_)
-            | Effect::Forward(..)
-            | Effect::Retry(..)
-            | Effect::Delete(_) => None,
+            Effect::SessionLost(_) | Effect::Forward(..) | Effect::Delete(_) => None,
         });
         woken.collect()
     }

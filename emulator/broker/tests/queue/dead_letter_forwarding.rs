@@ -1,6 +1,6 @@
 //! Dead letters go on to another queue (semantics §3.3; decisions D3, D22, D23).
 
-use servicebus_broker::{EntityStatus, ReceiveMode, SequenceNumber, StoreKind};
+use servicebus_broker::{EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, StoreKind};
 
 use crate::bus::{annotation, letter, rules, secs, text};
 use crate::world::World;
@@ -91,6 +91,8 @@ fn they_go_on_in_order_when_the_target_is_declared() {
     }
     world.declare("graveyard", rules());
     bury(&mut world, "4");
+    assert!(world.queued("graveyard").is_empty(), "it is not tried yet");
+    world.advance(RETRY_INTERVAL);
     assert_eq!(world.queued("graveyard"), ["1", "2", "3", "4"]);
     assert!(world.dead_letters("orders").is_empty());
 }
@@ -103,6 +105,7 @@ fn they_go_on_in_order_when_the_target_is_enabled() {
         bury(&mut world, id);
     }
     world.update("graveyard", |queue| queue.status = EntityStatus::Active);
+    world.advance(RETRY_INTERVAL);
     assert_eq!(world.queued("graveyard"), ["1", "2", "3"]);
 }
 
@@ -130,11 +133,12 @@ fn they_go_on_in_order_when_there_is_room() {
         "the small one does not overtake"
     );
     world.receive("graveyard").unwrap();
+    world.advance(RETRY_INTERVAL);
     assert_eq!(world.queued("graveyard"), ["filler 2", "large", "small"]);
 }
 
 #[test]
-fn room_that_does_not_suffice_invites_nobody() {
+fn each_is_tried_again_until_there_is_room_for_it() {
     let mut world = with_little_room();
     world.declare("returns", rules().forward_dead_letters_to("graveyard"));
     for name in ["orders", "returns"] {
@@ -142,9 +146,11 @@ fn room_that_does_not_suffice_invites_nobody() {
         world.dead_letter_next(name, "bad");
     }
     world.send("graveyard", "another");
+    world.advance(RETRY_INTERVAL * 3);
     assert_eq!(world.dead_letters("orders"), ["orders"]);
     assert_eq!(world.dead_letters("returns"), ["returns"]);
     world.receive("graveyard").unwrap();
+    world.advance(RETRY_INTERVAL);
     assert_eq!(
         world.queued("graveyard"),
         ["filler 2", "another", "orders"],
@@ -164,6 +170,7 @@ fn while_they_wait_they_can_be_received_and_go_on_when_their_lock_ends() {
     let mode = ReceiveMode::PeekLock;
     world.take("orders", DEAD, mode).unwrap();
     world.declare("graveyard", rules());
+    world.advance(RETRY_INTERVAL);
     assert_eq!(world.queued("graveyard"), ["3"]);
     world.advance(secs(60));
     assert_eq!(world.queued("graveyard"), ["3", "2"]);
@@ -272,4 +279,26 @@ fn dead_letters_that_come_back_to_their_own_queue_stay_when_their_hops_are_used_
     world.dead_letter_next("a", "bad");
     assert!(world.queued("a").is_empty());
     assert_eq!(world.dead_letters("a"), ["1"]);
+}
+
+#[test]
+fn room_that_became_free_without_an_operation_is_found_as_well() {
+    let mut world = world();
+    world.declare("graveyard", rules().of_one_megabyte());
+    let mut transaction = world.transaction();
+    world
+        .post_in(
+            &mut transaction,
+            "graveyard",
+            &[letter("reserved").body(900_000)],
+        )
+        .unwrap();
+    world
+        .post("orders", &letter("large").body(300_000))
+        .unwrap();
+    world.dead_letter_next("orders", "bad");
+    assert_eq!(world.dead_letters("orders"), ["large"]);
+    drop(transaction);
+    world.advance(RETRY_INTERVAL);
+    assert_eq!(world.queued("graveyard"), ["large"]);
 }

@@ -23,7 +23,7 @@ pub(crate) struct World {
     ids: Counting,
     effects: Effects,
     pub(crate) facts: Facts,
-    sources: VecDeque<(EntityPath, StoreKind, bool)>,
+    sources: VecDeque<(EntityPath, StoreKind)>,
     /// Who asked to be deleted.
     idle: Vec<EntityPath>,
     /// What somebody else does just before this entity is reached the next time.
@@ -60,25 +60,15 @@ impl World {
         world
     }
 
-    /// Declares a queue, and lets go on what waited for it.
+    /// Declares a queue.
     pub(crate) fn declare(&mut self, name: &str, rules: Rules) {
         let id = self.next_id();
         let queue = Queue::new(id, path(name), rules.queue, &rules.settings, self.now);
         self.insert(queue);
     }
 
-    /// Adds an entity, and lets go on what waited for it.
     fn insert(&mut self, queue: Queue) {
-        let path = queue.path.clone();
-        self.queues.insert(path.clone(), queue);
-        let waits = |queue: &&Queue| {
-            let description = queue.mailbox.description();
-            description.forward_dead_lettered_messages_to.as_ref() == Some(&path)
-        };
-        let waiting = self.queues.values().filter(waits);
-        self.sources
-            .extend(waiting.map(|queue| (queue.path.clone(), StoreKind::DeadLetters, true)));
-        forward(self);
+        self.queues.insert(queue.path.clone(), queue);
     }
 
     pub(crate) fn delete(&mut self, name: &str) {
@@ -224,7 +214,7 @@ impl World {
         while let Some((at, path)) = self.next_deadline().filter(|(at, _)| *at <= end) {
             self.now = at.max(self.now);
             self.with_entity(&path, |mailbox, cx| mailbox.handle_timeout(cx));
-            forward(self);
+            forward(self, usize::MAX);
         }
         self.now = end;
     }
@@ -299,7 +289,7 @@ impl World {
         work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
     ) -> T {
         let result = self.with_entity(&path(name), work);
-        forward(self);
+        forward(self, usize::MAX);
         result.expect("it is declared")
     }
 }
@@ -327,7 +317,7 @@ impl Entities for World {
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind, bool)> {
+    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
         self.sources.pop_front()
     }
 }

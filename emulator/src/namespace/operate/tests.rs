@@ -95,3 +95,27 @@ fn a_reset_makes_whole_what_was_declared() {
     send(&namespace, "a").expect("it is whole again");
     assert_eq!(active(&namespace, "a"), 1);
 }
+
+#[test]
+fn a_backlog_goes_on_in_pieces() {
+    let namespace = namespace();
+    let messages = 3 * FORWARDED_AT_ONCE;
+    for _ in 0..messages {
+        send(&namespace, "a").expect("there is room");
+    }
+    let entity = namespace.entity(&path("a")).expect("it is there");
+    let forwards = QueueDescription {
+        forward_to: Some(path("b")),
+        ..QueueDescription::default()
+    };
+    assert!(namespace.update(&entity, forwards));
+    assert_eq!(active(&namespace, "b"), FORWARDED_AT_ONCE);
+    send(&namespace, "b").expect("others go on meanwhile");
+    let mut pieces = 0;
+    while namespace.forward_on() {
+        pieces += 1;
+    }
+    assert!((2..=4).contains(&pieces), "{pieces} pieces");
+    assert_eq!(active(&namespace, "a"), 0);
+    assert_eq!(active(&namespace, "b"), messages + 1);
+}

@@ -240,6 +240,7 @@ fn dead_letters_wait_for_a_target_that_is_made_again() {
     bus.http.advance(2.0);
     assert_eq!(bus.http.held("source").1, 1);
     admin.put("/target", &queue("")).expect(201);
+    bus.http.advance(30.0);
     assert_eq!(
         (bus.http.held("source").1, bus.http.held("target").0),
         (0, 1)

@@ -205,6 +205,7 @@ fn dead_letters_wait_for_a_target_that_cannot_take_them() {
     dead_letter(&bus, "q", "1");
     assert_eq!(bus.http.held("q"), (0, 1));
     bus.http.set_status("graves", "Active");
+    bus.http.advance(30.0);
     assert_eq!(
         (bus.http.held("q"), bus.http.held("graves")),
         ((0, 0), (1, 0))
@@ -214,6 +215,7 @@ fn dead_letters_wait_for_a_target_that_cannot_take_them() {
     dead_letter(&bus, "q", "3");
     assert_eq!(bus.http.held("q"), (0, 2));
     bus.http.put_queue("graves", &json!({}));
+    bus.http.advance(30.0);
     assert_eq!(
         (bus.http.held("q"), bus.http.held("graves")),
         ((0, 0), (2, 0))

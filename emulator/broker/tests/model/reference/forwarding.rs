@@ -10,19 +10,14 @@ use crate::history::Place;
 
 /// Messages that go on together; in which order others come between them hangs on it.
 const BATCH: usize = 64;
+/// How long dead letters wait that were refused, in milliseconds.
+const RETRY: i64 = 30_000;
 
 impl Reference {
     pub(super) fn forward(&mut self) {
-        while let Some((place @ (q, kind), retries)) = self.agenda.pop_front() {
+        while let Some(place @ (q, _)) = self.agenda.pop_front() {
             if self.queue(q).is_none() {
                 continue;
-            }
-            if retries {
-                self.let_pass(q);
-                let store = self.store(q, kind);
-                store.is_stalled = false;
-                store.restore_all();
-                self.serve(q);
             }
             while self.carry(place) {}
         }
@@ -36,7 +31,9 @@ impl Reference {
             return false;
         };
         let mut batch = Vec::new();
-        for number in self.going(place) {
+        let going = self.going(place);
+        let going_on = !going.is_empty();
+        for number in going {
             let letter = self.store(q, kind).letter(number).clone();
             match (letter.hops, kind) {
                 (0..4, _) => batch.push(letter),
@@ -50,33 +47,24 @@ impl Reference {
         self.serve(q);
         self.store(q, kind).is_announced = false;
         if batch.is_empty() {
-            return false;
+            return going_on;
         }
         if self.queue(target).is_some() {
             self.begin(target);
         }
         let mut answers = Vec::new();
-        let mut waits = None;
         for letter in batch {
             let number = letter.number;
-            let size = letter.size + u64::from(letter.source.is_none());
             let answer = self.transfer(place, target, letter);
             let may_pass = |refused: &Refused| refused.reason != "InvalidOperationException";
             let stops = kind == DeadLetters && answer.as_ref().is_err_and(may_pass);
             answers.push((number, answer));
             if stops {
-                waits = Some(size);
                 break;
             }
         }
         if self.is_there(target) {
             self.serve(target);
-            if let Some(size) = waits {
-                let refused = &mut self.at(target).refused;
-                refused.retain(|(other, _)| *other != place);
-                refused.push((place, size));
-                refused.sort_unstable();
-            }
         }
         self.let_go(place, target, answers);
         true
@@ -146,7 +134,7 @@ impl Reference {
                 Err(refused) if refused.reason == "InvalidOperationException" => {
                     self.store(q, kind).letter(number).stays = true;
                 }
-                Err(_) => self.store(q, kind).is_stalled = true,
+                Err(_) => self.store(q, kind).retries_at = Some(now + RETRY),
             }
         }
         self.serve(q);

@@ -3,7 +3,7 @@
 use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
 
 use super::sessions::Sessions;
-use crate::history::{Draft, Place, Properties};
+use crate::history::{Draft, Properties};
 use crate::word::queue_of;
 use crate::world::wire::section_size;
 
@@ -13,8 +13,6 @@ pub(crate) struct Queue {
     pub(super) stores: [Store; 3],
     /// Ids, each with the instant from which its window counts.
     pub(super) seen: Vec<(String, i64)>,
-    /// Whose dead letters were refused here, in the order of their names, and the size of the first of each.
-    pub(super) refused: Vec<(Place, u64)>,
     pub(super) sessions: Sessions,
     pub(super) used_at: i64,
     pub(super) is_idle: bool,
@@ -29,8 +27,8 @@ pub(crate) struct Store {
     pub(super) consumers: Vec<(u64, ReceiveMode)>,
     /// Who has how much credit, in the order in which they are served.
     pub(super) waiting: Vec<(u64, usize)>,
-    /// Whether it waits until the other queue takes its messages.
-    pub(super) is_stalled: bool,
+    /// When it tries again what the other queue refused; until then nothing goes on.
+    pub(super) retries_at: Option<i64>,
     /// Whether somebody is on the way to fetch what goes on.
     pub(super) is_announced: bool,
 }
@@ -78,7 +76,6 @@ impl Queue {
             description,
             stores: [(); 3].map(|()| Store::default()),
             seen: Vec::new(),
-            refused: Vec::new(),
             sessions: Sessions::default(),
             used_at: now,
             is_idle: false,
@@ -111,7 +108,7 @@ impl Queue {
 
     /// Whether messages of a store that nobody has go on to another queue.
     pub(super) fn sends_on(&self, kind: StoreKind) -> bool {
-        self.target(kind).is_some() && !self.store(kind).is_stalled
+        self.target(kind).is_some() && self.store(kind).retries_at.is_none()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,10 +130,6 @@ impl Queue {
     /// How many bytes more it may hold.
     pub(crate) fn room(&self) -> u64 {
         self.max_size().saturating_sub(self.size())
-    }
-
-    pub(super) fn takes(&self, bytes: u64) -> bool {
-        self.description.status.can_send() && self.size() + bytes <= self.max_size()
     }
 
     pub(super) fn max_size(&self) -> u64 {

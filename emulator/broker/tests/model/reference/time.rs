@@ -31,6 +31,7 @@ enum Event {
     SessionLockEnds,
     Expires,
     Activates,
+    Retries,
 }
 
 impl Reference {
@@ -69,6 +70,11 @@ impl Reference {
                     // Until now the scheduled message kept the queue.
                     self.at(q).used_at = at;
                 }
+                Event::Retries => {
+                    let store = self.store(q, kind);
+                    store.retries_at = None;
+                    store.restore_all();
+                }
             }
         }
         if last.is_some() {
@@ -99,9 +105,11 @@ impl Reference {
             })
         };
         let holds = queue.sessions.holds.iter();
+        let retry = |kind| Some(Due(queue.store(kind).retries_at?, kind, Event::Retries, 0));
+        let retries = StoreKind::ALL.into_iter().filter_map(retry);
         let sessions = holds.map(|h| Due(h.until, Active, Event::SessionLockEnds, h.consumer));
         let messages = StoreKind::ALL.into_iter().flat_map(in_store);
-        messages.chain(sessions).min()
+        messages.chain(sessions).chain(retries).min()
     }
 
     /// When a queue is deleted because nobody uses it.
@@ -243,7 +251,7 @@ impl Reference {
             self.change_expiries(q);
         }
         self.at(q).stores.iter_mut().for_each(|store| {
-            store.is_stalled = false;
+            store.retries_at = None;
         });
         if description.max_delivery_count < before.max_delivery_count {
             self.bury_delivered_too_often(q);

@@ -167,7 +167,7 @@ impl Bus {
     pub(crate) fn lost(&mut self) -> Vec<ConsumerId> {
         let lost = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::SessionLost(consumer) => Some(consumer),
-            Effect::Wake(_) | Effect::Forward(..) | Effect::Retry(..) | Effect::Delete(_) => None,
+            Effect::Wake(_) | Effect::Forward(..) | Effect::Delete(_) => None,
         });
         lost.collect()
     }

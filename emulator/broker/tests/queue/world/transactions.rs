@@ -131,7 +131,7 @@ impl World {
             mailbox.check_invariants();
         }
         self.follow_effects();
-        forward(self);
+        forward(self, usize::MAX);
         result
     }
 
@@ -150,8 +150,7 @@ impl World {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Wake(_) | Effect::SessionLost(_) => {}
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind, false)),
-                Effect::Retry(path, kind) => self.sources.push_back((path, kind, true)),
+                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
                 Effect::Delete(path) => self.idle.push(path),
             }
         }
