@@ -16,7 +16,11 @@ pub(crate) struct Forwards {
     /// Those that somebody carries right now.
     carried: BTreeSet<SequenceNumber>,
     /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
-    destinations: BTreeMap<SequenceNumber, EntityPath>,
+    #[expect(
+        clippy::box_collection,
+        reason = "few entities have any, and each pays for the place"
+    )]
+    destinations: Option<Box<BTreeMap<SequenceNumber, EntityPath>>>,
     progress: Progress,
 }
 
@@ -60,13 +64,15 @@ impl Forwards {
 
     /// Where an entry goes by itself.
     pub(crate) fn destination(&self, number: SequenceNumber) -> Option<&EntityPath> {
-        self.destinations.get(&number)
+        self.destinations.as_ref()?.get(&number)
     }
 
     /// Forgets an entry that leaves the store.
     pub(super) fn remove(&mut self, number: SequenceNumber) {
         self.halt(number);
-        self.destinations.remove(&number);
+        if let Some(destinations) = &mut self.destinations {
+            destinations.remove(&number);
+        }
     }
 
     /// Takes an entry off its way.
@@ -82,7 +88,8 @@ impl Forwards {
     /// What waits without a destination of its own, and what has one.
     #[cfg(any(test, feature = "check"))]
     pub(super) fn by_target(&self) -> (BTreeSet<SequenceNumber>, BTreeSet<SequenceNumber>) {
-        let own: BTreeSet<_> = self.destinations.keys().copied().collect();
+        let destinations = self.destinations.iter();
+        let own: BTreeSet<_> = destinations.flat_map(|own| own.keys().copied()).collect();
         (&self.waiting - &own, own)
     }
 }
@@ -98,7 +105,8 @@ impl MessageStore {
 
     /// Lets the entry that comes next under this number go to a destination of its own.
     pub(crate) fn address(&mut self, number: SequenceNumber, destination: EntityPath) {
-        self.forwards.destinations.insert(number, destination);
+        let destinations = self.forwards.destinations.get_or_insert_default();
+        destinations.insert(number, destination);
     }
 
     /// Whether an entry that nobody has is on its way from here.
