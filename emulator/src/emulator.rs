@@ -208,13 +208,15 @@ impl Emulator {
         self.shared.namespaces.list()
     }
 
-    /// The file with the certificate that clients must trust, in PEM; none before it is needed, or where a
-    /// certificate was given.
+    /// The file with the certificates that clients must trust, in PEM; none before they are needed, or where a
+    /// certificate was given. Where no more than this machine and the service's domain was asked for, it has that of the
+    /// user's authority alone, which stays the same.
     pub fn ca_certificate(&self) -> Option<&Path> {
         self.shared.tls.authority_file()
     }
 
-    /// The certificate that clients must trust, in PEM; made now if it was not. None where one was given.
+    /// The certificates that clients must trust, in PEM: that of the user's authority, then that of the one which vouches
+    /// for all other names until the emulator ends. Made now if they were not; none where a certificate was given.
     pub fn ca_certificate_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
         self.shared.tls.authority_pem()
     }
@@ -261,12 +263,13 @@ impl Drop for Emulator {
 
 /// Makes what all connections share, and TLS where a door for it was opened.
 fn share(
-    options: Options,
+    mut options: Options,
     endpoints: Endpoints,
     listeners: Listeners,
 ) -> Result<Shared, StartError> {
-    let names = names(&options, endpoints);
     let access = access(&options, endpoints);
+    let names = names(&options.config);
+    options.tls.names = asked_for(&options, endpoints);
     let real = RealClock::start(options.wall_clock);
     let tls = Tls::new(options.tls, names, real.unix_seconds());
     if endpoints.amqps.or(endpoints.https).is_some() {
@@ -307,16 +310,23 @@ fn access(options: &Options, endpoints: Endpoints) -> Access {
     access
 }
 
-/// By what clients reach the emulator: addresses, host names, and those of its namespaces.
-fn names(options: &Options, endpoints: Endpoints) -> Vec<String> {
+/// The names and addresses of the emulator that were asked for.
+fn asked_for(options: &Options, endpoints: Endpoints) -> Vec<String> {
+    let namespaces = options.config.namespaces.iter();
+    let addresses =
+        namespaces.filter_map(|namespace| Some(namespace.address.as_ref()?.to_string()));
+    let own = [options.host.clone(), endpoints.amqp.ip().to_string()];
+    let names = options.tls.names.iter().cloned();
+    names.chain(own).chain(addresses).collect()
+}
+
+/// The names that every emulator has, and those of its namespaces.
+fn names(config: &Config) -> Vec<String> {
     let fixed = ["localhost", "127.0.0.1", "::1", SERVICE];
     let mut names = fixed.map(str::to_owned).to_vec();
-    names.extend([options.host.clone(), endpoints.amqp.ip().to_string()]);
-    for namespace in &options.config.namespaces {
+    for namespace in &config.namespaces {
         let name = &namespace.name;
         names.extend([name.clone(), format!("{name}.localhost")]);
     }
-    names.sort_unstable();
-    names.dedup();
     names
 }

@@ -1,10 +1,12 @@
-//! TLS: which certificate the emulator shows, the authority that vouches for it, and the stream.
+//! TLS: which certificate the emulator shows, the authorities that vouch for it, and the stream.
 //!
 //! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
 //! needed: when a door for TLS is opened, else at the first client that begins with TLS or asks for the
-//! authority's certificate. What the emulator itself shows is never written: it is made for the first client that comes to
-//! an address, or asks for a name of a namespace, because namespaces are made while it serves.
+//! authority's certificate. It may vouch for this machine and for the service's domain alone; for all other names there is
+//! one more, in memory, for as long as the emulator runs. What the emulator itself shows is never written: it is made for
+//! the first client that comes to an address, or asks for a name, because namespaces are made while it serves.
 
+mod authorities;
 mod authority;
 mod directory;
 mod error;
@@ -24,7 +26,8 @@ use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-use authority::Authority;
+use authorities::Authorities;
+use authority::is_local;
 
 use crate::clock::{RealClock, WallClock};
 
@@ -41,7 +44,8 @@ pub struct TlsOptions {
     pub directory: Option<PathBuf>,
     /// A certificate to show instead of one that is made.
     pub certificate: Option<GivenCertificate>,
-    /// Names and addresses that the made certificate holds for, beside those that the emulator knows.
+    /// Names and addresses that the made certificate holds for, beside those that the emulator knows. Those that mean
+    /// neither this machine nor the service are vouched for by an authority that ends with the emulator.
     pub names: Vec<String>,
 }
 
@@ -59,23 +63,30 @@ pub struct GivenCertificate {
 pub struct Vouched {
     /// What TLS with a client is begun with.
     pub config: Arc<ServerConfig>,
-    /// The certificate of the authority that clients must trust, in PEM.
+    /// The certificates of the authorities that clients must trust, in PEM.
     pub authority: String,
 }
 
 /// Makes a certificate that holds for a name or an address, by the same authority of this user that vouches for
-/// emulators unless [`TlsOptions`] say otherwise.
+/// emulators unless [`TlsOptions`] say otherwise; for a name that means neither this machine nor the service, by an
+/// authority that is made for this call.
 pub fn vouched(name: String) -> Result<Vouched, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
-    let tls = Tls::new(TlsOptions::default(), vec![name], now);
+    let tls = Tls::new(TlsOptions::default(), Vec::new(), now);
+    let sought = Sought {
+        name: Some(name),
+        address: None,
+    };
     Ok(Vouched {
-        config: tls.config(&Sought::default())?,
-        authority: tls.authority()?.pem().to_owned(),
+        config: tls.config(&sought)?,
+        authority: tls.authorities()?.pem().to_owned(),
     })
 }
 
 /// Most certificates that are kept: a name and an address for each of as many namespaces as there may be.
 const MAX_SHOWN: usize = 2_000;
+
+const LOCALHOST: &str = "localhost";
 
 /// A certificate with those above it, and its key.
 type Chain = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
@@ -87,7 +98,7 @@ pub(crate) struct Tls {
     names: Vec<String>,
     /// Seconds since the Unix epoch at which the emulator started.
     started_at: i64,
-    authority: OnceLock<Result<Authority, Arc<TlsError>>>,
+    authorities: OnceLock<Result<Authorities, Arc<TlsError>>>,
     shown: Mutex<HashMap<Sought, Arc<ServerConfig>>>,
 }
 
@@ -95,9 +106,20 @@ pub(crate) struct Tls {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Sought {
     /// The address that it came to.
-    pub(crate) address: Option<IpAddr>,
-    /// The name of a namespace that it asked for.
-    pub(crate) name: Option<String>,
+    address: Option<IpAddr>,
+    /// The name that it asked for, if the emulator has it.
+    name: Option<String>,
+}
+
+impl Sought {
+    /// The name or address by which the client judges the certificate.
+    fn judged(&self) -> String {
+        let address = || self.address.map(|address| address.to_string());
+        self.name
+            .clone()
+            .or_else(address)
+            .unwrap_or_else(|| LOCALHOST.to_owned())
+    }
 }
 
 impl Tls {
@@ -107,7 +129,7 @@ impl Tls {
             options,
             names,
             started_at,
-            authority: OnceLock::new(),
+            authorities: OnceLock::new(),
             shown: Mutex::default(),
         }
     }
@@ -116,63 +138,109 @@ impl Tls {
     pub(crate) fn prepare(&self) -> Result<(), Arc<TlsError>> {
         match self.options.certificate {
             Some(_) => self.config(&Sought::default()).map(drop),
-            None => self.authority().map(drop),
+            None => self.authorities().map(drop),
         }
     }
 
-    /// What TLS with a client is begun with.
-    pub(crate) fn config(&self, sought: &Sought) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
-        let nothing = Sought::default();
+    /// What a client wants that came to an address and began TLS with a name; `is_host` tells names of namespaces.
+    pub(crate) fn sought(
+        &self,
+        address: Option<IpAddr>,
+        name: Option<&str>,
+        is_host: impl FnOnce(&str) -> bool,
+    ) -> Sought {
         // A certificate that was given holds for what it holds for.
-        let sought = match self.options.certificate {
-            Some(_) => &nothing,
-            None => sought,
+        if self.options.certificate.is_some() {
+            return Sought::default();
+        }
+        let known = |name: String| {
+            let mut own = self.options.names.iter().chain(&self.names);
+            if own.any(|own| own.eq_ignore_ascii_case(&name)) || is_host(&name) {
+                return Some(name);
+            }
+            // It is in every certificate of the kept authority, or no authority here can vouch for it.
+            is_local(&name).then(|| LOCALHOST.to_owned())
         };
-        let mut shown = self.shown.lock();
-        if let Some(made) = shown.get(sought) {
-            return Ok(Arc::clone(made));
+        let name = match name {
+            Some(name) => known(name.to_ascii_lowercase()),
+            None => self.address_elsewhere(),
+        };
+        Sought { address, name }
+    }
+
+    /// An address of another machine by which clients were said to come. They name none, and what passes them on may come
+    /// to loopback.
+    fn address_elsewhere(&self) -> Option<String> {
+        let is_elsewhere = |name: &&String| {
+            let address = name.parse::<IpAddr>();
+            address.is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
+        };
+        self.options.names.iter().find(is_elsewhere).cloned()
+    }
+
+    /// What TLS with a client is begun with, if that was made before.
+    pub(crate) fn made(&self, sought: &Sought) -> Option<Arc<ServerConfig>> {
+        let shown = self.shown.lock();
+        shown.get(sought).map(Arc::clone)
+    }
+
+    /// What TLS with a client is begun with. Reads and writes files where that was not made before.
+    pub(crate) fn config(&self, sought: &Sought) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
+        if let Some(made) = self.made(sought) {
+            return Ok(made);
         }
         let made = Arc::new(self.make_config(sought)?);
+        let mut shown = self.shown.lock();
         if shown.len() >= MAX_SHOWN {
             // Those of namespaces that are gone are among them, and the others are soon made again.
             shown.clear();
         }
-        shown.insert(sought.clone(), Arc::clone(&made));
-        Ok(made)
+        Ok(Arc::clone(shown.entry(sought.clone()).or_insert(made)))
     }
 
-    /// The authority's certificate in PEM; none where a certificate was given.
+    /// The certificates of the authorities in PEM, that of the user's first; none where a certificate was given. Reads and
+    /// writes files where they were not needed before.
     pub(crate) fn authority_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
         match self.options.certificate {
             Some(_) => Ok(None),
-            None => self.authority().map(|authority| Some(authority.pem())),
+            None => self.authorities().map(|both| Some(both.pem())),
         }
     }
 
-    /// The file with the authority's certificate, once there is one.
+    /// The file with the certificates of the authorities that clients must trust, once there is one.
     pub(crate) fn authority_file(&self) -> Option<&Path> {
-        self.authority.get()?.as_ref().ok()?.file()
+        self.authorities.get()?.as_ref().ok()?.file()
     }
 
-    fn authority(&self) -> Result<&Authority, Arc<TlsError>> {
-        let authority = self.authority.get_or_init(|| {
-            let found = directory::authority(self.options.directory.as_deref());
-            found.map_err(Arc::new)
-        });
-        authority.as_ref().map_err(Arc::clone)
+    /// What a client must trust to believe the certificate that it was shown.
+    pub(crate) fn to_trust(&self, sought: &Sought) -> String {
+        if self.options.certificate.is_some() {
+            return "the authority of the certificate that was given".to_owned();
+        }
+        let both = self.authorities.get().and_then(|both| both.as_ref().ok());
+        match both.and_then(|both| both.file_for(&sought.judged())) {
+            Some(file) => file.display().to_string(),
+            None => "the certificates at /$emulator/v1/ca.pem".to_owned(),
+        }
+    }
+
+    fn authorities(&self) -> Result<&Authorities, Arc<TlsError>> {
+        let authorities = self
+            .authorities
+            .get_or_init(|| Authorities::new(&self.options).map_err(Arc::new));
+        authorities.as_ref().map_err(Arc::clone)
     }
 
     fn make_config(&self, sought: &Sought) -> Result<ServerConfig, Arc<TlsError>> {
         let (chain, key) = match &self.options.certificate {
             Some(given) => given::read(given).map_err(Arc::new)?,
             None => {
-                let own = [
-                    sought.name.clone(),
-                    sought.address.map(|address| address.to_string()),
-                ];
+                let judged = sought.judged();
+                let address = sought.address.map(|address| address.to_string());
                 let names = self.names.iter().chain(&self.options.names);
-                let names = names.chain(own.iter().flatten());
-                let issued = self.authority()?.issue(names, self.started_at);
+                let names = names.chain(address.iter()).chain([&judged]);
+                let authority = self.authorities()?.that_may(&judged);
+                let issued = authority.issue(names, self.started_at);
                 issued.map_err(|error| Arc::new(TlsError::Make(error)))?
             }
         };

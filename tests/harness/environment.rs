@@ -37,7 +37,8 @@ async fn a_child_process_finds_the_bus(#[case] mode: Mode) {
     assert_eq!(admin, servicebus.admin_connection_string());
     let pem = servicebus.ca_certificate_pem().await;
     for name in ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"] {
-        assert_eq!(fs::read_to_string(read[name]).unwrap(), pem);
+        // The authority that vouches for loopback addresses comes first.
+        assert!(pem.starts_with(&fs::read_to_string(read[name]).unwrap()));
     }
     assert!(!read.contains_key("SSL_CERT_FILE"), "{printed}");
 }

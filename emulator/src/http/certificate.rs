@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use tokio::task::spawn_blocking;
 
 use super::error::ApiError;
 use crate::server::Shared;
@@ -13,17 +14,20 @@ use crate::server::Shared;
 /// The media type of certificates in PEM (RFC 8555 §9.1).
 const PEM: &str = "application/pem-certificate-chain";
 
-/// Answers with the authority's certificate, which is made now if it was not needed before.
+/// Answers with the authorities' certificates, which are made now if they were not needed before.
 pub(super) async fn show(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
-    match shared.tls.authority_pem() {
-        Ok(Some(pem)) => Ok(([(CONTENT_TYPE, PEM)], pem.to_owned()).into_response()),
+    // It may read and write files.
+    let making =
+        spawn_blocking(move || shared.tls.authority_pem().map(|pem| pem.map(str::to_owned)));
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    let made = making.await;
+    let made = made.map_err(|error| ApiError::new(status, "no-tls", error.to_string()))?;
+    match made {
+        Ok(Some(pem)) => Ok(([(CONTENT_TYPE, PEM)], pem).into_response()),
         Ok(None) => {
             let text = "the emulator was given its certificate (--tls-certificate): trust whoever issued it";
             Err(ApiError::new(StatusCode::NOT_FOUND, "not-found", text))
         }
-        Err(error) => {
-            let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Err(ApiError::new(status, "no-tls", error.to_string()))
-        }
+        Err(error) => Err(ApiError::new(status, "no-tls", error.to_string())),
     }
 }

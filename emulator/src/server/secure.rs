@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use rustls::AlertDescription;
 use rustls::server::Acceptor;
+use rustls::{AlertDescription, ServerConfig};
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 
@@ -19,33 +21,28 @@ const BLOCK: usize = 32 * 1024;
 
 /// TLS with a peer; none when it came to nothing, which is in the log then.
 pub(super) async fn handshake(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     stream: TcpStream,
     address: SocketAddr,
     arrival: &Arrival,
 ) -> Option<Secured> {
-    let (tls, patience) = (&shared.tls, shared.options.patience);
+    let patience = shared.options.patience;
     let stream = BufReader::with_capacity(BLOCK, stream);
+    let mut sought = Sought::default();
     let shaking = async {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-        let name = start.client_hello().server_name().map(str::to_owned);
-        let sought = Sought {
-            address: arrival.address(),
-            // Any other name would be one that nobody here can vouch for.
-            name: name
-                .map(|name| name.to_ascii_lowercase())
-                .filter(|name| shared.namespaces.is_host(name)),
-        };
-        let config = tls.config(&sought).map_err(io::Error::other)?;
+        let is_host = |name: &str| shared.namespaces.is_host(name);
+        let hello = start.client_hello();
+        sought = shared
+            .tls
+            .sought(arrival.address(), hello.server_name(), is_host);
+        let config = config(shared, &sought).await?;
         start.into_stream(config).await
     };
     match timeout(patience, shaking).await {
         Ok(Ok(stream)) => Some(Box::new(stream)),
         Ok(Err(error)) if is_distrust(&error) => {
-            let trusted = tls.authority_file().map_or_else(
-                || "the authority of its certificate".to_owned(),
-                |file| file.display().to_string(),
-            );
+            let trusted = shared.tls.to_trust(&sought);
             tracing::warn!(%address, "closed: the client does not trust the emulator; let it trust {trusted}");
             None
         }
@@ -58,6 +55,16 @@ pub(super) async fn handshake(
             None
         }
     }
+}
+
+/// What TLS is begun with. Files are read and written where that holds nobody up.
+async fn config(shared: &Arc<Shared>, sought: &Sought) -> io::Result<Arc<ServerConfig>> {
+    if let Some(made) = shared.tls.made(sought) {
+        return Ok(made);
+    }
+    let (shared, sought) = (Arc::clone(shared), sought.clone());
+    let making = spawn_blocking(move || shared.tls.config(&sought));
+    making.await?.map_err(io::Error::other)
 }
 
 /// Whether the client has said that it will not believe our certificate.

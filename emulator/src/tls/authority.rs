@@ -1,24 +1,28 @@
 //! A certificate authority: one key, one certificate, and the certificates it issues.
 //!
 //! Everything about it but the key is the same everywhere and always, so that key and certificate are all that is
-//! kept. It is for test programs: nobody should trust it on a machine that does more.
+//! kept. The one that is kept for a user is constrained to names that mean this machine, and to those that the service
+//! has (RFC 5280 §4.2.1.10): who gets hold of its key can pose as no other server.
 
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData as _, SanType,
-    date_time_ymd,
+    BasicConstraints, Certificate, CertificateParams, CidrSubnet, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    NameConstraints, PublicKeyData as _, SanType, date_time_ymd,
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use super::Chain;
 
-const AUTHORITY: &str = "Service Bus emulator CA, for tests only";
+/// The domains that a constrained authority may vouch for, with all below them.
+const PERMITTED: [&str; 2] = ["localhost", "servicebus.windows.net"];
+/// The extension that constrains an authority, id-ce 30, in DER.
+const NAME_CONSTRAINTS: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x1e];
 const SERVER: &str = "Service Bus emulator";
 const DAY: i64 = 24 * 60 * 60;
 /// Clients may have clocks that are slow.
@@ -26,24 +30,28 @@ const BEFORE: i64 = DAY;
 /// Some systems trust no certificate that holds for longer than 398 days.
 const AFTER: i64 = 396 * DAY;
 
+/// What an authority may vouch for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Loopback addresses, `localhost`, `servicebus.windows.net` and names below these.
+    Local,
+    /// Any name.
+    Any,
+}
+
 /// An authority that can issue.
 pub(super) struct Authority {
     key: KeyPair,
     pem: String,
-    /// Where its certificate can be read, unless it is in memory alone.
-    file: Option<PathBuf>,
+    scope: Scope,
 }
 
 impl Authority {
     /// A new one, in memory.
-    pub(super) fn make() -> Result<Self, rcgen::Error> {
+    pub(super) fn make(scope: Scope) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate()?;
-        let pem = description().self_signed(&key)?.pem();
-        Ok(Self {
-            key,
-            pem,
-            file: None,
-        })
+        let pem = description(scope).self_signed(&key)?.pem();
+        Ok(Self { key, pem, scope })
     }
 
     /// The one with this certificate and this key, both in PEM; the error says what is wrong with them.
@@ -51,23 +59,19 @@ impl Authority {
         let key = KeyPair::from_pem(key).map_err(|error| format!("the key: {error}"))?;
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| format!("the certificate: {error}"))?;
-        let public = key.der_bytes();
-        if !certificate.windows(public.len()).any(|part| part == public) {
+        let has = |bytes: &[u8]| certificate.windows(bytes.len()).any(|part| part == bytes);
+        if !has(key.der_bytes()) {
             return Err("the certificate is that of another key".to_owned());
         }
-        Ok(Self {
-            key,
-            pem,
-            file: None,
-        })
+        let scope = match has(&NAME_CONSTRAINTS) {
+            true => Scope::Local,
+            false => Scope::Any,
+        };
+        Ok(Self { key, pem, scope })
     }
 
-    /// The same with its certificate in a file.
-    pub(super) fn in_file(self, file: PathBuf) -> Self {
-        Self {
-            file: Some(file),
-            ..self
-        }
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
     }
 
     /// Its certificate in PEM.
@@ -80,12 +84,9 @@ impl Authority {
         self.key.serialize_pem()
     }
 
-    pub(super) fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
-    }
-
     /// A certificate with a key of its own for a server of these names, around `now` in seconds since the Unix epoch.
-    /// Names that cannot stand in a certificate are left out: namespaces may be called what hosts may not.
+    /// Names that cannot stand in a certificate are left out, because namespaces may be called what hosts may not; and so
+    /// are those beyond its scope, because clients refuse a certificate for a single one of them.
     pub(super) fn issue<'a>(
         &self,
         names: impl Iterator<Item = &'a String>,
@@ -93,7 +94,12 @@ impl Authority {
     ) -> Result<Chain, rcgen::Error> {
         let mut server = CertificateParams::default();
         server.distinguished_name = named(SERVER);
-        server.subject_alt_names = names.filter_map(|name| alternative(name)).collect();
+        let may = |name: &&String| self.scope == Scope::Any || is_local(name);
+        let names: BTreeSet<_> = names
+            .filter(may)
+            .map(|name| name.to_ascii_lowercase())
+            .collect();
+        server.subject_alt_names = names.iter().filter_map(|name| alternative(name)).collect();
         let day = |seconds| {
             let (year, month, day) = date(seconds);
             date_time_ymd(year, month, day)
@@ -106,22 +112,52 @@ impl Authority {
         // OpenSSL in its strict mode, which is Python's, wants to be led to the authority.
         server.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
-        let issuer = Issuer::new(description(), &self.key);
+        let issuer = Issuer::new(description(self.scope), &self.key);
         let certificate: Certificate = server.signed_by(&key, &issuer)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok((vec![certificate.der().clone()], key.into()))
     }
 }
 
-/// What every authority of ours says of itself.
-fn description() -> CertificateParams {
+/// What every authority of ours with this scope says of itself.
+fn description(scope: Scope) -> CertificateParams {
     let mut authority = CertificateParams::default();
-    authority.distinguished_name = named(AUTHORITY);
+    let name = match scope {
+        Scope::Local => "Service Bus emulator CA, for tests only",
+        Scope::Any => "Service Bus emulator CA of one run, for tests only",
+    };
+    authority.distinguished_name = named(name);
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     authority.not_before = date_time_ymd(2020, 1, 1);
     authority.not_after = date_time_ymd(2049, 12, 31);
+    authority.name_constraints = (scope == Scope::Local).then(|| NameConstraints {
+        permitted_subtrees: permitted(),
+        excluded_subtrees: Vec::new(),
+    });
     authority
+}
+
+fn permitted() -> Vec<GeneralSubtree> {
+    let addresses = [
+        CidrSubnet::V4([127, 0, 0, 0], [255, 0, 0, 0]),
+        CidrSubnet::V6(Ipv6Addr::LOCALHOST.octets(), [255; 16]),
+    ];
+    let domains = PERMITTED.map(|domain| GeneralSubtree::DnsName(domain.to_owned()));
+    let addresses = addresses.map(GeneralSubtree::IpAddress);
+    addresses.into_iter().chain(domains).collect()
+}
+
+/// Whether a name or address is within [`Scope::Local`].
+pub(super) fn is_local(name: &str) -> bool {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_loopback();
+    }
+    let name = name.to_ascii_lowercase();
+    PERMITTED.iter().any(|domain| {
+        let below = name.strip_suffix(domain);
+        below.is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
+    })
 }
 
 fn named(name: &str) -> DistinguishedName {
@@ -138,10 +174,7 @@ fn alternative(name: &str) -> Option<SanType> {
     if name.is_empty() || name.len() > 253 || !name.bytes().all(is_legal) {
         return None;
     }
-    name.to_ascii_lowercase()
-        .try_into()
-        .ok()
-        .map(SanType::DnsName)
+    name.try_into().ok().map(SanType::DnsName)
 }
 
 /// The date in UTC, and the first of all where there is none so far away.

@@ -1,7 +1,8 @@
 //! Where the user's authority is kept, so that its certificate need be trusted only once.
 //!
-//! `ca.pem` is for everybody, `ca-key.pem` for its owner alone. Processes that find neither make them one after the
-//! other under a lock: the key is in its place before the certificate is, and both appear whole.
+//! `ca.pem` is for everybody, `ca-key.pem` for its owner alone. Processes that find neither, or an authority that may
+//! vouch for any name, make them one after the other under a lock: the key is in its place before the certificate is,
+//! and both appear whole.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use super::TlsError;
-use super::authority::Authority;
+use super::authority::{Authority, Scope};
 
 const CERTIFICATE: &str = "ca.pem";
 const KEY: &str = "ca-key.pem";
@@ -17,31 +18,57 @@ const LOCK: &str = "ca.lock";
 /// Within the user's cache directory.
 const NAME: &str = "servicebus-emulator";
 
-/// The authority of the directory that was asked for, else of the user's cache directory. Where a user has none, or
-/// nothing can be written there, it is in memory alone and ends with the emulator.
-pub(super) fn authority(asked_for: Option<&Path>) -> Result<Authority, TlsError> {
+/// The user's authority, and the directory that it is kept in: the one that was asked for, else the user's cache
+/// directory. Where a user has none, or nothing can be written there, it is in memory alone and ends with the emulator.
+pub(super) fn authority(
+    asked_for: Option<&Path>,
+) -> Result<(Authority, Option<PathBuf>), TlsError> {
+    let in_memory = || Ok((Authority::make(Scope::Local).map_err(TlsError::Make)?, None));
     if let Some(directory) = asked_for {
-        return found_or_made(directory);
+        let kept = found_or_made(directory)?;
+        return Ok((kept, Some(directory.to_owned())));
     }
     let Some(directory) = cache_directory(|name| env::var_os(name).map(PathBuf::from)) else {
         tracing::warn!(
             "there is no home directory to keep a certificate authority in: this one ends with the \
              emulator; --tls-directory names a place"
         );
-        return Authority::make().map_err(TlsError::Make);
+        return in_memory();
     };
     match found_or_made(&directory) {
         Err(error @ TlsError::Directory { .. }) => {
             tracing::warn!("{error}; this one ends with the emulator");
-            Authority::make().map_err(TlsError::Make)
+            in_memory()
         }
-        other => other,
+        kept => Ok((kept?, Some(directory))),
     }
 }
 
+/// The file with the certificate of the authority that is kept in a directory.
+pub(super) fn certificate(directory: &Path) -> PathBuf {
+    directory.join(CERTIFICATE)
+}
+
+/// Writes certificates that clients of one run trust to a file of a name of its own, beside the certificate of the kept
+/// authority.
+pub(super) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<PathBuf> {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificates.as_bytes());
+    let unique: String = digest
+        .as_ref()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let name = format!("ca-of-run-{unique}.pem");
+    write(directory, &name, certificates, 0o644)?;
+    Ok(directory.join(name))
+}
+
 fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
-    if let Some(found) = find(directory)? {
-        return Ok(found);
+    let is_current = |found: &Authority| found.scope() == Scope::Local;
+    // What is wrong may be another process that is just replacing both files.
+    if let Some(found) = find(directory).ok().flatten().filter(is_current) {
+        return Ok(warned(directory, found));
     }
     let unusable = |source| TlsError::Directory {
         directory: directory.to_owned(),
@@ -50,19 +77,40 @@ fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
     fs::create_dir_all(directory).map_err(unusable)?;
     let lock = File::create(directory.join(LOCK)).map_err(unusable)?;
     lock.lock().map_err(unusable)?;
-    // Somebody else may have made it meanwhile.
-    if let Some(found) = find(directory)? {
-        return Ok(found);
+    match find(directory)? {
+        Some(found) if is_current(&found) => return Ok(warned(directory, found)),
+        Some(_) => {
+            tracing::warn!("{}", replaced(directory));
+            fs::remove_file(certificate(directory)).map_err(unusable)?;
+        }
+        None => {}
     }
-    let made = Authority::make().map_err(TlsError::Make)?;
+    let made = Authority::make(Scope::Local).map_err(TlsError::Make)?;
     write(directory, KEY, &made.key_pem(), 0o600).map_err(unusable)?;
     write(directory, CERTIFICATE, made.pem(), 0o644).map_err(unusable)?;
-    Ok(made.in_file(directory.join(CERTIFICATE)))
+    Ok(made)
+}
+
+/// What to say of an authority that an older version made, which may vouch for any name.
+fn replaced(directory: &Path) -> String {
+    let file = certificate(directory);
+    format!(
+        "the certificate authority in {} could vouch for any name and is replaced by one that vouches for loopback \
+         addresses, localhost and servicebus.windows.net alone: have clients trust that, and the old one no longer",
+        file.display()
+    )
+}
+
+/// The same; the log says when others than its owner may use its key.
+fn warned(directory: &Path, found: Authority) -> Authority {
+    if let Some(warning) = open_to_others(&directory.join(KEY)) {
+        tracing::warn!("{warning}");
+    }
+    found
 }
 
 /// The authority that is there already.
 fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
-    let file = directory.join(CERTIFICATE);
     let damaged = |reason| TlsError::Damaged {
         directory: directory.to_owned(),
         reason,
@@ -75,16 +123,14 @@ fn find(directory: &Path) -> Result<Option<Authority>, TlsError> {
             source,
         }),
     };
-    let Some(certificate) = read(&file)? else {
+    let Some(certificate) = read(&certificate(directory))? else {
         return Ok(None);
     };
     let key = read(&directory.join(KEY))?;
     let key = key.ok_or_else(|| damaged("the key is missing".to_owned()))?;
-    let authority = Authority::restore(certificate, &key).map_err(damaged)?;
-    if let Some(warning) = open_to_others(&directory.join(KEY)) {
-        tracing::warn!("{warning}");
-    }
-    Ok(Some(authority.in_file(file)))
+    Authority::restore(certificate, &key)
+        .map(Some)
+        .map_err(damaged)
 }
 
 /// What to say of a key that others than its owner may use: whoever has it can pose as any server to those who trust the

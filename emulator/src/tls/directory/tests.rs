@@ -28,7 +28,7 @@ fn the_first_makes_it_and_everybody_finds_it() {
     let found: Vec<String> = thread::scope(|scope| {
         let one = || {
             barrier.wait();
-            authority(Some(&place.0)).map(|authority| authority.pem().to_owned())
+            authority(Some(&place.0)).map(|(authority, _)| authority.pem().to_owned())
         };
         let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
         let joined = all.into_iter().map(|one| one.join().unwrap());
@@ -37,8 +37,8 @@ fn the_first_makes_it_and_everybody_finds_it() {
     assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
     let written = fs::read_to_string(place.0.join(CERTIFICATE)).unwrap();
     assert_eq!(written, found[0]);
-    let again = authority(Some(&place.0)).unwrap();
-    assert_eq!(again.file(), Some(place.0.join(CERTIFICATE).as_path()));
+    let (_, directory) = authority(Some(&place.0)).unwrap();
+    assert_eq!(directory.as_ref(), Some(&place.0));
 }
 
 #[cfg(unix)]
@@ -79,6 +79,29 @@ fn half_an_authority_is_an_error_that_says_what_to_do() {
     fs::write(place.0.join(KEY), "x").unwrap();
     fs::remove_file(place.0.join(CERTIFICATE)).unwrap();
     authority(Some(&place.0)).unwrap();
+}
+
+#[test]
+fn one_that_may_vouch_for_any_name_is_replaced_once() {
+    let place = Place::new("unconstrained");
+    let old = Authority::make(Scope::Any).unwrap();
+    fs::create_dir_all(&place.0).unwrap();
+    write(&place.0, KEY, &old.key_pem(), 0o600).unwrap();
+    write(&place.0, CERTIFICATE, old.pem(), 0o644).unwrap();
+    let found: Vec<String> = thread::scope(|scope| {
+        let one = || authority(Some(&place.0)).map(|(authority, _)| authority.pem().to_owned());
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+        let joined = all.into_iter().map(|one| one.join().unwrap());
+        joined.map(Result::unwrap).collect()
+    });
+    assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_ne!(found[0], old.pem());
+    let (kept, _) = authority(Some(&place.0)).unwrap();
+    assert_eq!(
+        (kept.pem(), kept.scope()),
+        (found[0].as_str(), Scope::Local)
+    );
+    assert_ne!(kept.key_pem(), old.key_pem());
 }
 
 #[test]

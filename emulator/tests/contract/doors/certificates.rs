@@ -37,7 +37,7 @@ fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
                 .to_lowercase()
                 .contains("content-type: application/pem-certificate-chain")
         );
-        assert!(answer.ends_with(&ca), "{answer}");
+        assert!(answer.contains(&ca), "{answer}");
         let stream = Stream::secured(process.address("amqps"), "localhost", &ca);
         let mut peer = Peer::open_over(stream.expect("one authority"), &Open::default());
         peer.let_in();
@@ -57,19 +57,25 @@ fn nothing_is_made_before_somebody_needs_it() {
     assert!(!directory.exists());
     let ca = process.http().text(ROUTE);
     let ca = &ca[ca.find("-----BEGIN").expect("a certificate")..];
-    assert_eq!(
-        fs::read_to_string(directory.join("ca.pem")).expect("a file"),
-        ca
-    );
+    let kept = fs::read_to_string(directory.join("ca.pem")).expect("a file");
+    assert!(ca.starts_with(&kept), "{ca}");
     Stream::secured(process.amqp(), "localhost", ca).expect("TLS at the door of AMQP");
     let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]
-fn names_of_ones_own_are_certified() {
-    let process = Process::start(&["--tls-name", "servicebus.test,10.1.2.3"]);
-    let ca = process.ready["ca_certificate"].as_str().expect("a file");
-    let ca = fs::read_to_string(ca).expect("it can be read");
+fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
+    let directory = directory("own");
+    let own = "servicebus.test,10.1.2.3";
+    let process = Process::start(&["--tls-name", own, "--tls-directory", &text(&directory)]);
+    let kept = fs::read_to_string(directory.join("ca.pem")).expect("it was made");
+    let file = process.ready["ca_certificate"]
+        .as_str()
+        .expect("a file")
+        .to_owned();
+    let ca = fs::read_to_string(&file).expect("it can be read");
+    assert!(ca.starts_with(&kept) && ca.len() > kept.len(), "{ca}");
+    assert!(process.http().text(ROUTE).ends_with(&ca));
     for name in [
         "servicebus.test",
         "10.1.2.3",
@@ -79,6 +85,47 @@ fn names_of_ones_own_are_certified() {
         Stream::secured(process.address("amqps"), name, &ca).expect(name);
     }
     assert!(Stream::secured(process.address("amqps"), "other.test", &ca).is_err());
+    // The kept one vouches for this machine and the service alone.
+    for (name, is_believed) in [
+        ("localhost", true),
+        ("sbemulatorns.localhost", true),
+        ("any.servicebus.windows.net", true),
+        ("servicebus.test", false),
+        ("sbemulatorns", false),
+        ("10.1.2.3", false),
+    ] {
+        let stream = Stream::secured(process.address("amqps"), name, &kept);
+        assert_eq!(stream.is_ok(), is_believed, "{name}");
+    }
+    process.signal("TERM");
+    let log = process.ended().stderr;
+    assert!(log.contains(&format!("let it trust {file}")), "{log}");
+    assert!(!PathBuf::from(&file).exists(), "{file}");
+    let _ = fs::remove_dir_all(&directory);
+}
+
+#[test]
+fn an_authority_that_may_vouch_for_any_name_is_replaced() {
+    let directory = directory("old");
+    fs::create_dir_all(&directory).expect("a directory can be made");
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut old = rcgen::CertificateParams::default();
+    old.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+    let old = old.self_signed(&key).expect("a certificate").pem();
+    fs::write(directory.join("ca.pem"), &old).expect("a file can be written");
+    fs::write(directory.join("ca-key.pem"), key.serialize_pem()).expect("a file can be written");
+    let process = Process::start(&["--tls-directory", &text(&directory)]);
+    let file = text(&directory.join("ca.pem"));
+    assert_eq!(process.ready["ca_certificate"], file.as_str());
+    let kept = fs::read_to_string(&file).expect("it can be read");
+    Stream::secured(process.address("amqps"), "localhost", &kept).expect("the new one");
+    assert!(Stream::secured(process.address("amqps"), "localhost", &old).is_err());
+    process.signal("TERM");
+    let log = process.ended().stderr;
+    let told =
+        format!("the certificate authority in {file} could vouch for any name and is replaced");
+    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    let _ = fs::remove_dir_all(&directory);
 }
 
 #[test]

@@ -136,8 +136,11 @@ impl Write for Stream {
 
 fn client(name: &str, ca: &str) -> ClientConnection {
     let mut roots = RootCertStore::empty();
-    let ca = CertificateDer::from_pem_slice(ca.as_bytes()).expect("a certificate in PEM");
-    roots.add(ca).expect("an authority");
+    for ca in CertificateDer::pem_slice_iter(ca.as_bytes()) {
+        roots
+            .add(ca.expect("a certificate in PEM"))
+            .expect("an authority");
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

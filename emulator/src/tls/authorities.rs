@@ -1,0 +1,102 @@
+//! The authorities of one emulator: the user's, and one in memory that ends with the emulator and vouches for the names
+//! that the user's may not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::authority::{Authority, Scope, is_local};
+use super::{TlsError, TlsOptions, directory};
+
+/// Both of them.
+pub(super) struct Authorities {
+    kept: Authority,
+    of_run: Authority,
+    /// The certificates of both in PEM, that of the kept one first.
+    pem: String,
+    /// None where the kept one is in memory alone.
+    file: Option<CertificateFile>,
+}
+
+/// A file with certificates to trust.
+enum CertificateFile {
+    /// That of the kept authority.
+    Kept(PathBuf),
+    /// Those of both; removed with this value.
+    OfRun(PathBuf),
+}
+
+impl Authorities {
+    /// Finds or makes the user's, and makes the other. Where a name that was asked for needs the other one, both are in a
+    /// file of this run's own.
+    pub(super) fn new(options: &TlsOptions) -> Result<Self, TlsError> {
+        let (kept, directory) = directory::authority(options.directory.as_deref())?;
+        let of_run = Authority::make(Scope::Any).map_err(TlsError::Make)?;
+        let pem = format!("{}{}", kept.pem(), of_run.pem());
+        let needs_both = options.names.iter().any(|name| !is_local(name));
+        let file = directory.map(|directory| match needs_both {
+            true => CertificateFile::of_run(&directory, &pem),
+            false => CertificateFile::Kept(directory::certificate(&directory)),
+        });
+        Ok(Self {
+            kept,
+            of_run,
+            pem,
+            file,
+        })
+    }
+
+    /// The one that vouches for servers that are reached by a name or an address.
+    pub(super) fn that_may(&self, name: &str) -> &Authority {
+        match is_local(name) {
+            true => &self.kept,
+            false => &self.of_run,
+        }
+    }
+
+    pub(super) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_ref().map(CertificateFile::path)
+    }
+
+    /// The file with the certificate of the authority that vouches for a name.
+    pub(super) fn file_for(&self, name: &str) -> Option<&Path> {
+        match &self.file {
+            Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
+            Some(CertificateFile::OfRun(file)) => Some(file),
+            Some(CertificateFile::Kept(_)) | None => None,
+        }
+    }
+}
+
+impl CertificateFile {
+    fn of_run(directory: &Path, pem: &str) -> Self {
+        match directory::write_for_run(directory, pem) {
+            Ok(file) => Self::OfRun(file),
+            Err(error) => {
+                tracing::warn!(
+                    "cannot write the certificates of this run to {}: {error}; they are at /$emulator/v1/ca.pem",
+                    directory.display()
+                );
+                Self::Kept(directory::certificate(directory))
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(file) | Self::OfRun(file) => file,
+        }
+    }
+}
+
+impl Drop for CertificateFile {
+    fn drop(&mut self) {
+        if let Self::OfRun(file) = self {
+            // One that is left behind names an authority whose key is gone.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
