@@ -86,3 +86,25 @@ impl Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_key() {
+        let string = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=S3cret;";
+        let info = NamespaceInfo {
+            name: "bus".into(),
+            connection_string: string.into(),
+            admin_connection_string: string.into(),
+            token_check: "signature",
+            jwt: "accept",
+        };
+        let shown = format!("{info:?}");
+        assert!(
+            shown.contains("bus") && !shown.contains("S3cret"),
+            "{shown}"
+        );
+    }
+}

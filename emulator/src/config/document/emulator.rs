@@ -1,5 +1,7 @@
 //! The shape of our own block in a namespace: `Emulator`.
 
+use std::fmt;
+
 use jsonc_parser::ast::Value;
 use servicebus_broker::{Deviations, Expiry, FailedForwards, LocksOnDetach, Tier};
 
@@ -34,7 +36,6 @@ pub(in crate::config) enum JwtBlock {
 }
 
 /// `Emulator.Jwt.Keys`.
-#[derive(Debug)]
 pub(in crate::config) enum KeysBlock {
     /// The name of a file with the set.
     File(String),
@@ -43,11 +44,31 @@ pub(in crate::config) enum KeysBlock {
 }
 
 /// One element of `Emulator.Keys`.
-#[derive(Debug)]
 pub(in crate::config) struct KeyBlock {
     pub(in crate::config) name: Option<Located<String>>,
     pub(in crate::config) key: Option<Located<String>>,
     pub(in crate::config) claims: Option<Located<Vec<Claim>>>,
+}
+
+impl fmt::Debug for KeysBlock {
+    /// Without the set: who has a private key may have written that instead.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => formatter.debug_tuple("File").field(name).finish(),
+            Self::Inline(_) => formatter.debug_tuple("Inline").finish_non_exhaustive(),
+        }
+    }
+}
+
+impl fmt::Debug for KeyBlock {
+    /// Without the key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("KeyBlock")
+            .field("name", &self.name)
+            .field("claims", &self.claims)
+            .finish_non_exhaustive()
+    }
 }
 
 impl EmulatorBlock {

@@ -133,6 +133,11 @@ fn no_problem_repeats_a_key() {
         format!(r#""Keys":[{{"Name":"a","Key":"{SECRET}"}}],"Jwt":{{"Keys":{{"keys":[{rsa}]}}}}"#);
     let read = requested(&block).unwrap();
     assert!(!format!("{read:?}").contains("hunter2"), "{read:?}");
+    let text = with_block(&block);
+    let report = reader::Report::new(&text);
+    let tree = syntax::parse(&report).unwrap();
+    let document = document::read(&report, &tree).unwrap();
+    assert!(!format!("{document:?}").contains("hunter2"), "{document:?}");
     assert!(
         !export(&read)["UserConfig"]["Namespaces"][0]["Emulator"]["Jwt"]
             .to_string()
