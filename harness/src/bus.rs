@@ -318,7 +318,9 @@ impl ServiceBus {
         let liveness = started.running.liveness();
         let control = match remote {
             Some(remote) => Control::of_site(http, name, remote.site()),
-            None => Control::new(http, name, liveness.clone()),
+            None => {
+                Control::new(http, name, liveness.clone()).showing(started.running.control_token())
+            }
         };
         let entry = ConnectionString::parse(&namespace.connection_string);
         let login = Login {

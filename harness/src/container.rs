@@ -13,7 +13,7 @@ mod shared;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use servicebus_emulator::{AMQP_PORT, auth::ConnectionString};
+use servicebus_emulator::{AMQP_PORT, ControlToken, auth::ConnectionString};
 
 use crate::{
     background::Background,
@@ -60,7 +60,8 @@ pub(crate) async fn start(
     // The engine and every deadline are of real time, also when the test's runtime is paused.
     let (shared, endpoints, forwards) = background.spawn(reaching).await?;
     let liveness = Liveness::Container(shared.output.clone());
-    let created = virtual_namespace::create(background, endpoints.http, liveness, &topology);
+    let token = shared.token.clone();
+    let created = virtual_namespace::create(background, endpoints.http, liveness, token, &topology);
     let namespace = created.await.map_err(StartError::Namespace)?;
     Ok(Started {
         endpoints,
@@ -122,6 +123,11 @@ fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
 impl ContainerBus {
     pub(crate) fn liveness(&self) -> Liveness {
         Liveness::Container(self.shared.output.clone())
+    }
+
+    /// What the container's control API wants to see of clients beyond its loopback.
+    pub(crate) fn control_token(&self) -> Option<ControlToken> {
+        self.shared.token.clone()
     }
 
     /// Removes the namespace and waits until that is done.

@@ -13,6 +13,7 @@ use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use servicebus_emulator::ControlToken;
 use tokio::net::TcpStream;
 
 use crate::{exchange::exchange, kind::EntityKind, liveness::Liveness, remote::Site, text};
@@ -65,6 +66,8 @@ pub(crate) struct Control {
     address: SocketAddr,
     namespace: String,
     liveness: Liveness,
+    /// Shown with every request, where requests may come from beyond the emulator's loopback.
+    token: Option<ControlToken>,
     /// Who answers instead where the namespace has no such API.
     site: Option<Arc<Site>>,
 }
@@ -75,8 +78,14 @@ impl Control {
             address,
             namespace: utf8_percent_encode(namespace, KEPT).to_string(),
             liveness,
+            token: None,
             site: None,
         }
+    }
+
+    /// The same with the emulator's control token, if it has one.
+    pub(crate) fn showing(self, token: Option<ControlToken>) -> Self {
+        Self { token, ..self }
     }
 
     /// Asks a namespace that runs elsewhere, which has no control API.
@@ -246,9 +255,11 @@ impl Control {
         (content_type, body): (&str, Bytes),
         within: Duration,
     ) -> Result<(StatusCode, Bytes), ControlError> {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.authorization());
+        }
+        let request = request
             .header(header::HOST, self.address.to_string())
             .header(header::CONTENT_TYPE, content_type)
             .header(header::CONNECTION, "close")
@@ -300,6 +311,35 @@ fn silence(within: Duration) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_token_is_shown_with_every_request() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let emulator = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = emulator.local_addr().unwrap();
+        for (token, shown) in [(None, false), (Some("S3cret".parse().unwrap()), true)] {
+            let control = Control::new(address, "bus", Liveness::default()).showing(token);
+            assert!(!format!("{control:?}").contains("S3cret"));
+            let answering = async {
+                let (mut client, _) = emulator.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(client.read_u8().await.unwrap());
+                }
+                let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+                client.write_all(answer).await.unwrap();
+                String::from_utf8(head).unwrap().to_lowercase()
+            };
+            let (removed, head) = tokio::join!(control.remove("queues/q"), answering);
+            removed.unwrap();
+            assert_eq!(
+                head.contains("authorization: bearer s3cret\r\n"),
+                shown,
+                "{head}"
+            );
+        }
+    }
 
     #[test]
     fn queries_are_encoded() {

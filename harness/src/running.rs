@@ -6,7 +6,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use serde::Deserialize;
-use servicebus_emulator::{Emulator, HTTP_PORT};
+use servicebus_emulator::{ControlToken, Emulator, HTTP_PORT};
 
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
@@ -88,6 +88,19 @@ impl Running {
             Self::InTurn(turn) => turn.emulator.liveness(),
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.liveness(),
+        }
+    }
+
+    /// Returns what its control API wants to see of clients beyond its loopback, if it may see any.
+    pub(crate) fn control_token(&self) -> Option<ControlToken> {
+        match self {
+            Self::InProcess(_)
+            | Self::Process(_)
+            | Self::Shared(_)
+            | Self::InTurn(_)
+            | Self::Remote(_) => None,
+            #[cfg(feature = "container")]
+            Self::Container(bus) => bus.control_token(),
         }
     }
 

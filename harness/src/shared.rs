@@ -61,7 +61,7 @@ pub(crate) async fn join(
     let emulator = find_or_start(background, terms, start).await?;
     let endpoints = emulator.endpoints;
     let liveness = emulator.liveness.clone();
-    let created = virtual_namespace::create(background, endpoints.http, liveness, topology);
+    let created = virtual_namespace::create(background, endpoints.http, liveness, None, topology);
     let namespace = created.await.map_err(StartError::Namespace)?;
     Ok(Started {
         endpoints,

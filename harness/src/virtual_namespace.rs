@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use servicebus_emulator::ControlToken;
+
 use crate::{
     address,
     background::Background,
@@ -32,15 +34,16 @@ pub(crate) struct VirtualNamespace {
 }
 
 /// Makes a namespace under a name that nobody has. `topology` is a text in the official emulator's JSON that declares
-/// one namespace; `control` is where the emulator's control API is.
+/// one namespace; `control` is where the emulator's control API is, and `token` what it may want to see.
 pub(crate) async fn create(
     background: &Arc<Background>,
     control: SocketAddr,
     liveness: Liveness,
+    token: Option<ControlToken>,
     topology: &str,
 ) -> Result<VirtualNamespace, ControlError> {
     let name = format!("{PREFIX}{:016x}", address::random_number());
-    let control = Arc::new(Control::new(control, &name, liveness));
+    let control = Arc::new(Control::new(control, &name, liveness).showing(token));
     let body = topology.to_owned();
     let create = {
         let control = Arc::clone(&control);

@@ -25,6 +25,8 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where an image says its version (OCI image specification, annotations).
 pub(super) const VERSION_LABEL: &str = "org.opencontainers.image.version";
 
+/// By which an image is told its control token.
+const TOKEN_VARIABLE: &str = "SERVICEBUS_EMULATOR_CONTROL_TOKEN";
 const REPOSITORY: &str = "servicebus-emulator";
 /// Marks the containers of the harness; its value is that of their name.
 const LABEL: &str = "servicebus-harness";
@@ -68,10 +70,12 @@ impl Image {
     pub(super) async fn run(
         &self,
         name: &str,
+        token: Option<&str>,
         arguments: Vec<String>,
         within: Duration,
     ) -> Result<Container, TestcontainersError> {
-        GenericImage::new(&self.repository, &self.tag)
+        let token = token.map(|token| (TOKEN_VARIABLE, token));
+        let image = GenericImage::new(&self.repository, &self.tag)
             .with_wait_for(WaitFor::message_on_either_std(READY))
             .with_container_name(name)
             .with_label(LABEL, name)
@@ -79,9 +83,11 @@ impl Image {
             // It ends by itself, and then nothing of it stays.
             .with_host_config_modifier(|host| host.auto_remove = Some(true))
             .with_reuse(ReuseDirective::Always)
-            .with_startup_timeout(within)
-            .start()
-            .await
+            .with_startup_timeout(within);
+        let image = token.into_iter().fold(image, |image, (name, token)| {
+            image.with_env_var(name, token)
+        });
+        image.start().await
     }
 
     fn own() -> Self {

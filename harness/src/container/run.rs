@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use servicebus_emulator::{AMQP_PORT, AMQPS_PORT, HTTP_PORT};
+use servicebus_emulator::{AMQP_PORT, AMQPS_PORT, ControlToken, HTTP_PORT};
 use testcontainers::TestcontainersError;
 use tokio::{
     io::AsyncBufReadExt as _,
@@ -57,13 +57,17 @@ pub(super) async fn start(
     let name = format!("servicebus-emulator-{id}");
     let network = Network::of(&name);
     let arguments = [fixed(network), arguments.to_vec()].concat();
+    // Every process of the run knows it, and nobody beyond the machines of the run and of its engine.
+    let token: Option<ControlToken> = id.parse().ok();
+    let given = token.is_some().then_some(id);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let attempt = attempt(&image, &name, arguments.clone(), left).await;
+        let attempt = attempt(&image, &name, given, arguments.clone(), left).await;
         match attempt {
             Ok((container, mapped, hold)) => {
                 let output = Output::default();
                 return Ok(Shared {
+                    token,
                     network,
                     mapped: Arc::new(mapped),
                     _reading: read(&container, &output, background),
@@ -93,12 +97,14 @@ pub(super) async fn start(
 async fn attempt(
     image: &Image,
     name: &str,
+    token: Option<&str>,
     arguments: Vec<String>,
     within: Duration,
 ) -> Result<(Container, Mapped, Hold), Trouble> {
-    let container = image.run(name, arguments, within).await?;
+    let container = image.run(name, token, arguments, within).await?;
     let mapped = Mapped::of(&container).await?;
-    match Hold::take(&mapped.host, mapped.http).await {
+    let shown: Option<ControlToken> = token.and_then(|token| token.parse().ok());
+    match Hold::take(&mapped.host, mapped.http, shown.as_ref()).await {
         Ok(hold) => Ok((container, mapped, hold)),
         Err(error) => Err(Trouble::Passing(error.to_string())),
     }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use servicebus_emulator::ControlToken;
 use tokio::sync::Mutex;
 
 use super::{
@@ -32,6 +33,8 @@ static SHARED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
 /// A container that is held.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// None where the run's id can be no token.
+    pub(super) token: Option<ControlToken>,
     pub(super) network: Network,
     pub(super) mapped: Arc<Mapped>,
     pub(super) output: Output,
