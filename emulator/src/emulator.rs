@@ -228,6 +228,8 @@ impl Emulator {
         let address = |door: SocketAddr| door.to_string();
         serde_json::json!({
             "event": "ready",
+            // What Testcontainers' class for the official emulator waits for (observed 71).
+            "message": "Emulator Service is Successfully Up!",
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "amqp": endpoints.amqp.to_string(),

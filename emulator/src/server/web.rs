@@ -130,6 +130,9 @@ async fn answer(
     if upgrade::is_meant(&request) {
         return Ok(upgrade::answer(&mut request, &slot, &shared.access));
     }
+    if upgrade::is_elsewhere(&request) {
+        return Ok(upgrade::not_here(quote(request.uri().path())));
+    }
     let place = format!("{} {}", request.method(), quote(request.uri().path()));
     let kept = Kept::new(&shared.memory);
     request.extensions_mut().insert(kept.clone());

@@ -85,6 +85,20 @@ impl Message {
         self.write_letter(expiry.map(|instant| instant.min(LATEST_EXPIRY)), out)
     }
 
+    /// Appends everything before the body, which is left out together with the footer.
+    pub fn encode_without_body(
+        &self,
+        stamp: &Stamp,
+        ahead: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecodeError> {
+        let tail = self.encode(stamp, ahead, out)?;
+        let (_, body) = self.sections.application_range();
+        let left_out = self.payload.len() - body;
+        out.extend_from_slice(&tail[..tail.len() - left_out]);
+        Ok(())
+    }
+
     /// The properties with the expiry instant in them, changed application properties, and what follows.
     fn write_letter(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
         let (application_start, application_end) = self.sections.application_range();

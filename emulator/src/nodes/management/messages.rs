@@ -5,6 +5,7 @@ use servicebus_broker::{
     Browsed, Message, Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber,
     Stamp, Timestamp,
 };
+use servicebus_codec::DecodeError;
 
 use super::{Management, argument};
 use crate::nodes::{Condition, Refusal, Reply, settle_refusal, transact_refusal};
@@ -14,8 +15,14 @@ use crate::nodes::{Condition, Refusal, Reply, settle_refusal, transact_refusal};
 const PEEK_MESSAGES: i64 = 1000;
 const PEEK_BYTES: usize = 1024 * 1024;
 
+fn not_encoded(error: DecodeError) -> Refusal {
+    let text = format!("A message cannot be encoded: {error}.");
+    Refusal::new(Condition::InternalError, text)
+}
+
 impl Management<'_, '_> {
-    /// `{from-sequence-number: long, message-count: int[, session-id]}` → `{messages: [{message: binary}]}`, or 204.
+    /// `{from-sequence-number: long, message-count: int[, session-id][, omit-message-body: boolean]}` → `{messages:
+    /// [{message: binary}]}`, or 204.
     pub(super) fn peek_message(&mut self) -> Result<Reply, Refusal> {
         let request = self.request;
         let from = request.integer("from-sequence-number");
@@ -48,8 +55,12 @@ impl Management<'_, '_> {
     fn encode(&self, seen: &[Browsed]) -> Result<Vec<Vec<u8>>, Refusal> {
         let mut messages: Vec<Vec<u8>> = Vec::with_capacity(seen.len());
         let mut bytes = 0;
+        let omit_body = self.request.field("omit-message-body") == Some(&Value::Bool(true));
         for Browsed { stamp, message } in seen {
-            let encoded = self.encoded(stamp, message)?;
+            let encoded = match omit_body {
+                true => self.encoded_without_body(stamp, message)?,
+                false => self.encoded(stamp, message)?,
+            };
             bytes += encoded.len();
             if bytes > PEEK_BYTES && !messages.is_empty() {
                 break;
@@ -62,11 +73,14 @@ impl Management<'_, '_> {
     fn encoded(&self, stamp: &Stamp, message: &Message) -> Result<Vec<u8>, Refusal> {
         let mut encoded = Vec::with_capacity(message.size() as usize + 256);
         let tail = message.encode(stamp, self.ahead, &mut encoded);
-        let tail = tail.map_err(|error| {
-            let text = format!("A message cannot be encoded: {error}.");
-            Refusal::new(Condition::InternalError, text)
-        })?;
-        encoded.extend_from_slice(&tail);
+        encoded.extend_from_slice(&tail.map_err(not_encoded)?);
+        Ok(encoded)
+    }
+
+    fn encoded_without_body(&self, stamp: &Stamp, message: &Message) -> Result<Vec<u8>, Refusal> {
+        let mut encoded = Vec::with_capacity(256);
+        let written = message.encode_without_body(stamp, self.ahead, &mut encoded);
+        written.map_err(not_encoded)?;
         Ok(encoded)
     }
 

@@ -48,6 +48,19 @@ pub(super) fn is_meant(request: &Request<Incoming>) -> bool {
     path == PATH || path.replacen("%24", "$", 1) == PATH
 }
 
+/// Whether the request asks for a WebSocket at a path where there is none (observed 51).
+pub(super) fn is_elsewhere(request: &Request<Incoming>) -> bool {
+    let asked = request.headers().get(UPGRADE);
+    asked.is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        && !is_meant(request)
+}
+
+/// Says where there are WebSockets.
+pub(super) fn not_here(path: &str) -> Response<Body> {
+    let text = format!("There is no WebSocket at {path}; AMQP over WebSocket is spoken at {PATH}.");
+    refusal(StatusCode::NOT_FOUND, text)
+}
+
 /// Grants a request or says why not.
 pub(super) fn answer(
     request: &mut Request<Incoming>,

@@ -39,6 +39,30 @@ fn the_first_known_subprotocol_is_chosen_and_none_need_be_offered() {
 }
 
 #[test]
+fn o51_at_another_path_there_is_none() {
+    let bus = Bus::with_queues(&["q"]);
+    for path in [
+        "/",
+        "/q",
+        "/$servicebus/websockets",
+        "/$emulator/v1/namespaces",
+    ] {
+        let mut stream = Stream::plain(bus.http.0);
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).expect("it is written");
+        let mut answer = vec![0; 400];
+        let read = stream.read(&mut answer).expect("it is answered");
+        let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+        let said = format!("There is no WebSocket at {path}; ");
+        assert!(answer.contains(&said) && answer.contains(PATH), "{answer}");
+    }
+}
+
+#[test]
 fn a_request_that_is_no_upgrade_is_told_so() {
     let bus = Bus::with_queues(&["q"]);
     let ask = |headers: &str| {

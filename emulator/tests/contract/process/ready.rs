@@ -22,12 +22,15 @@ fn it_is_the_only_line_and_has_every_field() {
         "event",
         "http",
         "https",
+        "message",
         "namespaces",
         "pid",
         "version",
     ];
     assert_eq!(fields, known);
     assert_eq!(ready["event"], "ready");
+    // Observed 71: tools for the official emulator wait for these words in the log.
+    assert_eq!(ready["message"], "Emulator Service is Successfully Up!");
     assert_eq!(ready["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(ready["pid"], process.pid());
     assert_eq!(ready["https"], Value::Null);

@@ -210,6 +210,11 @@ impl Received {
         }
     }
 
+    /// Whether there is a body that is data.
+    pub(crate) fn has_data(&self) -> bool {
+        self.section(DATA).is_some()
+    }
+
     /// The body of a message that is data.
     pub(crate) fn data(&self) -> Vec<u8> {
         match self.section(DATA) {

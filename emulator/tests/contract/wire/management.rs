@@ -64,6 +64,21 @@ fn peeking_shows_without_taking() {
 }
 
 #[test]
+fn o7_a_peek_may_leave_out_the_body() {
+    let (_bus, mut peer, node) = bus_with(&["a"]);
+    for omit in [true, false] {
+        let Value::Map(mut request) = peek_from(1, Value::Int(10)) else {
+            panic!("it is a map");
+        };
+        request.insert(text("omit-message-body"), Value::Bool(omit));
+        let seen = peeked(&peer.call(&node, "peek-message", Value::Map(request)));
+        assert_eq!(ids(&seen), ["a"]);
+        assert_eq!(seen[0].annotation("x-opt-sequence-number"), long(1));
+        assert_eq!(seen[0].has_data(), !omit);
+    }
+}
+
+#[test]
 fn dead_letters_have_a_node_of_their_own() {
     let (_bus, mut peer, node) = bus_with(&["a", "b"]);
     let receiver = peer.receiver("q");
