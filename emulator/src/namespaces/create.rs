@@ -8,7 +8,6 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinSet;
 
 use super::{Entry, NamespaceInfo, Namespaces, Served};
-use crate::auth::Claims;
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::emulator::StartError;
 use crate::namespace::Namespace;
@@ -133,7 +132,6 @@ impl Creation<'_> {
             Some(Address::Host(_)) | None => None,
         };
         let is_local = place.is_local(&config);
-        let has_fewer_rights = config.keys.iter().any(|key| key.claims != Claims::ALL);
         let jwt = config.jwt.decided(&config.keys, is_local);
         let config = NamespaceConfig { jwt, ..config };
         let info = place.info(&config);
@@ -142,11 +140,6 @@ impl Creation<'_> {
             tracing::warn!(
                 namespace = %info.name,
                 "whoever reaches the emulator has every right with an unsigned JSON web token: \"Jwt\" is \"accept\""
-            );
-        } else if info.jwt == "accept" && has_fewer_rights {
-            tracing::warn!(
-                namespace = %info.name,
-                "keys with fewer rights mean little: \"Jwt\" is \"accept\", and an unsigned JSON web token has every right"
             );
         }
         let namespace = Arc::new(Namespace::new(

@@ -155,25 +155,3 @@ fn a_connection_string_has_no_port_when_it_is_the_usual_one() {
         Some(format!("Endpoint=sb://{host}:5300").as_str())
     );
 }
-
-#[test]
-fn unsigned_tokens_beside_keys_with_fewer_rights_are_warned_of() {
-    let namespace = |block: &str| {
-        format!(r#"{{"UserConfig":{{"Namespaces":[{{"Name":"ns","Emulator":{{{block}}}}}]}}}}"#)
-    };
-    let fewer = r#""Keys":[{"Name":"reader","Key":"S3cret","Claims":["Listen"]}]"#;
-    for (block, jwt, is_warned) in [
-        (format!(r#"{fewer},"Jwt":"accept""#), "accept", true),
-        (fewer.to_owned(), "refuse", false),
-        (r#""Jwt":"accept""#.to_owned(), "accept", false),
-    ] {
-        let file = TemporaryFile::new(&namespace(&block));
-        let process = Process::start(&["--config", file.path()]);
-        assert_eq!(process.ready["namespaces"][0]["jwt"], jwt);
-        process.signal("TERM");
-        let log = process.ended().stderr;
-        let warning = "keys with fewer rights mean little: \"Jwt\" is \"accept\"";
-        assert_eq!(log.contains(warning), is_warned, "{log}");
-        assert!(!log.contains("S3cret"), "{log}");
-    }
-}
