@@ -59,6 +59,25 @@ async fn settling_after_the_locks_end_changes_nothing() {
     assert_completed!(servicebus.queue("orders"), count = 1).await;
 }
 
+/// Observed 16: time stands still, and each renewal lasts longer than the one before.
+#[tokio::test]
+async fn a_renewed_lock_ends_later_however_soon() {
+    let servicebus = bus().await;
+    servicebus.clock().freeze().await;
+    let mut client = connect(&servicebus).await;
+    send(&mut client, "orders", ["soon"]).await;
+
+    let mut receiver = receiver(&mut client, "orders").await;
+    let mut message = receive_one(&mut receiver).await;
+    for _ in 0..3 {
+        let before = message.locked_until();
+        within("the renewal", receiver.renew_message_lock(&mut message))
+            .await
+            .expect("it is renewed");
+        assert!(message.locked_until() > before, "{before:?}");
+    }
+}
+
 #[tokio::test]
 async fn renewing_after_the_locks_end_fails() {
     let servicebus = bus().await;

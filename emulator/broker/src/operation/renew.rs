@@ -1,11 +1,16 @@
 //! Whoever holds a lock asks for more time.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::store::entry::State;
 use crate::{
     Context, Deviation, FactKind, LockToken, Mailbox, SequenceNumber, StoreKind, Timestamp,
 };
+
+/// By how much a renewed lock ends later than before, however soon it is renewed (observed 16).
+pub(crate) const RENEWED_BY: Duration = Duration::from_millis(1);
 
 /// Why locks were not renewed; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -22,7 +27,8 @@ pub enum RenewError {
 }
 
 impl Mailbox {
-    /// Renews locks: each lasts from now for the lock duration, whatever was left of it (semantics §2.4).
+    /// Renews locks: each lasts from now for the lock duration, whatever was left of it (semantics §2.4), and ends at least
+    /// a millisecond later than before (observed 16).
     /// Returns their new ends in order. All or none.
     pub fn renew_locks(
         &mut self,
@@ -45,19 +51,24 @@ impl Mailbox {
         {
             return Err(RenewError::UnderSession(token));
         }
-        let until = cx.now + store.policy.lock_duration;
+        let renewed = cx.now + store.policy.lock_duration;
+        let mut ends = Vec::with_capacity(tokens.len());
         for &number in &numbers {
             let Some(entry) = store.entries.get_mut(number.0) else {
                 continue;
             };
+            let mut locked_until = renewed;
             if let State::Locked(lock) = &mut entry.state {
                 store.locks.remove(lock.until, number);
-                lock.until = until;
-                store.locks.insert(until, number);
+                locked_until = renewed.max(lock.until + RENEWED_BY);
+                lock.until = locked_until;
+                store.locks.insert(locked_until, number);
             }
-            let locked_until = until;
             store.note(cx, number, FactKind::LockRenewed { locked_until });
+            ends.push(locked_until);
         }
-        Ok(vec![until; tokens.len()])
+        // Only where a test has lost locks renew are there fewer.
+        ends.resize(tokens.len(), renewed);
+        Ok(ends)
     }
 }

@@ -56,9 +56,9 @@ impl Mailbox {
     ) -> Result<Timestamp, SessionError> {
         self.begin(cx);
         let slot = self.session_of_client(client, session)?;
-        let locked_until = cx.now + self.active.policy.lock_duration;
+        let mut locked_until = cx.now + self.active.policy.lock_duration;
         if let Some(sessions) = &mut self.active.sessions {
-            sessions.renew(slot, locked_until);
+            locked_until = sessions.renew(slot, locked_until);
         }
         self.note_session(cx, session, |session| FactKind::SessionLockRenewed {
             session,

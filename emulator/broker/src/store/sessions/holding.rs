@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::{Sessions, Slot};
+use crate::operation::renew::RENEWED_BY;
 use crate::store::sessions::SessionLock;
 use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
 
@@ -102,13 +103,16 @@ impl Sessions {
         standings.filter_map(|&id| self.held_by(id)).collect()
     }
 
-    /// Lets the lock of a session last until another instant.
-    pub(crate) fn renew(&mut self, slot: Slot, until: Timestamp) {
+    /// Lets the lock of a session last until another instant, at least [`RENEWED_BY`] later than before; returns its end.
+    pub(crate) fn renew(&mut self, slot: Slot, until: Timestamp) -> Timestamp {
+        let mut end = until;
         self.change(slot, |session| {
             if let Some(lock) = &mut session.lock {
-                lock.until = until;
+                end = until.max(lock.until + RENEWED_BY);
+                lock.until = end;
             }
         });
+        end
     }
 
     /// Ends the waiting of a consumer.

@@ -205,7 +205,9 @@ impl Reference {
         let until = self.now + self.at(q).description.lock_duration.as_millis() as i64;
         let mut holds = self.at(q).sessions.holds.iter_mut();
         let hold = holds.find(|hold| hold.session == session);
-        hold.expect("somebody holds it").until = until;
+        let hold = hold.expect("somebody holds it");
+        hold.until = until.max(hold.until + 1);
+        let until = hold.until;
         self.note((q, Active), 0, What::SessionRenewed(session, until));
         Ok(until)
     }

@@ -147,13 +147,17 @@ impl Reference {
         if self.at(q).has_sessions(kind) {
             return Err(None);
         }
+        let mut ends = Vec::new();
         for number in numbers {
-            if let State::Locked { until, .. } = &mut self.store(q, kind).letter(number).state {
-                *until = renewed;
-            }
-            self.note(place, number, What::Renewed(renewed));
+            let State::Locked { until, .. } = &mut self.store(q, kind).letter(number).state else {
+                panic!("#{number} has no lock");
+            };
+            *until = renewed.max(*until + 1);
+            let until = *until;
+            self.note(place, number, What::Renewed(until));
+            ends.push(until);
         }
-        Ok(vec![renewed; keys.len()])
+        Ok(ends)
     }
 
     fn locked_by(&mut self, (q, kind): Place, key: Key) -> Option<u64> {
