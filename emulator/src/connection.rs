@@ -6,6 +6,7 @@
 
 mod account;
 mod attach;
+mod browse;
 mod changes;
 mod commit;
 mod deliver;

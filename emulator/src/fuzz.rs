@@ -42,6 +42,8 @@ pub fn manage(
         host: HOST,
         consumer: servicebus_broker::ConsumerId(1),
         asked_by: None,
+        browses: false,
+        destination: None,
         transaction: None,
     }
     .perform();

@@ -58,7 +58,7 @@ pub struct PeekedMessage {
     pub body: Bytes,
     /// Whether it can be received.
     pub state: MessageState,
-    /// How many deliveries failed so far.
+    /// How many deliveries were counted so far: those that were abandoned or deferred, or whose locks have ended.
     pub delivery_count: u32,
     /// The application properties, by name.
     pub application_properties: BTreeMap<String, PropertyValue>,
@@ -115,6 +115,13 @@ impl PeekedMessage {
         let header = message.header.unwrap_or_default();
         let properties = message.properties.unwrap_or_default();
         let marks = Annotated(message.message_annotations);
+        let enqueued_at = marks.time("x-opt-enqueued-time");
+        let (expiry, creation) = (properties.absolute_expiry_time, properties.creation_time);
+        let told = expiry.and_then(instant).zip(creation.and_then(instant));
+        // The header ends at 49.7 days; what lives longer says so in its properties (observed 5).
+        let told = told.and_then(|(expiry, creation)| expiry.duration_since(creation).ok());
+        let header_ttl = header.ttl.map(|ttl| Duration::from_millis(ttl.into()));
+        let time_to_live = header_ttl.map(|ttl| told.unwrap_or(ttl));
         let application_properties = message.application_properties.unwrap_or_default().0;
         Self {
             sequence_number: marks.number("x-opt-sequence-number").unwrap_or_default(),
@@ -136,9 +143,11 @@ impl PeekedMessage {
             correlation_id: properties.correlation_id.map(id_text),
             session_id: properties.group_id,
             reply_to: properties.reply_to,
-            time_to_live: header.ttl.map(|ttl| Duration::from_millis(ttl.into())),
-            enqueued_at: marks.time("x-opt-enqueued-time"),
-            expires_at: properties.absolute_expiry_time.and_then(instant),
+            time_to_live,
+            enqueued_at,
+            expires_at: enqueued_at
+                .zip(time_to_live)
+                .and_then(|(at, lives)| at.checked_add(lives)),
             locked_until: marks.time("x-opt-locked-until"),
             scheduled_for: marks.time("x-opt-scheduled-enqueue-time"),
             dead_letter_source: marks.text("x-opt-deadletter-source"),

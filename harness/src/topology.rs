@@ -22,7 +22,7 @@ use servicebus_emulator::config::{Config, ConfigError, NamespaceConfig};
 
 pub use queue::{EntityStatus, Queue};
 pub use rule::{Correlation, Rule};
-pub use settings::{Expiry, FailedForwards, LocksOnDetach, Tier};
+pub use settings::{BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier};
 pub use subscription::Subscription;
 pub use topic::Topic;
 
@@ -109,6 +109,18 @@ impl Topology {
     /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
     pub fn failed_forwards(mut self, failed: FailedForwards) -> Self {
         self.settings.failed_forwards = Some(failed);
+        self
+    }
+
+    /// Sets whether disabled entities take what is forwarded to them; they do not unless set.
+    pub fn forward_to_disabled(mut self, forwarding: ForwardToDisabled) -> Self {
+        self.settings.forward_to_disabled = Some(forwarding);
+        self
+    }
+
+    /// Sets what bounds a batch; its bytes unless set.
+    pub fn batch_limit(mut self, limit: BatchLimit) -> Self {
+        self.settings.batch_limit = Some(limit);
         self
     }
 

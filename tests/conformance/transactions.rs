@@ -138,7 +138,7 @@ async fn every_settlement_takes_part() {
     let later = orders.receive_deferred(3).await;
     assert_eq!(
         (later.body_text(), later.delivery_count()),
-        ("later".into(), 1)
+        ("later".into(), 2)
     );
 }
 

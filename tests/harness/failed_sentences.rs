@@ -42,7 +42,7 @@ async fn a_message_that_is_deferred_and_should_be_done() {
         r#"orders: expected 1 message completed, found none within 0.01 s
 
 orders holds 1 message
-  #1 "{}" (message-id o-17): deferred
+  #1 "{}" (message-id o-17): deferred, 1 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes
@@ -64,7 +64,7 @@ async fn a_message_that_should_not_be_deferred() {
         r#"orders: expected no message deferred with message id "o-17", found 1
 
 orders holds 1 message
-  #1 "{}" (message-id o-17): deferred
+  #1 "{}" (message-id o-17): deferred, 1 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes
@@ -306,7 +306,7 @@ async fn a_message_that_was_abandoned_too_often() {
         r#"orders: expected 1 delivery abandoned with message id "o-17", found 2 within 0.01 s
 
 orders holds 1 message
-  #1 "{}" (message-id o-17): active, 2 of 3 deliveries failed
+  #1 "{}" (message-id o-17): active, 2 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes
@@ -315,7 +315,7 @@ timeline of o-17 in orders
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
   +… abandoned       by the test
 
-hint: o-17 is still active after 2 of 3 deliveries, 2 of them failed; it waits to be received again"#,
+hint: o-17 is still active after 2 of 3 deliveries, 2 of them counted; it waits to be received again"#,
     );
 }
 
@@ -416,15 +416,15 @@ async fn a_deferred_message_that_somebody_holds() {
         r#"orders: expected 1 message completed, found none within 0.01 s
 
 orders holds 1 message
-  #1 "{}" (message-id o-17): deferred, locked
+  #1 "{}" (message-id o-17): deferred, locked, 1 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
   +… deferred        by the test
-  +… delivered       to the test (lock 60 s, delivery 1 of 3)
+  +… delivered       to the test (lock 60 s, delivery 2 of 3)
 
-hint: o-17 is still active after 2 of 3 deliveries, 0 of them failed; it is locked now: settle it, or advance the clock past its lock"#,
+hint: o-17 is still active after 2 of 3 deliveries, 1 of them counted; it is locked now: settle it, or advance the clock past its lock"#,
     );
 }
 

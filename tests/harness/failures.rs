@@ -77,7 +77,7 @@ async fn a_message_that_is_still_waiting() {
 orders/$DeadLetterQueue is empty
 
 orders holds 1 message
-  #1 "not json" (message-id o-17): active, 2 of 3 deliveries failed
+  #1 "not json" (message-id o-17): active, 2 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 32 bytes
@@ -86,7 +86,7 @@ timeline of o-17 in orders
   +… delivered       to the test (lock 60 s, delivery 2 of 3)
   +… abandoned       by the test
 
-hint: o-17 is still active after 2 of 3 deliveries, 2 of them failed; it waits to be received again"#,
+hint: o-17 is still active after 2 of 3 deliveries, 2 of them counted; it waits to be received again"#,
     );
 }
 
@@ -109,7 +109,7 @@ timeline of o-17 in orders
   +… sent            by the test, 26 bytes
   +… delivered       to the test (lock 60 s, delivery 1 of 3)
 
-hint: o-17 is still active after 1 of 3 deliveries, 0 of them failed; it is locked now: settle it, or advance the clock past its lock"#,
+hint: o-17 is still active after 1 of 3 deliveries, 0 of them counted; it is locked now: settle it, or advance the clock past its lock"#,
     );
 }
 

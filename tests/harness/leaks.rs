@@ -53,7 +53,7 @@ fn a_test_that_leaves_messages_fails_with_all_of_them() {
             r#"orders: expected nothing to be left when the test ended, found 1 active (1 deferred)
 
 orders holds 1 message
-  #1 "{}" (message-id o-17): deferred
+  #1 "{}" (message-id o-17): deferred, 1 of 3 deliveries counted
 
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes

@@ -234,7 +234,7 @@ async fn what_differs_stands_with_each_message_that_lies_there() {
     let failed = orders.expect_deferred().message_id("o-18").body("{}");
     let text = failed.within(SHORT).await.unwrap_err().to_string();
     assert!(
-        text.contains("(message-id o-17): deferred, message id differs, body differs\n"),
+        text.contains("(message-id o-17): deferred, 1 of 3 deliveries counted, message id differs, body differs\n"),
         "{text}"
     );
     let number = orders
@@ -242,7 +242,9 @@ async fn what_differs_stands_with_each_message_that_lies_there() {
         .matching(|order| order.body.is_empty());
     let text = number.within(SHORT).await.unwrap_err().to_string();
     assert!(
-        text.contains("(message-id o-17): deferred, the test's predicate says no\n"),
+        text.contains(
+            "(message-id o-17): deferred, 1 of 3 deliveries counted, the test's predicate says no\n"
+        ),
         "{text}"
     );
 

@@ -279,8 +279,9 @@ impl Worker {
             .ask(address, "receive-by-sequence-number", body)
             .await?;
         let Some(Value::List(entries)) = answer.take("messages") else {
-            let ttl = PLACES[place].ttl;
-            if ttl.is_none() {
+            let (ttl, most) = (PLACES[place].ttl, PLACES[place].max_delivery);
+            // To defer it was a delivery, too, and may have been the last.
+            if ttl.is_none() && arrival.count + 1 < most {
                 let (key, status) = (arrival.key, answer.status);
                 self.world.ledger.find(format!(
                     "m{key} was deferred, and cannot be received: {status}"

@@ -46,6 +46,7 @@ pub struct AttachRequest {
     source_address: Option<String>,
     target_address: Option<String>,
     coordinator: bool,
+    distribution_mode: Option<String>,
     filter: Vec<(String, Value)>,
     properties: Vec<(String, Value)>,
 }
@@ -95,6 +96,11 @@ impl AttachRequest {
     /// Address of the target, as sent.
     pub fn target_address(&self) -> Option<&str> {
         self.target_address.as_deref()
+    }
+
+    /// The `distribution-mode` of the source: `move`, `copy`, or what else the peer wrote (AMQP 1.0 §3.5.3).
+    pub fn distribution_mode(&self) -> Option<&str> {
+        self.distribution_mode.as_deref()
     }
 
     /// Whether the target is a transaction coordinator.
@@ -179,6 +185,7 @@ impl AttachRequest {
             source_address: source.address,
             target_address: target.address,
             coordinator: target.coordinator,
+            distribution_mode: source.distribution_mode,
             filter: source.filter,
             properties: attach.properties,
         };

@@ -67,11 +67,11 @@ fn stamp() -> Stamp {
     Stamp {
         delivery_count: 0,
         time_to_live: None,
-        expires_at: None,
         sequence_number: SequenceNumber(1_000_000),
-        enqueued_sequence_number: SequenceNumber(1_000_000),
+        enqueued_sequence_number: None,
         enqueued_at: now,
         lock: Some((token.uuid(), now)),
+        is_removed: false,
         state: None,
     }
 }

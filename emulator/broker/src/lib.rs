@@ -63,7 +63,9 @@ pub use operation::transact::commit::{CommitError, commit};
 pub use policy::StorePolicy;
 pub use rules::RuleSet;
 pub use session_name::SessionName;
-pub use settings::{Expiry, FailedForwards, LocksOnDetach, NamespaceSettings, Tier};
+pub use settings::{
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, NamespaceSettings, Tier,
+};
 pub use store::MessageStore;
 pub use time::Timestamp;
 pub use timeline::{Counter, Timeline};

@@ -44,12 +44,13 @@ pub struct Message {
     overlay: Option<Box<Overlay>>,
     /// The message's own time to live in milliseconds.
     time_to_live: Option<NonZeroU64>,
+    was_scheduled: bool,
 }
 
 impl Message {
     /// Reads one encoded message. A message without id is given one of 32 hexadecimal digits (decision D30).
     pub fn parse(payload: Bytes, ids: &mut dyn IdSource) -> Result<Self, MessageError> {
-        let sections = Sections::scan(&payload)?;
+        let (payload, sections) = in_standard_form(payload)?;
         let header = header::Header::parse(sections.header(&payload))?;
         let properties = sections.properties(&payload);
         let glance = properties::glance(properties)?;
@@ -74,6 +75,7 @@ impl Message {
             sections,
             overlay,
             time_to_live: time_to_live.and_then(NonZeroU64::new),
+            was_scheduled: false,
         };
         match message.headers_size() {
             size if size > limits::HEADERS => Err(MessageError::HeadersTooLarge { size }),
@@ -176,8 +178,23 @@ impl Message {
         }
     }
 
-    fn set_time_to_live(&mut self, milliseconds: u64) {
+    /// Notes that it was scheduled, and is active now.
+    pub(crate) fn set_was_scheduled(&mut self) {
+        self.was_scheduled = true;
+    }
+
+    pub(crate) fn was_scheduled(&self) -> bool {
+        self.was_scheduled
+    }
+
+    /// Sets the time to live, and the expiry instant where there is a creation time; 0 is none.
+    fn set_time_to_live(&mut self, milliseconds: u64) -> Result<(), DecodeError> {
         self.time_to_live = NonZeroU64::new(milliseconds);
+        let expiry = self.time_to_live();
+        let expiry = expiry.and_then(|own| properties::expiry_after(self.properties(), own));
+        let section = properties::with_expiry(self.properties(), expiry)?.into_boxed_slice();
+        self.overlay.get_or_insert_default().properties = Some(section.into());
+        Ok(())
     }
 
     /// The encoded message annotations; empty when there are none.
@@ -218,6 +235,17 @@ impl Message {
             + self.application_properties().len()
             + self.dead_letter_source().map_or(0, str::len)
     }
+}
+
+/// A message in the form in which it is delivered, and its sections.
+fn in_standard_form(payload: Bytes) -> Result<(Bytes, Sections), MessageError> {
+    let scanned = Sections::scan(&payload)?;
+    if !scanned.is_other_form {
+        return Ok((payload, scanned.sections));
+    }
+    let payload = Bytes::from(sections::standard_form(&payload)?);
+    let scanned = Sections::scan(&payload)?;
+    Ok((payload, scanned.sections))
 }
 
 /// Copies a small payload into memory of its own.

@@ -25,6 +25,8 @@ pub struct StorePolicy {
     pub expiry: Expiry,
     /// What a closed link does to its locks (decision D2).
     pub locks_on_detach: LocksOnDetach,
+    /// Whether deliveries that were abandoned or deferred are counted; not in a dead-letter store (observed 11).
+    pub counts_deliveries: bool,
     /// Whether the end of a lock counts as a failed delivery; not in a dead-letter store (decision D32).
     pub counts_lock_expiry: bool,
     /// Whether its messages belong to sessions; not in a dead-letter store (semantics §3.3).
@@ -56,6 +58,7 @@ impl StorePolicy {
             dead_letters_expired: queue.dead_lettering_on_message_expiration,
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
+            counts_deliveries: active && !settings.deviations.has(Deviation::AbandonDoesNotCount),
             counts_lock_expiry: active
                 && !settings.deviations.has(Deviation::LockExpiryDoesNotCount),
             has_sessions: active && queue.requires_session,

@@ -4,7 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The id of a session: 1 to 128 characters, compared exactly (semantics §1, §6).
+/// The id of a session: up to 128 characters, compared exactly (semantics §1, §6). The empty one is a session like any
+/// other (observed 14).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionName(Arc<str>);
 
@@ -12,7 +13,7 @@ impl SessionName {
     /// Longest session id, in characters.
     pub const MAX_LENGTH: usize = 128;
 
-    /// A session id; none when it is empty, which counts as no session id, or too long.
+    /// A session id; none when it is too long.
     pub fn new(text: &str) -> Option<Self> {
         Self::fits(text).then(|| Self(text.into()))
     }
@@ -21,7 +22,7 @@ impl SessionName {
     pub(crate) fn fits(text: &str) -> bool {
         // No text of so many bytes has more characters.
         let is_short = text.len() <= Self::MAX_LENGTH;
-        !text.is_empty() && (is_short || text.chars().nth(Self::MAX_LENGTH).is_none())
+        is_short || text.chars().nth(Self::MAX_LENGTH).is_none()
     }
 
     /// The id as it was sent.
@@ -47,8 +48,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_id_has_1_to_128_characters() {
-        assert_eq!(SessionName::new(""), None);
+    fn a_session_id_has_up_to_128_characters() {
+        assert_eq!(SessionName::new("").unwrap().as_str(), "");
         let longest = "ä".repeat(128);
         assert_eq!(SessionName::new(&longest).unwrap().as_str(), longest);
         assert_eq!(SessionName::new(&"a".repeat(129)), None);

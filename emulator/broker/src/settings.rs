@@ -32,6 +32,27 @@ pub enum FailedForwards {
     DeadLetter,
 }
 
+/// Whether an entity that takes no messages of clients takes forwarded ones: documents and observations differ
+/// (spec/observed.md 29).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForwardToDisabled {
+    /// It takes none, as documented: they are dead-lettered where they come from.
+    #[default]
+    Refuse,
+    /// It takes them, as was seen on real namespaces.
+    Deliver,
+}
+
+/// What bounds a batch beside its bytes (spec/observed.md 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BatchLimit {
+    /// Nothing.
+    #[default]
+    Bytes,
+    /// 4,500 messages in the basic and the standard tier, as it was until about 2024.
+    Messages,
+}
+
 /// What the namespace was bought as; decides limits (decision D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
@@ -69,6 +90,14 @@ impl Tier {
         }
     }
 
+    /// Most messages of a batch under [`BatchLimit::Messages`]; none where only bytes count.
+    pub fn max_batch_messages(self) -> Option<usize> {
+        match self {
+            Self::Basic | Self::Standard => Some(4500),
+            Self::Premium => None,
+        }
+    }
+
     /// Most messages that one request may delete (semantics §17.3).
     pub fn max_batch_delete(self) -> u32 {
         match self {
@@ -87,6 +116,10 @@ pub struct NamespaceSettings {
     pub locks_on_detach: LocksOnDetach,
     /// Where messages go that cannot be forwarded.
     pub failed_forwards: FailedForwards,
+    /// Whether a disabled entity takes what is forwarded to it.
+    pub forward_to_disabled: ForwardToDisabled,
+    /// What bounds a batch.
+    pub batch_limit: BatchLimit,
     /// Limits.
     pub tier: Tier,
     /// What a test has it do otherwise than the service.

@@ -205,6 +205,7 @@ impl MessageStore {
             State::Deferred => {}
             State::Scheduled(at) => {
                 self.activations.remove(at, number);
+                self.forwards.take_destination(number);
             }
             State::Forwarding => self.forwards.remove(number),
         }

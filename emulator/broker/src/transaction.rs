@@ -77,6 +77,8 @@ pub(crate) enum Work {
         message: Message,
         partition: u8,
         number: SequenceNumber,
+        /// Where it goes on to when it is due.
+        destination: Option<EntityPath>,
     },
     /// Accept a message that goes on to another entity.
     Transfer {

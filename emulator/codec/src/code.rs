@@ -73,6 +73,15 @@ pub(crate) fn is_compound(code: u8) -> bool {
     code == LIST_EMPTY || code >> 4 >= 0xc
 }
 
+/// The constructor of a symbol whose bytes are those of a string with this one; none for other types.
+pub fn symbol_constructor(string: u8) -> Option<u8> {
+    match string {
+        STRING8 => Some(SYMBOL8),
+        STRING32 => Some(SYMBOL32),
+        _ => None,
+    }
+}
+
 /// How many bytes follow a constructor.
 pub(crate) enum Width {
     /// This many.

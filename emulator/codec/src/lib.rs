@@ -14,6 +14,7 @@ mod reader;
 mod value;
 mod writer;
 
+pub use code::symbol_constructor;
 pub use error::DecodeError;
 pub use reader::{Array, Compound, Descriptor, Fields, MAX_DEPTH, MAX_WIDTHLESS, Reader};
 pub use value::Value;

@@ -51,6 +51,14 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
             word(&words::FAILED_FORWARDS, &settings.failed_forwards),
         ),
         (
+            "ForwardToDisabled",
+            word(&words::FORWARD_TO_DISABLED, &settings.forward_to_disabled),
+        ),
+        (
+            "BatchLimit",
+            word(&words::BATCH_LIMIT, &settings.batch_limit),
+        ),
+        (
             "TokenCheck",
             word(&words::TOKEN_CHECK, &namespace.token_check),
         ),

@@ -255,6 +255,8 @@ namespace sbemulatorns
   Expiry                                 eager
   LocksOnDetach                          keep
   FailedForwards                         transfer-dead-letter
+  ForwardToDisabled                      refuse
+  BatchLimit                             bytes
   TokenCheck                             signature
   Jwt                                    accept on loopback if every key has all rights, else refuse
   key RootManageSharedAccessKey: Send, Listen, Manage

@@ -77,6 +77,8 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
         "Expiry": word(&words::EXPIRY, &settings.expiry),
         "LocksOnDetach": word(&words::LOCKS_ON_DETACH, &settings.locks_on_detach),
         "FailedForwards": word(&words::FAILED_FORWARDS, &settings.failed_forwards),
+        "ForwardToDisabled": word(&words::FORWARD_TO_DISABLED, &settings.forward_to_disabled),
+        "BatchLimit": word(&words::BATCH_LIMIT, &settings.batch_limit),
         "Tier": word(&words::TIERS, &settings.tier),
         "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
         "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),

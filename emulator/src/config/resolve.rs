@@ -130,6 +130,10 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
         expiry: block.expiry.unwrap_or(defaults.expiry),
         locks_on_detach: block.locks_on_detach.unwrap_or(defaults.locks_on_detach),
         failed_forwards: block.failed_forwards.unwrap_or(defaults.failed_forwards),
+        forward_to_disabled: block
+            .forward_to_disabled
+            .unwrap_or(defaults.forward_to_disabled),
+        batch_limit: block.batch_limit.unwrap_or(defaults.batch_limit),
         tier: block.tier.unwrap_or(default_tier),
         deviations: block.deviations,
     }

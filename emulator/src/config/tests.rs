@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use servicebus_broker::{EntityStatus, Expiry, FailedForwards, LocksOnDetach};
+use servicebus_broker::{
+    BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach,
+};
 
 use super::*;
 use crate::auth::{Claim, Claims, WELL_KNOWN_KEY_NAME};
@@ -172,6 +174,11 @@ fn every_setting_arrives() {
     assert_eq!(first.settings.expiry, Expiry::OnReceive);
     assert_eq!(first.settings.locks_on_detach, LocksOnDetach::Release);
     assert_eq!(first.settings.failed_forwards, FailedForwards::DeadLetter);
+    let more = (
+        first.settings.forward_to_disabled,
+        first.settings.batch_limit,
+    );
+    assert_eq!(more, (ForwardToDisabled::Deliver, BatchLimit::Messages));
     assert_eq!(first.settings.tier, Tier::Premium);
     assert_eq!(
         (first.token_check, &first.jwt),

@@ -1,6 +1,8 @@
 //! The words of our own settings, for reading and for writing.
 
-use servicebus_broker::{Expiry, FailedForwards, LocksOnDetach, Tier};
+use servicebus_broker::{
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier,
+};
 
 use crate::auth::{Claim, TokenCheck};
 
@@ -15,6 +17,16 @@ pub(crate) const LOCKS_ON_DETACH: [(&str, LocksOnDetach); 2] = [
 pub(crate) const FAILED_FORWARDS: [(&str, FailedForwards); 2] = [
     ("transfer-dead-letter", FailedForwards::TransferDeadLetter),
     ("dead-letter", FailedForwards::DeadLetter),
+];
+
+pub(crate) const FORWARD_TO_DISABLED: [(&str, ForwardToDisabled); 2] = [
+    ("refuse", ForwardToDisabled::Refuse),
+    ("deliver", ForwardToDisabled::Deliver),
+];
+
+pub(crate) const BATCH_LIMIT: [(&str, BatchLimit); 2] = [
+    ("bytes", BatchLimit::Bytes),
+    ("messages", BatchLimit::Messages),
 ];
 
 pub(crate) const TIERS: [(&str, Tier); 3] = [
@@ -58,6 +70,12 @@ mod tests {
             FailedForwards::DeadLetter,
         ] {
             assert!(!word(&FAILED_FORWARDS, &failed).is_empty());
+        }
+        for forwarding in [ForwardToDisabled::Refuse, ForwardToDisabled::Deliver] {
+            assert!(!word(&FORWARD_TO_DISABLED, &forwarding).is_empty());
+        }
+        for limit in [BatchLimit::Bytes, BatchLimit::Messages] {
+            assert!(!word(&BATCH_LIMIT, &limit).is_empty());
         }
         for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
             assert!(!word(&TIERS, &tier).is_empty());

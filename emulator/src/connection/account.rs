@@ -77,7 +77,8 @@ fn waiting(link: &Link) -> usize {
         | Link::Receiver(_)
         | Link::Waiting(_)
         | Link::Coordinator(_)
-        | Link::Requests(..)
+        | Link::Browser(_)
+        | Link::Requests(_)
         | Link::Detached(_) => 0,
     }
 }

@@ -7,7 +7,8 @@ use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
 use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
 
-use super::links::{Link, Node, Receiver, Replies, Sender};
+use super::browse::Browser;
+use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::Peer;
 use crate::auth::Claim;
 use crate::namespace::Entity;
@@ -67,7 +68,7 @@ impl Peer {
         if address.destination == Destination::Cbs {
             self.check_cbs(attach.role())
                 .map_err(|refusal| (refusal, None))?;
-            return Ok(request_link(Node::Cbs, attach));
+            return Ok(request_link(Node::Cbs, attach, None));
         }
         let entity = self.find(&address).map_err(|refusal| (refusal, None))?;
         let refused = |refusal| (refusal, Some(Arc::clone(&entity)));
@@ -76,19 +77,18 @@ impl Peer {
             Destination::Management(kind) => {
                 self.check_any_claim(&management_path(&entity, kind))
                     .map_err(refused)?;
-                Ok(request_link(
-                    Node::Management(Arc::clone(&entity), kind),
-                    attach,
-                ))
+                let destination = self.destination(attach).map_err(refused)?;
+                let node = Node::Management(Arc::clone(&entity), kind);
+                Ok(request_link(node, attach, destination))
             }
-            Destination::Cbs => Ok(request_link(Node::Cbs, attach)),
+            Destination::Cbs => Ok(request_link(Node::Cbs, attach, None)),
         }
     }
 
     /// A connection has one link to `$cbs` in each direction, over all its sessions (spec/observed.md 66).
     fn check_cbs(&self, role: LinkRole) -> Result<(), Refusal> {
         let is_there = self.links.values().any(|link| match (link, role) {
-            (Link::Requests(node, _), LinkRole::Sender) => matches!(node, Node::Cbs),
+            (Link::Requests(requests), LinkRole::Sender) => matches!(requests.node, Node::Cbs),
             (Link::Replies(replies), LinkRole::Receiver) => matches!(replies.node, Node::Cbs),
             _ => false,
         });
@@ -159,8 +159,14 @@ impl Peer {
                 }
                 self.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
+                if attach.distribution_mode() == Some("copy") {
+                    return Browser::of_copies(entity, kind, attach, tier);
+                }
                 let request = SessionRequest::read(attach, &entity.path);
                 match (self.requires_session(entity, kind), request) {
+                    (true, Ok(Some(request))) if Browser::is_wanted(attach) => {
+                        Browser::of_session(entity, attach, &request)
+                    }
                     (true, Ok(Some(request))) => {
                         self.open_session_receiver(entity, attach, request)
                     }
@@ -299,9 +305,15 @@ impl Peer {
         let tier = self.tier().max_message_size();
         let Link::Sender(Sender { entity, .. }) = link else {
             // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
-            let requests = matches!(link, Link::Requests(..));
+            let requests = matches!(link, Link::Requests(_));
+            let filter = if let Link::Browser(browser) = link {
+                browser.filter()
+            } else {
+                Vec::new()
+            };
             return AttachReply {
                 max_message_size: if requests { tier + ENVELOPE } else { 0 },
+                filter,
                 ..AttachReply::default()
             };
         };
@@ -358,9 +370,13 @@ pub(super) fn management_path(entity: &Entity, kind: StoreKind) -> String {
     format!("{}/$management", store_path(entity, kind))
 }
 
-fn request_link(node: Node, attach: &AttachRequest) -> Link {
+fn request_link(node: Node, attach: &AttachRequest, destination: Option<EntityPath>) -> Link {
     match attach.role() {
-        LinkRole::Sender => Link::Requests(node, attach.session()),
+        LinkRole::Sender => Link::Requests(Requests {
+            node,
+            session: attach.session(),
+            destination,
+        }),
         LinkRole::Receiver => Link::Replies(Replies {
             node,
             session: attach.session(),

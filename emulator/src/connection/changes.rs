@@ -100,7 +100,12 @@ impl Peer {
                 receiver.kind,
                 self.check_receiving(&receiver.entity, receiver.kind).err(),
             ),
-            Link::Coordinator(_) | Link::Requests(..) | Link::Replies(_) | Link::Detached(_) => {
+            Link::Browser(browser) => (
+                &browser.entity,
+                browser.kind,
+                self.check_receiving(&browser.entity, browser.kind).err(),
+            ),
+            Link::Coordinator(_) | Link::Requests(_) | Link::Replies(_) | Link::Detached(_) => {
                 return None;
             }
         };

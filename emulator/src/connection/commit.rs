@@ -5,17 +5,21 @@ use std::time::Duration;
 
 use servicebus_amqp::{DeliveryNumber, LinkId, Outcome as Wire, Settlement, Transfer};
 use servicebus_broker::{
-    Context, EntityPath, LockToken, Mailbox, Message, MessageError, Outcome, SendError,
+    BatchLimit, Context, EntityPath, LockToken, Mailbox, Message, MessageError, Outcome, SendError,
     SettleError, StoreKind,
 };
 
 use super::links::Link;
 use super::peer::Peer;
 use crate::namespace::Entity;
-use crate::nodes::{Refusal, message_refusal, send_refusal, settle_refusal};
+use crate::nodes::{Condition, Refusal, message_refusal, send_refusal, settle_refusal};
 
 /// Message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
+/// What the service said of a batch of too many messages (spec/observed.md 9).
+const BATCH_TOO_LONG: &str = "The service was unable to process the request; please retry the operation. For more \
+    information on exception types and proper exception handling, please refer to \
+    http://go.microsoft.com/fwlink/?LinkId=761101";
 
 /// Sends and settlements of one entity, in order.
 #[derive(Debug, Default)]
@@ -132,14 +136,20 @@ impl Peer {
                 self.on_demand(session, &transfer, now);
                 return;
             }
-            Some(Link::Requests(node, session)) => {
-                let (node, session) = (node.clone(), *session);
+            Some(Link::Requests(requests)) => {
+                let requests = requests.clone();
                 self.commit(work);
-                self.on_request(&node, session, &transfer, now, None);
+                self.on_request(&requests, &transfer, now, None);
                 return;
             }
             // A link that was refused: its transfers were on their way.
-            Some(Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_))
+            Some(
+                Link::Receiver(_)
+                | Link::Waiting(_)
+                | Link::Browser(_)
+                | Link::Replies(_)
+                | Link::Detached(_),
+            )
             | None => return,
         };
         if let Some(transaction) = transfer.transaction.clone() {
@@ -186,6 +196,9 @@ impl Peer {
             }
             _ => Messages::One(Message::parse(transfer.payload, ids).map_err(refused)?),
         };
+        if let Messages::Batch(messages) = &messages {
+            self.check_batch(messages.len())?;
+        }
         let parts = match &mut messages {
             Messages::One(message) => std::slice::from_mut(message),
             Messages::Batch(messages) => messages,
@@ -202,6 +215,18 @@ impl Peer {
             return Err(Refusal::message_too_large(transfer.delivery.0, size, limit));
         }
         Ok(messages)
+    }
+
+    /// The limit of messages that a batch had, where the namespace is set to have it (spec/observed.md 9).
+    fn check_batch(&self, messages: usize) -> Result<(), Refusal> {
+        let namespace = self.namespace.as_ref();
+        let settings = namespace.map(|namespace| namespace.config.settings);
+        let limited = settings.filter(|settings| settings.batch_limit == BatchLimit::Messages);
+        let limit = limited.and_then(|settings| settings.tier.max_batch_messages());
+        match limit.is_some_and(|limit| messages > limit) {
+            true => Err(Refusal::new(Condition::InternalError, BATCH_TOO_LONG)),
+            false => Ok(()),
+        }
     }
 
     /// Rejects a transfer; one that was sent settled is dropped, and the record says so (semantics §2.1).

@@ -19,6 +19,7 @@ impl Peer {
                 self.set_credit(consumer, credit);
                 self.caller.woken.push(consumer);
             }
+            Some(Link::Browser(_)) => self.drain_browser(link, drain),
             _ => self.send_waiting(link),
         }
     }
@@ -32,6 +33,7 @@ impl Peer {
         if self.engine.output().len() < OUTPUT_HIGH {
             self.resume_postponed();
         }
+        self.serve_browsers();
         while !self.caller.woken.is_empty() || !self.caller.lost.is_empty() {
             let mut woken = std::mem::take(&mut self.caller.woken);
             woken.sort_unstable();

@@ -197,7 +197,7 @@ impl Peer {
     fn carry_out_unheard(&mut self, event: Event, now: Duration, work: &mut Work) {
         let link = link_of(&event);
         let is_request =
-            link.is_some_and(|link| matches!(self.links.get(&link), Some(Link::Requests(..))));
+            link.is_some_and(|link| matches!(self.links.get(&link), Some(Link::Requests(_))));
         if let (Event::Attach { .. }, Some(link)) = (&event, link) {
             self.spoiled.unanswered.insert(link);
         }

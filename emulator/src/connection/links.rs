@@ -7,6 +7,7 @@ use std::time::Duration;
 use servicebus_amqp::SessionId;
 use servicebus_broker::{ConsumerId, EntityPath, StoreKind};
 
+use super::browse::Browser;
 use crate::namespace::Entity;
 use crate::nodes::{Refusal, SessionRequest};
 
@@ -21,8 +22,10 @@ pub(super) enum Link {
     Waiting(Waiting),
     /// The client declares and discharges transactions.
     Coordinator(SessionId),
+    /// The client looks at what is there and takes nothing.
+    Browser(Browser),
     /// The client sends requests to a node.
-    Requests(Node, SessionId),
+    Requests(Requests),
     /// The client receives the replies of a node.
     Replies(Replies),
     /// We have detached it; what the client settled before it heard of that is refused in this way.
@@ -73,6 +76,15 @@ pub(super) enum Node {
     Cbs,
     /// `$management` of a store.
     Management(Arc<Entity>, StoreKind),
+}
+
+/// A link that requests come in on.
+#[derive(Debug, Clone)]
+pub(super) struct Requests {
+    pub(super) node: Node,
+    pub(super) session: SessionId,
+    /// Where messages that are scheduled over it go on to when they are due (spec/observed.md 61).
+    pub(super) destination: Option<EntityPath>,
 }
 
 /// A link that replies go out on.

@@ -43,6 +43,8 @@ pub(super) struct Peer {
     pub(super) consumers_made: u32,
     /// The links that wait for a session, by when they have waited for long enough.
     pub(super) waiting: BTreeSet<(Duration, LinkId)>,
+    /// The links that have lost their sessions, by when they are detached.
+    pub(super) lost: BTreeSet<(Duration, LinkId)>,
     /// Whether a link was answered after its events were handled: it may have been given credit before.
     pub(super) answered_late: bool,
     pub(super) held: Held,
@@ -51,7 +53,7 @@ pub(super) struct Peer {
     pub(super) books: Books,
     work: Work,
     /// Whether events were left because the output had no room for what might follow from them.
-    interrupted: bool,
+    pub(super) interrupted: bool,
     /// Consumers with something assigned that the output had no room for.
     pub(super) postponed: Vec<ConsumerId>,
     pub(super) taken: Vec<Delivery>,
@@ -89,6 +91,7 @@ impl Peer {
             consumers: BTreeMap::new(),
             consumers_made: 0,
             waiting: BTreeSet::new(),
+            lost: BTreeSet::new(),
             answered_late: false,
             work: Work::default(),
             interrupted: false,
@@ -139,6 +142,7 @@ impl Peer {
         self.release_held(now);
         // Before the others take: what the impatient give back may be theirs.
         self.refuse_impatient(now);
+        self.detach_due(now);
         self.take_assigned();
         while std::mem::take(&mut self.answered_late) {
             self.handle_events(now, &mut work);
@@ -426,11 +430,13 @@ impl Peer {
     /// When the engine or a held outcome wants another turn, counted from the start of the clock.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let impatient = self.waiting.first().map(|&(until, _)| until);
+        let lost = self.lost.first().map(|&(until, _)| until);
         let timeouts = [
             self.engine.next_timeout(),
             self.held.due(),
             self.proof.due(&self.shared.real),
             impatient,
+            lost,
             self.next_real(),
         ];
         timeouts.into_iter().flatten().min()

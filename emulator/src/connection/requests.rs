@@ -8,7 +8,7 @@ use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Tran
 use servicebus_broker::{Mailbox, StoreKind};
 
 use super::attach::management_path;
-use super::links::{Link, Node};
+use super::links::{Link, Node, Requests};
 use super::peer::Peer;
 use super::transact::in_transaction;
 use crate::auth::Claim;
@@ -26,12 +26,12 @@ impl Peer {
     /// Answers a request with what it comes to, or with what a fault has in its place.
     pub(super) fn on_request(
         &mut self,
-        node: &Node,
-        session: SessionId,
+        requests: &Requests,
         transfer: &Transfer,
         now: Duration,
         scripted: Option<Reply>,
     ) {
+        let (node, session) = (&requests.node, requests.session);
         let request = match Request::parse(&transfer.payload) {
             Ok(request) => request,
             Err(refusal) => {
@@ -52,7 +52,7 @@ impl Peer {
         };
         let performed = match scripted {
             Some(reply) => Ok(reply),
-            None => self.perform(node, session, &request, transfer.transaction.as_deref()),
+            None => self.perform(requests, &request, transfer.transaction.as_deref()),
         };
         let reply = performed.unwrap_or_else(|refusal| Reply::Refused {
             condition: refusal.condition,
@@ -74,12 +74,11 @@ impl Peer {
 
     fn perform(
         &mut self,
-        node: &Node,
-        session: SessionId,
+        requests: &Requests,
         request: &Request,
         transaction: Option<&[u8]>,
     ) -> Result<Reply, Refusal> {
-        match node {
+        match &requests.node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
                 if let Some(claim) = claim_for(request) {
@@ -109,7 +108,7 @@ impl Peer {
                     return Err(Refusal::partitioned());
                 }
                 let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
-                let asked_by = self.asked_by(request);
+                let (asked_by, browses) = (self.asked_by(request), self.browses(request));
                 let mut open = match transaction {
                     Some(id) => Some(self.transactions.find(id)?),
                     None => None,
@@ -124,12 +123,14 @@ impl Peer {
                         host,
                         consumer,
                         asked_by,
+                        browses,
+                        destination: requests.destination.as_ref(),
                         transaction: open.as_mut().map(|open| &mut open.transaction),
                     }
                     .perform()
                 });
                 if let Some(open) = open {
-                    open.join(&entity, session);
+                    open.join(&entity, requests.session);
                 }
                 let reply = reply.unwrap_or_else(|broken| {
                     Err(Refusal::new(Condition::InternalError, broken.to_string()))
@@ -201,7 +202,8 @@ impl Peer {
                 | Link::Coordinator(_)
                 | Link::Receiver(_)
                 | Link::Waiting(_)
-                | Link::Requests(..)
+                | Link::Browser(_)
+                | Link::Requests(_)
                 | Link::Replies(_)
                 | Link::Detached(_) => None,
             })

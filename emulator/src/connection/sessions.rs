@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
-use servicebus_broker::{AcceptSessionError, AcceptedSession, ConsumerId, StoreKind};
+use servicebus_broker::{AcceptSessionError, AcceptedSession, ConsumerId, SessionName, StoreKind};
 
 use super::links::{Link, Waiting};
 use super::peer::Peer;
@@ -20,6 +20,8 @@ use crate::nodes::{Refusal, Request, SessionRequest};
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
 /// Application property of a request: the name of the receiver that it is made for (wire.md §6.1).
 const ASSOCIATED_LINK: &str = "associated-link-name";
+/// How long a link stays that has lost its session, in real time (decision D19).
+const LOST_FOR: Duration = Duration::from_secs(1);
 /// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
@@ -58,7 +60,7 @@ impl Peer {
             return;
         };
         self.waiting.remove(&(waiting.until, link));
-        let filter = waiting.request.granted(&accepted);
+        let filter = waiting.request.granted(&accepted.session, accepted.token);
         let until = (LOCKED_UNTIL.to_owned(), Value::Long(self.ticks(&accepted)));
         self.links.insert(link, Link::Receiver(waiting.receiver));
         let reply = AttachReply {
@@ -105,6 +107,23 @@ impl Peer {
         Some(named.unwrap_or_else(|| self.id.consumer(0)))
     }
 
+    /// Whether a request to `$management` is made for a receiver that only browses the session that it names.
+    pub(super) fn browses(&self, request: &Request) -> bool {
+        let (name, session) = (
+            request.property(ASSOCIATED_LINK),
+            request.field("session-id"),
+        );
+        let (Some(name), Some(Value::String(session))) = (name, session) else {
+            return false;
+        };
+        let sees = |session: &SessionName| {
+            self.links.values().any(|link| {
+                matches!(link, Link::Browser(browser) if *browser.name == *name && browser.sees(session))
+            })
+        };
+        SessionName::new(session).is_some_and(|session| sees(&session))
+    }
+
     /// Refuses those who have waited for a session as long as they wanted.
     pub(super) fn refuse_impatient(&mut self, now: Duration) {
         while let Some((_, link)) = self
@@ -125,16 +144,23 @@ impl Peer {
         }
     }
 
-    /// Detaches the links whose sessions are not theirs any more. What their clients settle before they hear of it is
-    /// refused in the same way.
+    /// Lets the links be detached whose sessions are not theirs any more: a second later, as the service does. What is
+    /// asked of them meanwhile is refused (spec/observed.md 63).
     pub(super) fn detach_lost(&mut self) {
-        if self.caller.lost.is_empty() {
-            return;
-        }
         for consumer in std::mem::take(&mut self.caller.lost) {
-            let Some(&link) = self.consumers.get(&consumer) else {
-                continue;
-            };
+            if let Some(&link) = self.consumers.get(&consumer) {
+                let until = self.shared.real.elapsed() + LOST_FOR;
+                self.lost.insert((until, link));
+            }
+        }
+    }
+
+    /// Detaches the links that have lost their sessions a while ago. What their clients settle before they hear of it is
+    /// refused in the same way.
+    pub(super) fn detach_due(&mut self, now: Duration) {
+        let due = |(until, _): &&(Duration, LinkId)| *until <= now;
+        while let Some(&(until, link)) = self.lost.first().filter(due) {
+            self.lost.remove(&(until, link));
             let (Some(Link::Receiver(receiver)) | Some(Link::Waiting(Waiting { receiver, .. }))) =
                 self.links.get(&link)
             else {
@@ -144,7 +170,7 @@ impl Peer {
             let refusal = Refusal::session_lock_lost();
             self.detach_refused(link, &refusal, (&entity, StoreKind::Active));
             self.links.insert(link, Link::Detached(refusal));
+            self.forget_detached();
         }
-        self.forget_detached();
     }
 }

@@ -10,7 +10,7 @@ use servicebus_amqp::LinkId;
 use servicebus_broker::{EntityPath, StoreKind};
 
 use super::attach::{management_path, store_path};
-use super::links::{Link, Node, Waiting};
+use super::links::{Link, Node, Requests, Waiting};
 use super::peer::Peer;
 use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
 use crate::clock::RealClock;
@@ -171,7 +171,15 @@ impl Peer {
                 let proved = self.check_claim(&path, Claim::Listen);
                 (&receiver.entity, receiver.kind, proved)
             }
-            Link::Requests(Node::Management(entity, kind), _) => {
+            Link::Browser(browser) => {
+                let path = store_path(&browser.entity, browser.kind);
+                let proved = self.check_claim(&path, Claim::Listen);
+                (&browser.entity, browser.kind, proved)
+            }
+            Link::Requests(Requests {
+                node: Node::Management(entity, kind),
+                ..
+            }) => {
                 let path = management_path(entity, *kind);
                 (entity, *kind, self.check_any_claim(&path))
             }
@@ -182,7 +190,11 @@ impl Peer {
                 }
                 Node::Cbs => return None,
             },
-            Link::Requests(Node::Cbs, _) | Link::Coordinator(_) | Link::Detached(_) => return None,
+            Link::Requests(Requests {
+                node: Node::Cbs, ..
+            })
+            | Link::Coordinator(_)
+            | Link::Detached(_) => return None,
         };
         let refusal = proved.err()?;
         let text = format!("ExpiredToken: the token has ended. {}", refusal.text);

@@ -300,7 +300,8 @@ impl Peer {
             | Link::Receiver(_)
             | Link::Waiting(_)
             | Link::Coordinator(_)
-            | Link::Requests(..)
+            | Link::Browser(_)
+            | Link::Requests(_)
             | Link::Replies(_)
             | Link::Detached(_) => None,
         })

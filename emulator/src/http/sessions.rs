@@ -55,7 +55,7 @@ pub(super) async fn lose(
     let (found, kind) = find(&namespace, &entity)?;
     check(&namespace, &found, kind, &entity)?;
     let name = SessionName::new(&session).ok_or_else(|| {
-        let allowed = format!("1 to {} characters", SessionName::MAX_LENGTH);
+        let allowed = format!("up to {} characters", SessionName::MAX_LENGTH);
         ApiError::invalid(Problem {
             path: "session".into(),
             value: session.clone().into(),

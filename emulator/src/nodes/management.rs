@@ -13,7 +13,7 @@ mod sessions;
 
 pub(crate) use rules::{Rules, is_about_rules, is_batch_delete};
 use servicebus_broker::{
-    ConsumerId, Context, LockToken, Mailbox, SequenceNumber, StoreKind, Transaction,
+    ConsumerId, Context, EntityPath, LockToken, Mailbox, SequenceNumber, StoreKind, Transaction,
 };
 
 use super::{Condition, Refusal, Reply, Request};
@@ -32,6 +32,10 @@ pub(crate) struct Management<'a, 'b> {
     pub(crate) consumer: ConsumerId,
     /// The receiver that the request is made for, if it says so.
     pub(crate) asked_by: Option<ConsumerId>,
+    /// Whether that only browses the session that the request names.
+    pub(crate) browses: bool,
+    /// Where messages that are scheduled go on to when they are due.
+    pub(crate) destination: Option<&'a EntityPath>,
     /// The transaction that the request is part of.
     pub(crate) transaction: Option<&'a mut Transaction>,
 }

@@ -15,7 +15,7 @@ use serde_amqp::Value;
 use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
 use servicebus_amqp::AttachRequest;
-use servicebus_broker::{AcceptedSession, EntityPath, SessionAccess, SessionName, Tier};
+use servicebus_broker::{EntityPath, SessionAccess, SessionName, Tier};
 use uuid::Uuid;
 
 use super::{Condition, Refusal};
@@ -104,9 +104,9 @@ impl SessionRequest {
     }
 
     /// The entry of the filter that says which session was granted, and under which token.
-    pub(crate) fn granted(&self, accepted: &AcceptedSession) -> (String, Value) {
-        let id = Value::String(accepted.session.as_str().to_owned());
-        let value = match accepted.token {
+    pub(crate) fn granted(&self, session: &SessionName, token: Option<Uuid>) -> (String, Value) {
+        let id = Value::String(session.as_str().to_owned());
+        let value = match token {
             Some(token) => Value::List(vec![id, Value::Uuid(token.into_bytes().into())]),
             None => id,
         };
@@ -157,7 +157,7 @@ fn non_exclusive_wish<'a>(
 pub(super) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, Refusal> {
     SessionName::new(id).ok_or_else(|| {
         let text = format!(
-            "The session id for '{path}' has {} characters; it must have 1 to {}.",
+            "The session id for '{path}' has {} characters; it may have up to {}.",
             id.chars().count(),
             SessionName::MAX_LENGTH
         );

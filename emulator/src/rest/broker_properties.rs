@@ -134,24 +134,19 @@ fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
 }
 
 /// Adds what the broker says of a message that it has handed out. `ahead` is how far its clock is ahead of the client's,
-/// in milliseconds (decision D20); `directly` says that the message was sent to this very queue, which the service shows
-/// as an enqueued sequence number of 0 (recorded).
-pub(super) fn put_stamp(
-    properties: &mut Map<String, Value>,
-    stamp: &Stamp,
-    ahead: i64,
-    directly: bool,
-) {
+/// in milliseconds (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0
+/// (recorded).
+pub(super) fn put_stamp(properties: &mut Map<String, Value>, stamp: &Stamp, ahead: i64) {
     let mut put = |name: &str, value: Value| properties.insert(name.to_owned(), value);
     put(
         "DeliveryCount",
         (stamp.delivery_count.saturating_add(1)).into(),
     );
-    let enqueued = match directly && stamp.enqueued_sequence_number == stamp.sequence_number {
-        true => 0,
-        false => stamp.enqueued_sequence_number.0,
-    };
-    put("EnqueuedSequenceNumber", enqueued.into());
+    let enqueued = stamp.enqueued_sequence_number;
+    put(
+        "EnqueuedSequenceNumber",
+        enqueued.map_or(0, |origin| origin.0).into(),
+    );
     put("SequenceNumber", stamp.sequence_number.0.into());
     put("State", "Active".into());
     put("TimeToLive", seconds(stamp.time_to_live));

@@ -27,7 +27,7 @@ pub struct Mapped {
 
 /// Shows a delivery as a client over HTTP sees it.
 pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
-    let response = Opened::read(delivery, 0, true)?.respond(StatusCode::OK, None);
+    let response = Opened::read(delivery, 0)?.respond(StatusCode::OK, None);
     let (parts, body) = response.into_parts();
     let headers = parts.headers.iter();
     let headers = headers

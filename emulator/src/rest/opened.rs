@@ -43,12 +43,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Takes a message apart. `ahead` and `directly` as [`put_stamp`] wants them.
-    pub(super) fn read(
-        delivery: &Delivery,
-        ahead: i64,
-        directly: bool,
-    ) -> Result<Self, DecodeError> {
+    /// Takes a message apart. `ahead` as [`put_stamp`] wants it.
+    pub(super) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
         let mut encoded = Vec::with_capacity(1024);
         let tail = delivery
             .message
@@ -62,7 +58,7 @@ impl Opened {
             reader.skip()?;
             opened.put(section, &mut content)?;
         }
-        put_stamp(&mut opened.properties, &delivery.stamp, ahead, directly);
+        put_stamp(&mut opened.properties, &delivery.stamp, ahead);
         Ok(opened)
     }
 
@@ -232,11 +228,11 @@ mod tests {
         let stamp = Stamp {
             delivery_count: 0,
             time_to_live: message.time_to_live(),
-            expires_at: Some(now),
             sequence_number: SequenceNumber(7),
-            enqueued_sequence_number: SequenceNumber(7),
+            enqueued_sequence_number: None,
             enqueued_at: now,
             lock: Some((token.uuid(), now)),
+            is_removed: false,
             state: None,
         };
         Delivery {
@@ -261,7 +257,7 @@ mod tests {
                 payload[at] = byte;
             }
             if let Ok(message) = Message::parse(payload.into(), &mut Zero) {
-                let opened = Opened::read(&delivery(message), 0, true);
+                let opened = Opened::read(&delivery(message), 0);
                 let response = opened.expect("it was accepted").respond(StatusCode::OK, None);
                 proptest::prop_assert!(response.headers().contains_key(BROKER_PROPERTIES));
             }

@@ -110,12 +110,8 @@ impl Visit {
         status: StatusCode,
         location: Option<HeaderValue>,
     ) -> Result<Response, Rejection> {
-        let is_queue = place.namespace.look(&place.entity, |queue| {
-            queue.mailbox.kind() == EntityKind::Queue
-        });
-        let directly = is_queue && place.kind == StoreKind::Active;
         // Cannot be: what is accepted was read down to its leaves. A lock that was taken will end.
-        let mut opened = Opened::read(delivery, place.ahead(), directly).map_err(|error| {
+        let mut opened = Opened::read(delivery, place.ahead()).map_err(|error| {
             let text = format!("A message cannot be decoded: {error}.");
             Refusal::new(Condition::InternalError, text)
         })?;

@@ -20,6 +20,7 @@ mod link_refusals;
 mod management;
 mod memory;
 mod namespaces;
+mod observed;
 mod outcome_delay;
 mod overtaken;
 mod partitions;

@@ -212,8 +212,8 @@ pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
     let limit = declared.and_then(|queue| queue.max_delivery_count);
     match (message.delivery_count, limit) {
         (0, _) => format!(": {state}"),
-        (failed, Some(limit)) => format!(": {state}, {failed} of {limit} deliveries failed"),
-        (failed, None) => format!(": {state}, {failed} deliveries failed"),
+        (counted, Some(limit)) => format!(": {state}, {counted} of {limit} deliveries counted"),
+        (counted, None) => format!(": {state}, {counted} deliveries counted"),
     }
 }
 

@@ -141,13 +141,13 @@ fn waiting(report: &Report, message: &PeekedMessage) -> Option<String> {
     if delivered == 0 {
         return Some(format!("{id} was never received; is a consumer running?"));
     }
-    let failed = message.delivery_count;
+    let counted = message.delivery_count;
     let state = match report.is_locked(message) {
         true => "it is locked now: settle it, or advance the clock past its lock",
         false => "it waits to be received again",
     };
     Some(format!(
-        "{id} is still active after {delivered} of {limit} deliveries, {failed} of them failed; {state}"
+        "{id} is still active after {delivered} of {limit} deliveries, {counted} of them counted; {state}"
     ))
 }
 

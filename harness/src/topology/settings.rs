@@ -36,6 +36,27 @@ pub enum FailedForwards {
     DeadLetter,
 }
 
+/// Whether a disabled entity takes what is forwarded to it. Documents say that it does not, real namespaces were seen to
+/// deliver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForwardToDisabled {
+    /// It does not: the message is dead-lettered where it comes from.
+    #[default]
+    Refuse,
+    /// It does.
+    Deliver,
+}
+
+/// What bounds a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BatchLimit {
+    /// Its bytes alone.
+    #[default]
+    Bytes,
+    /// Also 4,500 messages in the basic and the standard tier, as it was until about 2024.
+    Messages,
+}
+
 /// What the namespace was bought as; decides limits and what entities can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
@@ -55,6 +76,8 @@ pub(super) struct Settings {
     pub(super) expiry: Option<Expiry>,
     pub(super) locks_on_detach: Option<LocksOnDetach>,
     pub(super) failed_forwards: Option<FailedForwards>,
+    pub(super) forward_to_disabled: Option<ForwardToDisabled>,
+    pub(super) batch_limit: Option<BatchLimit>,
     pub(super) tier: Option<Tier>,
 }
 
@@ -71,6 +94,11 @@ impl Settings {
                 "FailedForwards",
                 self.failed_forwards.map(FailedForwards::word),
             ),
+            (
+                "ForwardToDisabled",
+                self.forward_to_disabled.map(ForwardToDisabled::word),
+            ),
+            ("BatchLimit", self.batch_limit.map(BatchLimit::word)),
             ("Tier", self.tier.map(Tier::word)),
         ];
         let written = words.into_iter();
@@ -103,6 +131,24 @@ impl FailedForwards {
         match self {
             Self::TransferDeadLetter => "transfer-dead-letter",
             Self::DeadLetter => "dead-letter",
+        }
+    }
+}
+
+impl ForwardToDisabled {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Deliver => "deliver",
+        }
+    }
+}
+
+impl BatchLimit {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Messages => "messages",
         }
     }
 }

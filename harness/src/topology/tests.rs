@@ -90,6 +90,8 @@ fn full() -> Topology {
         .expiry(Expiry::OnReceive)
         .locks_on_detach(LocksOnDetach::Release)
         .failed_forwards(FailedForwards::DeadLetter)
+        .forward_to_disabled(ForwardToDisabled::Deliver)
+        .batch_limit(BatchLimit::Messages)
         .tier(Tier::Premium)
 }
 
@@ -124,6 +126,8 @@ fn the_builder_writes_the_official_format() {
             "Expiry": "on-receive",
             "LocksOnDetach": "release",
             "FailedForwards": "dead-letter",
+            "ForwardToDisabled": "deliver",
+            "BatchLimit": "messages",
             "Tier": "premium",
         })
     );
@@ -278,6 +282,8 @@ fn the_defaults_are_those_of_the_emulator() {
         .expiry(Expiry::default())
         .locks_on_detach(LocksOnDetach::default())
         .failed_forwards(FailedForwards::default())
+        .forward_to_disabled(ForwardToDisabled::default())
+        .batch_limit(BatchLimit::default())
         .tier(Tier::default())
         .queue(Queue::new("queue.1").status(EntityStatus::default()));
     let resolved = written.resolve().expect("defaults are legal");

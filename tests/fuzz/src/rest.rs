@@ -68,11 +68,11 @@ fn map(payload: Bytes) -> Option<Mapped> {
     let stamp = Stamp {
         delivery_count: 0,
         time_to_live: message.time_to_live(),
-        expires_at: Some(now),
         sequence_number: SequenceNumber(7),
-        enqueued_sequence_number: SequenceNumber(7),
+        enqueued_sequence_number: None,
         enqueued_at: now,
         lock: Some((token.uuid(), now)),
+        is_removed: false,
         state: None,
     };
     let delivery = Delivery {

@@ -40,6 +40,8 @@ pub(crate) struct Terminus {
     pub(crate) encoded: Box<[u8]>,
     pub(crate) coordinator: bool,
     pub(crate) address: Option<String>,
+    /// None for a target.
+    pub(crate) distribution_mode: Option<String>,
     /// Empty for a target.
     pub(crate) filter: Vec<(String, Value)>,
 }
@@ -157,10 +159,11 @@ fn terminus(encoded: &[u8]) -> Result<Terminus, DecodeError> {
     if !coordinator {
         let mut fields = reader.fields()?;
         terminus.address = fields.value()?.as_text().map(str::to_owned);
-        for _up_to_the_filter in 1..7 {
+        for _up_to_the_mode in 1..6 {
             fields.raw()?;
         }
-        // In a target the same place holds no map but nothing.
+        // In a target the same places hold other types.
+        terminus.distribution_mode = fields.value()?.as_text().map(str::to_owned);
         terminus.filter = fields.raw()?.map(entries).unwrap_or_default();
     }
     Ok(terminus)

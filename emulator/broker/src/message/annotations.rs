@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use servicebus_codec::{Compound, DecodeError, Reader, Value, Writer};
+use servicebus_codec::{Compound, DecodeError, Reader, Value, Writer, symbol_constructor};
 
 use super::{MessageError, limits, sections};
 
@@ -31,7 +31,8 @@ const NOT_SET: i64 = -62_135_596_800_000;
 pub(super) const TIMESTAMP_WIDTH: usize = 8;
 
 /// Writes an annotation section: the sender's entries, then those that `add` appends (it says how many).
-/// A null is left out, which means the same: some SDKs cast the values they know (wire.md §7.1).
+/// A null under a name of Service Bus is left out, which means the same: some SDKs cast the values they know (wire.md §7.1,
+/// observed 69).
 /// The scheduled time is written `ahead` milliseconds earlier.
 pub(super) fn write(
     code: u64,
@@ -46,7 +47,8 @@ pub(super) fn write(
     let mut ahead = Some(ahead).filter(|&ahead| ahead != 0);
     for entry in map(sent)?.raw_entries() {
         let (key, value) = entry?;
-        if is_owned(key)? || Reader::new(value).take_null() {
+        let is_null = Reader::new(value).take_null();
+        if is_owned(key)? || is_null && is_of_service_bus(key)? {
             continue;
         }
         out.raw(key);
@@ -126,6 +128,42 @@ pub(super) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> 
     }
 }
 
+/// Whether a key is a string that should be a symbol.
+pub(super) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
+    let mut found = false;
+    for entry in map.raw_entries() {
+        found |= symbol_for(entry?.0)?.is_some();
+    }
+    Ok(found)
+}
+
+/// Makes symbols of the keys of a section that are strings: the two differ in their constructors alone.
+pub(super) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
+    let map = sections::content(section)?.map()?;
+    let (pairs, mut at) = (map.count / 2, section.len() - map.items.rest().len());
+    for _ in 0..pairs {
+        let mut items = Reader::new(&section[at..]);
+        let constructor = symbol_for(items.skip()?)?;
+        items.skip()?;
+        let next = at + items.position();
+        if let Some(constructor) = constructor {
+            section[at] = constructor;
+        }
+        at = next;
+    }
+    Ok(())
+}
+
+/// The constructor of the symbol with the characters of an encoded string, if that is one and a symbol can have them.
+pub(super) fn symbol_for(key: &[u8]) -> Result<Option<u8>, MessageError> {
+    let Some(constructor) = key.first().copied().and_then(symbol_constructor) else {
+        return Ok(None);
+    };
+    let text = Reader::new(key).value()?;
+    let is_ascii = text.as_text().is_some_and(str::is_ascii);
+    Ok(is_ascii.then_some(constructor))
+}
+
 /// The value of an entry if it is a scheduled time that is set.
 fn scheduled(key: &[u8], value: &[u8]) -> Option<i64> {
     let name = Reader::new(key).value().ok()?.as_text()?;
@@ -145,6 +183,11 @@ fn map(section: &[u8]) -> Result<Compound<'_>, DecodeError> {
         });
     }
     sections::content(section)?.map()
+}
+
+fn is_of_service_bus(key: &[u8]) -> Result<bool, DecodeError> {
+    let name = Reader::new(key).value()?.as_text();
+    Ok(name.is_some_and(|name| name.starts_with("x-opt-")))
 }
 
 fn is_owned(key: &[u8]) -> Result<bool, DecodeError> {

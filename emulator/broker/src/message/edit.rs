@@ -83,8 +83,7 @@ impl Message {
                     Some(Value::Span(ticks)) => ticks.div_euclid(TICKS).max(1),
                     _ => 0,
                 };
-                let milliseconds = u64::try_from(milliseconds).unwrap_or(0);
-                self.set_time_to_live(milliseconds);
+                self.set_time_to_live(u64::try_from(milliseconds).unwrap_or(0))?;
             }
             Place::Nowhere => {}
         }

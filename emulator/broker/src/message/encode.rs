@@ -8,9 +8,6 @@ use super::header::Header;
 use super::{Message, annotations, properties, sections};
 use crate::{SequenceNumber, Timestamp};
 
-/// The end of the year 9999, as SDKs write it: later instants do not fit their types (wire.md §7.2).
-const LATEST_EXPIRY: i64 = 253_402_300_799_999;
-
 /// What the broker writes on a message when it hands it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
@@ -18,17 +15,17 @@ pub struct Stamp {
     pub delivery_count: u32,
     /// The time to live to show, in milliseconds (decision D7).
     pub time_to_live: Option<u64>,
-    /// The expiry instant to show; none leaves what the sender wrote (decision D7).
-    pub expires_at: Option<Timestamp>,
     /// Place in its store.
     pub sequence_number: SequenceNumber,
-    /// Place where the message first entered.
-    pub enqueued_sequence_number: SequenceNumber,
+    /// Place where the message first entered, if it came here from there (observed 3).
+    pub enqueued_sequence_number: Option<SequenceNumber>,
     /// When it was accepted.
     pub enqueued_at: Timestamp,
     /// The lock and its end; none for peeked messages and those removed on delivery.
     pub lock: Option<(Uuid, Timestamp)>,
-    /// `x-opt-message-state`, for peeked messages.
+    /// Whether it was removed on delivery.
+    pub is_removed: bool,
+    /// `x-opt-message-state`, where it is shown.
     pub state: Option<i32>,
 }
 
@@ -50,7 +47,8 @@ impl Message {
         header.write(stamp.delivery_count, stamp.time_to_live, &mut writer);
 
         let sent = self.sections.delivery_annotations(payload);
-        if stamp.lock.is_some() || !sent.is_empty() {
+        // What is received and deleted has such a section also when there is nothing in it (observed 4).
+        if stamp.lock.is_some() || stamp.is_removed || !sent.is_empty() {
             annotations::write(
                 sections::DELIVERY_ANNOTATIONS,
                 sent,
@@ -81,8 +79,14 @@ impl Message {
                 stamp.write_annotations(client_time, out) + u32::from(source.is_some())
             },
         )?;
-        let expiry = stamp.expires_at.map(client_time);
-        self.write_letter(expiry.map(|instant| instant.min(LATEST_EXPIRY)), out)
+        self.write_letter(self.expiry(stamp.time_to_live), out)
+    }
+
+    /// The expiry instant to write in place of the sender's: where its entity has given the message another time to live,
+    /// so long after the creation time that its sender gave, if it gave one (observed 5).
+    fn expiry(&self, time_to_live: Option<u64>) -> Option<i64> {
+        let changed = time_to_live.filter(|_| time_to_live != self.time_to_live())?;
+        properties::expiry_after(self.properties(), changed)
     }
 
     /// Appends everything before the body, which is left out together with the footer.
@@ -103,8 +107,8 @@ impl Message {
     fn write_letter(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
         let (application_start, application_end) = self.sections.application_range();
         let mut untouched = self.sections.message_annotations_end();
-        if let Some(milliseconds) = expiry {
-            let section = properties::with_expiry(self.properties(), milliseconds)?;
+        if expiry.is_some() {
+            let section = properties::with_expiry(self.properties(), expiry)?;
             out.extend_from_slice(&section);
             untouched = application_start;
         } else if let Some(section) = self.replaced_properties() {
@@ -130,9 +134,12 @@ impl Stamp {
         out.timestamp(client_time(self.enqueued_at));
         out.symbol("x-opt-sequence-number");
         out.long(self.sequence_number.0 as i64);
-        out.symbol("x-opt-enqueue-sequence-number");
-        out.long(self.enqueued_sequence_number.0 as i64);
-        let mut entries = 3;
+        let mut entries = 2;
+        if let Some(number) = self.enqueued_sequence_number {
+            out.symbol("x-opt-enqueue-sequence-number");
+            out.long(number.0 as i64);
+            entries += 1;
+        }
         if let Some((_, locked_until)) = self.lock {
             out.symbol("x-opt-locked-until");
             out.timestamp(client_time(locked_until));

@@ -9,6 +9,7 @@ use super::{MessageError, sections};
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Header {
     durable: Option<bool>,
+    first_acquirer: Option<bool>,
     priority: Option<u32>,
     time_to_live: Option<u32>,
 }
@@ -23,6 +24,7 @@ impl Header {
             durable: fields.bool()?,
             priority: fields.u32()?,
             time_to_live: fields.u32()?,
+            first_acquirer: fields.bool()?,
         })
     }
 
@@ -37,7 +39,7 @@ impl Header {
         }
     }
 
-    /// Appends the header of a delivery: durable unless the sender said otherwise (wire.md §7.1).
+    /// Appends the header of a delivery: what the sender did not say is null (observed 2).
     pub(super) fn write(
         &self,
         delivery_count: u32,
@@ -46,7 +48,7 @@ impl Header {
     ) {
         out.descriptor(sections::HEADER as u8);
         let list = out.begin_list();
-        out.bool(self.durable.unwrap_or(true));
+        optional(self.durable, out);
         match self.priority {
             Some(priority) => out.ubyte(u8::try_from(priority).unwrap_or(u8::MAX)),
             None => out.null(),
@@ -55,8 +57,15 @@ impl Header {
             Some(milliseconds) => out.uint(u32::try_from(milliseconds).unwrap_or(u32::MAX)),
             None => out.null(),
         }
-        out.bool(false);
+        optional(self.first_acquirer, out);
         out.uint(delivery_count);
         out.end(list, 5);
+    }
+}
+
+fn optional(flag: Option<bool>, out: &mut Writer<'_>) {
+    match flag {
+        Some(flag) => out.bool(flag),
+        None => out.null(),
     }
 }

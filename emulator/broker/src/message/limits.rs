@@ -16,16 +16,19 @@ const VALUE: usize = 32 * 1024 + 5;
 /// Characters of a message id, session id or partition key.
 const ID: usize = 128;
 
-/// Checks the entries of the annotations; `known` are those whose types the broker relies on.
-pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<(), MessageError> {
+/// Checks the entries of the annotations; `known` are those whose types the broker relies on. Returns whether a key is a
+/// string that should be a symbol.
+pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<bool, MessageError> {
+    let mut has_text_keys = false;
     for entry in map.raw_entries() {
         let (key, value) = entry?;
         check_size(key, value)?;
+        has_text_keys |= annotations::symbol_for(key)?.is_some();
         if known {
             annotations::check_known(key, value)?;
         }
     }
-    Ok(())
+    Ok(has_text_keys)
 }
 
 /// Checks the entries of the application properties: text and primitives, as the SDKs can show them.

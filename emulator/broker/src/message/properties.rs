@@ -6,8 +6,12 @@ use servicebus_codec::{DecodeError, Value, Writer};
 
 use super::{MessageError, limits, sections};
 
+/// The end of the year 9999, as SDKs write it: later instants do not fit their types (wire.md §7.2).
+const LATEST_EXPIRY: i64 = 253_402_300_799_999;
+
 const MESSAGE_ID: u32 = 0;
 const ABSOLUTE_EXPIRY_TIME: u32 = 8;
+const CREATION_TIME: u32 = 9;
 const GROUP_ID: u32 = 10;
 
 /// What every send needs to know of the properties.
@@ -62,14 +66,30 @@ pub(super) fn message_id(section: &[u8]) -> Cow<'_, str> {
 
 /// The session that the message belongs to.
 pub(super) fn group_id(section: &[u8]) -> Option<Cow<'_, str>> {
+    field(section, GROUP_ID)?.as_text().map(Cow::Borrowed)
+}
+
+/// The instant so many milliseconds after the creation time, in milliseconds; none where that is not set.
+pub(super) fn expiry_after(section: &[u8], time_to_live: u64) -> Option<i64> {
+    let Value::Timestamp(creation) = field(section, CREATION_TIME)? else {
+        return None;
+    };
+    Some(
+        creation
+            .saturating_add_unsigned(time_to_live)
+            .min(LATEST_EXPIRY),
+    )
+}
+
+fn field(section: &[u8], index: u32) -> Option<Value<'_>> {
     if section.is_empty() {
         return None;
     }
     let mut fields = sections::content(section).ok()?.fields().ok()?;
-    for _ in MESSAGE_ID..GROUP_ID {
+    for _ in 0..index {
         fields.raw().ok()?;
     }
-    fields.value().ok()?.as_text().map(Cow::Borrowed)
+    fields.value().ok()
 }
 
 /// The section with this message id; every other field stays as it was, byte for byte.
@@ -77,10 +97,14 @@ pub(super) fn with_message_id(section: &[u8], id: &str) -> Result<Vec<u8>, Decod
     splice(section, MESSAGE_ID, |out| out.string(id))
 }
 
-/// The section with this absolute expiry time in milliseconds.
-pub(super) fn with_expiry(section: &[u8], milliseconds: i64) -> Result<Vec<u8>, DecodeError> {
-    splice(section, ABSOLUTE_EXPIRY_TIME, |out| {
-        out.timestamp(milliseconds)
+/// The section with this absolute expiry time in milliseconds, or without one.
+pub(super) fn with_expiry(
+    section: &[u8],
+    milliseconds: Option<i64>,
+) -> Result<Vec<u8>, DecodeError> {
+    splice(section, ABSOLUTE_EXPIRY_TIME, |out| match milliseconds {
+        Some(milliseconds) => out.timestamp(milliseconds),
+        None => out.null(),
     })
 }
 

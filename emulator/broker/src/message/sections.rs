@@ -1,9 +1,11 @@
-//! Finds the sections of an encoded message.
+//! Finds the sections of an encoded message, and puts them in order.
+
+use std::ops::Range;
 
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Descriptor, MAX_WIDTHLESS, Reader};
 
-use super::{MessageError, limits};
+use super::{MessageError, annotations, limits};
 
 pub(super) const HEADER: u64 = 0x70;
 pub(super) const DELIVERY_ANNOTATIONS: u64 = 0x71;
@@ -17,6 +19,8 @@ const FOOTER: u64 = 0x78;
 
 /// Ranks of the three kinds of body: a message has one kind.
 const BODY: std::ops::RangeInclusive<usize> = 6..=8;
+/// Ranks of the sections that are maps of annotations.
+const ANNOTATED: [usize; 3] = [2, 3, 9];
 
 /// Where each section ends; it begins where the one before it ended, and is empty when it is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,32 +32,45 @@ pub(super) struct Sections {
     application: u32,
 }
 
+/// What a walk over a message finds.
+pub(super) struct Scanned {
+    /// Where the sections end, if it is in its standard form.
+    pub(super) sections: Sections,
+    /// Whether it has to be brought into its [standard form](standard_form).
+    pub(super) is_other_form: bool,
+}
+
 impl Sections {
-    /// Walks the sections once and checks their order (AMQP 1.0 §3.2).
-    pub(super) fn scan(payload: &[u8]) -> Result<Self, MessageError> {
+    /// Walks the sections once, in whatever order they come: each at most once, but for the parts of a body, of which there
+    /// is one kind (AMQP 1.0 §3.2, observed 1).
+    pub(super) fn scan(payload: &[u8]) -> Result<Scanned, MessageError> {
         if u32::try_from(payload.len()).is_err() {
             return Err(MessageError::TooLarge(payload.len()));
         }
         let mut reader = Reader::new(payload);
         let mut ends = [0; 5];
-        let mut last = 0;
+        let (mut seen, mut last) = ([false; 10], 0);
+        let mut is_other_form = false;
         let mut widthless = MAX_WIDTHLESS;
         while !reader.is_empty() {
             let code = section_code(reader.descriptor()?);
             let rank = rank(code).ok_or(MessageError::Section(code))?;
-            let repeats = rank == last && matches!(code, DATA | SEQUENCE);
-            let second_body = BODY.contains(&last) && BODY.contains(&rank);
-            if (rank <= last || second_body) && !repeats {
+            let may_repeat = matches!(code, DATA | SEQUENCE);
+            let is_second_body =
+                BODY.contains(&rank) && BODY.into_iter().any(|other| other != rank && seen[other]);
+            if is_second_body || seen[rank] && !may_repeat {
                 return Err(MessageError::Section(code));
             }
             // Down to the leaves: what is accepted here will be decoded by somebody else's client.
             let content = reader;
             reader.validate_within(&mut widthless)?;
-            check_shape(code, content)?;
+            let has_text_keys = check_shape(code, content)?;
+            is_other_form |= has_text_keys || rank < last;
             for end in ends.iter_mut().skip(rank - 1) {
                 *end = reader.position() as u32;
             }
-            last = rank;
+            seen[rank] = true;
+            last = last.max(rank);
         }
         let [
             header,
@@ -62,12 +79,15 @@ impl Sections {
             properties,
             application,
         ] = ends;
-        Ok(Self {
-            header,
-            delivery_annotations,
-            message_annotations,
-            properties,
-            application,
+        Ok(Scanned {
+            sections: Self {
+                header,
+                delivery_annotations,
+                message_annotations,
+                properties,
+                application,
+            },
+            is_other_form,
         })
     }
 
@@ -116,6 +136,34 @@ impl Sections {
     }
 }
 
+/// A message that was scanned, with its sections in the order of AMQP (observed 1), and with symbols as keys of its
+/// annotations and footer, as AMQP has them and clients expect them (observed 58); names that no symbol can have stay.
+pub(super) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
+    let mut reader = Reader::new(payload);
+    // Of each kind there is one run, but for bodies, which others may stand between.
+    let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
+    while !reader.is_empty() {
+        let begin = reader.position();
+        let code = section_code(reader.descriptor()?);
+        let rank = rank(code).ok_or(MessageError::Section(code))?;
+        reader.skip()?;
+        match runs.last_mut() {
+            Some((last, run)) if *last == rank => run.end = reader.position(),
+            _ => runs.push((rank, begin..reader.position())),
+        }
+    }
+    runs.sort_by_key(|(rank, _)| *rank);
+    let mut arranged = Vec::with_capacity(payload.len());
+    for (rank, run) in runs {
+        let begin = arranged.len();
+        arranged.extend_from_slice(&payload[run]);
+        if ANNOTATED.contains(&rank) {
+            annotations::name_by_symbols(&mut arranged[begin..])?;
+        }
+    }
+    Ok(arranged)
+}
+
 /// Steps into a section: past its descriptor.
 pub(super) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
     let mut reader = Reader::new(section);
@@ -124,21 +172,19 @@ pub(super) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
 }
 
 /// Sections that the broker takes apart when it delivers have the type that AMQP gives them. Maps are
-/// stepped through as they are copied later: the broker must not find then that it cannot.
-fn check_shape(code: u64, mut content: Reader<'_>) -> Result<(), MessageError> {
+/// stepped through as they are copied later: the broker must not find then that it cannot. Returns whether one of them has
+/// strings as keys that should be symbols.
+fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError> {
     match code {
         HEADER | PROPERTIES | SEQUENCE => drop(content.list()?),
-        DELIVERY_ANNOTATIONS => limits::check_annotations(content.map()?, false)?,
-        MESSAGE_ANNOTATIONS => limits::check_annotations(content.map()?, true)?,
+        DELIVERY_ANNOTATIONS => return limits::check_annotations(content.map()?, false),
+        MESSAGE_ANNOTATIONS => return limits::check_annotations(content.map()?, true),
         APPLICATION_PROPERTIES => limits::check_application(content.map()?)?,
-        FOOTER => content
-            .map()?
-            .raw_entries()
-            .try_for_each(|entry| entry.map(drop))?,
+        FOOTER => return annotations::has_text_keys(content.map()?),
         DATA => drop(content.binary()?),
         _ => {}
     }
-    Ok(())
+    Ok(false)
 }
 
 pub(super) fn section_code(descriptor: Descriptor<'_>) -> u64 {

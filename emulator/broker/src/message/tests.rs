@@ -112,11 +112,11 @@ fn plain() -> Stamp {
     Stamp {
         delivery_count: 0,
         time_to_live: None,
-        expires_at: None,
         sequence_number: SequenceNumber(5),
-        enqueued_sequence_number: SequenceNumber(3),
+        enqueued_sequence_number: Some(SequenceNumber(3)),
         enqueued_at: Timestamp::from_millis(1_000),
         lock: None,
+        is_removed: false,
         state: None,
     }
 }
@@ -136,7 +136,9 @@ impl Delivered {
         let mut bytes = Vec::new();
         let rest = message.encode(stamp, ahead, &mut bytes).unwrap();
         bytes.extend_from_slice(&rest);
-        let sections = Sections::scan(&bytes).expect("what goes out is a message again");
+        let scanned = Sections::scan(&bytes).expect("what goes out is a message again");
+        assert!(!scanned.is_other_form, "in its standard form");
+        let sections = scanned.sections;
         Self { bytes, sections }
     }
 

@@ -11,8 +11,8 @@ use crate::{
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
 const STATE_ACTIVE: i32 = 0;
-/// Of one that is not active yet.
-const STATE_SCHEDULED: i32 = 2;
+/// Of one that is not active yet; also of one that was scheduled, when it is received (observed 6).
+pub(crate) const STATE_SCHEDULED: i32 = 2;
 
 /// A message as it is seen by peeking.
 #[derive(Debug, Clone)]
@@ -94,11 +94,11 @@ fn seen(policy: &StorePolicy, number: SequenceNumber, entry: &Entry) -> Stamp {
         time_to_live: lifetime
             .map(milliseconds)
             .or_else(|| entry.message.time_to_live()),
-        expires_at: lifetime.map(|_| entry.expires_at),
         sequence_number: entry.number(number),
-        enqueued_sequence_number: entry.enqueued_number,
+        enqueued_sequence_number: entry.number_of_origin(),
         enqueued_at: entry.enqueued_at,
         lock: None,
+        is_removed: false,
         state: Some(state(entry)),
     }
 }

@@ -140,6 +140,7 @@ impl Mailbox {
             Entry {
                 expires_at: Timestamp::NEVER,
                 state: State::Ready,
+                is_moved: true,
                 stays,
                 ..entry
             },

@@ -64,13 +64,28 @@ impl Mailbox {
             self.expire(cx, number);
             return;
         }
-        match store.policy.max_delivery_count {
-            Some(limit) if entry.delivery_count >= limit => {
-                let cause = DeadLetterCause::MaxDeliveryCount(limit);
-                self.dead_letter_by_rule(cx, number, cause);
-            }
-            _ => store.put_back(number),
+        if !self.buried_exhausted(cx, kind, number) {
+            self.store_mut(kind).put_back(number);
         }
+    }
+
+    /// Dead-letters a message whose deliveries have reached their limit.
+    pub(crate) fn buried_exhausted(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: StoreKind,
+        number: SequenceNumber,
+    ) -> bool {
+        let store = self.store(kind);
+        let (entry, limit) = (store.entries.get(number.0), store.policy.max_delivery_count);
+        let exceeded = limit
+            .zip(entry)
+            .filter(|(limit, entry)| entry.delivery_count >= *limit);
+        let Some((limit, _)) = exceeded else {
+            return false;
+        };
+        self.dead_letter_by_rule(cx, number, DeadLetterCause::MaxDeliveryCount(limit));
+        true
     }
 
     pub(crate) fn lock_expired(

@@ -17,8 +17,8 @@ use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, EntityId, EntityPath, FactKind, Mailbox, Message, RuleSet, SequenceNumber,
-    StoreKind, Timestamp,
+    Context, Deviation, EntityId, EntityPath, FactKind, ForwardToDisabled, Mailbox, Message,
+    RuleSet, SequenceNumber, StoreKind, Timestamp,
 };
 
 /// How often a message is forwarded at most (decision D3).
@@ -298,7 +298,7 @@ impl Mailbox {
         cx: &mut Context<'_>,
         transfer: Transfer,
     ) -> Result<(), SendError> {
-        self.check_room(transfer.message.size())?;
+        self.check_arrival(transfer.message.size())?;
         let key = self.partition_key(&transfer.message)?;
         let now = cx.now;
         // A rule's action may have set it; here it counts (semantics §13.2).
@@ -314,6 +314,7 @@ impl Mailbox {
                 true => number,
                 false => transfer.enqueued_number,
             },
+            is_moved: true,
             hops: transfer.hops,
             partition: self.partition(key.as_deref()),
             ..Entry::new(transfer.message, cx.now, number)
@@ -326,6 +327,18 @@ impl Mailbox {
             self.dead_letter_by_rule(cx, number, cause);
         }
         Ok(())
+    }
+
+    /// Whether so many bytes may come from another entity.
+    fn check_arrival(&self, bytes: u64) -> Result<(), SendError> {
+        match self.check_room(bytes) {
+            Err(SendError::Disabled(_))
+                if self.settings.forward_to_disabled == ForwardToDisabled::Deliver =>
+            {
+                self.check_size(bytes)
+            }
+            checked => checked,
+        }
     }
 
     /// Why a message that was not sent here, but comes from another entity, is a dead letter from the beginning.

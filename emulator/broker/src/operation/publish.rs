@@ -110,6 +110,7 @@ impl Mailbox {
         self.active.note(cx, number, FactKind::Matched { rule });
         let entry = Entry {
             enqueued_number: copy.enqueued_number,
+            is_moved: true,
             hops: copy.hops,
             ceiling: copy.ceiling,
             ..Entry::new(copy.message, cx.now, number)

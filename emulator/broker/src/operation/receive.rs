@@ -1,5 +1,6 @@
 //! A consumer takes what is assigned to it: here the lock begins, or the message goes.
 
+use super::browse::STATE_SCHEDULED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::ids::LockNonce;
 use crate::message::Stamp;
@@ -150,14 +151,17 @@ impl MessageStore {
         self.note_as(cx, entry.number(number), FactKind::ReceivedAndDeleted);
         Some(Delivery {
             token: LockToken::new(nonce, number),
-            stamp: received(&self.policy, &entry, number),
+            stamp: Stamp {
+                is_removed: true,
+                ..received(&self.policy, &entry, number)
+            },
             message: entry.message,
         })
     }
 }
 
-/// What a received message shows: time to live and expiry whenever one applies (decision D7), and its state only if
-/// it was deferred (semantics §7).
+/// What a received message shows: a time to live whenever one applies (decision D7), and its state only if it was deferred
+/// or scheduled (semantics §7, observed 6).
 fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
     let lifetime = effective_time_to_live(policy, entry);
     let more = policy.deviations.has(Deviation::DeliveryCountStartsAtOne);
@@ -167,11 +171,14 @@ fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stam
             true => lifetime.map(milliseconds),
             false => entry.message.time_to_live(),
         },
-        expires_at: lifetime.map(|_| entry.expires_at),
         sequence_number: entry.number(number),
-        enqueued_sequence_number: entry.enqueued_number,
+        enqueued_sequence_number: entry.number_of_origin(),
         enqueued_at: entry.enqueued_at,
         lock: None,
-        state: entry.is_deferred().then_some(STATE_DEFERRED),
+        is_removed: false,
+        state: match entry.is_deferred() {
+            true => Some(STATE_DEFERRED),
+            false => entry.message.was_scheduled().then_some(STATE_SCHEDULED),
+        },
     }
 }

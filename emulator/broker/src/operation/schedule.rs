@@ -55,20 +55,18 @@ impl Mailbox {
 
     /// A message becomes active under a new number; its time to live begins (semantics §8).
     pub(crate) fn activate(&mut self, cx: &mut Context<'_>, number: SequenceNumber) {
-        let Some(entry) = self.active.remove(number) else {
+        let destination = self.active.forwards.take_destination(number);
+        let Some(mut entry) = self.active.remove(number) else {
             return;
         };
+        entry.message.set_was_scheduled();
         let moved_to = entry.number(self.active.next_number());
         self.active
             .note_as(cx, entry.number(number), FactKind::Activated { moved_to });
         // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
         self.used_at = self.used_at.max(cx.now);
         // What came from elsewhere keeps the number of its origin.
-        let is_own = entry.hops == 0 && entry.enqueued_number == entry.number(number);
-        let enqueued_number = match is_own {
-            true => moved_to,
-            false => entry.enqueued_number,
-        };
+        let enqueued_number = entry.number_of_origin().unwrap_or(moved_to);
         let entry = Entry {
             enqueued_at: match self.deviates(Deviation::ActivationKeepsEnqueueTime) {
                 true => entry.enqueued_at,
@@ -78,7 +76,13 @@ impl Mailbox {
             state: State::Ready,
             ..entry
         };
-        let session = self.active.session_of(&entry.message);
+        let session = match destination {
+            Some(destination) => {
+                self.active.address(moved_to.place(), destination);
+                None
+            }
+            None => self.active.session_of(&entry.message),
+        };
         self.enqueue(cx, entry, session);
     }
 }

@@ -129,6 +129,10 @@ impl Mailbox {
         if !self.description.status.can_send() {
             return Err(SendError::Disabled(self.path.clone()));
         }
+        self.check_size(bytes)
+    }
+
+    pub(crate) fn check_size(&self, bytes: u64) -> Result<(), SendError> {
         let (size, max) = (self.whole_size(), self.max_size());
         if size + bytes > max {
             return Err(SendError::QuotaExceeded {

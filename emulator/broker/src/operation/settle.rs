@@ -25,7 +25,7 @@ pub enum Outcome {
     },
     /// It comes back, and the delivery does not count.
     Release,
-    /// It is set aside until somebody asks for its number; the delivery does not count.
+    /// It is set aside until a client asks for its number, and the delivery counts (observed 10).
     Defer {
         /// Application properties to set.
         changes: PropertyChanges,
@@ -100,11 +100,13 @@ impl Mailbox {
                 }
             }
             Outcome::Defer { changes } => {
-                store.change(number, &changes, |_| ())?;
+                store.count_delivery(number, &changes)?;
                 store.note(cx, number, FactKind::Deferred);
                 if self.deviates(Deviation::DeferredComesBack) {
                     self.store_mut(kind).put_back(number);
-                } else if !self.buried_outgrown(cx, kind, number, &changes) {
+                } else if !self.buried_outgrown(cx, kind, number, &changes)
+                    && !self.buried_exhausted(cx, kind, number)
+                {
                     self.store_mut(kind).defer(number);
                 }
             }
@@ -240,12 +242,22 @@ impl MessageStore {
         number: SequenceNumber,
         changes: &PropertyChanges,
     ) -> Result<(), SettleError> {
-        let counts = !self.deviates(Deviation::AbandonDoesNotCount);
+        let delivery_count = self.count_delivery(number, changes)?;
+        self.note(cx, number, FactKind::Abandoned { delivery_count });
+        Ok(())
+    }
+
+    /// Counts a delivery that did not end in completion, and returns how many there were.
+    fn count_delivery(
+        &mut self,
+        number: SequenceNumber,
+        changes: &PropertyChanges,
+    ) -> Result<u32, SettleError> {
+        let counts = self.policy.counts_deliveries;
         let delivery_count = self.change(number, changes, |entry| {
             entry.delivery_count += u32::from(counts);
             entry.delivery_count
         })?;
-        self.note(cx, number, FactKind::Abandoned { delivery_count });
-        Ok(())
+        Ok(delivery_count)
     }
 }

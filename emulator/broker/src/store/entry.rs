@@ -13,6 +13,8 @@ pub(crate) struct Entry {
     pub(crate) enqueued_at: Timestamp,
     /// Its number where it first entered the namespace.
     pub(crate) enqueued_number: SequenceNumber,
+    /// Whether it first entered elsewhere, under a number of that place.
+    pub(crate) is_moved: bool,
     /// [`Timestamp::NEVER`] when it does not expire.
     pub(crate) expires_at: Timestamp,
     /// The time to live of the topic that it was published by, in milliseconds, which it does not take along.
@@ -64,6 +66,7 @@ impl Entry {
             message,
             enqueued_at: now,
             enqueued_number: number,
+            is_moved: false,
             expires_at: Timestamp::NEVER,
             delivery_count: 0,
             hops: 0,
@@ -85,6 +88,11 @@ impl Entry {
         own.into_iter()
             .chain(self.ceiling.map(NonZeroU64::get))
             .min()
+    }
+
+    /// Its number where it first entered, if that is elsewhere.
+    pub(crate) fn number_of_origin(&self) -> Option<SequenceNumber> {
+        self.is_moved.then_some(self.enqueued_number)
     }
 
     pub(crate) fn lock(&self) -> Option<&Lock> {

@@ -70,9 +70,12 @@ impl Forwards {
     /// Forgets an entry that leaves the store.
     pub(super) fn remove(&mut self, number: SequenceNumber) {
         self.halt(number);
-        if let Some(destinations) = &mut self.destinations {
-            destinations.remove(&number);
-        }
+        self.take_destination(number);
+    }
+
+    /// Forgets where an entry goes by itself, and returns it.
+    pub(crate) fn take_destination(&mut self, number: SequenceNumber) -> Option<EntityPath> {
+        self.destinations.as_mut()?.remove(&number)
     }
 
     /// Takes an entry off its way.

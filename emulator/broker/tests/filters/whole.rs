@@ -32,11 +32,11 @@ fn delivered(message: &Message) -> Vec<u8> {
     let stamp = Stamp {
         delivery_count: 0,
         time_to_live: message.time_to_live(),
-        expires_at: None,
         sequence_number: SequenceNumber(1),
-        enqueued_sequence_number: SequenceNumber(1),
+        enqueued_sequence_number: None,
         enqueued_at: Timestamp::from_millis(0),
         lock: None,
+        is_removed: false,
         state: None,
     };
     let mut bytes = Vec::new();

@@ -230,13 +230,12 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) number: u64,
-    pub(crate) enqueued_number: u64,
+    pub(crate) enqueued_number: Option<u64>,
     pub(crate) id: u8,
     pub(crate) size: u64,
     pub(crate) delivery_count: u32,
     pub(crate) enqueued_at: i64,
     pub(crate) time_to_live: Option<u64>,
-    pub(crate) expires_at: Option<i64>,
     pub(crate) locked_until: Option<i64>,
     pub(crate) state: Option<i32>,
     /// Where it was dead-lettered, as far as somebody looked.

@@ -35,7 +35,7 @@ fn they_arrive_as_messages_with_their_reason_and_their_source() {
     let source = annotation(&message, &stamp, SOURCE);
     assert_eq!(source.as_deref(), Some("orders"));
     assert_eq!(stamp.sequence_number, SequenceNumber(1));
-    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(2));
+    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(2)));
     assert_eq!(stamp.delivery_count, 0);
 }
 

@@ -21,10 +21,7 @@ fn a_deferred_message_is_passed_over_and_keeps_its_number() {
     let (stamp, message) = bus.peek(StoreKind::Active).swap_remove(0);
     assert_eq!(message.id(), "a");
     assert_eq!((stamp.sequence_number, stamp.state), (number, Some(1)));
-    assert_eq!(
-        stamp.delivery_count, 0,
-        "deferring is not a failed delivery"
-    );
+    assert_eq!(stamp.delivery_count, 1, "observed 10");
     let counts = bus.counts();
     assert_eq!((counts.active, counts.deferred), (2, 1));
 }
@@ -90,7 +87,7 @@ fn all_or_none_are_handed_out() {
 fn abandoned_it_stays_deferred_and_the_delivery_counts() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
-    for count in 0..3 {
+    for count in 1..4 {
         let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
         assert_eq!(delivery.stamp.delivery_count, count);
         bus.abandon(&delivery).unwrap();
@@ -107,7 +104,7 @@ fn released_it_stays_deferred_and_the_delivery_does_not_count() {
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
     bus.release(&delivery).unwrap();
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(delivery.stamp.delivery_count, 0);
+    assert_eq!(delivery.stamp.delivery_count, 1);
 }
 
 #[test]
@@ -120,7 +117,7 @@ fn when_its_lock_runs_out_it_is_deferred_again_and_the_delivery_counts() {
     assert_eq!((counts.locked, counts.deferred), (0, 1));
     assert_eq!(bus.complete(&first), Err(SettleError::LockLost));
     let second = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(second.stamp.delivery_count, 1);
+    assert_eq!(second.stamp.delivery_count, 2);
 }
 
 #[test]
@@ -131,6 +128,7 @@ fn it_can_be_deferred_again_and_dead_lettered() {
     bus.defer(&delivery).unwrap();
     assert_eq!(bus.counts().deferred, 1);
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
+    assert_eq!(delivery.stamp.delivery_count, 2);
     bus.dead_letter(&delivery).unwrap();
     assert_eq!(bus.dead_letters(), ["a"]);
     assert_eq!(bus.counts().deferred, 0);
@@ -138,14 +136,25 @@ fn it_can_be_deferred_again_and_dead_lettered() {
 
 #[test]
 fn its_deliveries_are_limited() {
-    let mut bus = rules().max_delivery_count(2).bus();
+    let mut bus = rules().max_delivery_count(3).bus();
     let number = bus.send_deferred("a");
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
     bus.abandon(&delivery).unwrap();
     bus.receive_deferred(&[number]).unwrap();
     bus.advance(secs(60));
     let (stamp, reason, _) = bus.the_dead_letter();
-    assert_eq!(stamp.delivery_count, 2);
+    assert_eq!(stamp.delivery_count, 3);
+    assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
+    assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
+}
+
+/// Observed 10.
+#[test]
+fn to_defer_at_the_limit_dead_letters() {
+    let mut bus = rules().max_delivery_count(1).bus();
+    let number = bus.send_deferred("a");
+    let (stamp, reason, _) = bus.the_dead_letter();
+    assert_eq!((stamp.delivery_count, stamp.state), (1, Some(0)));
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
 }
@@ -263,5 +272,5 @@ fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
     let counts = bus.counts();
     assert_eq!((counts.locked, counts.deferred), (0, 1), "deferred again");
     let again = bus.receive_deferred(&numbers).unwrap().remove(0);
-    assert_eq!(again.stamp.delivery_count, 0);
+    assert_eq!(again.stamp.delivery_count, 1);
 }

@@ -92,7 +92,7 @@ fn a_renewed_lock_ends_later_however_soon() {
     bus.send("a");
     let receiver = bus.receiver();
     let token = bus.receive_one(receiver).token;
-    let ends = [1, 2].map(|later| START + secs(60) + Duration::from_millis(later));
+    let ends = [1, 2].map(|later| START + secs(60) + millis(later));
     assert_eq!(bus.renew(&[token, token]), Ok(ends.to_vec()));
     assert_eq!(bus.renew(&[]), Ok(vec![]));
     assert_eq!(bus.next_deadline(), Some(ends[1]));

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use jsonc_parser::ast::Value;
-use servicebus_broker::{Deviations, Expiry, FailedForwards, LocksOnDetach, Tier};
+use servicebus_broker::{
+    BatchLimit, Deviations, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier,
+};
 
 use crate::auth::{Claim, TokenCheck};
 use crate::config::reader::{Located, Object, json, wrong_type};
@@ -15,6 +17,8 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) expiry: Option<Expiry>,
     pub(in crate::config) locks_on_detach: Option<LocksOnDetach>,
     pub(in crate::config) failed_forwards: Option<FailedForwards>,
+    pub(in crate::config) forward_to_disabled: Option<ForwardToDisabled>,
+    pub(in crate::config) batch_limit: Option<BatchLimit>,
     pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
     pub(in crate::config) token_check: Option<TokenCheck>,
@@ -83,6 +87,12 @@ impl EmulatorBlock {
                 .map(|word| word.value),
             failed_forwards: object
                 .choice("FailedForwards", &words::FAILED_FORWARDS)
+                .map(|word| word.value),
+            forward_to_disabled: object
+                .choice("ForwardToDisabled", &words::FORWARD_TO_DISABLED)
+                .map(|word| word.value),
+            batch_limit: object
+                .choice("BatchLimit", &words::BATCH_LIMIT)
                 .map(|word| word.value),
             tier: object.choice("Tier", &words::TIERS).map(|word| word.value),
             keys: object.secret_objects("Keys").map(|keys| Located {

@@ -22,10 +22,10 @@ impl Peer {
     ) {
         match event {
             Event::Transfer(transfer) => {
-                if let Some(Link::Requests(node, session)) = self.links.get(&transfer.link) {
-                    let (node, session) = (node.clone(), *session);
+                if let Some(Link::Requests(requests)) = self.links.get(&transfer.link) {
+                    let requests = requests.clone();
                     let reply = self.scripted_reply(status, words);
-                    self.on_request(&node, session, transfer, now, Some(reply));
+                    self.on_request(&requests, transfer, now, Some(reply));
                 } else if !transfer.settled {
                     let outcome = Outcome::from(self.scripted_error(words));
                     self.answer(now, transfer.link, transfer.delivery, outcome);
@@ -100,7 +100,8 @@ impl Peer {
             }
             Link::Sender(_)
             | Link::Coordinator(_)
-            | Link::Requests(..)
+            | Link::Browser(_)
+            | Link::Requests(_)
             | Link::Replies(_)
             | Link::Detached(_) => None,
         }
@@ -131,10 +132,14 @@ impl Peer {
             description: "The link is force detached: the service is updated.".into(),
         };
         let is_of_cbs = |link: &Link| match link {
-            Link::Requests(node, _) => matches!(node, Node::Cbs),
+            Link::Requests(requests) => matches!(requests.node, Node::Cbs),
             Link::Replies(replies) => matches!(replies.node, Node::Cbs),
             Link::Detached(_) => true,
-            Link::Sender(_) | Link::Receiver(_) | Link::Waiting(_) | Link::Coordinator(_) => false,
+            Link::Sender(_)
+            | Link::Receiver(_)
+            | Link::Waiting(_)
+            | Link::Browser(_)
+            | Link::Coordinator(_) => false,
         };
         let links = self.links.iter().filter(|(_, link)| !is_of_cbs(link));
         let links: Vec<LinkId> = links.map(|(&id, _)| id).collect();

@@ -8,7 +8,7 @@ use servicebus_broker::{LockToken, Message, SessionName, StoreKind};
 use super::Seen;
 use crate::auth::audience_path;
 use crate::connection::attach::{management_path, store_path};
-use crate::connection::links::{Link, Node};
+use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::Peer;
 use crate::faults::{Operation, Sighting, Strike, Traits};
 use crate::namespace::Entity;
@@ -28,7 +28,7 @@ impl Peer {
         };
         let mut request = None;
         let seen = if let Event::Transfer(transfer) = event {
-            if let Some(Link::Requests(..)) = self.links.get(&transfer.link) {
+            if let Some(Link::Requests(_)) = self.links.get(&transfer.link) {
                 request = self.request_in(&transfer.payload);
             }
             self.see_transfer(transfer, request.as_ref())
@@ -72,7 +72,9 @@ impl Peer {
                 Some(Seen::at(entity, seen))
             }
             Link::Coordinator(_) => self.see_demand(transfer),
-            Link::Requests(Node::Cbs, _) => {
+            Link::Requests(Requests {
+                node: Node::Cbs, ..
+            }) => {
                 let audience = request.and_then(|request| request.property("name"));
                 let sighting = Sighting {
                     operations: vec![Operation::Token],
@@ -84,11 +86,18 @@ impl Peer {
                     entities: Vec::new(),
                 })
             }
-            Link::Requests(Node::Management(entity, kind), _) => {
+            Link::Requests(Requests {
+                node: Node::Management(entity, kind),
+                ..
+            }) => {
                 let (entity, kind) = (Arc::clone(entity), *kind);
                 Some(self.see_request(&entity, kind, request?))
             }
-            Link::Receiver(_) | Link::Waiting(_) | Link::Replies(_) | Link::Detached(_) => None,
+            Link::Receiver(_)
+            | Link::Waiting(_)
+            | Link::Browser(_)
+            | Link::Replies(_)
+            | Link::Detached(_) => None,
         }
     }
 
@@ -249,7 +258,10 @@ impl Peer {
         let Event::Transfer(transfer) = event else {
             return None;
         };
-        let Link::Requests(Node::Management(entity, kind), _) = self.links.get(&transfer.link)?
+        let Link::Requests(Requests {
+            node: Node::Management(entity, kind),
+            ..
+        }) = self.links.get(&transfer.link)?
         else {
             return None;
         };

@@ -38,12 +38,18 @@ impl Management<'_, '_> {
         }
         let numbers = match &mut self.transaction {
             Some(transaction) => {
-                let numbers = self.mailbox.enlist_schedule(self.cx, transaction, parsed);
+                let (cx, destination) = (&mut *self.cx, self.destination);
+                let numbers = self
+                    .mailbox
+                    .enlist_schedule(cx, transaction, parsed, destination);
                 let path = self.mailbox.path();
                 numbers.map_err(|error| transact_refusal(&error, self.host, path))?
             }
             None => {
-                let numbers = self.mailbox.send_batch(self.cx, parsed);
+                let numbers = match self.destination {
+                    Some(destination) => self.mailbox.schedule_via(self.cx, destination, parsed),
+                    None => self.mailbox.send_batch(self.cx, parsed),
+                };
                 numbers.map_err(|error| send_refusal(&error, self.host))?
             }
         };

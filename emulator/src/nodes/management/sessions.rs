@@ -33,10 +33,13 @@ impl Management<'_, '_> {
     /// (wire.md §6.2).
     pub(super) fn get_session_state(&mut self) -> Result<Reply, Refusal> {
         let session = self.held_session()?;
-        let state = self
-            .mailbox
-            .session_state(self.cx, self.cx.client, &session);
-        let state = state.map_err(|error| self.session_refusal(&error))?;
+        let state = match self.browses {
+            true => self.browsed_state(&session),
+            false => self
+                .mailbox
+                .session_state(self.cx, self.cx.client, &session)
+                .map_err(|error| self.session_refusal(&error))?,
+        };
         Ok(Reply::map(1, |out| {
             out.string("session-state");
             match &state {
@@ -44,6 +47,12 @@ impl Management<'_, '_> {
                 None => out.null(),
             }
         }))
+    }
+
+    /// The state of a session that another receiver may hold.
+    fn browsed_state(&self, session: &SessionName) -> Option<Bytes> {
+        let mut sessions = self.mailbox.look_sessions();
+        sessions.find(|seen| seen.name == session)?.state.cloned()
     }
 
     /// `{session-id: string, session-state: binary | null}` → 200; null clears.

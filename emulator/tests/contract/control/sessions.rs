@@ -100,12 +100,10 @@ fn what_has_no_sessions_says_so() {
 #[test]
 fn a_session_to_take_away_must_have_a_legal_id() {
     let bus = Bus::with_sessions();
-    for session in [String::new(), "s".repeat(129)] {
-        let answer = lose(&bus, &json!({"entity": "q", "session": session}));
-        assert_eq!(answer.error(400).0, "invalid-argument");
-        let problem = &answer.body["error"]["problems"][0];
-        assert_eq!(problem["allowed"], "1 to 128 characters");
-    }
+    let answer = lose(&bus, &json!({"entity": "q", "session": "s".repeat(129)}));
+    assert_eq!(answer.error(400).0, "invalid-argument");
+    let problem = &answer.body["error"]["problems"][0];
+    assert_eq!(problem["allowed"], "up to 128 characters");
     for body in [
         json!({"entity": "q"}),
         json!({"entity": "q", "session": 1}),

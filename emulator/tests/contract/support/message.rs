@@ -142,7 +142,13 @@ impl Received {
         Self { sections }
     }
 
-    fn section(&self, code: u8) -> Option<&Value> {
+    /// The sections that there are, in their order.
+    pub(crate) fn codes(&self) -> Vec<u8> {
+        self.sections.iter().map(|(code, _)| *code).collect()
+    }
+
+    /// The content of a section.
+    pub(crate) fn section(&self, code: u8) -> Option<&Value> {
         let mut found = self.sections.iter().filter(|(own, _)| *own == code);
         let first = found.next();
         assert!(found.next().is_none(), "section 0x{code:x} twice: {self:?}");

@@ -65,24 +65,60 @@ fn the_broker_writes_what_sdks_read() {
     peer.send(&sender, &sent);
     let receiver = peer.receiver("q");
     let message = peer.receive_one(&receiver).message;
-    assert_eq!(message.header(0), Value::Bool(true), "durable");
+    assert_eq!(message.header(0), Value::Null, "durable");
     assert_eq!(message.header(2), uint(600_000), "ttl");
     assert_eq!(message.header(4), uint(0), "delivery-count");
     assert_eq!(message.annotation("x-opt-sequence-number"), long(1));
-    assert_eq!(message.annotation("x-opt-enqueue-sequence-number"), long(1));
     let enqueued = message.instant("x-opt-enqueued-time");
     assert_eq!(
         message.instant("x-opt-locked-until"),
         enqueued_lock(&message, enqueued)
     );
-    assert_eq!(
-        message.property(8),
-        timestamp(enqueued + 600_000),
-        "absolute-expiry-time"
-    );
+    assert_eq!(message.property(8), Value::Null, "absolute-expiry-time");
     assert_eq!(message.property(9), timestamp(1_000), "creation-time");
     assert_eq!(message.application("kept"), text("as it was"));
     assert_eq!(message.data(), b"\x00\xffbody");
+}
+
+/// The annotations of a delivery, by name, and the number of its delivery annotations, if it has such a section.
+fn annotations(message: &Received) -> (Vec<String>, Option<usize>) {
+    let map = |code| match message.section(code) {
+        Some(Value::Map(map)) => Some(map.clone()),
+        _ => None,
+    };
+    let names = map(0x72).into_iter().flatten().map(|(name, _)| match name {
+        Value::Symbol(name) => name.to_string(),
+        other => panic!("{other:?} is no symbol"),
+    });
+    (names.collect(), map(0x71).map(|map| map.len()))
+}
+
+#[test]
+fn o3_o4_a_message_where_it_was_sent_has_these_annotations_and_no_others() {
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = bus.client();
+    let sender = peer.sender("q");
+    let keyed = |id: &str| Message::new(id).annotation("x-opt-partition-key", text("key"));
+    for id in ["locked", "removed"] {
+        peer.send(&sender, &keyed(id));
+    }
+    let expected = |names: &[&str]| {
+        let names = names.iter().map(|name| format!("x-opt-{name}"));
+        names.collect::<Vec<_>>()
+    };
+    let receiver = peer.receiver("q");
+    let (names, tokens) = annotations(&peer.receive_one(&receiver).message);
+    let locked = [
+        "partition-key",
+        "enqueued-time",
+        "sequence-number",
+        "locked-until",
+    ];
+    assert_eq!((names, tokens), (expected(&locked), Some(1)));
+    let receiver = peer.attached(&Attach::deleting("q"));
+    let (names, tokens) = annotations(&peer.receive_one(&receiver).message);
+    let removed = ["partition-key", "enqueued-time", "sequence-number"];
+    assert_eq!((names, tokens), (expected(&removed), Some(0)));
 }
 
 /// The lock begins when the message is taken, which is some milliseconds after it was enqueued.

@@ -184,7 +184,7 @@ fn an_id_is_given_to_a_large_message_and_before_other_sections() {
     let given = Delivered::of(&message, &plain()).properties().to_vec();
     assert_eq!(message.size() as usize, sent.len() + given.len());
     let expiring = Stamp {
-        expires_at: Some(Timestamp::from_millis(9)),
+        time_to_live: Some(4),
         ..plain()
     };
     let new = changes(&[&string("k"), &string("new")]);

@@ -139,12 +139,13 @@ fn changes_that_set_nothing_leave_the_very_bytes() {
 
 #[test]
 fn changes_work_together_with_the_expiry_instant() {
-    let mut message = with(&[&string("k"), &string("old")]);
+    let application = application(&[&string("k"), &string("old")]);
+    let mut message = parse([lifetime(5, 100), application, data(b"body")].concat()).unwrap();
     message
         .change_properties(&changes(&[&string("k"), &string("new")]))
         .unwrap();
     let stamp = Stamp {
-        expires_at: Some(Timestamp::from_millis(9)),
+        time_to_live: Some(4),
         ..plain()
     };
     let delivered = Delivered::of(&message, &stamp);

@@ -35,21 +35,22 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_sent_is_received(letter in letter(), expiry in any::<Option<i64>>()) {
+    fn what_is_sent_is_received(letter in letter(), time_to_live in any::<Option<u64>>()) {
         let message = parse(letter.payload()).unwrap();
         let stamp = Stamp {
-            expires_at: expiry.map(Timestamp::from_millis),
+            time_to_live,
             ..plain()
         };
         let delivered = Delivered::of(&message, &stamp);
         let [_, _, _, properties, application] = &letter.envelope;
         prop_assert_eq!(delivered.application(), application);
-        prop_assert_eq!(delivered.body(), [&*letter.body, &*letter.footer].concat());
+        let footer = sections::standard_form(&letter.footer).unwrap();
+        prop_assert_eq!(delivered.body(), [&*letter.body, &*footer].concat());
         let empty = section(sections::PROPERTIES, &list(&[]));
         let properties = if properties.is_empty() { &empty } else { properties };
         let (sent, received) = (raw_fields(properties, 16), raw_fields(delivered.properties(), 16));
         for at in 0..16 {
-            let owned = at == 0 && sent[0].is_empty() || at == 8 && expiry.is_some();
+            let owned = at == 0 && sent[0].is_empty() || at == 8 && time_to_live.is_some();
             prop_assert!(owned || sent[at] == received[at], "field {}", at);
         }
     }
@@ -73,10 +74,24 @@ proptest! {
         prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant)));
         message.enter(ahead);
         prop_assert_eq!(message.scheduled_at(), Some(Timestamp::from_millis(instant + ahead)));
-        prop_assert_eq!(&*message.payload, &*[scheduled(instant + ahead), properties("id")].concat());
+        let sent = [scheduled(instant + ahead), properties("id")].concat();
+        prop_assert_eq!(&*message.payload, &*sections::standard_form(&sent).unwrap());
         let delivered = Delivered::ahead(&message, &plain(), by);
         let seen = parse(delivered.bytes).unwrap().scheduled_at();
         prop_assert_eq!(seen, Some(Timestamp::from_millis(instant + ahead - by)));
+    }
+
+    /// Observed 1.
+    #[test]
+    fn the_order_of_sections_means_nothing(letter in letter(), at in any::<[Index; 6]>()) {
+        let expected = Delivered::of(&parse(letter.payload()).unwrap(), &plain());
+        let mut parts: Vec<&[u8]> = letter.envelope.iter().map(Vec::as_slice).collect();
+        parts.extend([&*letter.body, &*letter.footer]);
+        for (from, to) in at.iter().enumerate() {
+            parts.swap(from, to.index(7));
+        }
+        let mixed = Delivered::of(&parse(parts.concat()).unwrap(), &plain());
+        prop_assert_eq!(mixed.bytes, expected.bytes);
     }
 
     #[test]
@@ -131,7 +146,7 @@ fn live_through(payload: Vec<u8>) {
             .change_properties(&changes(&[&string("k"), &string("v")]))
             .unwrap();
         let stamp = Stamp {
-            expires_at: Some(Timestamp::from_millis(1)),
+            time_to_live: Some(1),
             ..plain()
         };
         Delivered::of(&message, &stamp);

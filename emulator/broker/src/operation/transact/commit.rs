@@ -170,7 +170,8 @@ impl Mailbox {
                 message,
                 partition,
                 number,
-            } => self.accept_scheduled(cx, message, partition, number),
+                destination,
+            } => self.accept_scheduled(cx, message, partition, number, destination),
             Work::Transfer {
                 message,
                 partition,

@@ -4,20 +4,26 @@
 //! or a message turns out to be a duplicate, its number belongs to no message.
 
 use super::TransactError;
+use crate::operation::send::SendError;
 use crate::store::entry::Entry;
 use crate::transaction::{Transaction, Work};
-use crate::{Context, Mailbox, Message, SequenceNumber};
+use crate::{Context, EntityPath, Mailbox, Message, SequenceNumber};
 
 impl Mailbox {
     /// Enlists messages to be scheduled, all or none, and returns the numbers that they will have until they become
-    /// active.
+    /// active. With a destination they go on there then (observed 61).
     pub fn enlist_schedule(
         &mut self,
         cx: &mut Context<'_>,
         transaction: &mut Transaction,
         messages: Vec<Message>,
+        destination: Option<&EntityPath>,
     ) -> Result<Vec<SequenceNumber>, TransactError> {
-        let partition = self.check_sends(cx, transaction, &messages, Self::own_key)?;
+        let key = |mailbox: &Self, message: &Message| match destination {
+            Some(_) => Ok(mailbox.via_key(message)),
+            None => mailbox.own_key(message),
+        };
+        let partition = self.check_sends(cx, transaction, &messages, key)?;
         let mut numbers = Vec::with_capacity(messages.len());
         for message in messages {
             let number = self.active.reserve();
@@ -28,9 +34,30 @@ impl Mailbox {
                 message,
                 partition,
                 number,
+                destination: destination.cloned(),
             };
             transaction.enlist(cx.now, self, work);
         }
+        Ok(numbers)
+    }
+
+    /// Schedules messages that go on to `destination` when they are due, all or none, and returns their numbers until
+    /// then (observed 61).
+    pub fn schedule_via(
+        &mut self,
+        cx: &mut Context<'_>,
+        destination: &EntityPath,
+        messages: Vec<Message>,
+    ) -> Result<Vec<SequenceNumber>, SendError> {
+        self.begin(cx);
+        let partition = self.check_via(&messages)?;
+        let mut numbers = Vec::with_capacity(messages.len());
+        for message in messages {
+            let number = self.active.reserve();
+            numbers.push(number.in_partition(partition));
+            self.accept_scheduled(cx, message, partition, number, Some(destination.clone()));
+        }
+        self.assign(cx);
         Ok(numbers)
     }
 
@@ -41,9 +68,10 @@ impl Mailbox {
         message: Message,
         partition: u8,
         number: SequenceNumber,
+        destination: Option<EntityPath>,
     ) {
         let at = message.scheduled_at().unwrap_or(cx.now).max(cx.now);
-        if self.is_duplicate(cx, &message, at) {
+        if destination.is_none() && self.is_duplicate(cx, &message, at) {
             return;
         }
         let entry = Entry {
@@ -51,7 +79,14 @@ impl Mailbox {
             partition,
             ..Entry::new(message, cx.now, number)
         };
-        let session = self.active.session_of(&entry.message);
+        let session = match destination {
+            // Its session is one of its destination.
+            Some(destination) => {
+                self.active.address(number, destination);
+                None
+            }
+            None => self.active.session_of(&entry.message),
+        };
         self.schedule_as(cx, number, entry, at, session);
         if at == cx.now {
             self.activate(cx, number);

@@ -41,18 +41,23 @@ impl Mailbox {
         messages: Vec<Message>,
     ) -> Result<(), SendError> {
         self.begin(cx);
+        let partition = self.check_via(&messages)?;
+        for message in messages {
+            self.accept_to_pass_on(cx, message, partition, destination.clone());
+        }
+        self.assign(cx);
+        Ok(())
+    }
+
+    /// Whether messages may go by way of this entity, and in which of its partitions.
+    pub(super) fn check_via(&mut self, messages: &[Message]) -> Result<u8, SendError> {
         self.check_room(messages.iter().map(Message::size).sum())?;
         let keys: Vec<_> = messages
             .iter()
             .map(|message| self.via_key(message))
             .collect();
         let key = partition::key_of_batch(&keys)?;
-        let partition = self.partition(key);
-        for message in messages {
-            self.accept_to_pass_on(cx, message, partition, destination.clone());
-        }
-        self.assign(cx);
-        Ok(())
+        Ok(self.partition(key))
     }
 
     pub(super) fn accept_to_pass_on(
@@ -74,7 +79,7 @@ impl Mailbox {
     }
 
     /// What decides about the partition here; the partition key of a message does at its destination.
-    fn via_key(&self, message: &Message) -> Option<String> {
+    pub(super) fn via_key(&self, message: &Message) -> Option<String> {
         let key = message.via_partition_key();
         let key = key.filter(|_| self.description.enable_partitioning);
         key.map(|key| key.into_owned())

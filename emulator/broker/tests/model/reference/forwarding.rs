@@ -99,6 +99,7 @@ impl Reference {
         let partition = self.partition(to, key);
         let letter = Letter {
             partition,
+            is_moved: true,
             count: 0,
             hops: letter.hops + 1,
             stays: false,

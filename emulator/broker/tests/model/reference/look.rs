@@ -18,7 +18,7 @@ impl Queue {
         let lifetime = self.lifetime(&letter.draft).filter(|_| active);
         Seen {
             number: letter.shown(),
-            enqueued_number: letter.enqueued_number,
+            enqueued_number: letter.is_moved.then_some(letter.enqueued_number),
             id: letter.draft.id,
             size: letter.size,
             delivery_count: letter.count,
@@ -28,9 +28,11 @@ impl Queue {
             } else {
                 own
             },
-            expires_at: lifetime.and(letter.expires_at),
             locked_until,
-            state: None,
+            state: match letter.is_deferred() {
+                true => Some(1),
+                false => letter.was_scheduled.then_some(2),
+            },
             source: letter.source,
             properties: letter.properties.clone(),
         }
@@ -42,7 +44,6 @@ impl Queue {
         let seen = self.received(kind, letter, None);
         Seen {
             time_to_live: own.and(seen.time_to_live),
-            expires_at: own.and(seen.expires_at),
             state: Some(match (letter.is_scheduled(), letter.is_deferred()) {
                 (true, _) => 2,
                 (false, deferred) => deferred.into(),

@@ -38,6 +38,10 @@ pub(crate) struct Letter {
     pub(crate) number: u64,
     pub(super) partition: u64,
     pub(super) enqueued_number: u64,
+    /// Whether that is the number of another place.
+    pub(super) is_moved: bool,
+    /// Whether it became active at the time that it was scheduled for.
+    pub(super) was_scheduled: bool,
     pub(super) draft: Draft,
     /// Of what was sent.
     pub(super) bytes: u64,

@@ -130,6 +130,8 @@ impl Reference {
             number,
             partition,
             enqueued_number: number | partition << 48,
+            is_moved: false,
+            was_scheduled: false,
             draft,
             bytes,
             enqueued_at: self.now,

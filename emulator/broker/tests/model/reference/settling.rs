@@ -99,7 +99,7 @@ impl Reference {
                 self.note(place, number, What::Completed);
             }
             Outcome::Abandon(properties) => {
-                letter.count += 1;
+                letter.count += u32::from(kind == StoreKind::Active);
                 letter.set(properties);
                 let buried = !properties.0.is_empty() && letter.is_outgrown();
                 let count = letter.count;
@@ -114,12 +114,17 @@ impl Reference {
                 self.unlock(place, number, now);
             }
             Outcome::Defer(properties) => {
+                letter.count += u32::from(kind == StoreKind::Active);
                 letter.set(properties);
                 let buried = !properties.0.is_empty() && letter.is_outgrown();
+                let count = letter.count;
                 letter.state = State::Deferred;
                 self.note(place, number, What::Deferred);
-                if buried && kind == StoreKind::Active {
+                let limit = self.at(q).description.max_delivery_count;
+                if kind == StoreKind::Active && buried {
                     self.bury(q, number, now, Cause::HeaderSize);
+                } else if kind == StoreKind::Active && count >= limit {
+                    self.bury(q, number, now, Cause::Deliveries(limit));
                 }
             }
             Outcome::DeadLetter(reason, description, properties) => {

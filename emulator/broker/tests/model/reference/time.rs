@@ -63,7 +63,11 @@ impl Reference {
                     let moved_to = (self.store(q, Active).last + 1) | (letter.partition << 48);
                     self.note_at(at, (q, Active), number, What::Activated(moved_to));
                     let letter = Letter {
-                        enqueued_number: moved_to,
+                        enqueued_number: match letter.is_moved {
+                            true => letter.enqueued_number,
+                            false => moved_to,
+                        },
+                        was_scheduled: true,
                         ..letter
                     };
                     self.enqueue(q, at, letter, false);
@@ -200,6 +204,7 @@ impl Reference {
         let there = store.last;
         let letter = Letter {
             number: there,
+            is_moved: true,
             expires_at: None,
             stays,
             former: None,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use servicebus_broker::{Message, PropertyChanges, Stamp, Timestamp};
+use servicebus_broker::{Message, PropertyChanges, Stamp};
 use servicebus_codec::{Reader, Value, Writer};
 
 use crate::history::{Draft, Properties, Seen, Size};
@@ -126,13 +126,12 @@ pub(crate) fn properties(section: &[u8]) -> Properties {
 pub(crate) fn see(stamp: &Stamp, message: &Message) -> Seen {
     Seen {
         number: stamp.sequence_number.0,
-        enqueued_number: stamp.enqueued_sequence_number.0,
+        enqueued_number: stamp.enqueued_sequence_number.map(|number| number.0),
         id: id_of(&message.id()),
         size: message.size(),
         delivery_count: stamp.delivery_count,
         enqueued_at: stamp.enqueued_at.as_millis(),
         time_to_live: stamp.time_to_live,
-        expires_at: stamp.expires_at.map(Timestamp::as_millis),
         locked_until: stamp.lock.map(|(_, until)| until.as_millis()),
         state: stamp.state,
         source: None,

@@ -2,7 +2,7 @@
 //! decisions D6, D23).
 
 use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};
-use servicebus_broker::{Entities, StoreKind};
+use servicebus_broker::{Entities, SequenceNumber, StoreKind};
 
 use super::{A, B};
 use crate::bus::{Letter, letter, text};
@@ -60,7 +60,7 @@ fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
     let (stamp, message) = world.the_only(A, StoreKind::DeadLetters);
     assert_eq!(text(&message, "color"), None, "nothing is half done");
     assert_eq!(text(&message, "RuleName"), None);
-    assert_eq!(stamp.enqueued_sequence_number.0, 1);
+    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(1)));
 }
 
 #[test]

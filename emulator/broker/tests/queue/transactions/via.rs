@@ -244,5 +244,5 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
     assert_eq!(world.queued("out"), ["a", "b"]);
     let (stamp, _) = world.peek("out", StoreKind::Active).remove(0);
     assert_eq!(stamp.sequence_number, SequenceNumber(1));
-    assert_eq!(stamp.enqueued_sequence_number, SequenceNumber(2));
+    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(2)));
 }

@@ -71,7 +71,7 @@ impl World {
         let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
         let messages = messages.collect();
         self.operate(name, |mailbox, cx| {
-            mailbox.enlist_schedule(cx, transaction, messages)
+            mailbox.enlist_schedule(cx, transaction, messages, None)
         })
     }
 

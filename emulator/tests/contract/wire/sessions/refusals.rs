@@ -85,13 +85,11 @@ fn an_id_that_no_session_can_have_is_refused() {
     let bus = Bus::with_sessions();
     let mut peer = bus.client();
     peer.accept("q", &"é".repeat(128));
-    for (length, id) in [(129, "s".repeat(129)), (0, String::new())] {
-        let words =
-            format!("The session id for 'q' has {length} characters; it must have 1 to 128.");
-        for wanted in [text(&id), described(text(&id))] {
-            let attach = Attach::session("q", wanted);
-            assert_refused(&mut peer, &attach, ARGUMENT, &words);
-        }
+    let id = "s".repeat(129);
+    let words = "The session id for 'q' has 129 characters; it may have up to 128.";
+    for wanted in [text(&id), described(text(&id))] {
+        let attach = Attach::session("q", wanted);
+        assert_refused(&mut peer, &attach, ARGUMENT, words);
     }
 }
 
@@ -147,13 +145,11 @@ fn a_message_without_a_session_is_refused_at_a_queue() {
     let sender = peer.sender("q");
     let words = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                  session support enabled can only receive messages that have the SessionId set to a valid value.";
-    for message in [Message::new("m"), Message::new("m").session("")] {
-        let refusal = peer.send_in_vain(&sender, &message.encode());
-        assert_eq!(
-            (refusal.condition.as_str(), refusal.words()),
-            (NOT_ALLOWED, words)
-        );
-    }
+    let refusal = peer.send_in_vain(&sender, &Message::new("m").encode());
+    assert_eq!(
+        (refusal.condition.as_str(), refusal.words()),
+        (NOT_ALLOWED, words)
+    );
     let whole = [Message::new("a").session("s"), Message::new("b")].map(|m| m.encode());
     let id = peer.transfer(&sender, BATCH, false, &batch(&whole));
     let refusal = peer.outcome(&sender, id).expect_err("one of them has none");

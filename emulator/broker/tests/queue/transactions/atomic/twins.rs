@@ -6,8 +6,8 @@ mod settle;
 use std::collections::BTreeMap;
 
 use servicebus_broker::{
-    ConsumerId, Counts, EntityStatus, LockToken, SendError, StoreKind, Timestamp, TransactError,
-    Transaction, TransactionId,
+    ConsumerId, Counts, EntityStatus, LockToken, SendError, SequenceNumber, StoreKind, Timestamp,
+    TransactError, Transaction, TransactionId,
 };
 
 use super::{End, Sent, Step};
@@ -67,11 +67,11 @@ struct Lock {
 /// What can be seen of one message: number, number where it entered, when, deliveries, state, expiry and id.
 type Seen = (
     u64,
-    u64,
+    Option<SequenceNumber>,
     Timestamp,
     u32,
     Option<i32>,
-    Option<Timestamp>,
+    Option<u64>,
     String,
 );
 
@@ -301,11 +301,11 @@ fn look(world: &World, name: &str, store: StoreKind) -> (Counts, Vec<Seen>) {
     let seen = world.peek(name, store).into_iter().map(|(stamp, message)| {
         (
             stamp.sequence_number.0,
-            stamp.enqueued_sequence_number.0,
+            stamp.enqueued_sequence_number,
             stamp.enqueued_at,
             stamp.delivery_count,
             stamp.state,
-            stamp.expires_at,
+            stamp.time_to_live,
             message.id().into_owned(),
         )
     });

@@ -1,0 +1,202 @@
+//! Receivers that look and take nothing: copies of what lies in a store, or a session without its lock.
+//!
+//! What arrives behind the last copy goes out when the client says something again: there is no consumer of the broker's
+//! that would be told of it.
+
+use std::sync::Arc;
+
+use serde_amqp::Value;
+use servicebus_amqp::{AttachRequest, Delivery as Frame, LinkId, SenderSettleMode};
+use servicebus_broker::{Browsed, SequenceNumber, SessionName, Stamp, StoreKind, Tier};
+
+use super::OUTPUT_HIGH;
+use super::links::Link;
+use super::peer::Peer;
+use crate::namespace::Entity;
+use crate::nodes::{Condition, Refusal, SessionRequest};
+
+/// Link property: a session is browsed without its lock (spec/observed.md 62).
+const PEEK_MODE: &str = "com.microsoft:peek-mode";
+/// Messages looked at under one lock.
+const LOOK: usize = 64;
+/// `x-opt-message-state` of what is neither deferred nor scheduled.
+const ACTIVE: Option<i32> = Some(0);
+
+/// A link that messages are shown on.
+#[derive(Debug)]
+pub(super) struct Browser {
+    pub(super) name: Box<str>,
+    pub(super) entity: Arc<Entity>,
+    pub(super) kind: StoreKind,
+    view: View,
+    settled: bool,
+    drain: bool,
+}
+
+/// What a browser sees.
+#[derive(Debug)]
+enum View {
+    /// Copies of the messages from this number on.
+    Copies(SequenceNumber),
+    /// A session, by requests to `$management` alone.
+    Session {
+        name: SessionName,
+        /// The entry of the source's filter that says so.
+        filter: (String, Value),
+    },
+}
+
+impl Browser {
+    /// A receiver with `distribution-mode` copy (AMQP 1.0 §3.5.5), which premium namespaces have (spec/observed.md 64).
+    pub(super) fn of_copies(
+        entity: &Arc<Entity>,
+        kind: StoreKind,
+        attach: &AttachRequest,
+        tier: Tier,
+    ) -> Result<Link, Refusal> {
+        if tier != Tier::Premium {
+            let text = format!(
+                "The receiver '{}' has the distribution mode 'copy', which only namespaces of the premium tier support.",
+                attach.name()
+            );
+            return Err(Refusal::new(Condition::NotImplemented, text));
+        }
+        let view = View::Copies(SequenceNumber(0));
+        Ok(Self::link(entity, kind, attach, view))
+    }
+
+    /// Whether a session is to be browsed.
+    pub(super) fn is_wanted(attach: &AttachRequest) -> bool {
+        attach.property(PEEK_MODE) == Some(&Value::Bool(true))
+    }
+
+    /// A receiver that browses a session, whoever holds it (spec/observed.md 62).
+    pub(super) fn of_session(
+        entity: &Arc<Entity>,
+        attach: &AttachRequest,
+        request: &SessionRequest,
+    ) -> Result<Link, Refusal> {
+        let Some(name) = &request.session else {
+            let text = format!(
+                "A receiver of '{}' with {PEEK_MODE} must name the session that it browses.",
+                entity.path
+            );
+            return Err(Refusal::new(Condition::ArgumentError, text));
+        };
+        let view = View::Session {
+            name: name.clone(),
+            filter: request.granted(name, None),
+        };
+        Ok(Self::link(entity, StoreKind::Active, attach, view))
+    }
+
+    fn link(entity: &Arc<Entity>, kind: StoreKind, attach: &AttachRequest, view: View) -> Link {
+        Link::Browser(Self {
+            name: attach.name().into(),
+            entity: Arc::clone(entity),
+            kind,
+            view,
+            settled: attach.sender_settle_mode() == SenderSettleMode::Settled,
+            drain: false,
+        })
+    }
+
+    /// The entries of the source's filter to answer with.
+    pub(super) fn filter(&self) -> Vec<(String, Value)> {
+        match &self.view {
+            View::Copies(_) => Vec::new(),
+            View::Session { filter, .. } => vec![filter.clone()],
+        }
+    }
+
+    /// Whether it browses this session.
+    pub(super) fn sees(&self, session: &SessionName) -> bool {
+        matches!(&self.view, View::Session { name, .. } if name == session)
+    }
+}
+
+impl Peer {
+    /// Notes that a browser wants to hear when nothing more comes.
+    pub(super) fn drain_browser(&mut self, link: LinkId, drain: bool) {
+        if let Some(Link::Browser(browser)) = self.links.get_mut(&link) {
+            browser.drain = drain;
+        }
+    }
+
+    /// Shows browsers what they have credit for, as far as the output has room.
+    pub(super) fn serve_browsers(&mut self) {
+        let is_browser = |link: &Link| matches!(link, Link::Browser(_));
+        let links = self.links.iter().filter(|(_, link)| is_browser(link));
+        let links: Vec<LinkId> = links.map(|(&id, _)| id).collect();
+        for link in links {
+            while self.show_more(link) {}
+        }
+    }
+
+    /// Says whether there may be more to show.
+    fn show_more(&mut self, link: LinkId) -> bool {
+        if self.engine.output().len() >= OUTPUT_HIGH {
+            self.interrupted = true;
+            return false;
+        }
+        let (Some(namespace), Some(Link::Browser(browser))) =
+            (&self.namespace, self.links.get_mut(&link))
+        else {
+            return false;
+        };
+        let credit = self.engine.credit(link) as usize;
+        let seen = match &browser.view {
+            View::Copies(from) if credit > 0 => {
+                namespace.operate(&browser.entity, &mut self.caller, |mailbox, cx| {
+                    mailbox.browse(cx, browser.kind, *from, LOOK, None)
+                })
+            }
+            View::Copies(_) | View::Session { .. } => Vec::new(),
+        };
+        let is_end = seen.len() < LOOK;
+        let active = |(_, seen): &(usize, &Browsed)| seen.stamp.state == ACTIVE;
+        let active: Vec<_> = seen.iter().enumerate().filter(active).collect();
+        // What there is no credit for is looked at again.
+        let shown = &active[..active.len().min(credit)];
+        let looked_at = match active.len() > credit {
+            true => shown.last().map_or(0, |(at, _)| at + 1),
+            false => seen.len(),
+        };
+        if let (View::Copies(from), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
+            *from = SequenceNumber(seen[last].stamp.sequence_number.0 + 1);
+        }
+        let ahead = namespace.clock.read().ahead;
+        let settled = browser.settled;
+        let nothing_more = is_end && active.len() <= credit;
+        let drained = nothing_more && std::mem::take(&mut browser.drain);
+        for (_, seen) in shown {
+            self.show(link, seen, ahead, settled);
+        }
+        if drained {
+            self.engine.drained(link);
+        }
+        credit > shown.len() && !nothing_more
+    }
+
+    fn show(&mut self, link: LinkId, seen: &Browsed, ahead: i64, settled: bool) {
+        let stamp = Stamp {
+            state: None,
+            ..seen.stamp
+        };
+        self.scratch.clear();
+        // What is accepted was read down to its leaves.
+        let Ok(tail) = seen.message.encode(&stamp, ahead, &mut self.scratch) else {
+            return;
+        };
+        let mut tag = [0; 16];
+        tag[8..].copy_from_slice(&stamp.sequence_number.0.to_be_bytes());
+        let frame = Frame {
+            tag,
+            settled,
+            message_format: 0,
+            head: &self.scratch,
+            tail,
+        };
+        self.engine.deliver(link, frame);
+    }
+}
