@@ -178,7 +178,11 @@ fn symbol(name: &str) -> u64 {
 /// From the properties on, or behind them where a message id was added, it is what was sent, in the order of AMQP. The
 /// keys of a footer may have become symbols.
 fn same(message: &Message, sent: &[u8]) {
-    let out = encode(message, &stamp());
+    let unchanged = Stamp {
+        time_to_live: message.time_to_live(),
+        ..stamp()
+    };
+    let out = encode(message, &unchanged);
     let (mut sent, out) = (sections(sent), sections(&out));
     sent.sort_by_key(|(code, _)| *code);
     let has_id = |&(code, bytes): &(u64, &[u8])| code == PROPERTIES && has_message_id(bytes);
