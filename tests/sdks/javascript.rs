@@ -14,6 +14,10 @@ mod over_websocket_and_tls {
 // Python's SDK cannot change properties when it settles.
 test_of!(deferral_with_properties: crate::driver::Sdk::JavaScript, SETTINGS, deferral { properties });
 
+// Python's SDK peeks whole messages, and has no footers of its own.
+test_of!(peek_without_bodies: crate::driver::Sdk::JavaScript, SETTINGS, peek { without_bodies });
+test_of!(annotated: crate::driver::Sdk::JavaScript, SETTINGS, send { annotated });
+
 // Of these SDKs this one alone manages rules over AMQP; Python does so over HTTP.
 test_of!(topics_rules: crate::driver::Sdk::JavaScript, TOPICS, rules {
     configured, enumerates, pages, takes_effect, action, duplicate, unknown, malformed, not_found,

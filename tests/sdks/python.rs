@@ -1,9 +1,12 @@
 //! `azure-servicebus` for Python.
 
-/// What this SDK alone has: it lists sessions, and says when its renewer of locks has failed.
+/// What this SDK alone has: it sends what it received, knows decimals and sessions with an empty id, lists sessions, and says
+/// when its renewer of locks has failed.
 macro_rules! every_case_of_python {
     ($sdk:expr) => {
         every_case!($sdk);
+        test_of!(send_again: $sdk, SETTINGS, send { again, decimals });
+        test_of!(session_without_name: $sdk, SESSIONS, sessions { empty_id });
         test_of!(session_lists: $sdk, SESSIONS, session_state { listed, listed_by_state });
         test_of!(session_renewer: $sdk, SESSIONS, session_locks { auto_renewal_fails });
     };

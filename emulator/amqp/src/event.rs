@@ -86,6 +86,8 @@ pub struct PeerOpen {
     pub max_frame_size: u32,
     /// Whether the peer described itself (product, version and so on).
     pub has_properties: bool,
+    /// Whether the peer says that it is a client of JMS 2.0: `com.microsoft:is-client-provider` is true.
+    pub is_jms: bool,
 }
 
 /// A whole delivery from the peer.

@@ -6,6 +6,7 @@
 mod annotations;
 mod application;
 mod batch;
+mod decimals;
 mod edit;
 mod encode;
 mod error;

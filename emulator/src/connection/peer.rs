@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
-use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
+use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind, Tier};
 
 use super::OUTPUT_FULL;
 use super::account::Books;
@@ -38,6 +38,7 @@ pub(super) struct Peer {
     pub(super) host: String,
     /// What the client calls itself; empty until it has said so.
     container_id: String,
+    is_jms: bool,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
     pub(super) consumers_made: u32,
@@ -87,6 +88,7 @@ impl Peer {
             proof,
             host: String::from("localhost"),
             container_id: String::new(),
+            is_jms: false,
             links: BTreeMap::new(),
             consumers: BTreeMap::new(),
             consumers_made: 0,
@@ -342,6 +344,16 @@ impl Peer {
             container = open.container_id,
             "opened"
         );
+        self.is_jms = open.is_jms;
+        self.check_jms();
+    }
+
+    /// Refuses clients of JMS 2.0 where the namespace has none of it (spec/observed.md 72).
+    pub(super) fn check_jms(&mut self) {
+        if self.is_jms && self.namespace.is_some() && self.tier() != Tier::Premium {
+            let error = self.refuse(&Refusal::needs_premium(), None);
+            self.engine.close(Some(error));
+        }
     }
 
     fn choose_by_host(&mut self, host: &str) {

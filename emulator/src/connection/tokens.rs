@@ -61,6 +61,7 @@ impl Peer {
         if self.namespace.is_none() {
             // Not before: whoever shows a bad token has not chosen.
             self.belong_to(namespace);
+            self.check_jms();
             self.meet_connection(self.shared.real.elapsed());
         }
         let claimed = Address::parse(&acceptance.audience_path);

@@ -197,6 +197,12 @@ impl Refusal {
         Self::new(Condition::NotAllowed, text)
     }
 
+    /// To a client of JMS 2.0 elsewhere than in a premium namespace (spec/jms.md).
+    pub(crate) fn needs_premium() -> Self {
+        let text = "Full JMS 2.0 parity over AMQP is a feature supported only by a Premium Messaging namespace.";
+        Self::new(Condition::NotImplemented, text)
+    }
+
     /// To a receiver without a session filter.
     pub(crate) fn requires_session() -> Self {
         let text = "It is not possible for an entity that requires sessions to create a non-sessionful message \

@@ -241,17 +241,6 @@ function expectFreshLock(instant) {
   }
 }
 
-/**
- * Asserts a time to live in milliseconds. The SDK takes it for the span from the creation that the
- * sender noted to the expiry that the broker computed, so that the way to the broker is part of it.
- */
-function expectTimeToLive(message, expected) {
-  const excess = message.timeToLive - expected;
-  if (!(excess >= 0 && excess < 30_000)) {
-    throw new Error(`time to live: expected ${expected} ms, got ${message.timeToLive}`);
-  }
-}
-
 /** An instant from now, by the clock of this process. */
 function later(seconds) {
   return new Date(Date.now() + seconds * 1000);
@@ -276,7 +265,6 @@ module.exports = {
   expectCounts,
   expectError,
   expectFreshLock,
-  expectTimeToLive,
   later,
   number,
   receive,

@@ -9,9 +9,11 @@
 
 use std::time::Duration;
 
+use fe2o3_amqp_types::definitions::Fields;
 use fe2o3_amqp_types::performatives::{Begin, Open};
 use fe2o3_amqp_types::sasl::SaslInit;
 use serde_amqp::Value;
+use serde_amqp::primitives::Symbol;
 use serde_amqp::serde::Deserialize;
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
@@ -65,8 +67,15 @@ pub(crate) fn open(body: &[u8]) -> Result<PeerOpen, Fault> {
         channel_max: open.channel_max.0,
         // Nobody may announce less (AMQP 1.0 §2.7.1); who does gets frames that everyone must take.
         max_frame_size: open.max_frame_size.0.max(512),
+        is_jms: open.properties.as_ref().is_some_and(is_jms),
         has_properties: open.properties.is_some_and(|map| !map.is_empty()),
     })
+}
+
+/// Whether a client of JMS 2.0 says that it is one (spec/jms.md).
+fn is_jms(properties: &Fields) -> bool {
+    let said = properties.get(&Symbol::from("com.microsoft:is-client-provider"));
+    said == Some(&Value::Bool(true))
 }
 
 pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {

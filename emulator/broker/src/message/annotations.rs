@@ -139,19 +139,12 @@ pub(super) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
 
 /// Makes symbols of the keys of a section that are strings: the two differ in their constructors alone.
 pub(super) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
-    let map = sections::content(section)?.map()?;
-    let (pairs, mut at) = (map.count / 2, section.len() - map.items.rest().len());
-    for _ in 0..pairs {
-        let mut items = Reader::new(&section[at..]);
-        let constructor = symbol_for(items.skip()?)?;
-        items.skip()?;
-        let next = at + items.position();
-        if let Some(constructor) = constructor {
-            section[at] = constructor;
+    sections::edit_entries(section, |key, _| {
+        if let Some(constructor) = symbol_for(key)? {
+            key[0] = constructor;
         }
-        at = next;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The constructor of the symbol with the characters of an encoded string, if that is one and a symbol can have them.

@@ -69,7 +69,7 @@ fn unexpected(expected: &'static str, found: &[u8]) -> DecodeError {
 
 /// Checks what merging may have made too large.
 pub(super) fn check(section: &[u8]) -> Result<(), MessageError> {
-    limits::check_application(sections::content(section)?.map()?)
+    limits::check_application(sections::content(section)?.map()?).map(drop)
 }
 
 /// The section with the changes in it; entries that are not changed stay as they were, byte for byte.

@@ -5,7 +5,7 @@
 
 use servicebus_codec::{Compound, Reader, Value};
 
-use super::{MessageError, annotations};
+use super::{MessageError, annotations, decimals};
 
 /// Bytes of the sections before the body, together.
 pub(super) const HEADERS: usize = 64 * 1024;
@@ -31,8 +31,10 @@ pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<bool, 
     Ok(has_text_keys)
 }
 
-/// Checks the entries of the application properties: text and primitives, as the SDKs can show them.
-pub(super) fn check_application(map: Compound<'_>) -> Result<(), MessageError> {
+/// Checks the entries of the application properties: text and primitives, as the SDKs can show them. Returns whether one is
+/// a decimal that has to be written anew.
+pub(super) fn check_application(map: Compound<'_>) -> Result<bool, MessageError> {
+    let mut has_ieee_decimals = false;
     for entry in map.raw_entries() {
         let (key, value) = entry?;
         if !Reader::new(key).next_is_text() {
@@ -42,8 +44,9 @@ pub(super) fn check_application(map: Compound<'_>) -> Result<(), MessageError> {
             return Err(MessageError::IllegalProperty { name: name(key) });
         }
         check_size(key, value)?;
+        has_ieee_decimals |= decimals::is_ieee(value);
     }
-    Ok(())
+    Ok(has_ieee_decimals)
 }
 
 fn check_size(key: &[u8], value: &[u8]) -> Result<(), MessageError> {

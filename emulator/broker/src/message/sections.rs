@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Descriptor, MAX_WIDTHLESS, Reader};
 
-use super::{MessageError, annotations, limits};
+use super::{MessageError, annotations, decimals, limits};
 
 pub(super) const HEADER: u64 = 0x70;
 pub(super) const DELIVERY_ANNOTATIONS: u64 = 0x71;
@@ -21,6 +21,8 @@ const FOOTER: u64 = 0x78;
 const BODY: std::ops::RangeInclusive<usize> = 6..=8;
 /// Ranks of the sections that are maps of annotations.
 const ANNOTATED: [usize; 3] = [2, 3, 9];
+const APPLICATION_RANK: usize = 5;
+const VALUE_RANK: usize = 8;
 
 /// Where each section ends; it begins where the one before it ended, and is empty when it is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +66,8 @@ impl Sections {
             // Down to the leaves: what is accepted here will be decoded by somebody else's client.
             let content = reader;
             reader.validate_within(&mut widthless)?;
-            let has_text_keys = check_shape(code, content)?;
-            is_other_form |= has_text_keys || rank < last;
+            let is_other = check_shape(code, content)?;
+            is_other_form |= is_other || rank < last;
             for end in ends.iter_mut().skip(rank - 1) {
                 *end = reader.position() as u32;
             }
@@ -137,7 +139,8 @@ impl Sections {
 }
 
 /// A message that was scanned, with its sections in the order of AMQP (observed 1), and with symbols as keys of its
-/// annotations and footer, as AMQP has them and clients expect them (observed 58); names that no symbol can have stay.
+/// annotations and footer, as AMQP has them and clients expect them (observed 58); names that no symbol can have stay. A
+/// decimal in a property, or as the body, is written as clients read it (observed 8).
 pub(super) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut reader = Reader::new(payload);
     // Of each kind there is one run, but for bodies, which others may stand between.
@@ -157,11 +160,40 @@ pub(super) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     for (rank, run) in runs {
         let begin = arranged.len();
         arranged.extend_from_slice(&payload[run]);
-        if ANNOTATED.contains(&rank) {
-            annotations::name_by_symbols(&mut arranged[begin..])?;
+        let section = &mut arranged[begin..];
+        match rank {
+            rank if ANNOTATED.contains(&rank) => annotations::name_by_symbols(section)?,
+            APPLICATION_RANK => edit_entries(section, |_, value| {
+                decimals::rewrite(value);
+                Ok(())
+            })?,
+            VALUE_RANK => {
+                let value = section.len() - content(section)?.rest().len();
+                decimals::rewrite(&mut section[value..]);
+            }
+            _ => {}
         }
     }
     Ok(arranged)
+}
+
+/// Changes keys and values of a section that is a map, in their places.
+pub(super) fn edit_entries(
+    section: &mut [u8],
+    edit: impl Fn(&mut [u8], &mut [u8]) -> Result<(), MessageError>,
+) -> Result<(), MessageError> {
+    let map = content(section)?.map()?;
+    let (pairs, mut at) = (map.count / 2, section.len() - map.items.rest().len());
+    for _ in 0..pairs {
+        let mut items = Reader::new(&section[at..]);
+        let key = items.skip()?.len();
+        items.skip()?;
+        let next = at + items.position();
+        let (key, value) = section[at..next].split_at_mut(key);
+        edit(key, value)?;
+        at = next;
+    }
+    Ok(())
 }
 
 /// Steps into a section: past its descriptor.
@@ -172,14 +204,15 @@ pub(super) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
 }
 
 /// Sections that the broker takes apart when it delivers have the type that AMQP gives them. Maps are
-/// stepped through as they are copied later: the broker must not find then that it cannot. Returns whether one of them has
-/// strings as keys that should be symbols.
+/// stepped through as they are copied later: the broker must not find then that it cannot. Returns whether something in it
+/// is written otherwise in the [standard form](standard_form).
 fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError> {
     match code {
         HEADER | PROPERTIES | SEQUENCE => drop(content.list()?),
         DELIVERY_ANNOTATIONS => return limits::check_annotations(content.map()?, false),
         MESSAGE_ANNOTATIONS => return limits::check_annotations(content.map()?, true),
-        APPLICATION_PROPERTIES => limits::check_application(content.map()?)?,
+        APPLICATION_PROPERTIES => return limits::check_application(content.map()?),
+        VALUE => return Ok(decimals::is_ieee(content.rest())),
         FOOTER => return annotations::has_text_keys(content.map()?),
         DATA => drop(content.binary()?),
         _ => {}

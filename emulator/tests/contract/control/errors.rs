@@ -160,6 +160,7 @@ fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
         patience: Duration::from_millis(300),
         ..Options::default()
     });
+    // Which is what `RequestTimeout` in openapi.json describes.
     for path in [ADVANCE, SETTLED, "/$emulator/v1/namespaces/other"] {
         let method = match path {
             ADVANCE | SETTLED => "POST",

@@ -57,7 +57,16 @@ fn what_any_operation_may_answer_is_described() {
     // 401 is given to no client on loopback: `src/http/guard/tests.rs`.
     let unauthorized = json!({"error": {"code": "unauthorized", "message": "m", "problems": []}});
     description.check_common("Unauthorized", &unauthorized);
-    let all = ["Forbidden", "Malformed", "Misdirected", "Unauthorized"];
+    let late = json!({"error": {"code": "request-timeout", "message": "m", "problems": []}});
+    // Given where the body of a request does not come: `errors.rs`.
+    description.check_common("RequestTimeout", &late);
+    let all = [
+        "Forbidden",
+        "Malformed",
+        "Misdirected",
+        "RequestTimeout",
+        "Unauthorized",
+    ];
     assert!(
         description.common().iter().eq(all),
         "{:?}",

@@ -471,3 +471,59 @@ fn o29_a_disabled_entity_takes_what_is_forwarded_only_where_the_namespace_is_set
         );
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn o45_listening_sockets_announce_segments_that_a_small_buffer_holds() {
+    let bus = Bus::with_queues(&["q"]);
+    let stream = std::net::TcpStream::connect(bus.amqp).expect("it listens");
+    let segment = socket2::SockRef::from(&stream).tcp_mss().expect("a size");
+    assert!(segment <= 4096, "{segment}");
+}
+
+#[test]
+fn o68_arrays_of_elements_without_width_are_delivered_as_they_were_sent() {
+    let (_bus, mut peer, sender, _) = with_queue("");
+    // Four times true, three times zero and twice an empty list, as proton-j writes them.
+    for array in [[0xe0, 2, 4, 0x41], [0xe0, 2, 3, 0x43], [0xe0, 2, 2, 0x45]] {
+        let value = [&[0, 0x53, 0x77][..], &array].concat();
+        send_encoded(&mut peer, &sender, &value);
+        let name = format!("{array:?}");
+        let receiver = peer.attached(&Attach::deleting("q").named(&name));
+        peer.credit(&receiver, 1);
+        let frame = peer.take("a message", |frame| !frame.payload.is_empty());
+        assert!(frame.payload.ends_with(&value), "{:x?}", frame.payload);
+    }
+}
+
+#[test]
+fn o72_clients_of_jms_2_are_refused_elsewhere_than_in_premium_namespaces() {
+    let open = || {
+        let provider = symbol("com.microsoft:is-client-provider");
+        let properties = map([(provider, Value::Bool(true))]);
+        let mut rest = vec![Value::Null; 7];
+        rest.push(properties);
+        Open {
+            rest,
+            ..Open::default()
+        }
+    };
+    let bus = Bus::with_queues(&["q"]);
+    let mut peer = Peer::connect(bus.amqp);
+    assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
+    peer.write(b"AMQP\x00\x01\x00\x00");
+    peer.write(&open().frame());
+    peer.read_header();
+    peer.expect(OPEN);
+    let refusal = peer.closed();
+    assert_eq!(
+        (refusal.condition.as_str(), refusal.words()),
+        (
+            NOT_IMPLEMENTED,
+            "Full JMS 2.0 parity over AMQP is a feature supported only by a Premium Messaging namespace."
+        )
+    );
+    let premium = queues(r#""Tier":"premium""#, &[("q", "")]);
+    let bus = Bus::configured(&premium);
+    bus.client_as(&open()).sender("q");
+}

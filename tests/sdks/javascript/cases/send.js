@@ -1,7 +1,7 @@
 /** Sending: one message, a list, a batch, and what of a message arrives at the other end. */
 "use strict";
 
-const { expect, expectTimeToLive, receive, text } = require("../bus");
+const { expect, receive, text } = require("../bus");
 
 /** One message per call arrives, in the order sent. */
 async function single(bus) {
@@ -66,10 +66,10 @@ async function properties(bus) {
   expect("application properties", message.applicationProperties, { ...applicationProperties, instant: instant.getTime() });
   expect("body", message.body, { total: 3 });
   expect("sequence number", message.sequenceNumber.toNumber(), 1);
-  expect("enqueued sequence number", Number(message.enqueuedSequenceNumber), 1);
+  expect("enqueued sequence number", message.enqueuedSequenceNumber, undefined);
   expect("delivery count", message.deliveryCount, 0);
   expect("expiry", message.expiresAtUtc.getTime(), message.enqueuedTimeUtc.getTime() + timeToLive);
-  expectTimeToLive(message, timeToLive);
+  expect("time to live", message.timeToLive, timeToLive);
   const age = Date.now() - message.enqueuedTimeUtc.getTime();
   if (age <= -1_000 || age >= 30_000) {
     throw new Error(`the message was enqueued ${age} ms ago by the client's clock`);
@@ -104,6 +104,25 @@ async function body_kinds(bus) {
   }
 }
 
+/** Footers and annotations are delivered, although the SDK writes a footer before the body (observed 1). */
+async function annotated(bus) {
+  await bus.send("orders", {
+    bodyType: "data",
+    body: Buffer.from("annotated"),
+    deliveryAnnotations: { delivery: "d" },
+    messageAnnotations: { message: "m" },
+    footer: { footer: "f" },
+  });
+  const receiver = bus.receiver("orders");
+  const [message] = await receive(receiver);
+  const raw = message._rawAmqpMessage;
+  expect("delivery annotation", raw.deliveryAnnotations.delivery, "d");
+  expect("message annotation", raw.messageAnnotations.message, "m");
+  expect("footer", raw.footer, { footer: "f" });
+  expect("body", text(message), "annotated");
+  await receiver.completeMessage(message);
+}
+
 /** Receives and completes what is in the queue: these bodies in this order, numbered from 1. */
 async function expectBodies(bus, bodies) {
   const receiver = bus.receiver("orders");
@@ -116,4 +135,4 @@ async function expectBodies(bus, bodies) {
   }
 }
 
-module.exports = { single, list_of_messages, batch, properties, without_id, body_kinds };
+module.exports = { single, list_of_messages, batch, properties, without_id, body_kinds, annotated };

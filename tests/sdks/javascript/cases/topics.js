@@ -152,7 +152,7 @@ async function scheduled(bus) {
     const receiver = bus.subscriber("prices", subscription);
     const messages = await receive(receiver, expected.length);
     expect(`received from ${subscription}`, messages.map(text), expected);
-    expect("state", messages[0].state, "active");
+    expect("state", messages[0].state, "scheduled");
     for (const message of messages) {
       await receiver.completeMessage(message);
     }

@@ -58,7 +58,7 @@ async def deferred(bus):
         expect("state", message.state, ServiceBusMessageState.DEFERRED)
         await receiver.abandon_message(message)
         (message,) = await receiver.receive_deferred_messages(1)
-        expect("delivery count", message.delivery_count, 1)
+        expect("delivery count", message.delivery_count, 2)
         await receiver.complete_message(message)
     await expect_counts(bus, "carts", active=0, deferred=0, locked=0)
 

@@ -47,6 +47,18 @@ async def by_id(bus):
     await expect_counts(bus, "carts", active=1, locked=0)
 
 
+async def empty_id(bus):
+    """The empty session id is a session like any other (observed 14)."""
+    await bus.send("carts", ServiceBusMessage("a", session_id=""))
+    async with bus.next_session("carts") as receiver:
+        (message,) = await receive(receiver)
+        session = bus.session(receiver)
+        expect("session", (session.session_id, message.session_id), ("", ""))
+        await session.set_state(b"state")
+        expect("state", await session.get_state(), b"state")
+        await receiver.complete_message(message)
+
+
 async def empty(bus):
     """A session that holds nothing is accepted by its id, and gives what comes later."""
     async with bus.receiver("carts", session_id="1") as receiver:

@@ -153,7 +153,7 @@ async def scheduled(bus):
         async with bus.subscriber("prices", subscription) as receiver:
             messages = await receive(receiver, len(expected))
             expect(f"received from {subscription}", bodies(messages), expected)
-            expect("state", messages[0].state, ServiceBusMessageState.ACTIVE)
+            expect("state", messages[0].state, ServiceBusMessageState.SCHEDULED)
             for message in messages:
                 await receiver.complete_message(message)
 
