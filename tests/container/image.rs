@@ -46,14 +46,7 @@ impl Container {
     }
 
     fn try_get(&self, port: u16, path: &str) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(self.address(port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        ask(&self.address(port), path, "")
     }
 
     /// Waits until it serves.
@@ -71,6 +64,18 @@ impl Drop for Container {
         // One that has ended by itself may be gone already.
         let _ = try_docker(&["rm", "--force", &self.0]);
     }
+}
+
+/// Asks an address for a path, with more headers.
+fn ask(address: &str, path: &str, headers: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 fn inspect(format: &str) -> String {
@@ -154,6 +159,44 @@ fn it_needs_no_right_and_writes_no_file() {
     let container = Container::run(&hardened).ready();
     let answer = container.get(5300, "/health");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// A client is beyond loopback and no gateway if it comes by the address that the engine's bridge has on this machine.
+#[test]
+fn clients_from_elsewhere_show_the_control_token() {
+    let bridge = "{{(index .IPAM.Config 0).Gateway}}";
+    let bridge = docker(&["network", "inspect", "bridge", "--format", bridge]);
+    let port = "EMULATOR_HTTP_PORT=53199";
+    for (token, refusal) in [
+        (None, "HTTP/1.1 403"),
+        (
+            Some("SERVICEBUS_EMULATOR_CONTROL_TOKEN=secret"),
+            "HTTP/1.1 401",
+        ),
+    ] {
+        let mut arguments = vec!["run", "--detach", "--network", "host", "--env", port];
+        arguments.extend(["--env", "SERVICEBUS_EMULATOR_AMQP_PORT=53198"]);
+        arguments.extend(["--env", "SERVICEBUS_EMULATOR_AMQPS_PORT=off"]);
+        arguments.extend(token.into_iter().flat_map(|token| ["--env", token]));
+        let image = image();
+        arguments.push(&image);
+        let _container = Container(docker(&arguments));
+        let ask = |path: &str, header: &str| ask(&format!("{bridge}:53199"), path, header);
+        eventually("it is healthy for everybody", || {
+            ask("/health", "").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+        });
+        let clock = |header| ask("/$emulator/v1/clock", header).expect("HTTP is served");
+        assert!(clock("").starts_with(refusal), "{}", clock(""));
+        let shown = clock("Authorization: Bearer secret\r\n");
+        let expected = if token.is_some() {
+            "HTTP/1.1 200"
+        } else {
+            refusal
+        };
+        assert!(shown.starts_with(expected), "{shown}");
+        let local = self::ask("127.0.0.1:53199", "/$emulator/v1/clock", "");
+        assert!(local.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")));
+    }
 }
 
 #[tokio::test]

@@ -23,6 +23,10 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
         "deferral.by_number" => recorded(&orders, EventKind::Deferred, 2).await,
         "duplicates.dropped" => recorded(&unique, EventKind::DuplicateDropped, 1).await,
         "forwarding.chain" => recorded(&inbox, EventKind::Forwarded, 1).await,
+        "locks.not_overtaken" => {
+            assert_completed!(orders, count = 1000).await;
+            recorded(&orders, EventKind::LockExpired, 0).await;
+        }
         "locks.renews" => recorded(&orders, EventKind::LockRenewed, 2).await,
         "locks.loses_lock" => recorded(&orders, EventKind::LockExpired, 3).await,
         "locks.expires_to_the_limit" => recorded(&limited, EventKind::LockExpired, 3).await,

@@ -91,8 +91,16 @@ macro_rules! every_case {
 /// Cases that between them use every kind of link, and are run by every door.
 macro_rules! every_kind_of_link {
     ($sdk:expr, $settings:ident) => {
+        every_kind_of_link_but_prefetching!($sdk, $settings);
+        test_of!(prefetch: $sdk, $settings, receive { prefetch });
+    };
+}
+
+/// The same for a client that does not give back what it has prefetched when it is closed.
+macro_rules! every_kind_of_link_but_prefetching {
+    ($sdk:expr, $settings:ident) => {
         test_of!(send: $sdk, $settings, send { single, batch, properties });
-        test_of!(receive: $sdk, $settings, receive { peek_lock, receive_and_delete, prefetch });
+        test_of!(receive: $sdk, $settings, receive { peek_lock, receive_and_delete });
         test_of!(settle: $sdk, $settings, settle { completes, dead_letters });
         test_of!(management: $sdk, $settings, peek { states });
         test_of!(scheduling: $sdk, $settings, scheduling { by_request });

@@ -36,8 +36,14 @@ pub(crate) enum Sdk {
     PythonBlocking,
     /// `azure.servicebus.aio`.
     PythonAsynchronous,
+    /// The blocking clients of 7.14.
+    PythonBlocking714,
+    /// The others of 7.14.
+    PythonAsynchronous714,
     /// `@azure/service-bus`.
     JavaScript,
+    /// `azservicebus`.
+    Go,
 }
 
 /// The namespace settings a case runs under.
@@ -219,16 +225,19 @@ fn locks_name(locks: LocksOnDetach) -> &'static str {
 /// The command that runs a case, or `None` where the SDK may be skipped.
 async fn command(sdk: Sdk, case: &str) -> Option<Command> {
     let mut command = match sdk {
-        Sdk::PythonBlocking => python("sync").await?,
-        Sdk::PythonAsynchronous => python("async").await?,
+        Sdk::PythonBlocking => python(Language::Python, "sync").await?,
+        Sdk::PythonAsynchronous => python(Language::Python, "async").await?,
+        Sdk::PythonBlocking714 => python(Language::Python714, "sync").await?,
+        Sdk::PythonAsynchronous714 => python(Language::Python714, "async").await?,
         Sdk::JavaScript => javascript().await?,
+        Sdk::Go => Command::new(environment::go(&environment::ready(Language::Go).await?)),
     };
     command.arg(case);
     Some(command)
 }
 
-async fn python(flavour: &str) -> Option<Command> {
-    let environment = environment::ready(Language::Python).await?;
+async fn python(language: Language, flavour: &str) -> Option<Command> {
+    let environment = environment::ready(language).await?;
     let mut command = Command::new(environment::python(&environment));
     command
         .arg(environment::scripts(Language::Python).join("run.py"))

@@ -25,10 +25,14 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub(crate) enum Language {
     /// Python, with a virtual environment of its own.
     Python,
+    /// The same with the SDK's 7.14, which does not wait for the answers to settlements.
+    Python714,
     /// Python with Proton, which is built from source.
     Proton,
     /// JavaScript on Node.js, with a `node_modules` of its own.
     JavaScript,
+    /// Go: the program itself, built.
+    Go,
 }
 
 /// The directory of a language's environment, made if need be; `None` where it may be skipped.
@@ -42,7 +46,7 @@ pub(crate) async fn ready(language: Language) -> Option<PathBuf> {
         return None;
     }
     let directory = sdks_directory().join(language.name());
-    let pins = fs::read_to_string(language.pins()).expect("the pins are part of the repository");
+    let pins = language.made_from();
     if is_made(&directory, &pins) {
         return Some(directory);
     }
@@ -66,37 +70,66 @@ pub(crate) fn python(environment: &Path) -> PathBuf {
     }
 }
 
+/// The program of the cases in Go.
+pub(crate) fn go(environment: &Path) -> PathBuf {
+    environment.join(if cfg!(windows) { "cases.exe" } else { "cases" })
+}
+
 /// Where the scripts and pins are.
 pub(crate) fn scripts(language: Language) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
         .join("sdks")
-        .join(language.name())
+        .join(match language {
+            Language::Python714 => Language::Python.name(),
+            other @ (Language::Python | Language::Proton | Language::JavaScript | Language::Go) => {
+                other.name()
+            }
+        })
 }
 
 impl Language {
     fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
+            Self::Python714 => "python-7.14",
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
+            Self::Go => "go",
         }
+    }
+
+    /// What an environment is made from: the text of the pins, and of the sources where they are built.
+    fn made_from(self) -> String {
+        let mut files = vec![self.pins()];
+        if let Self::Go = self {
+            let listed =
+                fs::read_dir(scripts(self)).expect("the sources are part of the repository");
+            let paths = listed.map(|entry| entry.expect("a file").path());
+            files.extend(paths.filter(|path| path.extension() == Some(OsStr::new("go"))));
+            files.sort();
+        }
+        let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
+        files.iter().map(read).collect()
     }
 
     fn pins(self) -> PathBuf {
         scripts(self).join(match self {
             Self::Python | Self::Proton => "requirements.txt",
+            Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
+            Self::Go => "go.sum",
         })
     }
 
     fn needs(self) -> &'static str {
         match self {
-            Self::Python => "`python3` (3.10 or newer, with its venv module)",
+            Self::Python | Self::Python714 => "`python3` (3.10 or newer, with its venv module)",
             Self::Proton => {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
             Self::JavaScript => "`node` (20.19 or newer) and `npm`",
+            Self::Go => "`go` (1.26 or newer)",
         }
     }
 }
@@ -153,8 +186,11 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         fs::remove_dir_all(directory).expect("the old environment can be removed");
     }
     match language {
-        Language::Python | Language::Proton => make_python(language, directory).await,
+        Language::Python | Language::Python714 | Language::Proton => {
+            make_python(language, directory).await
+        }
         Language::JavaScript => make_javascript(directory).await,
+        Language::Go => make_go(directory).await,
     }
 }
 
@@ -187,6 +223,16 @@ async fn make_javascript(directory: &Path) -> Result<(), String> {
         .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
         .current_dir(directory);
     install(Language::JavaScript, &mut fetch).await
+}
+
+async fn make_go(directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory).expect("the environment's directory can be made");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-trimpath", "-o"])
+        .arg(go(directory))
+        .current_dir(scripts(Language::Go));
+    install(Language::Go, &mut build).await
 }
 
 /// Runs an installer to its end, or returns why it failed, with its output.

@@ -45,3 +45,28 @@ mod asynchronous {
         every_kind_of_link!(crate::driver::Sdk::PythonAsynchronous, SECURED_WEBSOCKET);
     }
 }
+
+/// The version before, whose completions have left when they return, and no more; it does not hear that a lock was lost.
+mod before_7_15 {
+    mod blocking {
+        use crate::driver::Sdk::PythonBlocking714;
+
+        every_kind_of_link_but_prefetching!(PythonBlocking714, SETTINGS);
+        test_of!(locks: PythonBlocking714, SETTINGS, locks { not_overtaken });
+
+        mod over_tls {
+            every_kind_of_link_but_prefetching!(super::PythonBlocking714, TLS);
+        }
+    }
+
+    mod asynchronous {
+        use crate::driver::Sdk::PythonAsynchronous714;
+
+        every_kind_of_link_but_prefetching!(PythonAsynchronous714, SETTINGS);
+        test_of!(locks: PythonAsynchronous714, SETTINGS, locks { not_overtaken });
+
+        mod over_websocket {
+            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, WEBSOCKET);
+        }
+    }
+}

@@ -1,11 +1,37 @@
 //! What a connection tells its owner, in the order in which the peer's frames caused it.
 
+use std::fmt;
+use std::ops::Deref;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::attach::AttachRequest;
 use crate::{DeliveryNumber, Error, LinkId, Outcome};
+
+/// What a peer shows to authenticate, as bytes. It may be a password, and so is not in the `Debug` of an event.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SaslResponse(Vec<u8>);
+
+impl From<Vec<u8>> for SaslResponse {
+    fn from(response: Vec<u8>) -> Self {
+        Self(response)
+    }
+}
+
+impl Deref for SaslResponse {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SaslResponse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SaslResponse({} bytes)", self.0.len())
+    }
+}
 
 /// Something the owner may want to act on.
 #[derive(Debug)]
@@ -15,7 +41,7 @@ pub enum Event {
         /// Mechanism chosen from those offered (or another one; the owner decides).
         mechanism: String,
         /// Initial response, empty if there was none.
-        response: Vec<u8>,
+        response: SaslResponse,
         /// Host name the peer thinks it talks to.
         hostname: Option<String>,
     },

@@ -45,7 +45,7 @@ pub use attach::{AttachReply, AttachRequest, LinkRole, ReceiverSettleMode, Sende
 pub use config::Config;
 pub use connection::{Connection, Delivery};
 pub use error::Error;
-pub use event::{Event, PeerOpen, Settlement, Transfer};
+pub use event::{Event, PeerOpen, SaslResponse, Settlement, Transfer};
 pub use link::{DeliveryNumber, LinkId};
 pub use outcome::{DeliveryState, Outcome};
 pub use output::Output;

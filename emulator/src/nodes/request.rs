@@ -9,6 +9,8 @@
     reason = "the kinds of AMQP values are closed, and `any other` is what is meant"
 )]
 
+use std::fmt;
+
 use serde_amqp::Value;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
 
@@ -19,7 +21,6 @@ const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 
 /// What a client asks of a node.
-#[derive(Debug)]
 pub(crate) struct Request {
     /// The message id as encoded; null when there is none.
     message_id: Vec<u8>,
@@ -29,6 +30,17 @@ pub(crate) struct Request {
     pub(crate) body: Value,
     /// The body as encoded.
     encoded: Vec<u8>,
+}
+
+impl fmt::Debug for Request {
+    /// Without the body, which is the token where the node is `$cbs`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Request")
+            .field("reply_to", &self.reply_to)
+            .field("properties", &self.properties)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a node answers.

@@ -71,8 +71,9 @@ impl Copied {
     /// The packages that the project asks for are among those of the environment, in the same versions.
     pub(super) fn has_its_packages(&self) {
         let file = match self.project.language {
-            Language::Python | Language::Proton => "requirements.txt",
+            Language::Python | Language::Python714 | Language::Proton => "requirements.txt",
             Language::JavaScript => "package.json",
+            Language::Go => "go.mod",
         };
         let installed = environment::scripts(self.project.language).join(file);
         let installed = packages(&installed);
@@ -87,7 +88,7 @@ impl Copied {
     /// The command that runs all tests of the project.
     pub(super) fn run_all(&self) -> Command {
         let mut command = match self.project.language {
-            Language::Python | Language::Proton => {
+            Language::Python | Language::Python714 | Language::Proton => {
                 let mut python = Command::new(environment::python(&self.environment));
                 python.args(["-m", "pytest", "-p", "no:cacheprovider"]);
                 python
@@ -97,6 +98,11 @@ impl Copied {
                 node.arg(self.environment.join("node_modules/vitest/vitest.mjs"));
                 node.args(["run", "--no-color"]);
                 node
+            }
+            Language::Go => {
+                let mut go = Command::new("go");
+                go.args(["test", "./..."]);
+                go
             }
         };
         command

@@ -73,7 +73,7 @@ impl Connection {
         self.phase = Phase::SaslPending;
         self.events.push_back(Event::Sasl {
             mechanism,
-            response,
+            response: response.into(),
             hostname,
         });
         Ok(())

@@ -197,7 +197,7 @@ fn sasl_in_the_others_types() {
         hostname: None,
     };
     peer.send(&framed(1, 0, &serde_amqp::to_vec(&init).unwrap()));
-    assert!(matches!(peer.event(), Event::Sasl { response, .. } if response == b"\0user\0key"));
+    assert!(matches!(peer.event(), Event::Sasl { response, .. } if *response == *b"\0user\0key"));
     peer.connection.sasl_outcome(true);
     let _: SaslOutcome = read(&peer.only());
 }

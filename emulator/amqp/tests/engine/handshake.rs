@@ -37,7 +37,8 @@ fn sasl_then_open() {
         panic!("no SASL");
     };
     assert_eq!(mechanism, "ANONYMOUS");
-    assert_eq!(response, b"trace");
+    assert_eq!(*response, *b"trace");
+    assert_eq!(format!("{response:?}"), "SaslResponse(5 bytes)");
     assert_eq!(hostname.as_deref(), Some("host"));
     assert!(peer.output().is_empty(), "the owner decides");
 

@@ -1,0 +1,111 @@
+//! What the TLS of other languages makes of the kept authority's name constraints: Python's and Node's is OpenSSL's. The
+//! emulator itself issues nothing beyond them; here a thief of the key does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair};
+use servicebus_emulator::{Emulator, Options, TlsOptions};
+use tokio::process::Command;
+
+use crate::environment::{self, Language};
+
+/// What the kept authority is called.
+const AUTHORITY: &str = "Service Bus emulator CA, for tests only";
+
+#[tokio::test]
+async fn python() {
+    let Some(environment) = environment::ready(Language::Python).await else {
+        return;
+    };
+    let script = environment::scripts(Language::Python).join("trust.py");
+    judge("python", || {
+        let mut command = Command::new(environment::python(&environment));
+        command.arg(&script);
+        command
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn javascript() {
+    if environment::ready(Language::JavaScript).await.is_none() {
+        return;
+    }
+    let script = environment::scripts(Language::JavaScript).join("trust.js");
+    judge("javascript", || {
+        let mut command = Command::new("node");
+        command.arg(&script);
+        command
+    })
+    .await;
+}
+
+/// Has a language shake hands with a server of each name.
+async fn judge(language: &str, program: impl Fn() -> Command) {
+    let directory = authority(language).await;
+    for (name, is_believed) in [
+        ("localhost", true),
+        ("orders.localhost", true),
+        ("any.servicebus.windows.net", true),
+        ("example.org", false),
+        ("notlocalhost", false),
+    ] {
+        let [certificate, key] = stolen(&directory, name);
+        let mut command = program();
+        command
+            .arg(directory.join("ca.pem"))
+            .arg(&certificate)
+            .arg(&key);
+        let output = command.arg(name).output().await.expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let expected = match is_believed {
+            true => "trusted",
+            false => "permitted subtree violation",
+        };
+        assert_eq!(said, expected, "{name}: {output:?}");
+    }
+    fs::remove_dir_all(&directory).expect("it can be removed");
+}
+
+/// A directory in which an emulator keeps an authority.
+async fn authority(language: &str) -> PathBuf {
+    let name = format!("trust-{language}-{}", std::process::id());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let options = Options {
+        tls: TlsOptions {
+            directory: Some(directory.clone()),
+            ..TlsOptions::default()
+        },
+        ..Options::default()
+    };
+    let emulator = Emulator::start(options).await.expect("it starts");
+    emulator.ca_certificate_pem().expect("it is made");
+    emulator.stop().await;
+    directory
+}
+
+/// A certificate for a name and its key, issued with the authority's key by somebody else.
+fn stolen(directory: &Path, name: &str) -> [PathBuf; 2] {
+    let authority = fs::read_to_string(directory.join("ca-key.pem")).expect("it is kept");
+    let authority = KeyPair::from_pem(&authority).expect("a key");
+    let mut issuer = CertificateParams::default();
+    issuer.distinguished_name = DistinguishedName::new();
+    issuer
+        .distinguished_name
+        .push(DnType::CommonName, AUTHORITY);
+    let issuer = Issuer::new(issuer, &authority);
+    let mut server = CertificateParams::new([name.to_owned()]).expect("a name");
+    server.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate().expect("a key");
+    let certificate = server.signed_by(&key, &issuer).expect("it is signed");
+    let files = [
+        (name, "pem", certificate.pem()),
+        (name, "key", key.serialize_pem()),
+    ];
+    files.map(|(name, kind, text)| {
+        let file = directory.join(format!("{name}.{kind}"));
+        fs::write(&file, text).expect("a file can be written");
+        file
+    })
+}
