@@ -90,7 +90,7 @@ pub use servicebus_emulator::auth::Claims;
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
 pub use topology::{
-    BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled,
+    BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
     LocksOnDetach, Queue, Rule, Subscription, Tier, Topic, Topology, TopologyError,
 };
 pub use turn::TurnError;
@@ -99,14 +99,14 @@ pub use turn::TurnError;
 pub mod prelude {
     pub use crate::{
         BatchLimit, Claims, Correlation, Effect, EntityStatus, Expiry, FailedForwards,
-        ForwardToDisabled, HeldSession, LocksOnDetach, Mailbox, Message, Mode, Operation, Queue,
-        QueueHandle, Received, Rule, ServiceBus, Subscription, SubscriptionHandle, Tier, Topic,
-        TopicHandle, Topology, assert_abandoned, assert_completed, assert_dead_lettered,
-        assert_deferred, assert_delivered, assert_empty, assert_expired, assert_forwarded,
-        assert_in_flight, assert_in_order, assert_lock_not_renewed, assert_lock_renewed,
-        assert_message_count, assert_never_delivered, assert_not_abandoned, assert_not_completed,
-        assert_not_dead_lettered, assert_not_deferred, assert_not_expired, assert_not_forwarded,
-        assert_not_scheduled, assert_scheduled, assert_session_state, contains, satisfies,
-        servicebus,
+        ForwardToDisabled, HeldSession, IdleTimeouts, LocksOnDetach, Mailbox, Message, Mode,
+        Operation, Queue, QueueHandle, Received, Rule, ServiceBus, Subscription,
+        SubscriptionHandle, Tier, Topic, TopicHandle, Topology, assert_abandoned, assert_completed,
+        assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
+        assert_forwarded, assert_in_flight, assert_in_order, assert_lock_not_renewed,
+        assert_lock_renewed, assert_message_count, assert_never_delivered, assert_not_abandoned,
+        assert_not_completed, assert_not_dead_lettered, assert_not_deferred, assert_not_expired,
+        assert_not_forwarded, assert_not_scheduled, assert_scheduled, assert_session_state,
+        contains, satisfies, servicebus,
     };
 }

@@ -22,7 +22,9 @@ use servicebus_emulator::config::{Config, ConfigError, NamespaceConfig};
 
 pub use queue::{EntityStatus, Queue};
 pub use rule::{Correlation, Rule};
-pub use settings::{BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier};
+pub use settings::{
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
+};
 pub use subscription::Subscription;
 pub use topic::Topic;
 
@@ -121,6 +123,12 @@ impl Topology {
     /// Sets what bounds a batch; its bytes unless set.
     pub fn batch_limit(mut self, limit: BatchLimit) -> Self {
         self.settings.batch_limit = Some(limit);
+        self
+    }
+
+    /// Sets what becomes of links and connections that are not used; they stay unless set.
+    pub fn idle_timeouts(mut self, idle: IdleTimeouts) -> Self {
+        self.settings.idle_timeouts = Some(idle);
         self
     }
 

@@ -49,6 +49,7 @@ mod status;
 mod limits;
 
 mod idle;
+mod idle_timeouts;
 
 mod partitions;
 

@@ -107,6 +107,7 @@ impl Language {
                 fs::read_dir(scripts(self)).expect("the sources are part of the repository");
             let paths = listed.map(|entry| entry.expect("a file").path());
             files.extend(paths.filter(|path| path.extension() == Some(OsStr::new("go"))));
+            files.push(scripts(self).join("go.mod"));
             files.sort();
         }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
@@ -129,7 +130,7 @@ impl Language {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
             Self::JavaScript => "`node` (20.19 or newer) and `npm`",
-            Self::Go => "`go` (1.26 or newer)",
+            Self::Go => "`go` (1.25 or newer)",
         }
     }
 }
@@ -229,7 +230,7 @@ async fn make_go(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).expect("the environment's directory can be made");
     let mut build = Command::new("go");
     build
-        .args(["build", "-trimpath", "-o"])
+        .args(["build", "-mod=readonly", "-buildvcs=false", "-o"])
         .arg(go(directory))
         .current_dir(scripts(Language::Go));
     install(Language::Go, &mut build).await

@@ -42,6 +42,7 @@ pub struct AttachRequest {
     name: Box<str>,
     role: LinkRole,
     session: SessionId,
+    session_windows: (u32, u32),
     modes: (SenderSettleMode, ReceiverSettleMode),
     source_address: Option<String>,
     target_address: Option<String>,
@@ -78,6 +79,11 @@ impl AttachRequest {
     /// The session that the link is on; equal for links that share one.
     pub fn session(&self) -> SessionId {
         self.session
+    }
+
+    /// The windows of the begin of that session, in frames, coming in to the peer and going out; they tell libraries apart.
+    pub fn session_windows(&self) -> (u32, u32) {
+        self.session_windows
     }
 
     /// The address that we stand for: the target of a sender, the source of a receiver.
@@ -160,6 +166,7 @@ impl AttachRequest {
     pub(crate) fn split(
         attach: cold::Attach,
         session: SessionId,
+        session_windows: (u32, u32),
     ) -> Result<(Self, Echo), &'static str> {
         let sender = match attach.snd_settle_mode {
             Some(0) => SenderSettleMode::Unsettled,
@@ -181,6 +188,7 @@ impl AttachRequest {
                 false => LinkRole::Sender,
             },
             session,
+            session_windows,
             modes: (sender, receiver),
             source_address: source.address,
             target_address: target.address,

@@ -144,6 +144,11 @@ impl Connection {
         self.reassembly + self.sessions.held() + events + self.output().len()
     }
 
+    /// The name of our container in `open`.
+    pub fn container_id(&self) -> &str {
+        &self.config.container_id
+    }
+
     /// Whether nothing more will be read or appended: write what is left and drop the socket.
     pub fn is_closed(&self) -> bool {
         self.phase == Phase::Closed

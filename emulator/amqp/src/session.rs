@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) next_outgoing_id: u32,
     /// Frames that we may still send.
     pub(crate) remote_window: u32,
+    /// The windows of the peer's begin, coming in and going out.
+    pub(crate) windows_at_begin: (u32, u32),
     /// Full form of the next delivery id; starts above 2^32 so that every id on the wire has one.
     pub(crate) next_delivery: u64,
     pub(crate) unsettled: Unsettled,
@@ -62,6 +64,7 @@ impl Session {
             incoming_window: config.session_window,
             next_outgoing_id: 0,
             remote_window: begin.incoming_window,
+            windows_at_begin: (begin.incoming_window, begin.outgoing_window),
             next_delivery: 1 << 32,
             unsettled: Unsettled::default(),
             backlog: None,

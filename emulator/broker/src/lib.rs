@@ -64,7 +64,8 @@ pub use policy::StorePolicy;
 pub use rules::RuleSet;
 pub use session_name::SessionName;
 pub use settings::{
-    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, NamespaceSettings, Tier,
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
+    NamespaceSettings, Tier,
 };
 pub use store::MessageStore;
 pub use time::Timestamp;

@@ -53,6 +53,16 @@ pub enum BatchLimit {
     Messages,
 }
 
+/// What becomes of links and connections that are not used (spec/newest.md 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdleTimeouts {
+    /// They stay.
+    #[default]
+    None,
+    /// A link ends after ten minutes, a connection after one without any and five without one any more, in real time.
+    Service,
+}
+
 /// What the namespace was bought as; decides limits (decision D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
@@ -120,6 +130,8 @@ pub struct NamespaceSettings {
     pub forward_to_disabled: ForwardToDisabled,
     /// What bounds a batch.
     pub batch_limit: BatchLimit,
+    /// What becomes of what is not used.
+    pub idle_timeouts: IdleTimeouts,
     /// Limits.
     pub tier: Tier,
     /// What a test has it do otherwise than the service.

@@ -59,6 +59,10 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
             word(&words::BATCH_LIMIT, &settings.batch_limit),
         ),
         (
+            "IdleTimeouts",
+            word(&words::IDLE_TIMEOUTS, &settings.idle_timeouts),
+        ),
+        (
             "TokenCheck",
             word(&words::TOKEN_CHECK, &namespace.token_check),
         ),

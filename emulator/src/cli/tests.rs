@@ -257,6 +257,7 @@ namespace sbemulatorns
   FailedForwards                         transfer-dead-letter
   ForwardToDisabled                      refuse
   BatchLimit                             bytes
+  IdleTimeouts                           none
   TokenCheck                             signature
   Jwt                                    accept on loopback if every key has all rights, else refuse
   key RootManageSharedAccessKey: Send, Listen, Manage

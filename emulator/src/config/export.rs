@@ -79,6 +79,7 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
         "FailedForwards": word(&words::FAILED_FORWARDS, &settings.failed_forwards),
         "ForwardToDisabled": word(&words::FORWARD_TO_DISABLED, &settings.forward_to_disabled),
         "BatchLimit": word(&words::BATCH_LIMIT, &settings.batch_limit),
+        "IdleTimeouts": word(&words::IDLE_TIMEOUTS, &settings.idle_timeouts),
         "Tier": word(&words::TIERS, &settings.tier),
         "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
         "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),

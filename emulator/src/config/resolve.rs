@@ -134,6 +134,7 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
             .forward_to_disabled
             .unwrap_or(defaults.forward_to_disabled),
         batch_limit: block.batch_limit.unwrap_or(defaults.batch_limit),
+        idle_timeouts: block.idle_timeouts.unwrap_or(defaults.idle_timeouts),
         tier: block.tier.unwrap_or(default_tier),
         deviations: block.deviations,
     }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use servicebus_broker::{
-    BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach,
+    BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
+    LocksOnDetach,
 };
 
 use super::*;
@@ -179,6 +180,7 @@ fn every_setting_arrives() {
         first.settings.batch_limit,
     );
     assert_eq!(more, (ForwardToDisabled::Deliver, BatchLimit::Messages));
+    assert_eq!(first.settings.idle_timeouts, IdleTimeouts::Service);
     assert_eq!(first.settings.tier, Tier::Premium);
     assert_eq!(
         (first.token_check, &first.jwt),

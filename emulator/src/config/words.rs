@@ -1,7 +1,7 @@
 //! The words of our own settings, for reading and for writing.
 
 use servicebus_broker::{
-    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier,
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
 };
 
 use crate::auth::{Claim, TokenCheck};
@@ -27,6 +27,11 @@ pub(crate) const FORWARD_TO_DISABLED: [(&str, ForwardToDisabled); 2] = [
 pub(crate) const BATCH_LIMIT: [(&str, BatchLimit); 2] = [
     ("bytes", BatchLimit::Bytes),
     ("messages", BatchLimit::Messages),
+];
+
+pub(crate) const IDLE_TIMEOUTS: [(&str, IdleTimeouts); 2] = [
+    ("none", IdleTimeouts::None),
+    ("service", IdleTimeouts::Service),
 ];
 
 pub(crate) const TIERS: [(&str, Tier); 3] = [
@@ -76,6 +81,9 @@ mod tests {
         }
         for limit in [BatchLimit::Bytes, BatchLimit::Messages] {
             assert!(!word(&BATCH_LIMIT, &limit).is_empty());
+        }
+        for idle in [IdleTimeouts::None, IdleTimeouts::Service] {
+            assert!(!word(&IDLE_TIMEOUTS, &idle).is_empty());
         }
         for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
             assert!(!word(&TIERS, &tier).is_empty());

@@ -8,6 +8,7 @@ use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettle
 use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
 
 use super::browse::Browser;
+use super::clients;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::Peer;
 use crate::auth::Claim;
@@ -27,6 +28,9 @@ const ENVELOPE: u64 = 64 * 1024;
 
 impl Peer {
     pub(super) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
+        if self.shared.options.outcome_delay && clients::begins_as_fe2o3(attach.session_windows()) {
+            self.held.delay();
+        }
         match self.resolve(attach) {
             Ok(Link::Waiting(waiting)) => {
                 self.consumers.insert(waiting.receiver.consumer, link);

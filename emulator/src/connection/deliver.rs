@@ -138,6 +138,9 @@ impl Peer {
 
     /// Writes what was taken for a link.
     pub(super) fn write_taken(&mut self, link: LinkId) {
+        if !self.taken.is_empty() {
+            self.note_use_of(link, self.shared.real.elapsed());
+        }
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.namespace, self.links.get(&link))
         else {

@@ -362,7 +362,7 @@ impl Peer {
     }
 }
 
-fn link_of(event: &Event) -> Option<LinkId> {
+pub(super) fn link_of(event: &Event) -> Option<LinkId> {
     match event {
         Event::Transfer(transfer) => Some(transfer.link),
         Event::Settle(settlement) => Some(settlement.link),

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
-use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind, Tier};
+use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
 
 use super::OUTPUT_FULL;
 use super::account::Books;
+use super::clients;
 use super::commit::Work;
 use super::faults::Spoiled;
 use super::held::Held;
+use super::idle::Idle;
 use super::links::Link;
 use super::tokens::Proof;
 use super::transactions::Transactions;
@@ -38,7 +40,7 @@ pub(super) struct Peer {
     pub(super) host: String,
     /// What the client calls itself; empty until it has said so.
     container_id: String,
-    is_jms: bool,
+    pub(super) is_jms: bool,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
     pub(super) consumers_made: u32,
@@ -49,6 +51,7 @@ pub(super) struct Peer {
     /// Whether a link was answered after its events were handled: it may have been given credit before.
     pub(super) answered_late: bool,
     pub(super) held: Held,
+    pub(super) idle: Idle,
     pub(super) transactions: Transactions,
     pub(super) spoiled: Spoiled,
     pub(super) books: Books,
@@ -77,6 +80,7 @@ impl Peer {
             engine: Engine::new(config, now),
             namespace: None,
             held: Held::new(),
+            idle: Idle::default(),
             transactions: Transactions::default(),
             spoiled: Spoiled::default(),
             books: Books::new(shared.memory.open()),
@@ -145,6 +149,7 @@ impl Peer {
         // Before the others take: what the impatient give back may be theirs.
         self.refuse_impatient(now);
         self.detach_due(now);
+        self.end_idle(now);
         self.take_assigned();
         while std::mem::take(&mut self.answered_late) {
             self.handle_events(now, &mut work);
@@ -170,6 +175,7 @@ impl Peer {
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
         self.count_arrival(&event);
+        self.note_use(&event, now);
         match self.is_watched() {
             true => self.handle_watched(event, now, work),
             false => self.carry_out(event, now, work),
@@ -332,7 +338,7 @@ impl Peer {
                 .to_owned();
             self.choose_by_host(host);
         }
-        if self.shared.options.outcome_delay && looks_like_old_fe2o3(open) {
+        if self.shared.options.outcome_delay && clients::opens_as_fe2o3(open) {
             self.held.delay();
         }
         self.container_id.clone_from(&open.container_id);
@@ -346,14 +352,6 @@ impl Peer {
         );
         self.is_jms = open.is_jms;
         self.check_jms();
-    }
-
-    /// Refuses clients of JMS 2.0 where the namespace has none of it (spec/observed.md 72).
-    pub(super) fn check_jms(&mut self) {
-        if self.is_jms && self.namespace.is_some() && self.tier() != Tier::Premium {
-            let error = self.refuse(&Refusal::needs_premium(), None);
-            self.engine.close(Some(error));
-        }
     }
 
     fn choose_by_host(&mut self, host: &str) {
@@ -449,6 +447,7 @@ impl Peer {
             self.proof.due(&self.shared.real),
             impatient,
             lost,
+            self.idle.due(),
             self.next_real(),
         ];
         timeouts.into_iter().flatten().min()
@@ -495,11 +494,4 @@ impl Drop for Peer {
             namespace.turns.notify_waiters();
         }
     }
-}
-
-/// The clients of decision D31, by what they send: `fe2o3-amqp` 0.14 under `azservicebus`.
-fn looks_like_old_fe2o3(open: &PeerOpen) -> bool {
-    !open.has_properties
-        && open.channel_max == 255
-        && open.idle_timeout == Some(Duration::from_secs(30))
 }

@@ -84,6 +84,11 @@ impl Peer {
                 if let Some(claim) = claim_for(request) {
                     self.check_claim(&management_path(entity, *kind), claim)?;
                 }
+                // What is asked for in the name of a receiver is a use of its link.
+                let receiver = self.asked_by(request);
+                if let Some(&link) = receiver.and_then(|id| self.consumers.get(&id)) {
+                    self.note_use_of(link, self.shared.real.elapsed());
+                }
                 let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
                 let path = &entity.path;
                 let entity = match entity.is_deleted() {
@@ -219,6 +224,7 @@ impl Peer {
 
     /// Sends a reply, or keeps it until there is credit for it.
     pub(super) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
+        self.note_use_of(link, self.shared.real.elapsed());
         self.books.note_replies();
         let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
             return;

@@ -21,6 +21,7 @@ pub(crate) enum Condition {
     DecodeError,
     InternalError,
     ConnectionForced,
+    LinkDetachForced,
     ArgumentError,
     ArgumentOutOfRange,
     EntityAlreadyExists,
@@ -59,6 +60,7 @@ impl Condition {
             Self::DecodeError => ("amqp:decode-error", 400, false),
             Self::InternalError => ("amqp:internal-error", 500, true),
             Self::ConnectionForced => ("amqp:connection:forced", 500, true),
+            Self::LinkDetachForced => ("amqp:link:detach-forced", 500, true),
             Self::ArgumentError => ("com.microsoft:argument-error", 400, false),
             Self::ArgumentOutOfRange => ("com.microsoft:argument-out-of-range", 400, false),
             Self::EntityAlreadyExists => ("com.microsoft:entity-already-exists", 409, false),
@@ -84,7 +86,7 @@ impl Condition {
         }
     }
 
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::NotFound,
         Self::Unauthorized,
         Self::NotAllowed,
@@ -92,6 +94,7 @@ impl Condition {
         Self::DecodeError,
         Self::InternalError,
         Self::ConnectionForced,
+        Self::LinkDetachForced,
         Self::ArgumentError,
         Self::ArgumentOutOfRange,
         Self::EntityAlreadyExists,
@@ -369,7 +372,7 @@ mod tests {
 
     use Condition::*;
 
-    const TABLE: [(Condition, &str, i32, bool); 23] = [
+    const TABLE: [(Condition, &str, i32, bool); 24] = [
         (
             SessionNotFound,
             "com.microsoft:session-not-found",
@@ -383,6 +386,7 @@ mod tests {
         (DecodeError, "amqp:decode-error", 400, false),
         (InternalError, "amqp:internal-error", 500, true),
         (ConnectionForced, "amqp:connection:forced", 500, true),
+        (LinkDetachForced, "amqp:link:detach-forced", 500, true),
         (ArgumentError, "com.microsoft:argument-error", 400, false),
         (
             ArgumentOutOfRange,

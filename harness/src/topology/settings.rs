@@ -57,6 +57,17 @@ pub enum BatchLimit {
     Messages,
 }
 
+/// What becomes of links and connections that are not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdleTimeouts {
+    /// They stay.
+    #[default]
+    None,
+    /// They end as at the service, in real time: a link after ten minutes, a connection after one without any link, or
+    /// five without one any more.
+    Service,
+}
+
 /// What the namespace was bought as; decides limits and what entities can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
@@ -78,6 +89,7 @@ pub(super) struct Settings {
     pub(super) failed_forwards: Option<FailedForwards>,
     pub(super) forward_to_disabled: Option<ForwardToDisabled>,
     pub(super) batch_limit: Option<BatchLimit>,
+    pub(super) idle_timeouts: Option<IdleTimeouts>,
     pub(super) tier: Option<Tier>,
 }
 
@@ -99,6 +111,7 @@ impl Settings {
                 self.forward_to_disabled.map(ForwardToDisabled::word),
             ),
             ("BatchLimit", self.batch_limit.map(BatchLimit::word)),
+            ("IdleTimeouts", self.idle_timeouts.map(IdleTimeouts::word)),
             ("Tier", self.tier.map(Tier::word)),
         ];
         let written = words.into_iter();
@@ -149,6 +162,15 @@ impl BatchLimit {
         match self {
             Self::Bytes => "bytes",
             Self::Messages => "messages",
+        }
+    }
+}
+
+impl IdleTimeouts {
+    fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Service => "service",
         }
     }
 }

@@ -92,6 +92,7 @@ fn full() -> Topology {
         .failed_forwards(FailedForwards::DeadLetter)
         .forward_to_disabled(ForwardToDisabled::Deliver)
         .batch_limit(BatchLimit::Messages)
+        .idle_timeouts(IdleTimeouts::Service)
         .tier(Tier::Premium)
 }
 
@@ -128,6 +129,7 @@ fn the_builder_writes_the_official_format() {
             "FailedForwards": "dead-letter",
             "ForwardToDisabled": "deliver",
             "BatchLimit": "messages",
+            "IdleTimeouts": "service",
             "Tier": "premium",
         })
     );
@@ -284,6 +286,7 @@ fn the_defaults_are_those_of_the_emulator() {
         .failed_forwards(FailedForwards::default())
         .forward_to_disabled(ForwardToDisabled::default())
         .batch_limit(BatchLimit::default())
+        .idle_timeouts(IdleTimeouts::default())
         .tier(Tier::default())
         .queue(Queue::new("queue.1").status(EntityStatus::default()));
     let resolved = written.resolve().expect("defaults are legal");

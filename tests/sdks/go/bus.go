@@ -1,5 +1,7 @@
 package main
 
+// What a case is given: a client of the SDK, and the emulator's control API.
+
 import (
 	"bytes"
 	"context"
@@ -14,214 +16,470 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+	"github.com/Azure/go-amqp"
 	"github.com/coder/websocket"
 )
 
-// Long enough for a machine that is busy with something else, short enough to be told from a hang.
-const wait = 45 * time.Second
+const (
+	// Long enough for a machine that is busy with something else, short enough to be told from a hang.
+	patience = 45 * time.Second
+	// What is refused is refused at once: longer means that the SDK tries again, or waits for an answer.
+	promptly = 15 * time.Second
+	// For asserting that nothing comes: a receive waits that long before it says so.
+	nothing = 300 * time.Millisecond
+)
 
-// For asserting that nothing comes.
-const nothing = 300 * time.Millisecond
+type (
+	Message  = azservicebus.Message
+	Received = azservicebus.ReceivedMessage
+	Counts   = map[string]int
+	Values   = map[string]any
+)
 
-// Bus is a namespace as the SDK sees it, and the emulator's control API. What fails panics, and so fails the case.
+// Bus is a namespace as the SDK sees it.
 type Bus struct {
-	ctx    context.Context
-	client *azservicebus.Client
+	*azservicebus.Client
+	expiry, locksOnDetach, control string
 }
 
-func connect(ctx context.Context) *Bus {
-	client, err := azservicebus.NewClientFromConnectionString(os.Getenv("SERVICEBUS_CONNECTION_STRING"), options())
-	must(err)
-	return &Bus{ctx, client}
+func connect(connectionString string, retries azservicebus.RetryOptions) *Bus {
+	options := door()
+	options.RetryOptions = retries
+	return busOf(must(azservicebus.NewClientFromConnectionString(connectionString, options)))
 }
 
-// options say how a client comes to the address that the case was given.
-func options() *azservicebus.ClientOptions {
-	options := &azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{MaxRetries: -1}}
+func busOf(client *azservicebus.Client) *Bus {
+	control := strings.TrimSuffix(os.Getenv("SERVICEBUS_CONTROL_URL"), "/")
+	return &Bus{client, os.Getenv("SERVICEBUS_EXPIRY"), os.Getenv("SERVICEBUS_LOCKS_ON_DETACH"), control}
+}
+
+// tryingOnce is the same namespace through a client that reports an error instead of trying again.
+func (bus *Bus) tryingOnce(connectionString string) *Bus {
+	return connect(connectionString, azservicebus.RetryOptions{MaxRetries: -1})
+}
+
+// door says how a client takes the door that the program was led to.
+func door() *azservicebus.ClientOptions {
 	switch os.Getenv("SERVICEBUS_DOOR") {
 	case "tls":
-		// With the port in it, which the SDK would take along, it is no name that TLS knows.
-		options.TLSConfig = trusting()
-		options.TLSConfig.ServerName = "localhost"
+		// The SDK would ask for a server by the name of the namespace, which here has a port in it.
+		trusted := trust()
+		trusted.ServerName = must(url.Parse(endpoint())).Hostname()
+		return &azservicebus.ClientOptions{TLSConfig: trusted}
 	case "websocket-tls":
-		options.NewWebSocketConn = func(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-			connection, _, err := websocket.Dial(ctx, args.Host, &websocket.DialOptions{
-				Subprotocols: []string{"amqp"},
-				HTTPClient:   httpsClient(),
-			})
-			if err != nil {
-				return nil, err
-			}
-			connection.SetReadLimit(-1)
-			return websocket.NetConn(ctx, connection, websocket.MessageBinary), nil
+		return &azservicebus.ClientOptions{NewWebSocketConn: dialWebSocket}
+	case "websocket":
+		return &azservicebus.ClientOptions{NewWebSocketConn: dialPlainWebSocket}
+	}
+	return &azservicebus.ClientOptions{}
+}
+
+func dialWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust()}}
+	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"amqp"}}
+	socket, _, err := websocket.Dial(ctx, args.Host, options)
+	if err != nil {
+		return nil, err
+	}
+	return websocket.NetConn(context.Background(), socket, websocket.MessageBinary), nil
+}
+
+// The SDK asks for TLS, and for the port of its connection string; the dialler is the program's own.
+func dialPlainWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+	asked := must(url.Parse(args.Host))
+	args.Host = "ws://" + os.Getenv("SERVICEBUS_WEB_ADDRESS") + asked.Path
+	return dialWebSocket(ctx, args)
+}
+
+func trust() *tls.Config {
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(must(os.ReadFile(os.Getenv("SERVICEBUS_CA_FILE"))))
+	return &tls.Config{RootCAs: authorities}
+}
+
+// administration is a client that administers the namespace; over TLS, as it knows nothing else.
+func administration(connectionString string) *admin.Client {
+	transport := &http.Client{Transport: &http.Transport{TLSClientConfig: trust()}}
+	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport}}
+	return must(admin.NewClientFromConnectionString(connectionString, options))
+}
+
+func connectionString() string { return os.Getenv("SERVICEBUS_CONNECTION_STRING") }
+
+// endpoint is that of the connection string, with a scheme and perhaps a port.
+func endpoint() string {
+	endpoint, _, _ := strings.Cut(strings.TrimPrefix(connectionString(), "Endpoint="), ";")
+	return endpoint
+}
+
+func adminConnectionString() string { return os.Getenv("SERVICEBUS_ADMIN_CONNECTION_STRING") }
+
+// Sender panics where a case expects no error; the SDK's own methods return what they are refused with.
+type Sender struct{ *azservicebus.Sender }
+
+func (bus *Bus) sender(entity string) Sender { return Sender{must(bus.NewSender(entity, nil))} }
+
+func (sender Sender) send(messages ...*Message) {
+	for _, message := range messages {
+		check(sender.try(message))
+	}
+}
+
+func (sender Sender) try(message *Message) error { return sender.SendMessage(soon(), message, nil) }
+
+// batch returns a batch of all the messages.
+func (sender Sender) batch(messages ...*Message) *azservicebus.MessageBatch {
+	batch := must(sender.NewMessageBatch(soon(), nil))
+	for _, message := range messages {
+		check(batch.AddMessage(message, nil))
+	}
+	return batch
+}
+
+func (sender Sender) sendBatch(messages ...*Message) { check(sender.tryBatch(messages...)) }
+
+func (sender Sender) tryBatch(messages ...*Message) error {
+	return sender.SendMessageBatch(soon(), sender.batch(messages...), nil)
+}
+
+func (sender Sender) schedule(at time.Time, messages ...*Message) []int64 {
+	return must(sender.ScheduleMessages(soon(), messages, at, nil))
+}
+
+func (sender Sender) cancel(numbers ...int64) error {
+	return sender.CancelScheduledMessages(soon(), numbers, nil)
+}
+
+// send sends the messages one by one and closes the sender.
+func (bus *Bus) send(entity string, messages ...*Message) {
+	check(bus.trySend(entity, messages...))
+}
+
+func (bus *Bus) trySend(entity string, messages ...*Message) error {
+	sender := bus.sender(entity)
+	defer sender.Close(soon())
+	for _, message := range messages {
+		if err := sender.try(message); err != nil {
+			return err
 		}
 	}
-	return options
+	return nil
 }
 
-// trusting trusts the authority of the emulator.
-func trusting() *tls.Config {
-	pem, err := os.ReadFile(os.Getenv("SERVICEBUS_CA_FILE"))
-	must(err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	return &tls.Config{RootCAs: roots}
+// sdkReceiver is what the SDK's receivers have in common, with and without a session.
+type sdkReceiver interface {
+	ReceiveMessages(context.Context, int, *azservicebus.ReceiveMessagesOptions) ([]*Received, error)
+	ReceiveDeferredMessages(context.Context, []int64, *azservicebus.ReceiveDeferredMessagesOptions) ([]*Received, error)
+	PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*Received, error)
+	CompleteMessage(context.Context, *Received, *azservicebus.CompleteMessageOptions) error
+	AbandonMessage(context.Context, *Received, *azservicebus.AbandonMessageOptions) error
+	DeferMessage(context.Context, *Received, *azservicebus.DeferMessageOptions) error
+	DeadLetterMessage(context.Context, *Received, *azservicebus.DeadLetterOptions) error
+	Close(context.Context) error
 }
 
-func httpsClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: trusting()}}
+// Receiver panics where a case expects no error, as Sender does.
+type Receiver struct{ sdkReceiver }
+
+// Session is a receiver that has a session.
+type Session struct {
+	Receiver
+	sdk *azservicebus.SessionReceiver
 }
 
-func (bus *Bus) sender(entity string) *azservicebus.Sender {
-	sender, err := bus.client.NewSender(entity, nil)
-	must(err)
-	return sender
+func destructive() *azservicebus.ReceiverOptions {
+	return &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete}
 }
 
-func (bus *Bus) receiver(queue string) *azservicebus.Receiver {
-	return bus.receiverWith(queue, nil)
+// receiver opens its link when it is first used, be it for a peek.
+func (bus *Bus) receiver(queue string) Receiver { return bus.receiverWith(queue, nil) }
+
+func (bus *Bus) receiverWith(queue string, options *azservicebus.ReceiverOptions) Receiver {
+	return Receiver{must(bus.NewReceiverForQueue(queue, options))}
 }
 
-func (bus *Bus) receiverWith(queue string, options *azservicebus.ReceiverOptions) *azservicebus.Receiver {
-	receiver, err := bus.client.NewReceiverForQueue(queue, options)
-	must(err)
-	return receiver
-}
-
-func (bus *Bus) deadLetters(queue string) *azservicebus.Receiver {
+func (bus *Bus) deadLetters(queue string) Receiver {
 	return bus.receiverWith(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 }
 
-func (bus *Bus) subscriber(topic, subscription string) *azservicebus.Receiver {
-	receiver, err := bus.client.NewReceiverForSubscription(topic, subscription, nil)
-	must(err)
-	return receiver
+func (bus *Bus) subscriber(topic, subscription string) Receiver {
+	return bus.subscriberWith(topic, subscription, nil)
 }
 
-// send sends messages one by one and closes the sender.
-func (bus *Bus) send(entity string, messages ...*azservicebus.Message) {
-	sender := bus.sender(entity)
-	for _, message := range messages {
-		must(sender.SendMessage(bus.ctx, message, nil))
-	}
-	must(sender.Close(bus.ctx))
+func (bus *Bus) subscriberWith(topic, subscription string, options *azservicebus.ReceiverOptions) Receiver {
+	return Receiver{must(bus.NewReceiverForSubscription(topic, subscription, options))}
 }
 
-// Receiver is what receivers and session receivers have in common.
-type Receiver interface {
-	ReceiveMessages(context.Context, int, *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+func sessionOf(receiver *azservicebus.SessionReceiver, err error) Session {
+	check(err)
+	return Session{Receiver{receiver}, receiver}
 }
 
-// receive receives exactly count messages.
-func (bus *Bus) receive(receiver Receiver, count int) []*azservicebus.ReceivedMessage {
-	ctx, cancel := context.WithTimeout(bus.ctx, wait)
-	defer cancel()
-	var all []*azservicebus.ReceivedMessage
-	for len(all) < count {
-		some, err := receiver.ReceiveMessages(ctx, count-len(all), nil)
-		if err != nil {
-			panic(fmt.Sprintf("%d of %d messages came: %v", len(all), count, err))
+func (bus *Bus) session(queue, id string) Session {
+	return sessionOf(bus.AcceptSessionForQueue(soon(), queue, id, nil))
+}
+
+func (bus *Bus) nextSession(queue string) Session {
+	return sessionOf(bus.AcceptNextSessionForQueue(soon(), queue, nil))
+}
+
+// receive receives exactly so many messages, or says how many came.
+func (receiver Receiver) receive(count int) []*Received {
+	var messages []*Received
+	ctx := soon()
+	// Without it a receiver that deletes would wait a second for more.
+	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: 20 * time.Millisecond}
+	for len(messages) < count && ctx.Err() == nil {
+		more, err := receiver.ReceiveMessages(ctx, count-len(messages), options)
+		if ctx.Err() == nil {
+			check(err)
 		}
-		all = append(all, some...)
+		messages = append(messages, more...)
 	}
-	return all
+	expect("number of messages received", len(messages), count)
+	return messages
 }
 
-func (bus *Bus) receiveNothing(receiver Receiver) {
-	ctx, cancel := context.WithTimeout(bus.ctx, nothing)
-	defer cancel()
-	messages, err := receiver.ReceiveMessages(ctx, 1, nil)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		panic(fmt.Sprintf("expected nothing, got %v and %v", bodies(messages), err))
+func (receiver Receiver) one() *Received { return receiver.receive(1)[0] }
+
+// receiveNothing asserts that the receiver gets nothing although it asks.
+func (receiver Receiver) receiveNothing() {
+	messages, err := receiver.ReceiveMessages(within(nothing), 1, nil)
+	expect("messages received", bodies(messages), []string{})
+	expect("whether the receive ended for want of messages", errors.Is(err, context.DeadlineExceeded), true)
+}
+
+// tryReceive returns what a receive is refused with.
+func (receiver Receiver) tryReceive() error {
+	messages, err := receiver.ReceiveMessages(within(promptly), 1, nil)
+	expect("messages received", bodies(messages), []string{})
+	return err
+}
+
+func (receiver Receiver) complete(messages ...*Received) {
+	for _, message := range messages {
+		check(receiver.CompleteMessage(soon(), message, nil))
 	}
 }
+
+func (receiver Receiver) abandon(message *Received) {
+	check(receiver.AbandonMessage(soon(), message, nil))
+}
+
+func (receiver Receiver) putAside(messages ...*Received) {
+	for _, message := range messages {
+		check(receiver.DeferMessage(soon(), message, nil))
+	}
+}
+
+func (receiver Receiver) deadLetter(message *Received, reason, description string) {
+	options := &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description}
+	check(receiver.DeadLetterMessage(soon(), message, options))
+}
+
+// renew renews the lock of a message; receivers of sessions have no such method.
+func (receiver Receiver) renew(message *Received) error {
+	return receiver.sdkReceiver.(*azservicebus.Receiver).RenewMessageLock(soon(), message, nil)
+}
+
+// peek peeks from the last one on, or from the number that is given.
+func (receiver Receiver) peek(count int, from ...int64) []*Received {
+	var options azservicebus.PeekMessagesOptions
+	if len(from) > 0 {
+		options.FromSequenceNumber = &from[0]
+	}
+	return must(receiver.PeekMessages(soon(), count, &options))
+}
+
+func (receiver Receiver) deferred(numbers ...int64) []*Received {
+	return must(receiver.ReceiveDeferredMessages(soon(), numbers, nil))
+}
+
+func (receiver Receiver) tryDeferred(numbers ...int64) error {
+	_, err := receiver.ReceiveDeferredMessages(soon(), numbers, nil)
+	return err
+}
+
+func (receiver Receiver) close() { check(receiver.Close(soon())) }
 
 // advance moves the namespace's clock; everything due on the way has happened when it returns.
-func (bus *Bus) advance(seconds float64) {
-	bus.control("POST", "clock/advance", map[string]float64{"seconds": seconds})
+func (bus *Bus) advance(seconds int) {
+	bus.request(http.MethodPost, "clock/advance", Values{"seconds": seconds})
 }
 
-// expectCounts waits until the emulator's counts of an entity are these.
-func (bus *Bus) expectCounts(entity string, expected map[string]int) {
-	for late := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
-		counts := bus.control("GET", "counts?entity="+url.QueryEscape(entity), nil)
-		seen := map[string]int{}
+// configure changes properties of a queue, which it keeps but for these.
+func (bus *Bus) configure(queue string, properties Values) {
+	bus.request(http.MethodPut, "queues/"+queue, properties)
+}
+
+func (bus *Bus) delete(queue string) { bus.request(http.MethodDelete, "queues/"+queue, nil) }
+
+func (bus *Bus) request(method, path string, body Values) Values {
+	request := must(http.NewRequestWithContext(soon(), method, bus.control+"/"+path, bytes.NewReader(must(json.Marshal(body)))))
+	request.Header.Set("content-type", "application/json")
+	response := must(http.DefaultClient.Do(request))
+	defer response.Body.Close()
+	text := must(io.ReadAll(response.Body))
+	if response.StatusCode >= http.StatusBadRequest {
+		panic(fmt.Errorf("%s: %s %s", path, response.Status, text))
+	}
+	answer := Values{}
+	if len(text) > 0 {
+		check(json.Unmarshal(text, &answer))
+	}
+	return answer
+}
+
+// expectCounts waits until the emulator's counts of an entity, which no link of ours can disturb, are the expected ones.
+func (bus *Bus) expectCounts(entity string, expected Counts) {
+	for ctx := soon(); ; time.Sleep(20 * time.Millisecond) {
+		counts, seen := bus.request(http.MethodGet, "counts?entity="+url.QueryEscape(entity), nil), Counts{}
 		for name := range expected {
 			seen[name] = int(counts[name].(float64))
 		}
 		if reflect.DeepEqual(seen, expected) {
 			return
 		}
-		if time.Now().After(late) {
+		if ctx.Err() != nil {
 			expect("counts of "+entity, seen, expected)
 		}
 	}
 }
 
-func (bus *Bus) control(method, path string, body any) map[string]any {
-	encoded, err := json.Marshal(body)
-	must(err)
-	request, err := http.NewRequestWithContext(bus.ctx, method, os.Getenv("SERVICEBUS_CONTROL_URL")+"/"+path, nil)
-	must(err)
-	if body != nil {
-		request.Body = io.NopCloser(bytes.NewReader(encoded))
+// everything is all pages of a listing.
+func everything[Page any](pager *runtime.Pager[Page]) []Page {
+	var pages []Page
+	for pager.More() {
+		pages = append(pages, must(pager.NextPage(soon())))
 	}
-	answer, err := http.DefaultClient.Do(request)
-	must(err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	must(err)
-	if answer.StatusCode >= 300 {
-		panic(fmt.Sprintf("%s %s: %s %s", method, path, answer.Status, text))
-	}
-	var said map[string]any
-	if len(text) > 0 {
-		must(json.Unmarshal(text, &said))
-	}
-	return said
+	return pages
 }
 
-func must(err error) {
+// soon is the context of what should take no time.
+func soon() context.Context { return within(patience) }
+
+func within(limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+// start runs something while the case goes on.
+func start[T any](work func() T) <-chan T {
+	done := make(chan T, 1)
+	go func() { done <- work() }()
+	return done
+}
+
+// await is what was started gives before it is too late.
+func await[T any](what string, done <-chan T) T {
+	select {
+	case value := <-done:
+		return value
+	case <-soon().Done():
+		panic(fmt.Errorf("%s did not come in time", what))
+	}
+}
+
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+// expect fails with both values when they differ.
 func expect(what string, actual, expected any) {
 	if !reflect.DeepEqual(actual, expected) {
-		panic(fmt.Sprintf("%s: expected %#v, got %#v", what, expected, actual))
+		panic(fmt.Errorf("%s: expected %#v, got %#v", what, expected, actual))
 	}
 }
 
-// expectCode asserts that an operation failed with this code of the SDK, and at once.
-func expectCode(err error, code azservicebus.Code) {
-	var own *azservicebus.Error
-	if !errors.As(err, &own) {
-		panic(fmt.Sprintf("expected the code %s, got %v", code, err))
+// expectCode asserts that the SDK's own error has this code.
+func expectCode(code azservicebus.Code, err error) {
+	var refusal *azservicebus.Error
+	if !errors.As(err, &refusal) || refusal.Code != code {
+		panic(fmt.Errorf("expected the code %s, got %T %v", code, err, err))
 	}
-	expect("code of "+err.Error(), own.Code, code)
 }
 
-// promptly runs what must not hang: go-amqp waits for ever on a refused attach that it does not understand.
-func (bus *Bus) promptly(run func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(bus.ctx, wait)
-	defer cancel()
-	return run(ctx)
-}
-
-func message(body string) *azservicebus.Message {
-	return &azservicebus.Message{Body: []byte(body)}
-}
-
-func bodies(messages []*azservicebus.ReceivedMessage) []string {
-	all := []string{}
-	for _, message := range messages {
-		all = append(all, string(message.Body))
+// expectCondition asserts a condition that the SDK has no code of its own for, and hands on as it comes.
+func expectCondition(condition amqp.ErrCond, err error) {
+	var refusal *amqp.Error
+	if !errors.As(err, &refusal) || refusal.Condition != condition {
+		panic(fmt.Errorf("expected the condition %s, got %T %v", condition, err, err))
 	}
-	return all
 }
 
-func to[T any](value T) *T { return &value }
+func expectWords(words string, err error) {
+	if err == nil || !strings.Contains(err.Error(), words) {
+		panic(fmt.Errorf("expected the words %q, got %T %v", words, err, err))
+	}
+}
+
+// expectFreshLock asserts that a lock of one minute ends within a minute from now, and not at its very beginning.
+func expectFreshLock(until time.Time) {
+	if remaining := time.Until(until); remaining <= 30*time.Second || remaining > 61*time.Second {
+		panic(fmt.Errorf("a fresh lock of one minute has %s left by the client's clock", remaining))
+	}
+}
+
+// expectClose asserts an instant, but for the time that the case itself takes.
+func expectClose(what string, actual, expected time.Time) {
+	if difference := actual.Sub(expected).Abs(); difference > 15*time.Second {
+		panic(fmt.Errorf("%s: expected about %s, got %s", what, expected, actual))
+	}
+}
+
+// later is an instant from now, by the clock of this process.
+func later(seconds int) time.Time { return time.Now().Add(time.Duration(seconds) * time.Second) }
+
+func pointer[T any](value T) *T { return &value }
+
+// text is a message with a body alone.
+func text(body string) *Message { return &Message{Body: []byte(body)} }
+
+// texts are messages with bodies alone.
+func texts(bodies ...string) []*Message { return mapped(bodies, text) }
+
+func mapped[T, R any](items []T, function func(T) R) []R {
+	results := []R{}
+	for _, item := range items {
+		results = append(results, function(item))
+	}
+	return results
+}
+
+func body(message *Received) string        { return string(message.Body) }
+func bodies(messages []*Received) []string { return mapped(messages, body) }
+
+func number(message *Received) int64 { return *message.SequenceNumber }
+
+func deliveries(message *Received) uint32 { return message.DeliveryCount }
+
+func reason(message *Received) string {
+	if message.DeadLetterReason == nil {
+		return ""
+	}
+	return *message.DeadLetterReason
+}
+
+// numbered are bodies that count from one number up to another.
+func numbered(from, to int) []string {
+	var bodies []string
+	for index := from; index < to; index++ {
+		bodies = append(bodies, fmt.Sprintf("number %d", index))
+	}
+	return bodies
+}

@@ -28,10 +28,11 @@ impl Connection {
         vacate(session, attach.handle, &mut self.link_count)?;
         let initial_delivery_count = attach.initial_delivery_count;
         let handle = attach.handle;
-        let (request, echo) = AttachRequest::split(attach, session.id).map_err(|field| {
-            let description = format!("{field} has no meaning");
-            Fault::session(condition::INVALID_FIELD, description)
-        })?;
+        let (request, echo) = AttachRequest::split(attach, session.id, session.windows_at_begin)
+            .map_err(|field| {
+                let description = format!("{field} has no meaning");
+                Fault::session(condition::INVALID_FIELD, description)
+            })?;
         self.generation = self.generation.wrapping_add(1);
         let id = LinkId::new(self.generation, channel, handle);
         self.steal(channel, &request);

@@ -54,6 +54,7 @@ pub(crate) struct SessionBegin {
     pub(crate) remote_channel: Option<u16>,
     pub(crate) next_outgoing_id: u32,
     pub(crate) incoming_window: u32,
+    pub(crate) outgoing_window: u32,
     pub(crate) handle_max: u32,
 }
 
@@ -84,6 +85,7 @@ pub(crate) fn begin(body: &[u8]) -> Result<SessionBegin, Fault> {
         remote_channel: begin.remote_channel,
         next_outgoing_id: begin.next_outgoing_id,
         incoming_window: begin.incoming_window,
+        outgoing_window: begin.outgoing_window,
         handle_max: begin.handle_max.0,
     })
 }

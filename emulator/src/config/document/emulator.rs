@@ -4,7 +4,8 @@ use std::fmt;
 
 use jsonc_parser::ast::Value;
 use servicebus_broker::{
-    BatchLimit, Deviations, Expiry, FailedForwards, ForwardToDisabled, LocksOnDetach, Tier,
+    BatchLimit, Deviations, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
+    Tier,
 };
 
 use crate::auth::{Claim, TokenCheck};
@@ -19,6 +20,7 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) failed_forwards: Option<FailedForwards>,
     pub(in crate::config) forward_to_disabled: Option<ForwardToDisabled>,
     pub(in crate::config) batch_limit: Option<BatchLimit>,
+    pub(in crate::config) idle_timeouts: Option<IdleTimeouts>,
     pub(in crate::config) tier: Option<Tier>,
     pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
     pub(in crate::config) token_check: Option<TokenCheck>,
@@ -93,6 +95,9 @@ impl EmulatorBlock {
                 .map(|word| word.value),
             batch_limit: object
                 .choice("BatchLimit", &words::BATCH_LIMIT)
+                .map(|word| word.value),
+            idle_timeouts: object
+                .choice("IdleTimeouts", &words::IDLE_TIMEOUTS)
                 .map(|word| word.value),
             tier: object.choice("Tier", &words::TIERS).map(|word| word.value),
             keys: object.secret_objects("Keys").map(|keys| Located {

@@ -88,7 +88,7 @@ fn an_outcome_that_waits_for_a_link_that_goes_is_forgotten() {
 fn nobody_else_waits() {
     let with_properties = Open {
         rest: [
-            vec![uint(65_536), Value::Ushort(255), uint(30_000)],
+            vec![uint(65_536), Value::Ushort(8191), uint(30_000)],
             vec![Value::Null; 4],
             vec![map([(symbol("product"), text("another"))])],
         ]
@@ -108,4 +108,26 @@ fn nobody_else_waits() {
             (timed_send(&mut peer, &sender) < DELAY).then_some(())
         });
     }
+}
+
+/// Spec/observed.md: the official client for Rust announces no idle time-out; whoever moves `channel-max` is known by the
+/// windows of its sessions.
+#[test]
+fn the_library_is_known_by_either_frame() {
+    let bus = bus(true);
+    let official = Open {
+        rest: vec![uint(65_536), Value::Ushort(255)],
+        ..Open::default()
+    };
+    let mut peer = bus.client_as(&official);
+    let sender = peer.sender("q");
+    assert!((0..30).all(|_| timed_send(&mut peer, &sender) >= DELAY));
+    let mut peer = bus.client_as(&Open::default());
+    let windows = [Value::Null, uint(0), uint(2048), uint(2048)];
+    peer.frame(1, BEGIN, &windows);
+    peer.take("a session", |frame| {
+        frame.code == BEGIN && frame.channel == 1
+    });
+    let sender = peer.attached(&Attach::sender("q").on(1));
+    assert!((0..30).all(|_| timed_send(&mut peer, &sender) >= DELAY));
 }

@@ -1,0 +1,136 @@
+//! Links and connections that are not used end after a while, where the namespace is set to do as the service does
+//! (`"IdleTimeouts": "service"`), in real time (decision D19, spec/newest.md 9).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use servicebus_amqp::{Event, LinkId};
+use servicebus_broker::IdleTimeouts;
+
+use super::faults::link_of;
+use super::links::{Link, Node};
+use super::peer::Peer;
+use crate::nodes::{Condition, Refusal};
+
+/// A link without traffic is detached after that.
+const LINK: Duration = Duration::from_secs(600);
+/// A connection that had no link but those to `$cbs` is closed after that.
+const NEVER_LINKED: Duration = Duration::from_secs(60);
+/// A connection whose last link went is closed after that.
+const UNLINKED: Duration = Duration::from_secs(300);
+
+/// When a connection and its links were last used. Empty where the namespace does not ask for it.
+#[derive(Debug, Default)]
+pub(super) struct Idle {
+    links: BTreeMap<LinkId, Duration>,
+    /// Since when there is no link but those to `$cbs`.
+    unlinked: Option<Duration>,
+    had_links: bool,
+}
+
+impl Idle {
+    /// How long a connection may be without links.
+    fn limit(&self) -> Duration {
+        match self.had_links {
+            true => UNLINKED,
+            false => NEVER_LINKED,
+        }
+    }
+
+    /// When the next of them ends.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let links = self.links.values().map(|&last| last + LINK);
+        let unlinked = self.unlinked.map(|since| since + self.limit());
+        links.chain(unlinked).min()
+    }
+}
+
+impl Peer {
+    fn has_idle_timeouts(&self) -> bool {
+        let namespace = self.namespace.as_ref();
+        let settings = namespace.map(|namespace| namespace.config.settings);
+        settings.is_some_and(|settings| settings.idle_timeouts == IdleTimeouts::Service)
+    }
+
+    /// What a client does on a link is a use of it.
+    pub(super) fn note_use(&mut self, event: &Event, now: Duration) {
+        if let Some(link) = link_of(event) {
+            self.note_use_of(link, now);
+        }
+    }
+
+    /// So is what goes out on it, and what is asked for in its name.
+    pub(super) fn note_use_of(&mut self, link: LinkId, now: Duration) {
+        if self.has_idle_timeouts() {
+            self.idle.links.insert(link, now);
+        }
+    }
+
+    /// Ends what was not used for too long.
+    pub(super) fn end_idle(&mut self, now: Duration) {
+        if !self.has_idle_timeouts() {
+            return;
+        }
+        let used = std::mem::take(&mut self.idle.links);
+        let counted = self
+            .links
+            .iter()
+            .filter_map(|(&id, link)| Some((id, timer(link)?)));
+        let counted: Vec<_> = counted.collect();
+        for &(id, timer) in &counted {
+            let last = used.get(&id).copied().unwrap_or(now);
+            match last + LINK <= now {
+                true => self.detach_idle(id, timer),
+                false => drop(self.idle.links.insert(id, last)),
+            }
+        }
+        if !counted.is_empty() {
+            self.idle.unlinked = None;
+            self.idle.had_links = true;
+            return;
+        }
+        let since = *self.idle.unlinked.get_or_insert(now);
+        let limit = self.idle.limit();
+        if since + limit <= now {
+            self.close_idle(limit);
+        }
+    }
+
+    fn detach_idle(&mut self, id: LinkId, timer: &str) {
+        let text = format!(
+            "The link is force detached. Details: {timer}.IdleTimerExpired: Idle timeout: 00:10:00."
+        );
+        let refusal = Refusal::new(Condition::LinkDetachForced, text);
+        let error = self.refuse(&refusal, None);
+        self.engine.detach(id, Some(error));
+        self.forget(id);
+    }
+
+    fn close_idle(&mut self, limit: Duration) {
+        let text = format!(
+            "The connection was closed by container '{}' because it did not have any active links in the past {} \
+             milliseconds.",
+            self.engine.container_id(),
+            limit.as_millis()
+        );
+        let refusal = Refusal::new(Condition::ConnectionForced, text);
+        let error = self.refuse(&refusal, None);
+        self.engine.close(Some(error));
+    }
+}
+
+/// What watches over a link at the service; none for those that do not count: to `$cbs`, and what is detached.
+fn timer(link: &Link) -> Option<&'static str> {
+    match link {
+        Link::Sender(_) => Some("AmqpMessagePublisher"),
+        Link::Receiver(_) | Link::Waiting(_) | Link::Browser(_) => Some("AmqpMessageConsumer"),
+        Link::Requests(requests) => controls(&requests.node),
+        Link::Replies(replies) => controls(&replies.node),
+        Link::Coordinator(_) => Some("AmqpControlProtocolClient"),
+        Link::Detached(_) => None,
+    }
+}
+
+fn controls(node: &Node) -> Option<&'static str> {
+    matches!(node, Node::Management(..)).then_some("AmqpControlProtocolClient")
+}

@@ -1,0 +1,130 @@
+package main
+
+// Sending: one message, several, a batch, and what of a message arrives at the other end.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+var sendCases = Cases{
+	"single":           sendSingle,
+	"list_of_messages": sendListOfMessages,
+	"batch":            sendBatch,
+	"properties":       sendProperties,
+	"without_id":       sendWithoutID,
+	"body_kinds":       sendBodyKinds,
+}
+
+// One message per call arrives, in the order sent.
+func sendSingle(bus *Bus) {
+	bus.send("orders", texts("first", "second")...)
+	expectBodies(bus, "first", "second")
+}
+
+// Several go out as one transfer, which this SDK calls a batch, and arrive as its messages.
+func sendListOfMessages(bus *Bus) {
+	bus.sender("orders").sendBatch(texts(numbered(0, 5)...)...)
+	expectBodies(bus, numbered(0, 5)...)
+}
+
+// A batch takes messages up to its size, says when it is full, and arrives whole.
+func sendBatch(bus *Bus) {
+	sender := bus.sender("orders")
+	batch := must(sender.NewMessageBatch(soon(), &azservicebus.MessageBatchOptions{MaxBytes: 4096}))
+	full := strings.Repeat("x", 512)
+	var err error
+	for err == nil {
+		err = batch.AddMessage(text(full), nil)
+	}
+	expect("whether the batch says that it is full", errors.Is(err, azservicebus.ErrMessageTooLarge), true)
+	if count := batch.NumMessages(); count < 5 || count > 7 {
+		panic(fmt.Errorf("a batch of 4,096 bytes took %d messages of 512 bytes", count))
+	}
+	check(sender.SendMessageBatch(soon(), batch, nil))
+	expectBodies(bus, strings.Split(strings.Repeat(full+" ", int(batch.NumMessages())-1)+full, " ")...)
+}
+
+// Everything an application can set on a message is what the receiver reads.
+func sendProperties(bus *Bus) {
+	values := Values{
+		"text":     "größer",
+		"whole":    int64(42),
+		"negative": -int64(1 << 40),
+		"fraction": 0.5,
+		"flag":     true,
+		"nothing":  nil,
+		"instant":  time.Date(2024, 2, 29, 12, 30, 15, 250_000_000, time.Local),
+	}
+	timeToLive := 5 * time.Minute
+	sent := &Message{
+		Body:                  []byte(`{"total":3}`),
+		ApplicationProperties: values,
+		MessageID:             pointer("order-17"),
+		ContentType:           pointer("application/json"),
+		CorrelationID:         pointer("request-4"),
+		Subject:               pointer("placed"),
+		To:                    pointer("warehouse"),
+		ReplyTo:               pointer("confirmations"),
+		ReplyToSessionID:      pointer("cart-7"),
+		PartitionKey:          pointer("eu"),
+		TimeToLive:            &timeToLive,
+	}
+	bus.send("orders", sent)
+	receiver := bus.receiver("orders")
+	message := receiver.one()
+	// A copy of what it has in common with a message to send.
+	expect("message", message.Message(), sent)
+	expect("sequence number", number(message), int64(1))
+	expect("enqueued sequence number", message.EnqueuedSequenceNumber, (*int64)(nil))
+	expect("deliveries", deliveries(message), uint32(1))
+	expect("expiry", *message.ExpiresAt, message.EnqueuedTime.Add(timeToLive))
+	expectClose("enqueued time", *message.EnqueuedTime, time.Now())
+	receiver.complete(message)
+}
+
+// The broker gives a message an id where the application does not (D30).
+func sendWithoutID(bus *Bus) {
+	bus.send("orders", text("no id"))
+	receiver := bus.receiver("orders")
+	message := receiver.one()
+	expect("id is 32 hex digits", regexp.MustCompile("^[0-9a-fA-F]{32}$").MatchString(message.MessageID), true)
+	receiver.complete(message)
+}
+
+// Bodies that are an AMQP value or sequences arrive as such, whatever they hold.
+func sendBodyKinds(bus *Bus) {
+	kinds := []azservicebus.AMQPAnnotatedMessageBody{
+		{Value: Values{"total": int64(3), "lines": []any{"a", "b"}}},
+		{Sequence: [][]any{{int64(1), int64(2), "three"}}},
+		{Data: [][]byte{{0, 255}}},
+		{Data: [][]byte{{}}},
+		{Data: [][]byte{bytes.Repeat([]byte("a"), 300), {1}}},
+	}
+	sender, receiver := bus.sender("orders"), bus.receiver("orders")
+	for _, kind := range kinds {
+		check(sender.SendAMQPAnnotatedMessage(soon(), &azservicebus.AMQPAnnotatedMessage{Body: kind}, nil))
+	}
+	for _, kind := range kinds {
+		message := receiver.one()
+		expect("body", message.RawAMQPMessage.Body, kind)
+		receiver.complete(message)
+	}
+}
+
+// expectBodies receives and completes what is in the queue: these bodies in this order, numbered from 1.
+func expectBodies(bus *Bus, expected ...string) {
+	receiver := bus.receiver("orders")
+	messages := receiver.receive(len(expected))
+	expect("bodies", bodies(messages), expected)
+	for index, message := range messages {
+		expect("sequence number", number(message), int64(index+1))
+	}
+	receiver.complete(messages...)
+}
