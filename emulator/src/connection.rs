@@ -47,6 +47,8 @@ pub(crate) use wire::{Unread, WebSocket, Wire};
 const READ_BLOCK: usize = 64 * 1024;
 /// Bytes read in one turn before others have theirs.
 const READ_TURN: usize = 512 * 1024;
+/// Events handled in one turn: about as many attaches as take 2 ms, and more transfers than are read in one.
+const HANDLED_AT_ONCE: usize = 1024;
 /// Past this much unwritten output nothing more is taken from a store.
 const OUTPUT_HIGH: usize = 256 * 1024;
 /// Past this much nothing more is read either.
@@ -89,7 +91,7 @@ pub(crate) async fn serve<W: Wire>(
             }
             return write_and_refuse(&mut wire, peer.output()).await;
         }
-        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf;
+        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf && !peer.interrupted;
         peer.turn_ended(written, || may_read && wire.has_unread());
         if peer.is_over() {
             break;
@@ -97,15 +99,14 @@ pub(crate) async fn serve<W: Wire>(
         if more {
             yield_now().await;
         }
-        let output = peer.unwritten();
+        let has_room = peer.unwritten() < OUTPUT_HIGH;
         let has_postponed = peer.has_postponed();
         let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
         more = false;
         tokio::select! {
             biased;
             moved = poll_fn(|cx| {
-                if output < OUTPUT_FULL
-                    && !is_deaf
+                if may_read
                     && let Poll::Ready(read) = wire.poll_read(cx, &mut input)
                 {
                     return Poll::Ready(read.map(Moved::Read));
@@ -125,7 +126,7 @@ pub(crate) async fn serve<W: Wire>(
             },
             () = bell.rang() => {}
             // The socket has taken it: there is room for what was postponed, and nobody else to say so.
-            () = yield_now(), if has_postponed && output < OUTPUT_HIGH => {}
+            () = yield_now(), if has_postponed && has_room => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
                 stopping = true;

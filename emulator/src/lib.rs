@@ -22,6 +22,7 @@ mod server;
 mod simulation;
 mod timers;
 mod tls;
+mod watchdog;
 
 pub mod auth;
 #[cfg(feature = "cli")]

@@ -192,13 +192,17 @@ impl Namespace {
         first.into_iter().chain(self.faults.waits.next()).min()
     }
 
-    /// Lets happen what is due, in the order of instants and of the entities' paths, in as many entities as one task should
-    /// see to before others have their turn; returns whether it may be due in more.
+    /// Lets happen what is due, in the order of instants and of the entities' paths, as much as one task should do before
+    /// others have their turn; returns whether more may be due.
     pub(crate) fn fire_due(&self) -> bool {
         let now = self.clock.now();
         let due = self.watched.due(&self.registry, now, FIRED_AT_ONCE);
+        let mut room = FIRED_AT_ONCE;
         for entity in &due {
-            self.expire(entity);
+            room = room.saturating_sub(1 + self.expire(entity));
+            if room == 0 {
+                break;
+            }
         }
         for sleeper in self.faults.waits.take_due(now) {
             match sleeper {
@@ -208,7 +212,7 @@ impl Namespace {
             }
         }
         self.turns.notify_waiters();
-        due.len() == FIRED_AT_ONCE
+        room == 0
     }
 
     /// All locks are lost and all links detached, as when the service is updated.

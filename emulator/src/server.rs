@@ -28,6 +28,7 @@ use crate::namespace::Ids;
 use crate::namespaces::Namespaces;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
+use crate::watchdog::watched;
 use doors::Doors;
 
 pub(crate) use listeners::{Listeners, Listening};
@@ -138,6 +139,7 @@ async fn serve_peer(
     served: impl Future<Output = io::Result<()>>,
 ) {
     let _counted = Counted::new(&shared);
+    let served = watched("a connection", shared.namespaces.failures(), served);
     match AssertUnwindSafe(served).catch_unwind().await {
         Ok(Ok(())) => {}
         Ok(Err(error)) if is_bad_input(&error) => {

@@ -34,7 +34,6 @@ mod event;
 mod outcome;
 mod output;
 
-mod gather;
 mod link;
 mod serial;
 mod session;

@@ -3,7 +3,6 @@
 
 use crate::LinkRole;
 use crate::attach::Echo;
-use crate::gather::Gather;
 
 /// What a link costs here and in its owner beside what its attach holds, rounded up.
 const LINK_BYTES: usize = 1024;
@@ -95,8 +94,8 @@ pub(crate) struct Partial {
     pub(crate) settled: bool,
     pub(crate) message_format: u32,
     pub(crate) transaction: Option<Box<[u8]>>,
-    /// Bytes kept; none once the limit is passed.
-    pub(crate) data: Gather,
+    /// A copy of what came, as a slice of the block that was read would keep all of it; nothing once the limit is passed.
+    pub(crate) data: Vec<u8>,
     /// Bytes seen.
     pub(crate) size: u64,
 }

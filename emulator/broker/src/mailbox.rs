@@ -27,6 +27,8 @@ pub struct Mailbox {
     pub(crate) history: Option<History>,
     /// When somebody last did something here (semantics §5).
     pub(crate) used_at: Timestamp,
+    /// Whether something due was left to the next call.
+    pub(crate) is_behind: bool,
     /// Whether the mailbox has asked to be deleted.
     pub(crate) idleness: Idleness,
     /// Why nothing can be done here any more, if that is so: a thin pointer, because every entity has one.
@@ -121,6 +123,7 @@ impl Mailbox {
             description,
             role,
             used_at: now,
+            is_behind: false,
             idleness: Idleness::Used,
             broken: None,
             spread: 0,
@@ -285,8 +288,11 @@ impl Mailbox {
     }
 
     /// Hands what is ready to those who wait, and asks for what must be carried elsewhere: the last thing that
-    /// every verb does.
+    /// every verb does. Not while something is due: what has expired is for no receiver.
     pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
+        if self.is_behind {
+            return;
+        }
         self.active.grant_sessions(cx);
         self.serve(cx);
     }

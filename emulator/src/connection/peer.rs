@@ -9,7 +9,6 @@ use bytes::BytesMut;
 use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
 use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
 
-use super::OUTPUT_FULL;
 use super::account::Books;
 use super::clients;
 use super::commit::Work;
@@ -19,6 +18,7 @@ use super::idle::Idle;
 use super::links::Link;
 use super::tokens::Proof;
 use super::transactions::Transactions;
+use super::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use crate::auth::{Acceptance, Grants};
 use crate::namespace::{Caller, Entity, Namespace};
 use crate::namespaces::Arrival;
@@ -56,7 +56,9 @@ pub(super) struct Peer {
     pub(super) spoiled: Spoiled,
     pub(super) books: Books,
     work: Work,
-    /// Whether events were left because the output had no room for what might follow from them.
+    /// Events handled in this turn.
+    handled: usize,
+    /// Whether events were left to the next turn.
     pub(super) interrupted: bool,
     /// Consumers with something assigned that the output had no room for.
     pub(super) postponed: Vec<ConsumerId>,
@@ -100,6 +102,7 @@ impl Peer {
             lost: BTreeSet::new(),
             answered_late: false,
             work: Work::default(),
+            handled: 0,
             interrupted: false,
             postponed: Vec::new(),
             taken: Vec::new(),
@@ -126,6 +129,7 @@ impl Peer {
     /// has room. Returns how many bytes wait to be written.
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
+        self.handled = 0;
         self.engine.handle_timeout(now);
         match self.bell.news() {
             None => {}
@@ -163,14 +167,14 @@ impl Peer {
 
     /// Handles what happened, as far as the output has room; says whether anything did.
     fn handle_events(&mut self, now: Duration, work: &mut Work) -> bool {
-        let mut handled = false;
+        let before = self.handled;
         while !self.is_full()
             && let Some(event) = self.engine.poll_event()
         {
-            handled = true;
+            self.handled += 1;
             self.handle(event, now, work);
         }
-        handled
+        self.handled > before
     }
 
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
@@ -362,7 +366,7 @@ impl Peer {
         }
     }
 
-    /// Gives a refusal its tracking id, into the log and the timeline, and makes it an AMQP error.
+    /// Makes a refusal an AMQP error, with a tracking id, in the log and the timeline.
     pub(super) fn refuse(
         &mut self,
         refusal: &Refusal,
@@ -425,7 +429,8 @@ impl Peer {
 
     /// A turn is over, and all output was `written` or not; `is_unread` says whether there is more to read.
     pub(super) fn turn_ended(&mut self, written: bool, is_unread: impl FnOnce() -> bool) {
-        let untaken = !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
+        let is_more = self.handled >= HANDLED_AT_ONCE;
+        let untaken = is_more || !self.caller.woken.is_empty() || !self.caller.lost.is_empty();
         // What a fault keeps from being written must not keep time from going on.
         let is_unwritten = !written && !self.is_silent();
         if written {
@@ -437,7 +442,7 @@ impl Peer {
         }
     }
 
-    /// When the engine or a held outcome wants another turn, counted from the start of the clock.
+    /// When this wants another turn, counted from the start of the clock.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let impatient = self.waiting.first().map(|&(until, _)| until);
         let lost = self.lost.first().map(|&(until, _)| until);
@@ -453,15 +458,15 @@ impl Peer {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Whether there is work that the output had no room for.
+    /// Whether there is work that this turn had no room for.
     pub(super) fn has_postponed(&self) -> bool {
         !self.postponed.is_empty() || self.interrupted
     }
 
-    /// Whether what waits to be written is so much that nobody may ask for more: a short request can have a
-    /// long reply.
+    /// Whether the turn handles no more events: others have theirs, or the output has no room for a long reply.
     fn is_full(&mut self) -> bool {
-        self.interrupted = self.engine.output().len() + self.held.bytes() >= OUTPUT_FULL;
+        self.interrupted = self.engine.output().len() + self.held.bytes() >= OUTPUT_FULL
+            || self.handled >= HANDLED_AT_ONCE;
         self.interrupted
     }
 

@@ -67,10 +67,12 @@ impl Namespace {
         self.operate(entity, &mut broker, work)
     }
 
-    /// Lets happen what is due. An entity that breaks by it is told of, and keeps nobody else from what is due there.
-    pub(super) fn expire(&self, entity: &Entity) {
+    /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
+    /// keeps nobody else from what is due there.
+    pub(super) fn expire(&self, entity: &Entity) -> usize {
         let mut broker = self.broker.lock();
-        let _ = self.try_operate(entity, &mut broker, Mailbox::handle_timeout);
+        let done = self.try_operate(entity, &mut broker, Mailbox::handle_timeout);
+        done.unwrap_or_default()
     }
 
     /// Looks at an entity without doing anything.

@@ -13,6 +13,7 @@ use crate::emulator::StartError;
 use crate::namespace::Namespace;
 use crate::server::Listening;
 use crate::timers;
+use crate::watchdog::watched;
 
 /// Why a namespace is not made.
 #[derive(Debug, Error)]
@@ -150,7 +151,8 @@ impl Creation<'_> {
             failures.clone(),
         ));
         let mut timers = JoinSet::new();
-        timers.spawn(timers::run(Arc::clone(&namespace)));
+        let task = timers::run(Arc::clone(&namespace));
+        timers.spawn(watched("the timers' task", failures, task));
         self.namespaces.served_mut().insert(Entry {
             namespace,
             info: info.clone(),

@@ -17,6 +17,7 @@ mod handshake;
 mod headers;
 mod limits;
 mod link_refusals;
+mod long_polls;
 mod management;
 mod memory;
 mod namespaces;

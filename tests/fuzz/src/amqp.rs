@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use servicebus_amqp::{
-    AttachReply, Config, Connection, Delivery, Error, Event, LinkId, LinkRole, Outcome,
+    AttachReply, Config, Connection, Delivery, DeliveryNumber, Error, Event, LinkId, LinkRole,
+    Outcome,
 };
 use servicebus_codec::Reader;
 
@@ -36,6 +37,9 @@ pub fn check(input: &[u8]) {
             peer.now += Duration::from_secs(input.byte().into());
             peer.connection.handle_timeout(peer.now);
         }
+        if input.once_in(8) {
+            peer.discharge();
+        }
         peer.look(&mut input);
     }
     peer.connection.lost();
@@ -53,6 +57,8 @@ struct Peer {
     /// Bytes of what was written that are known to be frames.
     parsed: usize,
     ledger: Ledger,
+    /// Deliveries whose settlement was answered and which are not settled yet, as in transactions.
+    confirmed: Vec<(LinkId, DeliveryNumber)>,
 }
 
 impl Peer {
@@ -73,6 +79,7 @@ impl Peer {
             written: Vec::new(),
             parsed: 0,
             ledger: Ledger::default(),
+            confirmed: Vec::new(),
         }
     }
 
@@ -105,7 +112,12 @@ impl Peer {
 
     fn act(&mut self, input: &mut Input<'_>, event: Event) {
         match event {
-            Event::Sasl { .. } => self.connection.sasl_outcome(!input.once_in(16)),
+            Event::Sasl { .. } => {
+                if input.once_in(4) {
+                    self.connection.tell_outcomes_twice();
+                }
+                self.connection.sasl_outcome(!input.once_in(16));
+            }
             Event::Attach { link, attach } => self.attached(input, link, attach.role()),
             Event::Transfer(transfer) => {
                 let outcome = match input.once_in(4) {
@@ -128,8 +140,16 @@ impl Peer {
             }
             Event::Credit { link, drain, .. } => self.deliver(input, link, drain),
             Event::Settle(settlement) if !settlement.settled => {
-                self.connection
-                    .settle(settlement.link, settlement.delivery, settlement.outcome);
+                let (link, delivery) = (settlement.link, settlement.delivery);
+                self.given += 64;
+                if input.once_in(4) {
+                    self.ledger.confirmed(settlement.tag);
+                    self.confirmed.push((link, delivery));
+                    self.connection
+                        .confirm_unsettled(link, delivery, settlement.outcome);
+                } else {
+                    self.connection.settle(link, delivery, settlement.outcome);
+                }
             }
             Event::TransferTooLarge { .. }
             | Event::Settle(_)
@@ -137,6 +157,15 @@ impl Peer {
             | Event::Detached { .. }
             | Event::Refused(_)
             | Event::Closed { .. } => {}
+        }
+    }
+
+    /// Settles what was left unsettled, as at the end of a transaction.
+    fn discharge(&mut self) {
+        for (link, delivery) in std::mem::take(&mut self.confirmed) {
+            self.given += 64;
+            self.ledger.settled_by_owner(link, delivery);
+            self.connection.settle(link, delivery, Outcome::Accepted);
         }
     }
 

@@ -8,11 +8,14 @@ use super::detach::unattached;
 use super::flow::{owe_link, owe_session};
 use super::{Connection, Owed};
 use crate::error::{Fault, condition};
-use crate::gather::Gather;
 use crate::link::{DeliveryNumber, Incoming, Link, Partial};
 use crate::wire::frame::Frame;
 use crate::wire::{state, transfer};
 use crate::{Event, LinkId, Transfer};
+
+/// Smaller payloads are moved into memory of their size. What larger ones have too much was never touched, and moving
+/// them takes long.
+const SHRUNK_BYTES: usize = 1024 * 1024;
 
 impl Connection {
     pub(super) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
@@ -146,12 +149,12 @@ fn start(link: LinkId, transfer: &transfer::Transfer<'_>) -> Result<Partial, Fau
         settled: false,
         message_format: transfer.message_format.unwrap_or(0),
         transaction: None,
-        data: Gather::default(),
+        data: Vec::new(),
         size: 0,
     })
 }
 
-fn finished(link: LinkId, partial: Partial, limit: u64) -> Event {
+fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
     if partial.size > limit {
         return Event::TransferTooLarge {
             link,
@@ -161,12 +164,15 @@ fn finished(link: LinkId, partial: Partial, limit: u64) -> Event {
             limit,
         };
     }
+    if partial.data.len() < SHRUNK_BYTES {
+        partial.data.shrink_to_fit();
+    }
     Event::Transfer(Transfer {
         link,
         delivery: partial.delivery,
         settled: partial.settled,
         message_format: partial.message_format,
-        payload: partial.data.join(),
+        payload: partial.data.into(),
         transaction: partial.transaction,
     })
 }
@@ -203,9 +209,9 @@ impl Partial {
     fn append(&mut self, payload: &[u8], limit: u64) {
         self.size += payload.len() as u64;
         if self.size > limit {
-            self.data = Gather::default();
+            self.data = Vec::new();
         } else {
-            self.data.push(payload);
+            self.data.extend_from_slice(payload);
         }
     }
 }

@@ -130,7 +130,7 @@ impl Mailbox {
             sessions.wait(id, cx.client, access == SessionAccess::Exclusive);
         }
         // It receives from now on (decision D1): a session with nothing but what has expired is not available.
-        self.expire_what_waited(cx);
+        self.run_due(cx);
     }
 }
 

@@ -28,7 +28,7 @@ impl Mailbox {
         for number in store.consumers.set_credit(id, credit) {
             store.put_back(number);
         }
-        self.expire_what_waited(cx);
+        self.run_due(cx);
         self.assign(cx);
     }
 

@@ -2,31 +2,38 @@
 
 use super::dead_letter::DeadLetterCause;
 use crate::store::Due;
-use crate::{Context, FactKind, Mailbox, MessageStore, SequenceNumber, StoreKind, Timestamp};
+use crate::{Context, FactKind, Mailbox, MessageStore, SequenceNumber, StoreKind};
+
+/// How many messages one call concerns at most: about 2 ms of processor time.
+const DUE_AT_ONCE: usize = 2048;
 
 impl Mailbox {
-    /// Lets happen everything that is due by `cx.now`, in order, each at its own instant.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        self.let_happen(cx, Timestamp::from_millis(i64::MIN));
-        if self.idle_at().is_some_and(|at| at <= cx.now) {
+    /// Lets happen what is due by `cx.now`, in order, each at its own instant, and says how much that was. What is more
+    /// than 2,048 messages is left to the next call, and receivers get nothing until then.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> usize {
+        let done = self.run_due(cx);
+        if !self.is_behind && self.idle_at().is_some_and(|at| at <= cx.now) {
             self.become_idle(&mut cx.at(cx.now));
         }
+        done
     }
 
-    /// Lets expire what was due but waited for a receiver: now that there is one, not in the past (decision D1).
-    pub(crate) fn expire_what_waited(&mut self, cx: &mut Context<'_>) {
-        self.let_happen(cx, cx.now);
-    }
-
-    /// Lets happen everything that is due by `cx.now`, nothing of it before `earliest`.
-    fn let_happen(&mut self, cx: &mut Context<'_>, earliest: Timestamp) {
+    /// The same but for idleness. What was due but waited for a receiver (decision D1) does not happen in the past, but
+    /// when there was one.
+    pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
         let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
+        self.is_behind = false;
         if !self.stores().into_iter().any(may_be_due) {
-            return;
+            return 0;
         }
-        let mut last = None;
+        let (mut last, mut done) = (None, 0);
         while let Some((kind, due)) = self.next_due().filter(|(_, due)| due.at() <= cx.now) {
-            let instant = due.at().max(earliest);
+            if done == DUE_AT_ONCE {
+                self.is_behind = true;
+                return done;
+            }
+            done += 1;
+            let instant = due.at().max(self.used_at);
             // Those who wait are served between two instants, so that a timer that comes late changes nothing.
             if last.replace(instant).is_some_and(|last| last < instant) {
                 self.serve(cx);
@@ -46,6 +53,7 @@ impl Mailbox {
         for kind in StoreKind::ALL {
             self.store_mut(kind).came_up_to_date();
         }
+        done
     }
 
     /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a

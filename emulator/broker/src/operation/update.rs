@@ -45,7 +45,7 @@ impl Mailbox {
             let window = self.description.duplicate_detection_history_time_window;
             history.set_window(cx.now, window);
         }
-        self.expire_what_waited(cx);
+        self.run_due(cx);
         self.assign(cx);
     }
 

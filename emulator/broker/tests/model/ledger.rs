@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use servicebus_broker::{ConsumerId, Expiry, SequenceNumber, StoreKind};
 
 use crate::history::{OfSession, Place, QUEUES, Rules, Step};
-use crate::word::{What, Word};
+use crate::word::{What, Word, session_text};
 use crate::world::World;
 
 /// A fold over everything that was ever said.
@@ -111,7 +111,7 @@ impl Ledger {
     /// Locks of messages last as long as that of their session.
     fn renew_locks_of(&mut self, q: usize, session: u8, until: i64, world: &World) {
         let mailbox = world.mailbox(q).expect("it was renewed there");
-        let session = session.to_string();
+        let session = session_text(session);
         for (stamp, message) in mailbox.look(StoreKind::Active, SequenceNumber(0)) {
             let own = message.session_id().is_some_and(|own| own == session);
             let number = stamp.sequence_number.0;

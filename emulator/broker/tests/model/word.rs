@@ -138,9 +138,17 @@ pub(crate) fn id_of(text: &str) -> u8 {
     text.as_bytes()[1] - b'0'
 }
 
-/// Sessions are called `0` to `9`.
+/// Sessions, and partition keys, are called `1` to `9`; the first one has the empty id (observed 14).
 pub(crate) fn session_of(text: &str) -> u8 {
-    text.as_bytes()[0] - b'0'
+    text.bytes().next().map_or(0, |digit| digit - b'0')
+}
+
+/// What a session, or a partition key, is called.
+pub(crate) fn session_text(session: u8) -> String {
+    match session {
+        0 => String::new(),
+        other => other.to_string(),
+    }
 }
 
 pub(crate) fn queue_of(name: &str) -> Option<usize> {

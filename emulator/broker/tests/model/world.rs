@@ -148,7 +148,9 @@ impl World {
                 self.now = Timestamp::from_millis(to);
                 Answer::Done
             }
-            &Step::Timeout(queue) => self.operate(queue, Mailbox::handle_timeout),
+            &Step::Timeout(queue) => self.operate(queue, |mailbox, cx| {
+                mailbox.handle_timeout(cx);
+            }),
             &Step::Browse(place, from, max) => Answer::Messages(self.browse(place, from, max)),
             &Step::Reset(queue) => self.operate(queue, Mailbox::reset),
             Step::Create(queue, description) => {

@@ -178,7 +178,7 @@ impl Bus {
     /// Lets time pass and fires the timer that a shell would have set, once, at the end.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.pass(by);
-        self.operate(Mailbox::handle_timeout);
+        while self.operate(Mailbox::handle_timeout) > 0 {}
     }
 
     /// Lets time pass without anybody noticing.

@@ -35,6 +35,8 @@ const REASON: usize = 123;
 /// A WebSocket whose handshake is done.
 pub(crate) struct WebSocket<S> {
     socket: WebSocketStream<Messages<S>>,
+    /// What is left of a message for the next turns.
+    left: Bytes,
     /// What is to be said of what came.
     refusal: Option<CloseFrame>,
     /// Whether our close frame is with the library.
@@ -53,6 +55,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config));
         Self {
             socket: socket.await,
+            left: Bytes::new(),
             refusal: None,
             closing: false,
         }
@@ -68,7 +71,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
 
 impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Unread for WebSocket<S> {
     fn has_unread(&self) -> bool {
-        self.socket.get_ref().stream().has_unread()
+        !self.left.is_empty() || self.socket.get_ref().stream().has_unread()
     }
 }
 
@@ -76,6 +79,12 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < READ_TURN {
+            if !self.left.is_empty() {
+                let now = self.left.len().min(READ_TURN - read);
+                input.extend_from_slice(&self.left.split_to(now));
+                read += now;
+                continue;
+            }
             let polled = self.socket.poll_next_unpin(cx);
             let beneath = self.socket.get_mut();
             if polled.is_pending() && read == 0 && beneath.news() >= PROGRESS {
@@ -88,8 +97,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
             match ready!(polled) {
                 Some(Ok(Message::Binary(bytes))) => {
                     beneath.end_message();
-                    input.extend_from_slice(&bytes);
-                    read += bytes.len();
+                    self.left = bytes;
                 }
                 // Answered by the library when it is asked for the next message.
                 Some(Ok(Message::Ping(bytes))) => {
@@ -166,7 +174,7 @@ impl<S: Unread + AsyncRead + AsyncWrite + Unpin> Wire for WebSocket<S> {
     }
 
     fn held(&self) -> usize {
-        self.socket.get_ref().held()
+        self.socket.get_ref().held() + self.left.len()
     }
 
     fn blame(&mut self, reason: &str) -> bool {

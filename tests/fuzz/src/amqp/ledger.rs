@@ -35,6 +35,11 @@ impl Ledger {
         self.outstanding.insert((link, number), tag);
     }
 
+    /// The peer was answered, and may state another outcome.
+    pub(super) fn confirmed(&mut self, tag: [u8; 16]) {
+        self.answered.remove(&tag);
+    }
+
     pub(super) fn settled_by_owner(&mut self, link: LinkId, number: DeliveryNumber) {
         self.outstanding.remove(&(link, number));
     }

@@ -3,7 +3,7 @@
 use super::queue::{Letter, State};
 use super::{Reference, name};
 use crate::history::{Draft, Parcel, Properties};
-use crate::word::What;
+use crate::word::{What, session_text};
 use servicebus_broker::StoreKind::Active;
 
 /// Why a message was not accepted: as a dead letter says it, and as a sender is told.
@@ -104,6 +104,7 @@ impl Reference {
         if let (Some(session), Some(key)) = (draft.session, draft.key)
             && session != key
         {
+            let (key, session) = (session_text(key), session_text(session));
             let text = format!(
                 "The partition key '{key}' and the session id '{session}' of a message must be equal when both \
                  are set."
@@ -111,7 +112,7 @@ impl Reference {
             let reason = "InvalidOperationException";
             return Err(Refused { reason, text });
         }
-        let key = draft.session.or(draft.key).map(|key| key.to_string());
+        let key = draft.session.or(draft.key).map(session_text);
         let id = description.requires_duplicate_detection;
         Ok(key.or_else(|| id.then(|| format!("m{}", draft.id))))
     }

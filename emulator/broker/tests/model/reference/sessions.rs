@@ -6,7 +6,7 @@ use servicebus_broker::{ReceiveMode, SessionView, StoreKind};
 use super::queue::{Letter, Queue, State};
 use super::{Reference, What};
 use crate::history::{Answer, Draft, OfSession};
-use crate::word::session_of;
+use crate::word::{session_of, session_text};
 
 /// How many sessions there can be.
 const SESSIONS: u8 = 10;
@@ -134,6 +134,7 @@ impl Reference {
         self.begin(q);
         if let Some(session) = wanted {
             if self.at(q).sessions.hold(session).is_some() {
+                let session = session_text(session);
                 let text = format!(
                     "The requested session '{session}' cannot be accepted. It may be locked by another receiver."
                 );
@@ -254,7 +255,10 @@ impl Reference {
         }
         match queue.sessions.hold(session) {
             Some(_) => Ok(()),
-            None => Err(format!("the lock of session '{session}' is not held")),
+            None => {
+                let session = session_text(session);
+                Err(format!("the lock of session '{session}' is not held"))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use servicebus_broker::{
 
 use super::{CLIENT, World, see};
 use crate::history::{Answer, OfSession};
-use crate::word::session_of;
+use crate::word::{session_of, session_text};
 
 impl World {
     pub(super) fn accept(
@@ -82,5 +82,5 @@ impl World {
 }
 
 pub(crate) fn session_name(session: u8) -> SessionName {
-    SessionName::new(&session.to_string()).expect("a digit is a session id")
+    SessionName::new(&session_text(session)).expect("it is short")
 }

@@ -8,7 +8,7 @@ use servicebus_broker::{Message, PropertyChanges, Stamp};
 use servicebus_codec::{Reader, Value, Writer};
 
 use crate::history::{Draft, Properties, Seen, Size};
-use crate::word::id_of;
+use crate::word::{id_of, session_text};
 
 /// Three of them fit into a queue of one mebibyte and leave room for everything else.
 const LARGE: usize = 300 * 1024;
@@ -65,7 +65,7 @@ fn encode(draft: &Draft, now: i64, body: &[u8]) -> Bytes {
         }
         if let Some(key) = draft.key {
             out.symbol("x-opt-partition-key");
-            out.string(&key.to_string());
+            out.string(&session_text(key));
         }
         let entries = u32::from(draft.delay.is_some()) + u32::from(draft.key.is_some());
         out.end(annotations, entries * 2);
@@ -75,7 +75,7 @@ fn encode(draft: &Draft, now: i64, body: &[u8]) -> Bytes {
     out.string(&format!("m{}", draft.id));
     if let Some(session) = draft.session {
         (1..10).for_each(|_| out.null());
-        out.string(&session.to_string());
+        out.string(&session_text(session));
     }
     let fields = if draft.session.is_some() { 11 } else { 1 };
     out.end(properties, fields);
