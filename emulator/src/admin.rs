@@ -39,7 +39,7 @@ use crate::auth::Claim;
 use crate::namespace::{Ids, Namespace};
 use crate::server::Shared;
 use call::{Answer, Call, Shape};
-use refusal::{Refusal, Tail};
+use refusal::{ServiceError, Tail};
 use route::{Query, Route, decoded};
 use time::Frame;
 
@@ -87,7 +87,7 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     let namespace = admin.namespace_of(&head);
     let answered = match &namespace {
         Some(namespace) => admin.answer(namespace, &host, &head, body).await,
-        None => Err(Refusal::unauthorized(
+        None => Err(ServiceError::unauthorized(
             "SubCode=40402. The namespace cannot be told: neither the host name nor the key of the token belongs to one.",
         )),
     };
@@ -109,7 +109,7 @@ impl Admin {
         host: &str,
         head: &Parts,
         body: Body,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, ServiceError> {
         let path = decoded(head.uri.path())?;
         let route = Route::of(&path);
         let now = self.shared.real.unix_seconds();
@@ -135,7 +135,7 @@ impl Admin {
             "GET" => return call.get(&route),
             "PUT" => call.put(&route, &read(body, BODY_PATIENCE).await?)?,
             "DELETE" => call.delete(&route)?,
-            other => return Err(Refusal::verb(other)),
+            other => return Err(ServiceError::verb(other)),
         };
         namespace.changes_told().await;
         Ok(answer)
@@ -147,7 +147,7 @@ impl Admin {
         namespace: Option<&Namespace>,
         host: &str,
         head: &Parts,
-        refusal: &Refusal,
+        refusal: &ServiceError,
     ) -> Response {
         let path = head.uri.path();
         let text = refusal.tracked(&Tail {
@@ -176,29 +176,29 @@ fn host(head: &Parts) -> &str {
 }
 
 /// The header that makes a change of a creation; one that is no text is none that could be meant.
-fn if_match(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn if_match(headers: &HeaderMap) -> Result<Option<&str>, ServiceError> {
     let unreadable = |_| {
         let text = "The header 'If-Match' is no text; allowed: *, or the entity's 'ETag'. ";
-        Refusal::new(StatusCode::PRECONDITION_FAILED, text)
+        ServiceError::new(StatusCode::PRECONDITION_FAILED, text)
     };
     let written = headers.get(IF_MATCH).map(HeaderValue::to_str);
     written.transpose().map_err(unreadable)
 }
 
 /// Reads a body that is neither too large nor too slow.
-async fn read(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
+async fn read(body: Body, patience: Duration) -> Result<Bytes, ServiceError> {
     match timeout(patience, to_bytes(body, MAX_BODY)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => {
             let text = format!("The body is larger than {MAX_BODY} bytes, or ended too early. ");
-            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+            Err(ServiceError::new(StatusCode::PAYLOAD_TOO_LARGE, text))
         }
         Err(_) => {
             let text = format!(
                 "The body did not come within {} s. ",
                 patience.as_secs_f64()
             );
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, text))
+            Err(ServiceError::new(StatusCode::REQUEST_TIMEOUT, text))
         }
     }
 }

@@ -17,7 +17,7 @@ use servicebus_broker::Tier;
 
 use crate::access::{AccessOptions, ControlToken, HostName, Origin};
 use crate::emulator::AMQPS_PORT;
-use crate::tls::{GivenCertificate, TlsOptions};
+use crate::tls::{TlsOptions, UserCertificate};
 
 pub use report::{describe, run_check};
 
@@ -339,7 +339,7 @@ impl TryFrom<RunArguments> for RunOptions {
             https_port: arguments.https_port.0,
             tls: TlsOptions {
                 directory: arguments.tls_directory,
-                certificate: certificate.map(|(chain, key)| GivenCertificate { chain, key }),
+                certificate: certificate.map(|(chain, key)| UserCertificate { chain, key }),
                 names: arguments.tls_names,
             },
             tier: arguments.tier,

@@ -1,7 +1,7 @@
 //! One peer: its stream, its AMQP engine and its links, in one task.
 //!
 //! A turn reads what is there, lets the engine parse it, commits what arrived under one lock per entity,
-//! takes what is assigned to its own consumers, and writes once (protocol-layer §4). No lock is held across
+//! takes what is reserved to its own consumers, and writes once (protocol-layer §4). No lock is held across
 //! an await.
 
 mod account;
@@ -37,9 +37,9 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-use crate::namespaces::Arrival;
+use crate::namespaces::ConnectionOrigin;
 use crate::server::Shared;
-use peer::Peer;
+use peer::ClientConnection;
 use wire::Line;
 pub(crate) use wire::{Unread, WebSocket, Wire};
 
@@ -54,7 +54,7 @@ const OUTPUT_HIGH: usize = 256 * 1024;
 /// Past this much nothing more is read either.
 const OUTPUT_FULL: usize = 512 * 1024;
 /// How long a peer may take to read what is left for it at the end.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the stream of a peer did.
 enum Moved {
@@ -65,12 +65,12 @@ enum Moved {
 /// Serves a peer until either side has had enough.
 pub(crate) async fn serve<W: Wire>(
     wire: W,
-    arrival: &Arrival,
+    arrival: &ConnectionOrigin,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let mut wire = Line::new(wire);
-    let mut peer = Peer::new(Arc::clone(&shared), arrival);
+    let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
     let bell = Arc::clone(&peer.bell);
     let mut input = BytesMut::new();
     let (mut stopping, mut more, mut written) = (false, false, true);
@@ -161,7 +161,11 @@ fn poll_written(
 }
 
 /// Writes what a turn has left, unless there is nothing, and says whether that was everything.
-fn write_turn(wire: &mut impl Wire, peer: &mut Peer, is_nothing: bool) -> io::Result<bool> {
+fn write_turn(
+    wire: &mut impl Wire,
+    peer: &mut ClientConnection,
+    is_nothing: bool,
+) -> io::Result<bool> {
     if is_nothing {
         // A client with Nagle on waits for this acknowledgement before it sends the rest.
         wire.acknowledge();
@@ -178,7 +182,7 @@ fn write_turn(wire: &mut impl Wire, peer: &mut Peer, is_nothing: bool) -> io::Re
 async fn write_and_refuse(wire: &mut impl Wire, output: &mut Output) -> io::Result<()> {
     let rest = poll_fn(|cx| wire.poll_write(cx, output));
     // A peer that does not read is told as much as it takes.
-    let _ = tokio::time::timeout(FAREWELL, rest).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, rest).await;
     refuse(wire).await;
     Ok(())
 }
@@ -186,12 +190,12 @@ async fn write_and_refuse(wire: &mut impl Wire, output: &mut Output) -> io::Resu
 /// Says what was wrong with what came, within reason.
 async fn refuse(wire: &mut impl Wire) {
     // A peer that does not listen is not told.
-    let _ = tokio::time::timeout(FAREWELL, poll_fn(|cx| wire.poll_refuse(cx))).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, poll_fn(|cx| wire.poll_refuse(cx))).await;
 }
 
 /// Writes what is left, within reason, and ends the stream: in good order, unless a fault wants it `abruptly`.
 async fn finish(wire: &mut Line<impl Wire>, output: &mut Output, abruptly: bool) -> io::Result<()> {
-    let patience = FAREWELL + wire.round_trip();
+    let patience = CLOSE_TIMEOUT + wire.round_trip();
     let rest = poll_fn(|cx| {
         ready!(wire.poll_write(cx, output))?;
         match abruptly {

@@ -18,7 +18,7 @@ use crate::idle;
 use crate::listen;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
-use crate::server::{Listeners, Places, Shared, Switches};
+use crate::server::{ConnectionOptions, Listeners, Places, Shared};
 use crate::tls::{Tls, TlsError, TlsOptions};
 
 /// The port of AMQP; connection strings leave it out.
@@ -37,7 +37,7 @@ const CONNECTIONS: usize = 5_000;
 /// Memory of a connection, and of all.
 const CONNECTION_MEMORY: u64 = 64 << 20;
 const PROCESS_MEMORY: u64 = 1 << 30;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What an emulator is started with.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl Default for Options {
             seed: None,
             record_messages: false,
             outcome_delay: true,
-            patience: PATIENCE,
+            patience: TIMEOUT,
             waiting_requests: WAITING_REQUESTS,
             access: AccessOptions::default(),
             wall_clock: WallClock::default(),
@@ -277,7 +277,7 @@ fn share(
     if endpoints.amqps.or(endpoints.https).is_some() {
         tls.prepare().map_err(StartError::Tls)?;
     }
-    let switches = Switches {
+    let switches = ConnectionOptions {
         seed: options.seed,
         outcome_delay: options.outcome_delay,
         patience: options.patience,

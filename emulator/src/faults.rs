@@ -3,11 +3,11 @@
 //! Here is the script and how often it was met; what a fault does is carried out where the operation is. Where nothing
 //! is scripted an operation costs one relaxed load.
 
+mod context;
 mod effect;
 mod fault;
 mod operation;
 mod random;
-mod sighting;
 mod waits;
 
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
+pub(crate) use context::{MatchContext, Traits};
 pub(crate) use effect::{Effect, Kind, Wait, When, Words};
 pub(crate) use fault::{Fault, Narrowing, Pick, Scripted};
 pub(crate) use operation::Operation;
-pub(crate) use sighting::{Sighting, Traits};
 pub(crate) use waits::{Sleeper, Waits};
 
 /// Most faults that a namespace may have at a time.
@@ -47,16 +47,16 @@ struct Script {
 
 /// What becomes of one operation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Strike {
+pub(crate) struct MatchedFaults {
     /// What takes time.
-    pub(crate) first: Option<Blow>,
+    pub(crate) first: Option<MatchedFault>,
     /// What goes wrong then.
-    pub(crate) then: Option<Blow>,
+    pub(crate) then: Option<MatchedFault>,
 }
 
 /// What one fault does to an operation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Blow {
+pub(crate) struct MatchedFault {
     /// What it was scripted for.
     pub(crate) operation: Operation,
     pub(crate) effect: Effect,
@@ -108,26 +108,26 @@ impl Faults {
 
     /// Somebody does something. Every fault counts it; returned is what those do that strike now: of those that take
     /// time the first, and the first of the others.
-    pub(crate) fn strike(&self, sighting: &Sighting<'_>) -> Strike {
-        let mut strike = Strike::default();
+    pub(crate) fn find_match(&self, context: &MatchContext<'_>) -> MatchedFaults {
+        let mut find_match = MatchedFaults::default();
         for scripted in self.script().faults.values_mut() {
-            let Some(effect) = scripted.meet(sighting) else {
+            let Some(effect) = scripted.meet(context) else {
                 continue;
             };
             let slot = match effect.only_takes_time() {
-                true => &mut strike.first,
-                false => &mut strike.then,
+                true => &mut find_match.first,
+                false => &mut find_match.then,
             };
             if slot.is_none() {
                 scripted.hits += 1;
-                *slot = Some(Blow {
+                *slot = Some(MatchedFault {
                     operation: scripted.fault.operation,
                     effect,
                     seed: scripted.seed(),
                 });
             }
         }
-        strike
+        find_match
     }
 
     fn summarise(&self, script: &Script) {
@@ -143,7 +143,7 @@ impl Faults {
     }
 }
 
-impl Blow {
+impl MatchedFault {
     /// What a timeline says of it.
     pub(crate) fn told(&self) -> String {
         let told = self.effect.told(self.operation);

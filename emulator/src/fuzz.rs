@@ -1,10 +1,10 @@
 //! What `tests/fuzz` reaches of the parts that are private: plain functions, from what a client sent to what it is
 //! answered.
 
-use servicebus_broker::{Context, EntityPath, Mailbox, StoreKind, Tier};
+use servicebus_broker::{Context, Entity, EntityPath, SubQueue, Tier};
 
 use crate::config::{ConfigError, NamespaceConfig};
-use crate::nodes::{Management, Refusal, Reply, Request, Rules, is_about_rules, spelling};
+use crate::nodes::{Management, Reply, Request, Rules, ServiceError, is_about_rules, spelling};
 
 pub use crate::admin::fuzz::{read_entity_again, read_rule_again};
 pub use crate::rest::fuzz::{Mapped, body_of_batch, message_of_request, shown};
@@ -25,8 +25,8 @@ pub fn namespace_of_request(
 /// or is about rules.
 pub fn manage(
     request: &[u8],
-    mailbox: &mut Mailbox,
-    kind: StoreKind,
+    entity: &mut Entity,
+    kind: SubQueue,
     cx: &mut Context<'_>,
 ) -> Option<Vec<u8>> {
     let request = Request::parse(request).ok()?;
@@ -35,12 +35,12 @@ pub fn manage(
     }
     let performed = Management {
         request: &request,
-        mailbox,
+        entity,
         cx,
         kind,
         ahead: 0,
         host: HOST,
-        consumer: servicebus_broker::ConsumerId(1),
+        receiver_id: servicebus_broker::ReceiverId(1),
         asked_by: None,
         browses: false,
         destination: None,
@@ -53,7 +53,7 @@ pub fn manage(
 /// Answers a request about the rules of a subscription, which stand with its topic.
 pub fn manage_rules(
     request: &[u8],
-    topic: &mut Mailbox,
+    topic: &mut Entity,
     subscription: &EntityPath,
     cx: &mut Context<'_>,
 ) -> Option<Vec<u8>> {
@@ -71,7 +71,7 @@ pub fn manage_rules(
     Some(encoded(performed, &request))
 }
 
-fn encoded(performed: Result<Reply, Refusal>, request: &Request) -> Vec<u8> {
+fn encoded(performed: Result<Reply, ServiceError>, request: &Request) -> Vec<u8> {
     let reply = performed.unwrap_or_else(|refusal| Reply::Refused {
         condition: refusal.condition,
         text: refusal.text,

@@ -13,12 +13,12 @@ mod faults;
 mod guard;
 mod hold;
 mod in_time;
+mod injected;
 mod namespaces;
 mod openapi;
 mod queues;
 mod routes;
 mod sessions;
-mod spoiled;
 mod subscriptions;
 mod timeline;
 mod topics;
@@ -44,8 +44,8 @@ pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::{Peer, refused_websocket};
 pub(crate) use hold::Stopping;
+pub(crate) use injected::Abort;
 use namespaces::Chosen;
-pub(crate) use spoiled::HangUp;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
@@ -166,5 +166,5 @@ async fn beside(
             None => admin::serve(&admin, request).await,
         }
     };
-    spoiled::serve(namespace, &head, serve).await
+    injected::serve(namespace, &head, serve).await
 }

@@ -38,4 +38,4 @@ pub use config::{Config, ConfigError, NamespaceConfig};
 pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};
 pub use namespaces::NamespaceInfo;
 pub use servicebus_broker as broker;
-pub use tls::{GivenCertificate, TlsError, TlsOptions, Vouched, vouched};
+pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, vouched};

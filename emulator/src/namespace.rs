@@ -7,8 +7,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
-    ClientId, ConsumerId, Effects, EntityId, EntityPath, Fact, FactKind, Facts, IdSource, Mailbox,
-    SequenceNumber, StoreKind, Timeline, Timestamp,
+    ClientId, Effects, Entity, EntityId, EntityPath, Event, EventKind, Events, IdSource,
+    ReceiverId, SequenceNumber, SubQueue, Timeline, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -21,22 +21,22 @@ use crate::timers::Alarm;
 
 mod declare;
 mod end;
+mod idle;
 mod keys;
-mod letters;
+mod metadata;
 mod operate;
-mod particulars;
+mod recorded_messages;
 mod registry;
-mod rest;
 mod sends;
 mod topology;
 mod watched;
 
-pub(crate) use letters::{Letters, Place};
+pub(crate) use idle::Busy;
+pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
 use operate::Followers;
-pub(crate) use particulars::{AuthorizationRule, Remarks};
-pub(crate) use registry::Entity;
+pub(crate) use recorded_messages::{Place, RecordedMessages};
 use registry::Registry;
-pub(crate) use rest::Unrest;
+pub(crate) use registry::SharedEntity;
 use watched::Watched;
 
 /// Everything that belongs to one namespace.
@@ -52,9 +52,9 @@ pub(crate) struct Namespace {
     registry: Registry,
     watched: Watched,
     /// Stores whose messages the timers' task carries on.
-    forwarding: Mutex<VecDeque<(EntityPath, StoreKind)>>,
+    forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
-    pub(crate) letters: Letters,
+    pub(crate) recorded_messages: RecordedMessages,
     clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
     /// The caller that stands for time.
     broker: Mutex<Caller>,
@@ -71,11 +71,11 @@ pub(crate) struct Caller {
     pub(crate) client: ClientId,
     ids: Ids,
     effects: Effects,
-    facts: Facts,
+    events: Events,
     /// Own consumers that have something to take.
-    pub(crate) woken: Vec<ConsumerId>,
+    pub(crate) woken: Vec<ReceiverId>,
     /// Own consumers whose sessions are not theirs any more.
-    pub(crate) lost: Vec<ConsumerId>,
+    pub(crate) lost: Vec<ReceiverId>,
     /// Whether consumers of other connections were told since somebody asked.
     pub(crate) told_others: bool,
     followers: Followers,
@@ -113,7 +113,7 @@ impl Caller {
             client: ClientId(connection.0),
             ids: Ids::new(seed, connection.0),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             woken: Vec::new(),
             lost: Vec::new(),
             told_others: false,
@@ -124,7 +124,7 @@ impl Caller {
     /// Forgets what an operation asked for that came to no end.
     fn forget_operation(&mut self) {
         self.effects = Effects::new();
-        self.facts = Facts::new();
+        self.events = Events::new();
     }
 
     pub(crate) fn ids(&mut self) -> &mut Ids {
@@ -153,7 +153,7 @@ impl Namespace {
             faults: Faults::default(),
             failures,
             timeline: Mutex::new(Timeline::new(Timeline::CAPACITY)),
-            letters: Letters::new(records_messages),
+            recorded_messages: RecordedMessages::new(records_messages),
             clients: Mutex::default(),
             broker: Mutex::new(Caller::new(ConnectionId(0), seed)),
             turns: Notify::new(),
@@ -168,12 +168,12 @@ impl Namespace {
         &self.config.name
     }
 
-    pub(crate) fn entity(&self, path: &EntityPath) -> Option<Arc<Entity>> {
+    pub(crate) fn entity(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         self.registry.find(path)
     }
 
     /// All entities, in the order of their paths.
-    pub(crate) fn entities(&self) -> Vec<Arc<Entity>> {
+    pub(crate) fn entities(&self) -> Vec<Arc<SharedEntity>> {
         self.registry.all()
     }
 
@@ -218,7 +218,7 @@ impl Namespace {
     /// All locks are lost and all links detached, as when the service is updated.
     pub(crate) fn update_service(&self) {
         for entity in self.entities() {
-            self.operate_as_broker(&entity, Mailbox::lose_locks);
+            self.operate_as_broker(&entity, Entity::lose_locks);
         }
         self.note_fault(ClientId::BROKER, None, "the service was updated");
         self.router.service_updated();
@@ -232,47 +232,47 @@ impl Namespace {
     pub(crate) fn note_refusal(
         &self,
         client: ClientId,
-        entity: Option<(&Entity, StoreKind)>,
+        entity: Option<(&SharedEntity, SubQueue)>,
         condition: &str,
         text: &str,
     ) {
-        let mut facts = Facts::new();
-        let kind = FactKind::Refused {
-            condition: facts.text(condition),
-            description: facts.text(text),
+        let mut events = Events::new();
+        let kind = EventKind::Refused {
+            condition: events.text(condition),
+            description: events.text(text),
         };
-        self.note(facts, client, entity, kind);
+        self.note(events, client, entity, kind);
     }
 
     /// Puts into the record that a scripted fault struck.
-    pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&Entity>, text: &str) {
-        let mut facts = Facts::new();
-        let fault = facts.text(text);
-        let place = entity.map(|entity| (entity, StoreKind::Active));
-        self.note(facts, client, place, FactKind::Fault { fault });
+    pub(crate) fn note_fault(&self, client: ClientId, entity: Option<&SharedEntity>, text: &str) {
+        let mut events = Events::new();
+        let fault = events.text(text);
+        let place = entity.map(|entity| (entity, SubQueue::Active));
+        self.note(events, client, place, EventKind::Fault { fault });
     }
 
     pub(crate) fn note_advance(&self, milliseconds: u64) {
-        let kind = FactKind::ClockAdvanced { milliseconds };
-        self.note(Facts::new(), ClientId::BROKER, None, kind);
+        let kind = EventKind::ClockAdvanced { milliseconds };
+        self.note(Events::new(), ClientId::BROKER, None, kind);
     }
 
     fn note(
         &self,
-        mut facts: Facts,
+        mut events: Events,
         client: ClientId,
-        entity: Option<(&Entity, StoreKind)>,
-        kind: FactKind,
+        entity: Option<(&SharedEntity, SubQueue)>,
+        kind: EventKind,
     ) {
-        facts.push(Fact {
+        events.push(Event {
             at: self.clock.now(),
             entity: entity.map_or(EntityId::NAMESPACE, |(entity, _)| entity.id),
-            store: entity.map_or(StoreKind::Active, |(_, store)| store),
+            store: entity.map_or(SubQueue::Active, |(_, store)| store),
             client,
             number: SequenceNumber(0),
             kind,
         });
-        self.timeline().absorb(&mut facts);
+        self.timeline().absorb(&mut events);
     }
 
     /// Remembers what a client calls itself.

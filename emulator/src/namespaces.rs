@@ -21,7 +21,7 @@ use crate::failures::Failures;
 use crate::namespace::Namespace;
 use crate::server::Listening;
 
-pub(crate) use choose::Arrival;
+pub(crate) use choose::ConnectionOrigin;
 pub(crate) use create::{CreateError, Permit};
 pub use info::NamespaceInfo;
 pub(crate) use info::Place;
@@ -119,7 +119,7 @@ impl Namespaces {
         Some(Arc::clone(&first.namespace))
     }
 
-    /// The one of this name, whatever the letter case.
+    /// The one of this name, whatever the message case.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Namespace>> {
         self.served().named(name)
     }

@@ -12,8 +12,8 @@ mod session;
 mod tracker;
 
 pub(crate) use address::{Address, Destination};
-pub(crate) use condition::{Condition, Refusal, no_namespace, quote};
-pub(crate) use coordinator::Demand;
+pub(crate) use condition::{Condition, ServiceError, no_namespace, quote};
+pub(crate) use coordinator::CoordinatorRequest;
 pub(crate) use entity::{
     broker_outcome, commit_refusal, message_refusal, send_refusal, settle_refusal, transact_refusal,
 };

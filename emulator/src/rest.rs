@@ -12,20 +12,20 @@ mod body;
 mod broker_properties;
 mod carrier;
 mod content;
+mod context;
 mod dates;
+mod decoded;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod headers;
 mod heads;
-mod letter;
 mod lock;
-mod opened;
+mod outgoing;
 mod receive;
 mod rejection;
 mod route;
 mod send;
 mod value;
-mod visit;
 mod waiting;
 
 use std::sync::{Arc, OnceLock};
@@ -39,11 +39,11 @@ use servicebus_broker::ClientId;
 use crate::server::Shared;
 pub(crate) use carrier::Carrier;
 use content::Content;
+use context::RequestContext;
 pub(crate) use heads::{Tapped, tap};
 use rejection::Rejection;
 pub(crate) use route::Route;
 use route::Verb;
-use visit::Visit;
 use waiting::Waiting;
 
 /// What all requests share.
@@ -68,37 +68,39 @@ impl Door {
     pub(crate) async fn serve(&self, route: Route, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let mut content = Content::new(body);
-        let Some(mut visit) = Visit::begin(Arc::clone(&self.shared), &parts) else {
+        let Some(mut context) = RequestContext::begin(Arc::clone(&self.shared), &parts) else {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         };
-        visit.caller.client = *self.client.get_or_init(|| ClientId(visit.id.0));
-        let answer = self.answer(&mut visit, &route, &parts, &mut content).await;
+        context.caller.client = *self.client.get_or_init(|| ClientId(context.id.0));
+        let answer = self
+            .answer(&mut context, &route, &parts, &mut content)
+            .await;
         match answer {
             Ok(response) => response,
             Err(rejection) => {
                 content.discard().await;
-                visit.refuse(&rejection).into_response()
+                context.refuse(&rejection).into_response()
             }
         }
     }
 
     async fn answer(
         &self,
-        visit: &mut Visit,
+        context: &mut RequestContext,
         route: &Route,
         parts: &Parts,
         content: &mut Content,
     ) -> Result<Response, Rejection> {
         let verb = route.verb(&parts.method)?;
-        let place = visit.enter(route, parts, verb.claim())?;
+        let place = context.enter(route, parts, verb.claim())?;
         let waiting = &self.waiting;
         match verb {
-            Verb::Send => visit.send(&place, parts, content).await,
-            Verb::PeekLock => visit.peek_lock(&place, parts, waiting).await,
-            Verb::ReceiveAndDelete => visit.receive_and_delete(&place, parts, waiting).await,
-            Verb::Complete(lock) => visit.complete(&place, lock),
-            Verb::Unlock(lock) => visit.unlock(&place, lock),
-            Verb::Renew(lock) => visit.renew(&place, lock),
+            Verb::Send => context.send(&place, parts, content).await,
+            Verb::PeekLock => context.peek_lock(&place, parts, waiting).await,
+            Verb::ReceiveAndDelete => context.receive_and_delete(&place, parts, waiting).await,
+            Verb::Complete(lock) => context.complete(&place, lock),
+            Verb::Unlock(lock) => context.unlock(&place, lock),
+            Verb::Renew(lock) => context.renew(&place, lock),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use servicebus_broker::ConsumerId;
+use servicebus_broker::ReceiverId;
 use tokio::sync::Notify;
 
 /// A connection's number within the process.
@@ -23,21 +23,21 @@ pub(crate) struct Router {
 
 #[derive(Debug, Default)]
 struct Members {
-    bells: BTreeMap<ConnectionId, Arc<Doorbell>>,
+    bells: BTreeMap<ConnectionId, Arc<WakeHandle>>,
     /// Whether the namespace is gone: whoever comes now has come too late.
     dismissed: bool,
 }
 
 /// How other tasks reach a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Doorbell {
+pub(crate) struct WakeHandle {
     state: Mutex<Rung>,
     notify: Notify,
 }
 
 /// What happened to the namespace of a connection as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum News {
+pub(crate) enum BroadcastEvent {
     /// Entities were changed or deleted: links may have to go.
     EntitiesChanged,
     /// The service is updated, and all links have to go.
@@ -48,13 +48,13 @@ pub(crate) enum News {
 
 #[derive(Debug, Default)]
 struct Rung {
-    woken: Vec<ConsumerId>,
-    /// Consumers whose sessions are not theirs any more.
-    lost: Vec<ConsumerId>,
+    woken: Vec<ReceiverId>,
+    /// Receivers whose sessions are not theirs any more.
+    lost: Vec<ReceiverId>,
     /// Whether the connection has something to do or to write.
     busy: bool,
     /// The gravest of what was not heard yet.
-    news: Option<News>,
+    news: Option<BroadcastEvent>,
     /// Whether what follows from a change of entities may not be written yet.
     following: bool,
     /// Whether something has come that the connection waits for.
@@ -65,22 +65,22 @@ struct Rung {
 
 impl ConnectionId {
     /// The id of the `n`th consumer of this connection.
-    pub(crate) fn consumer(self, n: u32) -> ConsumerId {
-        ConsumerId(u64::from(self.0) << 32 | u64::from(n))
+    pub(crate) fn receiver_id(self, n: u32) -> ReceiverId {
+        ReceiverId(u64::from(self.0) << 32 | u64::from(n))
     }
 
-    pub(crate) fn of(consumer: ConsumerId) -> Self {
+    pub(crate) fn of(consumer: ReceiverId) -> Self {
         Self((consumer.0 >> 32) as u32)
     }
 }
 
 impl Router {
     /// Adds a connection; whoever comes after [`Router::dismiss`] is told at once.
-    pub(crate) fn enter(&self, id: ConnectionId, bell: &Arc<Doorbell>) {
+    pub(crate) fn enter(&self, id: ConnectionId, bell: &Arc<WakeHandle>) {
         let mut members = self.members_mut();
         members.bells.insert(id, Arc::clone(bell));
         if members.dismissed {
-            bell.tell(News::Dismissed);
+            bell.tell(BroadcastEvent::Dismissed);
         }
     }
 
@@ -88,15 +88,15 @@ impl Router {
         self.members_mut().bells.remove(&id);
     }
 
-    /// Tells the owner of a consumer to take what is assigned to it.
-    pub(crate) fn wake(&self, consumer: ConsumerId) {
+    /// Tells the owner of a consumer to take what is reserved to it.
+    pub(crate) fn wake(&self, consumer: ReceiverId) {
         if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             bell.ring(consumer);
         }
     }
 
     /// Tells the owner of a consumer that its session is not its any more.
-    pub(crate) fn lose_session(&self, consumer: ConsumerId) {
+    pub(crate) fn lose_session(&self, consumer: ReceiverId) {
         if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             let mut rung = bell.rung();
             rung.lost.push(consumer);
@@ -109,14 +109,14 @@ impl Router {
     /// Tells all connections that entities were changed or deleted.
     pub(crate) fn entities_changed(&self) {
         for bell in self.members().bells.values() {
-            bell.tell(News::EntitiesChanged);
+            bell.tell(BroadcastEvent::EntitiesChanged);
         }
     }
 
     /// Tells all connections that the service is updated: their links have to go.
     pub(crate) fn service_updated(&self) {
         for bell in self.members().bells.values() {
-            bell.tell(News::ServiceUpdated);
+            bell.tell(BroadcastEvent::ServiceUpdated);
         }
     }
 
@@ -125,7 +125,7 @@ impl Router {
         let mut members = self.members_mut();
         members.dismissed = true;
         for bell in members.bells.values() {
-            bell.tell(News::Dismissed);
+            bell.tell(BroadcastEvent::Dismissed);
         }
     }
 
@@ -172,21 +172,21 @@ impl Router {
     }
 }
 
-impl Doorbell {
+impl WakeHandle {
     /// Resolves when somebody has rung since the last time.
     pub(crate) async fn rang(&self) {
         self.notify.notified().await;
     }
 
     /// The consumers that were rung for, each as often as it was, and those that have lost their sessions.
-    pub(crate) fn answer(&self, woken: &mut Vec<ConsumerId>, lost: &mut Vec<ConsumerId>) {
+    pub(crate) fn answer(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
         let mut rung = self.rung();
         woken.append(&mut rung.woken);
         lost.append(&mut rung.lost);
     }
 
     /// The gravest of what happened to the namespace since this was last asked.
-    pub(crate) fn news(&self) -> Option<News> {
+    pub(crate) fn news(&self) -> Option<BroadcastEvent> {
         let mut rung = self.rung();
         rung.nudged = false;
         rung.news.take()
@@ -210,7 +210,7 @@ impl Doorbell {
         rung.following = rung.news.is_some() || (rung.following && unwritten);
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: BroadcastEvent) {
         let mut rung = self.rung();
         rung.news = rung.news.max(Some(news));
         rung.following = true;
@@ -219,7 +219,7 @@ impl Doorbell {
         self.notify.notify_one();
     }
 
-    fn ring(&self, consumer: ConsumerId) {
+    fn ring(&self, consumer: ReceiverId) {
         let mut rung = self.rung();
         rung.woken.push(consumer);
         if !mem::replace(&mut rung.busy, true) || rung.woken.len() == 1 {
@@ -249,7 +249,7 @@ mod tests {
         assert!(follows());
         bell.turn_ended(false, || false);
         assert!(follows(), "a turn that began before");
-        assert_eq!(bell.news(), Some(News::EntitiesChanged));
+        assert_eq!(bell.news(), Some(BroadcastEvent::EntitiesChanged));
         bell.turn_ended(true, || false);
         assert!(follows(), "not written yet");
         bell.turn_ended(false, || false);
@@ -276,14 +276,18 @@ mod tests {
     #[test]
     fn whoever_enters_after_the_end_is_told_of_it() {
         let router = Router::default();
-        let (early, late) = (Arc::<Doorbell>::default(), Arc::<Doorbell>::default());
+        let (early, late) = (Arc::<WakeHandle>::default(), Arc::<WakeHandle>::default());
         router.enter(ConnectionId(1), &early);
         router.entities_changed();
         router.dismiss();
         router.enter(ConnectionId(2), &late);
         router.entities_changed();
         for bell in [early, late] {
-            assert_eq!(bell.news(), Some(News::Dismissed), "graver than a change");
+            assert_eq!(
+                bell.news(),
+                Some(BroadcastEvent::Dismissed),
+                "graver than a change"
+            );
             assert_eq!(bell.news(), None, "told once");
         }
         assert_eq!(router.busy(), [ConnectionId(1), ConnectionId(2)]);
@@ -292,14 +296,14 @@ mod tests {
     #[test]
     fn who_has_left_is_not_called() {
         let router = Router::default();
-        let bell = Arc::<Doorbell>::default();
+        let bell = Arc::<WakeHandle>::default();
         let id = ConnectionId(7);
         router.enter(id, &bell);
-        router.wake(id.consumer(1));
+        router.wake(id.receiver_id(1));
         router.leave(id);
-        router.wake(id.consumer(2));
+        router.wake(id.receiver_id(2));
         let (mut woken, mut lost) = (Vec::new(), Vec::new());
         bell.answer(&mut woken, &mut lost);
-        assert_eq!((woken, lost), (vec![id.consumer(1)], Vec::new()));
+        assert_eq!((woken, lost), (vec![id.receiver_id(1)], Vec::new()));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) use web::Kept;
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) options: Switches,
+    pub(crate) options: ConnectionOptions,
     pub(crate) real: RealClock,
     pub(crate) namespaces: Namespaces,
     pub(crate) listeners: Listeners,
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
 
 /// Settings of the process that connections ask for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Switches {
+pub(crate) struct ConnectionOptions {
     pub(crate) seed: Option<u64>,
     /// Whether outcomes to old fe2o3 peers wait (decision D31).
     pub(crate) outcome_delay: bool,
@@ -71,7 +71,7 @@ impl Shared {
         reason = "each is a part of its own, and this is called once"
     )]
     pub(crate) fn new(
-        options: Switches,
+        options: ConnectionOptions,
         real: RealClock,
         namespaces: Namespaces,
         listeners: Listeners,

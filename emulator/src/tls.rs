@@ -43,7 +43,7 @@ pub struct TlsOptions {
     /// Where the user's authority is kept; `servicebus-emulator` in the user's cache directory unless set.
     pub directory: Option<PathBuf>,
     /// A certificate to show instead of one that is made.
-    pub certificate: Option<GivenCertificate>,
+    pub certificate: Option<UserCertificate>,
     /// Names and addresses that the made certificate holds for, beside those that the emulator knows. Those that mean
     /// neither this machine nor the service are vouched for by an authority that ends with the emulator.
     pub names: Vec<String>,
@@ -51,7 +51,7 @@ pub struct TlsOptions {
 
 /// A certificate of the user's own, both files in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenCertificate {
+pub struct UserCertificate {
     /// The certificate, and those between it and its authority.
     pub chain: PathBuf,
     /// Its private key, not encrypted.
@@ -60,7 +60,7 @@ pub struct GivenCertificate {
 
 /// TLS for a server that is no emulator but stands before one.
 #[derive(Debug, Clone)]
-pub struct Vouched {
+pub struct IssuedCertificate {
     /// What TLS with a client is begun with.
     pub config: Arc<ServerConfig>,
     /// The certificates of the authorities that clients must trust, in PEM.
@@ -70,14 +70,14 @@ pub struct Vouched {
 /// Makes a certificate that holds for a name or an address, by the same authority of this user that vouches for
 /// emulators unless [`TlsOptions`] say otherwise; for a name that means neither this machine nor the service, by an
 /// authority that is made for this call.
-pub fn vouched(name: String) -> Result<Vouched, Arc<TlsError>> {
+pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     let now = RealClock::start(WallClock::default()).unix_seconds();
     let tls = Tls::new(TlsOptions::default(), Vec::new(), now);
-    let sought = Sought {
+    let sought = SniName {
         name: Some(name),
         address: None,
     };
-    Ok(Vouched {
+    Ok(IssuedCertificate {
         config: tls.config(&sought)?,
         authority: tls.authorities()?.pem().to_owned(),
     })
@@ -99,19 +99,19 @@ pub(crate) struct Tls {
     /// Seconds since the Unix epoch at which the emulator started.
     started_at: i64,
     authorities: OnceLock<Result<Authorities, Arc<TlsError>>>,
-    shown: Mutex<HashMap<Sought, Arc<ServerConfig>>>,
+    shown: Mutex<HashMap<SniName, Arc<ServerConfig>>>,
 }
 
 /// What a client wants a certificate for, beside what every certificate holds for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Sought {
+pub(crate) struct SniName {
     /// The address that it came to.
     address: Option<IpAddr>,
     /// The name that it asked for, if the emulator has it.
     name: Option<String>,
 }
 
-impl Sought {
+impl SniName {
     /// The name or address by which the client judges the certificate.
     fn judged(&self) -> String {
         let address = || self.address.map(|address| address.to_string());
@@ -137,7 +137,7 @@ impl Tls {
     /// Makes sure that clients can be served, and that the authority's certificate can be read.
     pub(crate) fn prepare(&self) -> Result<(), Arc<TlsError>> {
         match self.options.certificate {
-            Some(_) => self.config(&Sought::default()).map(drop),
+            Some(_) => self.config(&SniName::default()).map(drop),
             None => self.authorities().map(drop),
         }
     }
@@ -148,10 +148,10 @@ impl Tls {
         address: Option<IpAddr>,
         name: Option<&str>,
         is_host: impl FnOnce(&str) -> bool,
-    ) -> Sought {
+    ) -> SniName {
         // A certificate that was given holds for what it holds for.
         if self.options.certificate.is_some() {
-            return Sought::default();
+            return SniName::default();
         }
         let known = |name: String| {
             let mut own = self.options.names.iter().chain(&self.names);
@@ -165,7 +165,7 @@ impl Tls {
             Some(name) => known(name.to_ascii_lowercase()),
             None => self.address_elsewhere(),
         };
-        Sought { address, name }
+        SniName { address, name }
     }
 
     /// An address of another machine by which clients were said to come. They name none, and what passes them on may come
@@ -179,13 +179,13 @@ impl Tls {
     }
 
     /// What TLS with a client is begun with, if that was made before.
-    pub(crate) fn made(&self, sought: &Sought) -> Option<Arc<ServerConfig>> {
+    pub(crate) fn made(&self, sought: &SniName) -> Option<Arc<ServerConfig>> {
         let shown = self.shown.lock();
         shown.get(sought).map(Arc::clone)
     }
 
     /// What TLS with a client is begun with. Reads and writes files where that was not made before.
-    pub(crate) fn config(&self, sought: &Sought) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
+    pub(crate) fn config(&self, sought: &SniName) -> Result<Arc<ServerConfig>, Arc<TlsError>> {
         if let Some(made) = self.made(sought) {
             return Ok(made);
         }
@@ -213,7 +213,7 @@ impl Tls {
     }
 
     /// What a client must trust to believe the certificate that it was shown.
-    pub(crate) fn to_trust(&self, sought: &Sought) -> String {
+    pub(crate) fn to_trust(&self, sought: &SniName) -> String {
         if self.options.certificate.is_some() {
             return "the authority of the certificate that was given".to_owned();
         }
@@ -231,7 +231,7 @@ impl Tls {
         authorities.as_ref().map_err(Arc::clone)
     }
 
-    fn make_config(&self, sought: &Sought) -> Result<ServerConfig, Arc<TlsError>> {
+    fn make_config(&self, sought: &SniName) -> Result<ServerConfig, Arc<TlsError>> {
         let (chain, key) = match &self.options.certificate {
             Some(given) => given::read(given).map_err(Arc::new)?,
             None => {

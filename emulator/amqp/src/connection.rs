@@ -1,7 +1,7 @@
 //! The engine: one peer's connection from its first byte to its last.
 //!
 //! This file holds the state and the calls that only look at it; each verb of the protocol has a file
-//! of its own below. Invariant: after [`Phase::Closing`] or [`Phase::Closed`] is entered there are no
+//! of its own below. Invariant: after [`ConnectionState::Closing`] or [`ConnectionState::Closed`] is entered there are no
 //! sessions, so that every later intent finds nothing to act on.
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ use sessions::Sessions;
 #[derive(Debug)]
 pub struct Connection {
     config: Config,
-    phase: Phase,
+    phase: ConnectionState,
     /// The latest time that we were told.
     now: Duration,
     last_received: Duration,
@@ -51,15 +51,15 @@ pub struct Connection {
     reassembly: usize,
     events: VecDeque<Event>,
     /// Bytes of the payloads in `events`.
-    untold: usize,
+    unreported: usize,
     outbox: Outbox,
     /// Flows to be written by the next flush.
-    owed: Vec<Owed>,
+    pending_flows: Vec<PendingFlow>,
 }
 
 /// How far the connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ConnectionState {
     /// Nothing has been read.
     Header,
     /// Mechanisms have been offered.
@@ -87,7 +87,7 @@ struct Heartbeat {
 
 /// A flow to be written.
 #[derive(Debug, Clone, Copy)]
-enum Owed {
+enum PendingFlow {
     Session(u16),
     Link(LinkId),
 }
@@ -97,7 +97,7 @@ impl Connection {
     pub fn new(config: Config, now: Duration) -> Self {
         let config = config.bounded();
         Self {
-            phase: Phase::Header,
+            phase: ConnectionState::Header,
             now,
             last_received: now,
             heartbeat: None,
@@ -108,9 +108,9 @@ impl Connection {
             link_count: 0,
             reassembly: 0,
             events: VecDeque::new(),
-            untold: 0,
+            unreported: 0,
             outbox: Outbox::default(),
-            owed: Vec::new(),
+            pending_flows: Vec::new(),
             config,
         }
     }
@@ -119,7 +119,7 @@ impl Connection {
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(event) = self.events.pop_front() {
             if let Event::Transfer(transfer) = &event {
-                self.untold -= transfer.payload.len();
+                self.unreported -= transfer.payload.len();
             }
             let Event::Credit { link, .. } = event else {
                 return Some(event);
@@ -140,7 +140,7 @@ impl Connection {
     /// links, unsettled deliveries, events that were not polled, and output that was not written. The engine holds nobody
     /// to a limit: that is for its owner, who may [`Connection::close`] it.
     pub fn held(&mut self) -> usize {
-        let events = self.events.len() * size_of::<Event>() + self.untold;
+        let events = self.events.len() * size_of::<Event>() + self.unreported;
         self.reassembly + self.sessions.held() + events + self.output().len()
     }
 
@@ -151,7 +151,7 @@ impl Connection {
 
     /// Whether nothing more will be read or appended: write what is left and drop the socket.
     pub fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.phase == ConnectionState::Closed
     }
 
     /// How many more deliveries this link may send now: what the peer wants and its window lets through.

@@ -24,7 +24,7 @@
 //! assert!(!connection.output().is_empty());
 //! ```
 //!
-//! Facts about clients are cited as "spec/wire.md §n", sections of the standard as "AMQP 1.0 §n".
+//! Events about clients are cited as "spec/wire.md §n", sections of the standard as "AMQP 1.0 §n".
 
 mod attach;
 mod config;

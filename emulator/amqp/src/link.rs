@@ -1,5 +1,5 @@
 //! One link of a session: its name, its state and the credit that flows over it. It neither reads nor
-//! writes frames. A link is [`Stage::Attached`] only between the owner's acceptance and a detach.
+//! writes frames. A link is [`LinkState::Attached`] only between the owner's acceptance and a detach.
 
 use crate::LinkRole;
 use crate::attach::Echo;
@@ -34,7 +34,7 @@ impl LinkId {
 pub(crate) struct Link {
     pub(crate) id: LinkId,
     pub(crate) name: Box<str>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: LinkState,
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.
     pub(crate) owes_flow: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Link {
 }
 
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub(crate) enum LinkState {
     /// The owner has not answered the attach.
     Attaching(Box<Echo>),
     /// Both attaches are on the wire.
@@ -81,7 +81,7 @@ pub(crate) struct Outgoing {
     /// Whether the peer waits for an answer to its drain.
     pub(crate) drain: bool,
     /// Credit that the last drain used up, until the peer shows that it knows.
-    pub(crate) given_up: u32,
+    pub(crate) drained_credit: u32,
     /// Whether a credit event is in the queue.
     pub(crate) announced: bool,
 }
@@ -110,11 +110,11 @@ impl Partial {
 
 impl Link {
     pub(crate) fn is_attached(&self) -> bool {
-        matches!(self.stage, Stage::Attached)
+        matches!(self.stage, LinkState::Attached)
     }
 
     pub(crate) fn is_detaching(&self) -> bool {
-        matches!(self.stage, Stage::Detaching)
+        matches!(self.stage, LinkState::Detaching)
     }
 
     /// Which end the peer is.

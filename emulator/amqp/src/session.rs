@@ -126,11 +126,11 @@ impl Session {
         if self.unsettled.len() > 0 {
             self.unsettled.forget_link(link);
         }
-        self.withhold(link);
+        self.discard_backlog(link);
     }
 
     /// Drops what was still to be delivered on a link that is going.
-    pub(crate) fn withhold(&mut self, link: LinkId) {
+    pub(crate) fn discard_backlog(&mut self, link: LinkId) {
         if self
             .backlog
             .as_ref()

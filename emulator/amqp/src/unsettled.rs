@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) link: LinkId,
     pub(crate) tag: [u8; 16],
     /// Whether the owner knows the peer's outcome.
-    pub(crate) told: bool,
+    pub(crate) notified: bool,
 }
 
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ mod tests {
         Entry {
             link: LinkId::new(link, 0, 0),
             tag: [tag; 16],
-            told: false,
+            notified: false,
         }
     }
 

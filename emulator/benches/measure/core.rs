@@ -1,14 +1,14 @@
 //! The broker's core called directly: what a message costs without a socket, and whether a queue of a million makes
-//! it dearer. Facts go into a timeline, as they do in the emulator.
+//! it dearer. Events go into a timeline, as they do in the emulator.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Delivery, Effects, EntityId, Facts, IdSource, Mailbox, Message,
-    NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode, SequenceNumber, StoreKind,
-    Timeline, Timestamp,
+    ClientId, Context, Delivery, Effects, Entity, EntityId, Events, IdSource, Message,
+    NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode, ReceiverId,
+    SequenceNumber, SubQueue, Timeline, Timestamp,
 };
 
 use crate::Outcome;
@@ -24,8 +24,8 @@ const BATCH: u32 = 64;
 const LIFETIME: Duration = Duration::from_secs(3_600);
 /// Messages that arrive within one millisecond when a queue is filled.
 const PER_MILLISECOND: u32 = 500;
-const CONSUMER: ConsumerId = ConsumerId(1);
-const ACTIVE: StoreKind = StoreKind::Active;
+const CONSUMER: ReceiverId = ReceiverId(1);
+const ACTIVE: SubQueue = SubQueue::Active;
 
 /// Nanoseconds for each message.
 #[derive(Debug, Default)]
@@ -50,10 +50,10 @@ impl IdSource for Counter {
 /// A queue with what surrounds it in the emulator.
 #[derive(Debug)]
 struct Core {
-    mailbox: Mailbox,
+    entity: Entity,
     ids: Counter,
     effects: Effects,
-    facts: Facts,
+    events: Events,
     timeline: Timeline,
     now: Timestamp,
     encoded: Bytes,
@@ -105,8 +105,8 @@ fn compare(report: &mut Report, what: &str, pairs: &[(Costs, Costs)], of: fn(&Co
 
 fn costs(depth: u32, batches: u32, expiries: u32) -> Costs {
     let mut core = Core::filled(depth, None);
-    core.mailbox
-        .open_consumer(ACTIVE, CONSUMER, ReceiveMode::PeekLock);
+    core.entity
+        .attach_receiver(ACTIVE, CONSUMER, ReceiveMode::PeekLock);
     let (mut send, mut receive, mut browse) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for batch in 0..batches {
         let messages = core.messages(BATCH);
@@ -121,7 +121,7 @@ fn costs(depth: u32, batches: u32, expiries: u32) -> Costs {
         let mut core = Core::filled(depth, Some(LIFETIME));
         expiry += timed(|| core.expire());
         assert!(
-            core.mailbox.store(ACTIVE).is_empty(),
+            core.entity.store(ACTIVE).is_empty(),
             "everything has expired"
         );
     }
@@ -148,10 +148,10 @@ impl Core {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let path = "core".parse().expect("our own name is sound");
         let mut core = Self {
-            mailbox: Mailbox::new(EntityId(1), path, queue, &settings, now),
+            entity: Entity::new(EntityId(1), path, queue, &settings, now),
             ids: Counter::default(),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             timeline: Timeline::new(Timeline::CAPACITY),
             now,
             encoded: message(BODY, lifetime_ms).into(),
@@ -176,23 +176,23 @@ impl Core {
     }
 
     fn send(&mut self, messages: Vec<Message>) {
-        self.operate(|mailbox, cx| {
+        self.operate(|entity, cx| {
             // One by one, as transfers are.
             for message in messages {
-                mailbox.send(cx, message).expect("there is room");
+                entity.send(cx, message).expect("there is room");
             }
         });
     }
 
     fn receive(&mut self, count: u32) {
         let mut taken = std::mem::take(&mut self.taken);
-        self.operate(|mailbox, cx| mailbox.set_credit(cx, ACTIVE, CONSUMER, count));
-        self.operate(|mailbox, cx| {
-            mailbox.take(cx, ACTIVE, CONSUMER, count as usize, usize::MAX, &mut taken)
+        self.operate(|entity, cx| entity.set_credit(cx, ACTIVE, CONSUMER, count));
+        self.operate(|entity, cx| {
+            entity.acquire(cx, ACTIVE, CONSUMER, count as usize, usize::MAX, &mut taken)
         });
-        self.operate(|mailbox, cx| {
+        self.operate(|entity, cx| {
             for delivery in &taken {
-                let settled = mailbox.settle(cx, ACTIVE, delivery.token, Settle::Complete);
+                let settled = entity.settle(cx, ACTIVE, delivery.token, Settle::Complete);
                 settled.expect("its lock is held");
             }
         });
@@ -201,26 +201,26 @@ impl Core {
 
     fn browse(&mut self, from: u64, count: u32) {
         let from = SequenceNumber(from);
-        self.operate(|mailbox, cx| {
-            black_box(mailbox.browse(cx, ACTIVE, from, count as usize, None));
+        self.operate(|entity, cx| {
+            black_box(entity.peek(cx, ACTIVE, from, count as usize, None));
         });
     }
 
     fn expire(&mut self) {
         self.now = self.now + 2 * LIFETIME;
-        self.operate(|mailbox, cx| mailbox.handle_timeout(cx));
+        self.operate(|entity, cx| entity.handle_timeout(cx));
     }
 
-    fn operate<T>(&mut self, work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T) -> T {
+    fn operate<T>(&mut self, work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T) -> T {
         let mut cx = Context {
             now: self.now,
             client: ClientId(1),
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = work(&mut self.mailbox, &mut cx);
-        self.timeline.absorb(&mut self.facts);
+        let result = work(&mut self.entity, &mut cx);
+        self.timeline.absorb(&mut self.events);
         self.effects.clear();
         result
     }

@@ -6,7 +6,7 @@ use servicebus_broker::{LockToken, QueueDescription, ReceiveMode};
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::pond::{Pond, letter};
+use crate::pond::{Pond, encoded};
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
@@ -51,12 +51,12 @@ fn timed(batches: u32, mut batch: impl FnMut(u32)) -> f64 {
 /// Sent, received and completed in one queue.
 fn live(batches: u32) -> f64 {
     let mut pond = Pond::new(&QueueDescription::default());
-    let consumer = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
+    let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
     timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(letter(turn * BATCH + message, None));
+            pond.send(encoded(turn * BATCH + message, None));
         }
-        let taken = pond.take(consumer, BATCH as usize);
+        let taken = pond.take(receiver, BATCH as usize);
         let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
         pond.complete(&tokens);
     })
@@ -67,7 +67,7 @@ fn send(batches: u32) -> f64 {
     let mut pond = Pond::new(&QueueDescription::default());
     timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(letter(turn * BATCH + message, None));
+            pond.send(encoded(turn * BATCH + message, None));
         }
     })
 }
@@ -87,13 +87,13 @@ fn chain(batches: u32) -> f64 {
     let mut pond = Pond::of(queues.collect());
     let cost = timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(letter(turn * BATCH + message, None));
+            pond.send(encoded(turn * BATCH + message, None));
         }
     });
     let last = "q5".parse().expect("our own name is legal");
     let arrived = pond
-        .mailbox(&last)
-        .counts(servicebus_broker::StoreKind::Active);
+        .entity(&last)
+        .counts(servicebus_broker::SubQueue::Active);
     assert_eq!(
         arrived.active,
         (batches * BATCH) as usize,

@@ -11,12 +11,12 @@ const SILENT: f64 = 0.05;
 /// One look lasts this long.
 const LOOK: Duration = Duration::from_millis(500);
 /// Looks before measuring goes on in spite of the noise.
-const PATIENCE: u32 = 60;
+const ATTEMPTS: u32 = 60;
 
 /// Waits until others are silent, not for ever, and returns the share of the machine that they used last.
 pub(crate) fn wait_for_silence(effort: Effort) -> f64 {
     let mut busy = 0.0;
-    for _ in 0..effort.pick(1, PATIENCE) {
+    for _ in 0..effort.pick(1, ATTEMPTS) {
         let (before, total_before) = ticks();
         sleep(effort.pick(Duration::from_millis(20), LOOK));
         let (after, total_after) = ticks();

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bytes::Bytes;
-use servicebus_broker::{LockToken, Message, SequenceNumber, Stamp, Timestamp};
+use servicebus_broker::{BrokerProperties, LockToken, Message, SequenceNumber, Timestamp};
 use uuid::Uuid;
 
 use crate::Outcome;
@@ -49,22 +49,22 @@ fn parsing(encoded: &Bytes, times: u32) -> f64 {
 
 fn encoding(encoded: &Bytes, times: u32) -> Result<f64, Box<dyn std::error::Error>> {
     let message = Message::parse(encoded.clone(), &mut Counter::default())?;
-    let stamp = stamp();
+    let broker_properties = broker_properties();
     let mut out = Vec::new();
     let begin = Instant::now();
     for _ in 0..times {
         out.clear();
-        let tail = black_box(&message).encode(black_box(&stamp), 0, &mut out)?;
+        let tail = black_box(&message).encode(black_box(&broker_properties), 0, &mut out)?;
         out.extend_from_slice(&tail);
         black_box(&out);
     }
     Ok(begin.elapsed().as_nanos() as f64 / f64::from(times))
 }
 
-fn stamp() -> Stamp {
+fn broker_properties() -> BrokerProperties {
     let now = Timestamp::from_millis(1_700_000_000_000);
     let token = LockToken::from(Uuid::from_u128(0x0123_4567_89ab_4def_8123_4567_89ab_cdef));
-    Stamp {
+    BrokerProperties {
         delivery_count: 0,
         time_to_live: None,
         sequence_number: SequenceNumber(1_000_000),

@@ -5,34 +5,34 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId, EntityPath,
-    Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settle, QueueDescription,
-    ReceiveMode, SequenceNumber, SessionAccess, StoreKind, SubscriptionDescription, Timeline,
+    ClientId, Context, Delivery, Effect, Effects, Entities, Entity, EntityId, EntityPath, Events,
+    LockToken, Message, NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode,
+    ReceiverId, SequenceNumber, SessionAccess, SubQueue, SubscriptionDescription, Timeline,
     Timestamp, TopicDescription, forward,
 };
 use servicebus_codec::Writer;
 
 use crate::core::Counter;
 
-const ACTIVE: StoreKind = StoreKind::Active;
+const ACTIVE: SubQueue = SubQueue::Active;
 const BODY: [u8; 100] = [b'x'; 100];
 
 /// Some queues; the first is where everything happens unless another is named.
 #[derive(Debug)]
 pub(crate) struct Pond {
-    mailboxes: BTreeMap<EntityPath, Mailbox>,
+    mailboxes: BTreeMap<EntityPath, Entity>,
     first: EntityPath,
     pub(crate) now: Timestamp,
     ids: Counter,
     effects: Effects,
-    facts: Facts,
+    events: Events,
     timeline: Timeline,
-    sources: VecDeque<(EntityPath, StoreKind)>,
+    sources: VecDeque<(EntityPath, SubQueue)>,
     consumers: u64,
 }
 
 /// A message of a hundred bytes with this id, scheduled if asked.
-pub(crate) fn letter(id: u32, scheduled_at: Option<Timestamp>) -> Bytes {
+pub(crate) fn encoded(id: u32, scheduled_at: Option<Timestamp>) -> Bytes {
     let mut bytes = Vec::with_capacity(BODY.len() + 100);
     let mut out = Writer::new(&mut bytes);
     if let Some(at) = scheduled_at {
@@ -67,8 +67,8 @@ impl Pond {
             .into_iter()
             .zip(1..)
             .map(|((name, description), id)| {
-                let mailbox = Mailbox::new(EntityId(id), path(name), description, &settings, now);
-                (path(name), mailbox)
+                let entity = Entity::new(EntityId(id), path(name), description, &settings, now);
+                (path(name), entity)
             });
         Self {
             mailboxes: mailboxes.collect(),
@@ -76,7 +76,7 @@ impl Pond {
             now,
             ids: Counter::default(),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             timeline: Timeline::new(Timeline::CAPACITY),
             sources: VecDeque::new(),
             consumers: 0,
@@ -92,14 +92,14 @@ impl Pond {
         let mut pond = Self::of(vec![("first", QueueDescription::default())]);
         let settings = NamespaceSettings::default();
         let (first, now) = (pond.first.clone(), pond.now);
-        let mailbox = Mailbox::topic(EntityId(1), first.clone(), topic, &settings, now);
-        pond.mailboxes.insert(first.clone(), mailbox);
+        let entity = Entity::topic(EntityId(1), first.clone(), topic, &settings, now);
+        pond.mailboxes.insert(first.clone(), entity);
         for (rules, id) in rules.into_iter().zip(2..) {
             let path = first.subscription(&format!("s{id}"));
             let path = path.expect("our own name is legal");
             let id = EntityId(id);
-            let mailbox = Mailbox::subscription(id, path.clone(), subscription, &settings, now);
-            pond.mailboxes.insert(path.clone(), mailbox);
+            let entity = Entity::subscription(id, path.clone(), subscription, &settings, now);
+            pond.mailboxes.insert(path.clone(), entity);
             pond.operate(|topic, cx| topic.subscribe(cx, &path, rules));
         }
         pond
@@ -107,28 +107,28 @@ impl Pond {
 
     pub(crate) fn send(&mut self, encoded: Bytes) -> SequenceNumber {
         let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
-        self.operate(|mailbox, cx| mailbox.send(cx, message))
+        self.operate(|entity, cx| entity.send(cx, message))
             .expect("there is room")
     }
 
-    /// A consumer of the first queue with this credit.
-    pub(crate) fn receiver(&mut self, mode: ReceiveMode, credit: u32) -> ConsumerId {
+    /// A receiver of the first queue with this credit.
+    pub(crate) fn receiver(&mut self, mode: ReceiveMode, credit: u32) -> ReceiverId {
         self.consumers += 1;
-        let id = ConsumerId(self.consumers);
-        self.operate(|mailbox, cx| {
-            mailbox.open_consumer(ACTIVE, id, mode);
-            mailbox.set_credit(cx, ACTIVE, id, credit);
+        let id = ReceiverId(self.consumers);
+        self.operate(|entity, cx| {
+            entity.attach_receiver(ACTIVE, id, mode);
+            entity.set_credit(cx, ACTIVE, id, credit);
         });
         id
     }
 
-    /// A consumer without credit that holds the next available session, which there must be.
-    pub(crate) fn next_session(&mut self) -> ConsumerId {
+    /// A receiver without credit that holds the next available session, which there must be.
+    pub(crate) fn next_session(&mut self) -> ReceiverId {
         self.consumers += 1;
-        let id = ConsumerId(self.consumers);
+        let id = ReceiverId(self.consumers);
         let mode = ReceiveMode::PeekLock;
-        let opened = self.operate(|mailbox, cx| {
-            mailbox.open_session_consumer(cx, id, mode, None, SessionAccess::Exclusive)
+        let opened = self.operate(|entity, cx| {
+            entity.attach_session_receiver(cx, id, mode, None, SessionAccess::Exclusive)
         });
         assert!(
             opened.is_ok_and(|accepted| accepted.is_some()),
@@ -137,43 +137,43 @@ impl Pond {
         id
     }
 
-    /// Gives a consumer of the first queue this credit.
-    pub(crate) fn ask(&mut self, id: ConsumerId, credit: u32) {
-        self.operate(|mailbox, cx| mailbox.set_credit(cx, ACTIVE, id, credit));
+    /// Gives a receiver of the first queue this credit.
+    pub(crate) fn ask(&mut self, id: ReceiverId, credit: u32) {
+        self.operate(|entity, cx| entity.set_credit(cx, ACTIVE, id, credit));
     }
 
-    /// Ends a consumer of the first queue.
-    pub(crate) fn close(&mut self, id: ConsumerId) {
-        self.operate(|mailbox, cx| mailbox.close_consumer(cx, ACTIVE, id));
+    /// Ends a receiver of the first queue.
+    pub(crate) fn close(&mut self, id: ReceiverId) {
+        self.operate(|entity, cx| entity.detach_receiver(cx, ACTIVE, id));
     }
 
-    pub(crate) fn take(&mut self, id: ConsumerId, max: usize) -> Vec<Delivery> {
+    pub(crate) fn take(&mut self, id: ReceiverId, max: usize) -> Vec<Delivery> {
         let mut taken = Vec::new();
-        self.operate(|mailbox, cx| mailbox.take(cx, ACTIVE, id, max, usize::MAX, &mut taken));
+        self.operate(|entity, cx| entity.acquire(cx, ACTIVE, id, max, usize::MAX, &mut taken));
         taken
     }
 
     pub(crate) fn complete(&mut self, tokens: &[LockToken]) {
-        self.operate(|mailbox, cx| {
+        self.operate(|entity, cx| {
             for &token in tokens {
-                let settled = mailbox.settle(cx, ACTIVE, token, Settle::Complete);
+                let settled = entity.settle(cx, ACTIVE, token, Settle::Complete);
                 settled.expect("the lock is held");
             }
         });
     }
 
     pub(crate) fn deadline(&self) -> Option<Timestamp> {
-        self.mailbox(&self.first).next_deadline()
+        self.entity(&self.first).next_deadline()
     }
 
-    pub(crate) fn mailbox(&self, path: &EntityPath) -> &Mailbox {
+    pub(crate) fn entity(&self, path: &EntityPath) -> &Entity {
         &self.mailboxes[path]
     }
 
     /// Does something to the first queue, and lets follow what follows.
     pub(crate) fn operate<T>(
         &mut self,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let first = self.first.clone();
         let result = self.with_entity(&first, work);
@@ -188,18 +188,18 @@ impl Entities for Pond {
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let mailbox = self.mailboxes.get_mut(path)?;
+        let entity = self.mailboxes.get_mut(path)?;
         let mut cx = Context {
             now: self.now,
             client: ClientId(1),
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = work(mailbox, &mut cx);
-        self.timeline.absorb(&mut self.facts);
+        let result = work(entity, &mut cx);
+        self.timeline.absorb(&mut self.events);
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
@@ -209,7 +209,7 @@ impl Entities for Pond {
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
+    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
         self.sources.pop_front()
     }
 }

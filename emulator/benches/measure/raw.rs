@@ -97,7 +97,7 @@ impl Raw {
             let writing = scope.spawn(move || {
                 for number in 0..count {
                     beat.wait_for(number);
-                    transfers.stamp(clock.stamp());
+                    transfers.broker_properties(clock.broker_properties());
                     (&self.0).write_all(transfers.numbered(number, 1))?;
                 }
                 Ok::<(), io::Error>(())

@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use servicebus_broker::{LockToken, QueueDescription, ReceiveMode, StoreKind, Timestamp};
+use servicebus_broker::{LockToken, QueueDescription, ReceiveMode, SubQueue, Timestamp};
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::pond::{Pond, letter};
+use crate::pond::{Pond, encoded};
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
-const ACTIVE: StoreKind = StoreKind::Active;
+const ACTIVE: SubQueue = SubQueue::Active;
 /// How much dearer a million may be than a thousand.
 const LIMIT: f64 = 2.5;
 /// Time over which a million of anything is spread.
@@ -80,7 +80,7 @@ fn scheduled(depth: u32) -> Pond {
     let mut pond = Pond::new(&QueueDescription::default());
     for turn in 0..depth {
         let at = spread(pond.now, turn);
-        pond.send(letter(turn, Some(at)));
+        pond.send(encoded(turn, Some(at)));
     }
     pond
 }
@@ -89,8 +89,8 @@ fn schedule_and_cancel(depth: u32, operations: u32) -> f64 {
     let mut pond = scheduled(depth);
     each(operations, |turn| {
         let at = spread(pond.now, depth + turn);
-        let number = pond.send(letter(turn, Some(at)));
-        pond.operate(|mailbox, cx| mailbox.cancel_scheduled(cx, &[number]))
+        let number = pond.send(encoded(turn, Some(at)));
+        pond.operate(|entity, cx| entity.cancel_scheduled(cx, &[number]))
             .expect("it is scheduled");
     })
 }
@@ -98,16 +98,16 @@ fn schedule_and_cancel(depth: u32, operations: u32) -> f64 {
 /// With as many to come as there were: each that becomes active and is deleted is scheduled again.
 fn activate(depth: u32, operations: u32) -> f64 {
     let mut pond = scheduled(depth);
-    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let mut active = 0;
     let begin = Instant::now();
     while active < operations {
         let due = pond.deadline().expect("something is scheduled");
         pond.now = due;
-        let taken = pond.take(consumer, usize::MAX).len() as u32;
+        let taken = pond.take(receiver, usize::MAX).len() as u32;
         for turn in 0..taken {
             let at = spread(pond.now, active + turn) + SPAN;
-            pond.send(letter(turn, Some(at)));
+            pond.send(encoded(turn, Some(at)));
         }
         active += taken;
     }
@@ -120,27 +120,27 @@ fn remembered(depth: u32) -> Pond {
         duplicate_detection_history_time_window: SPAN,
         ..QueueDescription::default()
     });
-    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let start = pond.now;
     for turn in 0..depth {
         // As many as fit into the window, so that from now on one is forgotten for each that comes.
         let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
         pond.now = start + Duration::from_millis(passed);
-        pond.send(letter(turn, None));
-        pond.take(consumer, usize::MAX);
+        pond.send(encoded(turn, None));
+        pond.take(receiver, usize::MAX);
     }
     pond
 }
 
 fn send_new(depth: u32, operations: u32) -> f64 {
     let mut pond = remembered(depth);
-    let consumer = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let (start, pace) = (pond.now, SPAN.as_millis() as u64);
     each(operations, |turn| {
         let passed = pace * u64::from(turn) / u64::from(depth);
         pond.now = start + Duration::from_millis(passed);
-        pond.send(letter(depth + turn, None));
-        pond.take(consumer, usize::MAX);
+        pond.send(encoded(depth + turn, None));
+        pond.take(receiver, usize::MAX);
     })
 }
 
@@ -148,7 +148,7 @@ fn send_duplicate(depth: u32, operations: u32) -> f64 {
     let mut pond = remembered(depth);
     each(operations, |turn| {
         let seen = (depth / 2 + turn.wrapping_mul(2_654_435_761) % (depth / 2)).min(depth - 1);
-        let number = pond.send(letter(seen, None));
+        let number = pond.send(encoded(seen, None));
         assert_eq!(number.0, 0, "a duplicate was stored");
     })
 }
@@ -158,18 +158,18 @@ fn lock_and_complete(depth: u32, operations: u32) -> f64 {
         lock_duration: Duration::from_secs(300),
         ..QueueDescription::default()
     });
-    let consumer = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
+    let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
     let start = pond.now;
     for turn in 0..depth {
         let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
         pond.now = start + Duration::from_millis(passed);
-        pond.send(letter(turn, None));
-        pond.take(consumer, usize::MAX);
+        pond.send(encoded(turn, None));
+        pond.take(receiver, usize::MAX);
     }
     each(operations, |turn| {
-        pond.send(letter(turn, None));
-        let tokens: Vec<LockToken> = pond.take(consumer, 1).iter().map(|d| d.token).collect();
-        pond.operate(|mailbox, cx| mailbox.renew_locks(cx, ACTIVE, &tokens))
+        pond.send(encoded(turn, None));
+        let tokens: Vec<LockToken> = pond.take(receiver, 1).iter().map(|d| d.token).collect();
+        pond.operate(|entity, cx| entity.renew_locks(cx, ACTIVE, &tokens))
             .expect("the lock is held");
         pond.complete(&tokens);
     })

@@ -114,7 +114,7 @@ pub(crate) fn compare(
 }
 
 /// An encoded message of a session, whose number has so many digits that all have the same size.
-fn letter(session: u32, body: usize) -> Vec<u8> {
+fn encoded(session: u32, body: usize) -> Vec<u8> {
     let mut encoded = Vec::new();
     let mut out = Writer::new(&mut encoded);
     out.descriptor(0x73);
@@ -135,11 +135,11 @@ fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
         requires_session: true,
         ..QueueDescription::default()
     });
-    let letters: Vec<Bytes> = (0..sessions + receivers)
-        .map(|session| letter(session, SMALL).into())
+    let encoded_all: Vec<Bytes> = (0..sessions + receivers)
+        .map(|session| encoded(session, SMALL).into())
         .collect();
-    for letter in &letters {
-        pond.send(letter.clone());
+    for encoded in &encoded_all {
+        pond.send(encoded.clone());
     }
     for _ in 0..receivers {
         pond.next_session();
@@ -147,16 +147,16 @@ fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
     let mut accepting = Duration::ZERO;
     for turn in 0..turns {
         let begin = Instant::now();
-        let consumer = pond.next_session();
+        let receiver = pond.next_session();
         accepting += begin.elapsed();
-        pond.ask(consumer, 1);
-        let taken = pond.take(consumer, 1);
+        pond.ask(receiver, 1);
+        let taken = pond.take(receiver, 1);
         let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
         assert_eq!(tokens.len(), 1, "a session without a message was available");
         pond.complete(&tokens);
-        pond.close(consumer);
+        pond.close(receiver);
         let next = receivers + turn % sessions;
-        pond.send(letters[next as usize].clone());
+        pond.send(encoded_all[next as usize].clone());
     }
     accepting.as_nanos() as f64 / f64::from(turns)
 }
@@ -170,8 +170,8 @@ struct Waiting {
 impl Waiting {
     fn fill(sessions: u32) -> io::Result<Self> {
         let emulator = Emulator::start()?;
-        let letters = (0..sessions).map(|session| letter(session, SMALL));
-        let transfers = Transfers::each(letters, BLOCK);
+        let encoded_all = (0..sessions).map(|session| encoded(session, SMALL));
+        let transfers = Transfers::each(encoded_all, BLOCK);
         let mut sender = Sender::attach_to(emulator.amqp, SESSIONS, transfers)?;
         sender.send(sessions, IN_FLIGHT)?;
         Ok(Self { emulator })
@@ -204,8 +204,9 @@ fn pass(
     receivers: u32,
     count: u32,
 ) -> io::Result<Passed> {
-    let letters = || (0..receivers).map(|session| letter(session, BODY));
-    let mut sender = Sender::attach_to(emulator.amqp, queue, Transfers::each(letters(), BLOCK))?;
+    let encoded_all = || (0..receivers).map(|session| encoded(session, BODY));
+    let mut sender =
+        Sender::attach_to(emulator.amqp, queue, Transfers::each(encoded_all(), BLOCK))?;
     // One for each, so that there is a session for everybody.
     sender.send(receivers, IN_FLIGHT)?;
     let mut readers = attach_all(emulator, queue, wanted, receivers)?;

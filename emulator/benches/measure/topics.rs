@@ -70,7 +70,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Outcome {
 }
 
 /// A message of 1 KiB with `a` and `b`.
-fn letter(a: &str) -> Bytes {
+fn encoded(a: &str) -> Bytes {
     let mut bytes = Vec::new();
     let mut out = Writer::new(&mut bytes);
     out.descriptor(0x73);
@@ -96,7 +96,7 @@ fn timed(calls: u32, mut call: impl FnMut()) -> f64 {
 }
 
 fn message() -> Message {
-    Message::parse(letter("x"), &mut Counter::default()).expect("our own message is sound")
+    Message::parse(encoded("x"), &mut Counter::default()).expect("our own message is sound")
 }
 
 fn decoded(message: &Message) -> Properties<'_> {
@@ -164,7 +164,7 @@ fn publish(subscriptions: Vec<Vec<Rule>>, messages: u32) -> f64 {
         &SubscriptionDescription::default(),
         subscriptions,
     );
-    let encoded = letter("x0");
+    let encoded = encoded("x0");
     timed(messages, || {
         pond.send(encoded.clone());
     })

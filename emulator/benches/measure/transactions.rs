@@ -86,7 +86,7 @@ struct Worker {
     held: VecDeque<u32>,
     /// Delivery id of its next transfer.
     next: u32,
-    letter: Vec<u8>,
+    encoded: Vec<u8>,
 }
 
 impl Worker {
@@ -102,7 +102,7 @@ impl Worker {
             connection,
             held: VecDeque::new(),
             next: 0,
-            letter: message(BODY, None),
+            encoded: message(BODY, None),
         })
     }
 
@@ -129,9 +129,9 @@ impl Worker {
         let id = self.hold()?;
         self.settle(id, accepted)?;
         self.expect(code::ACCEPTED)?;
-        let letter = std::mem::take(&mut self.letter);
-        self.transfer(SENDER, &letter, None)?;
-        self.letter = letter;
+        let encoded = std::mem::take(&mut self.encoded);
+        self.transfer(SENDER, &encoded, None)?;
+        self.encoded = encoded;
         self.expect(code::ACCEPTED).map(drop)
     }
 
@@ -142,9 +142,9 @@ impl Worker {
         let transaction = self.expect(DECLARED)?;
         self.settle(id, |out| transactional(out, &transaction, Some(accepted)))?;
         self.expect(TRANSACTIONAL)?;
-        let letter = std::mem::take(&mut self.letter);
-        self.transfer(SENDER, &letter, Some(&transaction))?;
-        self.letter = letter;
+        let encoded = std::mem::take(&mut self.encoded);
+        self.transfer(SENDER, &encoded, Some(&transaction))?;
+        self.encoded = encoded;
         self.expect(TRANSACTIONAL)?;
         let discharge = demand(DISCHARGE, 2, |out| {
             out.binary(&transaction);

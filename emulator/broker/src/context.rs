@@ -1,6 +1,6 @@
 //! What an operation may know, and where it says what it did.
 
-use crate::{ClientId, Effects, Facts, IdSource, Timestamp};
+use crate::{ClientId, Effects, Events, IdSource, Timestamp};
 
 /// The world as one operation sees it.
 pub struct Context<'a> {
@@ -13,7 +13,7 @@ pub struct Context<'a> {
     /// What the shell must do, in order.
     pub effects: &'a mut Effects,
     /// What happened, in order.
-    pub facts: &'a mut Facts,
+    pub events: &'a mut Events,
 }
 
 impl Context<'_> {
@@ -24,7 +24,7 @@ impl Context<'_> {
             client: ClientId::BROKER,
             ids: self.ids,
             effects: self.effects,
-            facts: self.facts,
+            events: self.events,
         }
     }
 
@@ -35,7 +35,7 @@ impl Context<'_> {
             client,
             ids: self.ids,
             effects: self.effects,
-            facts: self.facts,
+            events: self.events,
         }
     }
 }

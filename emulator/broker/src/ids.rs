@@ -1,4 +1,4 @@
-//! What names a thing: entities, stores, messages, locks, consumers.
+//! What names a thing: entities, stores, messages, locks, receivers.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -169,41 +169,41 @@ impl Hash for EntityPath {
     }
 }
 
-/// Which of the stores of a mailbox.
+/// Which of the stores of an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StoreKind {
+pub enum SubQueue {
     /// The messages of the queue itself.
     Active,
     /// `$DeadLetterQueue`.
-    DeadLetters,
+    DeadLetter,
     /// `$Transfer/$DeadLetterQueue`: what could not be forwarded.
-    TransferDeadLetters,
+    TransferDeadLetter,
 }
 
-impl StoreKind {
+impl SubQueue {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Active, Self::DeadLetters, Self::TransferDeadLetters];
+    pub const ALL: [Self; 3] = [Self::Active, Self::DeadLetter, Self::TransferDeadLetter];
 
     /// What stands behind the entity's path in the address of the store.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Active => "",
-            Self::DeadLetters => "/$DeadLetterQueue",
-            Self::TransferDeadLetters => "/$Transfer/$DeadLetterQueue",
+            Self::DeadLetter => "/$DeadLetterQueue",
+            Self::TransferDeadLetter => "/$Transfer/$DeadLetterQueue",
         }
     }
 }
 
-/// The number of an entity within its process, for facts: names are long, facts are many.
+/// The number of an entity within its process, for events: names are long, events are many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(pub u32);
 
 impl EntityId {
-    /// The namespace itself, for facts that concern no entity.
+    /// The namespace itself, for events that concern no entity.
     pub const NAMESPACE: Self = Self(0);
 }
 
-/// The number of a client (a connection) within its process, for facts.
+/// The number of a client (a connection) within its process, for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u32);
 
@@ -224,7 +224,7 @@ impl fmt::Display for SequenceNumber {
 
 /// Someone with credit on a store; unique in the process, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConsumerId(pub u64);
+pub struct ReceiverId(pub u64);
 
 /// Where unpredictable numbers come from; tests and `--seed` make them predictable.
 pub trait IdSource {

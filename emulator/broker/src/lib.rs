@@ -2,11 +2,11 @@
 //!
 //! Nothing here knows a socket, a task, a clock or a random number: an operation is told what time it is
 //! and where fresh ids come from ([`Context`]), changes a [`Queue`], and appends what the shell must do
-//! ([`Effect`]) and what happened ([`Fact`]). The same inputs give the same outputs, byte for byte.
+//! ([`Effect`]) and what happened ([`Event`]). The same inputs give the same outputs, byte for byte.
 //!
-//! Reading order: [`Queue`] is what is declared; a [`Mailbox`] is what can be received from, with
+//! Reading order: [`Queue`] is what is declared; a [`Entity`] is what can be received from, with
 //! its store and its dead-letter store; [`MessageStore`] is the only place where messages live. The verbs
-//! are methods of [`Mailbox`], one file each under `operation/`. What happens when a lock ends stands in
+//! are methods of [`Entity`], one file each under `operation/`. What happens when a lock ends stands in
 //! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
@@ -14,11 +14,9 @@ mod deviation;
 mod duplicates;
 mod effect;
 mod entity;
-mod fact;
+mod event;
 pub mod filter;
-mod held;
 mod ids;
-mod mailbox;
 mod message;
 mod operation;
 mod partition;
@@ -26,6 +24,7 @@ mod policy;
 mod rules;
 mod session_name;
 mod settings;
+mod size_in_use;
 mod store;
 mod time;
 mod timeline;
@@ -34,22 +33,20 @@ mod transaction;
 pub use context::Context;
 pub use deviation::{Deviation, Deviations};
 pub use effect::{Effect, Effects};
-pub use entity::Queue;
 pub use entity::description::{EntityStatus, Problem, QueueDescription};
 pub use entity::role::EntityKind;
 pub use entity::topic::{SubscriptionDescription, TopicDescription};
-pub use fact::{Fact, FactKind, Facts, Text};
-pub use held::Held;
+pub use entity::{Counts, Entity};
+pub use event::{Event, EventKind, Events, Text};
 pub use ids::{
-    ClientId, ConsumerId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH,
-    MAX_PATH_LENGTH, NameError, PathError, SequenceNumber, StoreKind, check_name,
+    ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
+    NameError, PathError, ReceiverId, SequenceNumber, SubQueue, check_name,
 };
-pub use mailbox::{Counts, Mailbox};
-pub use message::{Message, MessageError, PropertyChanges, Stamp};
+pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
 pub use operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
-pub use operation::browse::Browsed;
 pub use operation::forward::{Entities, RETRY_INTERVAL, TransferFailure, forward};
 pub use operation::list_sessions::SessionView;
+pub use operation::peek::Peeked;
 pub use operation::receive::{Delivery, ReceiveMode};
 pub use operation::receive_deferred::ReceiveDeferredError;
 pub use operation::renew::RenewError;
@@ -67,6 +64,7 @@ pub use settings::{
     BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
     NamespaceSettings, Tier,
 };
+pub use size_in_use::SizeInUse;
 pub use store::MessageStore;
 pub use time::Timestamp;
 pub use timeline::{Counter, Timeline};

@@ -1,4 +1,4 @@
-//! A message: the envelope parsed, the letter shared.
+//! A message: the envelope parsed, the message shared.
 //!
 //! The broker reads what it needs (time to live, message id) once and keeps the rest as the bytes
 //! that were sent. Whatever the broker does not own reaches the receiver bit for bit.
@@ -24,7 +24,7 @@ use bytes::{Bytes, BytesMut};
 use servicebus_codec::DecodeError;
 
 pub use application::PropertyChanges;
-pub use encode::Stamp;
+pub use encode::BrokerProperties;
 pub use error::MessageError;
 
 use crate::{IdSource, Timestamp};

@@ -1,12 +1,11 @@
-//! The verbs: methods of [`crate::Mailbox`], one file each, with the errors each can give.
+//! The verbs: methods of [`crate::Entity`], one file each, with the errors each can give.
 //!
-//! Every verb first lets happen what is due ([`crate::Mailbox::handle_timeout`]): a lock that has ended is
+//! Every verb first lets happen what is due ([`crate::Entity::handle_timeout`]): a lock that has ended is
 //! over even when no timer has fired yet.
 
 pub(crate) mod accept_session;
+mod attach;
 mod broken;
-pub(crate) mod browse;
-mod consume;
 pub(crate) mod dead_letter;
 mod delete;
 mod end;
@@ -14,6 +13,7 @@ mod expire;
 pub(crate) mod forward;
 pub(crate) mod idle;
 pub(crate) mod list_sessions;
+pub(crate) mod peek;
 pub(crate) mod publish;
 pub(crate) mod receive;
 pub(crate) mod receive_deferred;

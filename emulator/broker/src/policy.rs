@@ -1,16 +1,16 @@
-//! How the stores of a mailbox differ: the one place that tells a queue from a dead-letter queue.
+//! How the stores of an entity differ: the one place that tells a queue from a dead-letter queue.
 
 use std::time::Duration;
 
 use crate::{
-    Deviation, Deviations, Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind,
+    Deviation, Deviations, Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue,
 };
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorePolicy {
     /// Which store this is.
-    pub kind: StoreKind,
+    pub kind: SubQueue,
     /// How long a lock lasts from take or renewal.
     pub lock_duration: Duration,
     /// Failed deliveries that dead-letter a message; none in a dead-letter store.
@@ -33,7 +33,7 @@ pub struct StorePolicy {
     pub has_sessions: bool,
     /// Whether what is ready goes on to another entity.
     pub forwards: bool,
-    /// Whether consumers are handed what is ready: not while receiving is disabled, and never from an entity
+    /// Whether receivers are handed what is ready: not while receiving is disabled, and never from an entity
     /// that forwards (semantics §11, §14).
     pub serves: bool,
     /// What a test has it do otherwise than the service.
@@ -42,12 +42,12 @@ pub struct StorePolicy {
 
 impl StorePolicy {
     /// The rules of a queue's or subscription's store of this kind.
-    pub fn new(kind: StoreKind, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
-        let active = kind == StoreKind::Active;
+    pub fn new(kind: SubQueue, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
+        let active = kind == SubQueue::Active;
         let target = match kind {
-            StoreKind::Active => &queue.forward_to,
-            StoreKind::DeadLetters => &queue.forward_dead_lettered_messages_to,
-            StoreKind::TransferDeadLetters => &None,
+            SubQueue::Active => &queue.forward_to,
+            SubQueue::DeadLetter => &queue.forward_dead_lettered_messages_to,
+            SubQueue::TransferDeadLetter => &None,
         };
         Self {
             kind,
@@ -70,10 +70,10 @@ impl StorePolicy {
 
     /// The same at a topic, where nothing can be received but what could not be forwarded.
     pub(crate) fn of_topic(self) -> Self {
-        let active = self.kind == StoreKind::Active;
+        let active = self.kind == SubQueue::Active;
         Self {
             forwards: active,
-            serves: self.serves && self.kind == StoreKind::TransferDeadLetters,
+            serves: self.serves && self.kind == SubQueue::TransferDeadLetter,
             ..self
         }
     }

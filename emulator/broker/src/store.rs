@@ -3,16 +3,16 @@
 //! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
-mod assigned;
-pub(crate) mod consumers;
+mod deadline_index;
 mod enlistments;
 pub(crate) mod entry;
 mod forwards;
-mod instants;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
-mod numbers;
-mod segments;
+pub(crate) mod receivers;
+mod reserved;
+mod segmented_map;
+mod sequence_set;
 pub(crate) mod sessions;
 
 use std::collections::BTreeMap;
@@ -20,16 +20,16 @@ use std::collections::BTreeMap;
 use servicebus_codec::DecodeError;
 
 use crate::{
-    ConsumerId, Context, Deviation, Effect, EntityId, Expiry, Fact, FactKind, LocksOnDetach,
-    PropertyChanges, SequenceNumber, StorePolicy, Timestamp,
+    Context, Deviation, Effect, EntityId, Event, EventKind, Expiry, LocksOnDetach, PropertyChanges,
+    ReceiverId, SequenceNumber, StorePolicy, Timestamp,
 };
-use consumers::Consumers;
+use deadline_index::DeadlineIndex;
 use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
 use forwards::Forwards;
-use instants::Instants;
-use numbers::Numbers;
-use segments::Segments;
+use receivers::Receivers;
+use segmented_map::SegmentedMap;
+use sequence_set::SequenceSet;
 use sessions::{Sessions, Slot};
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
@@ -37,28 +37,28 @@ use sessions::{Sessions, Slot};
 pub struct MessageStore {
     entity: EntityId,
     pub(crate) policy: StorePolicy,
-    pub(crate) entries: Segments<Entry>,
+    pub(crate) entries: SegmentedMap<Entry>,
     last: SequenceNumber,
-    /// Those that can be assigned, first come first; where there are sessions, each has its own.
-    pub(crate) ready: Numbers,
+    /// Those that can be reserved, first come first; where there are sessions, each has its own.
+    pub(crate) ready: SequenceSet,
     /// Of those, the ones that came back because a lock ended, and whose it was.
     #[expect(
         clippy::box_collection,
         reason = "an entity has three of them, mostly empty"
     )]
-    returned: Option<Box<BTreeMap<SequenceNumber, ConsumerId>>>,
+    returned: Option<Box<BTreeMap<SequenceNumber, ReceiverId>>>,
     /// When locks end.
-    pub(crate) locks: Instants,
+    pub(crate) locks: DeadlineIndex,
     /// When unlocked messages expire.
-    expiries: Instants,
+    expiries: DeadlineIndex,
     /// When scheduled messages become active.
-    activations: Instants,
+    activations: DeadlineIndex,
     /// Messages that are deferred, locked or not.
     deferred: usize,
     /// Where a transaction has ever been to settle a lock.
     pub(crate) enlistments: Option<Box<Enlistments>>,
     pub(crate) forwards: Forwards,
-    pub(crate) consumers: Consumers,
+    pub(crate) receivers: Receivers,
     /// Where messages belong to sessions.
     pub(crate) sessions: Option<Box<Sessions>>,
     size: u64,
@@ -84,17 +84,17 @@ impl MessageStore {
         Self {
             entity,
             policy,
-            entries: Segments::new(),
+            entries: SegmentedMap::new(),
             last: SequenceNumber(0),
-            ready: Numbers::new(),
+            ready: SequenceSet::new(),
             returned: None,
-            locks: Instants::new(),
-            expiries: Instants::new(),
-            activations: Instants::new(),
+            locks: DeadlineIndex::new(),
+            expiries: DeadlineIndex::new(),
+            activations: DeadlineIndex::new(),
             deferred: 0,
             enlistments: None,
             forwards: Forwards::default(),
-            consumers: Consumers::default(),
+            receivers: Receivers::default(),
             sessions: policy.has_sessions.then(|| Box::new(Sessions::new())),
             size: 0,
         }
@@ -136,10 +136,10 @@ impl MessageStore {
         self.size + states.map_or(0, |sessions| sessions.state_bytes())
     }
 
-    /// Whether somebody waits for messages or for a session, or has yet to take what is assigned.
+    /// Whether somebody waits for messages or for a session, or has yet to take what is reserved.
     pub(crate) fn is_awaited(&self) -> bool {
         let sessions = self.sessions.as_ref();
-        self.consumers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
+        self.receivers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
     }
 
     /// Whose messages these are.
@@ -154,13 +154,13 @@ impl MessageStore {
 
     /// Holds `entry` under the next number; `session` is the one it belongs to, where there are sessions.
     pub(crate) fn append(&mut self, entry: Entry, session: Option<Slot>) -> SequenceNumber {
-        let number = self.reserve();
+        let number = self.reserve_number();
         self.append_at(number, entry, session);
         number
     }
 
     /// Gives out the next number for a message that may come later, or never.
-    pub(crate) fn reserve(&mut self) -> SequenceNumber {
+    pub(crate) fn reserve_number(&mut self) -> SequenceNumber {
         self.last = self.next_number();
         self.last
     }
@@ -174,7 +174,7 @@ impl MessageStore {
     ) {
         self.size += entry.message.size();
         let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
-        let goes_on = self.goes_on(number, entry.stays);
+        let auto_forwards = self.auto_forwards(number, entry.stays);
         self.entries.insert(number.0, entry);
         if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
             sessions.join(number, slot, activates_at.is_some());
@@ -186,7 +186,7 @@ impl MessageStore {
         if expires_at < Timestamp::NEVER {
             self.expiries.insert(expires_at, number);
         }
-        if goes_on {
+        if auto_forwards {
             self.await_forward(number);
         } else {
             self.make_ready(number);
@@ -200,7 +200,7 @@ impl MessageStore {
         self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
             State::Ready => self.take_from_ready(number),
-            State::Assigned(consumer) => self.consumers.unassign(consumer, number),
+            State::Assigned(receiver) => self.receivers.unreserve(receiver, number),
             State::Locked(lock) => self.unlock(number, lock),
             State::Deferred => {}
             State::Scheduled(at) => {
@@ -216,8 +216,8 @@ impl MessageStore {
         Some(entry)
     }
 
-    /// Hands ready entries to waiting consumers, in order of arrival on both sides.
-    pub(crate) fn assign(&mut self, cx: &mut Context<'_>) {
+    /// Hands ready entries to waiting receivers, in order of arrival on both sides.
+    pub(crate) fn reserve(&mut self, cx: &mut Context<'_>) {
         if !self.policy.serves {
             return;
         }
@@ -228,21 +228,21 @@ impl MessageStore {
         while let Some(((), number)) = self.ready.first() {
             let returned = self.returned.as_deref();
             let former = returned.and_then(|returned| returned.get(&number).copied());
-            let Some((consumer, wake)) = self.consumers.assign_next(number, former) else {
+            let Some((receiver, wake)) = self.receivers.reserve_next(number, former) else {
                 return;
             };
             self.ready.pop_first();
             self.forget_returned(number);
             if let Some(entry) = self.entries.get_mut(number.0) {
-                entry.state = State::Assigned(consumer);
+                entry.state = State::Assigned(receiver);
             }
             if wake {
-                cx.effects.push(Effect::Wake(consumer));
+                cx.effects.push(Effect::Wake(receiver));
             }
         }
     }
 
-    /// Puts an assigned, locked or forwarded entry back where it belongs when nobody has it: at its old place,
+    /// Puts an reserved, locked or forwarded entry back where it belongs when nobody has it: at its old place,
     /// deferred again if it was, on its way if the store forwards.
     pub(crate) fn put_back(&mut self, number: SequenceNumber) {
         let Some(entry) = self.entries.get_mut(number.0) else {
@@ -262,7 +262,7 @@ impl MessageStore {
         if expires_at < Timestamp::NEVER {
             self.expiries.insert(expires_at, number);
         }
-        if self.goes_on(number, stays) {
+        if self.auto_forwards(number, stays) {
             self.await_forward(number);
         } else {
             self.make_ready(number);
@@ -285,7 +285,7 @@ impl MessageStore {
         }
     }
 
-    /// Locks an entry that nobody has, or that is assigned to whoever locks it.
+    /// Locks an entry that nobody has, or that is reserved to whoever locks it.
     pub(crate) fn lock(&mut self, number: SequenceNumber, lock: Lock) {
         let Some(entry) = self.entries.get_mut(number.0) else {
             return;
@@ -299,7 +299,7 @@ impl MessageStore {
                 session.lock_message(number);
             });
         } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.consumers.hold(lock.consumer, number);
+            self.receivers.hold(lock.receiver, number);
         }
     }
 
@@ -328,7 +328,7 @@ impl MessageStore {
     }
 
     /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
-    pub(crate) fn note_returned(&mut self, number: SequenceNumber, former: ConsumerId) {
+    pub(crate) fn note_returned(&mut self, number: SequenceNumber, former: ReceiverId) {
         let entry = self.entries.get(number.0);
         if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
             self.returned.get_or_insert_default().insert(number, former);
@@ -362,7 +362,7 @@ impl MessageStore {
                 session.unlock_message(number);
             });
         } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.consumers.let_go(lock.consumer, number);
+            self.receivers.release_lock(lock.receiver, number);
         }
     }
 
@@ -372,7 +372,7 @@ impl MessageStore {
             return;
         };
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
-        let can_expire = entry.can_expire() && !self.forwards.carries(number);
+        let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(number);
         self.expiries.remove(before, number);
         if can_expire {
             self.expiries.insert(expires_at, number);
@@ -440,15 +440,15 @@ impl MessageStore {
     }
 
     /// Notes what happened to an entry that is here; 0 stands for none.
-    pub(crate) fn note(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: FactKind) {
+    pub(crate) fn record(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: EventKind) {
         let entry = self.entries.get(number.0);
         let shown = entry.map_or(number, |entry| entry.number(number));
-        self.note_as(cx, shown, kind);
+        self.record_as(cx, shown, kind);
     }
 
     /// Notes what happened to a message by its number as clients see it.
-    pub(crate) fn note_as(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: FactKind) {
-        cx.facts.push(Fact {
+    pub(crate) fn record_as(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: EventKind) {
+        cx.events.push(Event {
             at: cx.now,
             entity: self.entity,
             store: self.policy.kind,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{EntityId, Fact, FactKind, Facts, StoreKind};
+use crate::{EntityId, Event, EventKind, Events, SubQueue};
 
 /// What is counted for ever, per store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,56 +157,56 @@ impl Counter {
     }
 }
 
-impl From<&FactKind> for Counter {
-    fn from(kind: &FactKind) -> Self {
+impl From<&EventKind> for Counter {
+    fn from(kind: &EventKind) -> Self {
         match kind {
-            FactKind::Enqueued { .. } => Self::Sent,
-            FactKind::Delivered { .. } => Self::Delivered,
-            FactKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
-            FactKind::Completed => Self::Completed,
-            FactKind::Abandoned { .. } => Self::Abandoned,
-            FactKind::Released => Self::Released,
-            FactKind::LockRenewed { .. } => Self::LockRenewed,
-            FactKind::LockExpired { .. } => Self::LockExpired,
-            FactKind::DeadLettered { .. } => Self::DeadLettered,
-            FactKind::Expired => Self::Expired,
-            FactKind::Removed => Self::Removed,
-            FactKind::Scheduled { .. } => Self::Scheduled,
-            FactKind::Activated { .. } => Self::Activated,
-            FactKind::Cancelled => Self::Cancelled,
-            FactKind::DuplicateDropped { .. } => Self::DuplicateDropped,
-            FactKind::Deferred => Self::Deferred,
-            FactKind::TransferFailed { .. } => Self::TransferFailed,
-            FactKind::Forwarded { .. } => Self::Forwarded,
-            FactKind::Matched { .. } => Self::Matched,
-            FactKind::Published => Self::Published,
-            FactKind::SendEnlisted { .. } => Self::SendEnlisted,
-            FactKind::SettlementEnlisted { .. } => Self::SettlementEnlisted,
-            FactKind::TransactionCommitted { .. } => Self::TransactionCommitted,
-            FactKind::TransactionRolledBack { .. } => Self::TransactionRolledBack,
-            FactKind::Deleted => Self::Deleted,
-            FactKind::SessionAccepted { .. } => Self::SessionAccepted,
-            FactKind::SessionLockRenewed { .. } => Self::SessionLockRenewed,
-            FactKind::SessionLockExpired { .. } => Self::SessionLockExpired,
-            FactKind::SessionReleased { .. } => Self::SessionReleased,
-            FactKind::SessionStateSet { .. } => Self::SessionStateSet,
-            FactKind::EntityDeleted => Self::EntityDeleted,
-            FactKind::ClockAdvanced { .. } => Self::ClockAdvanced,
-            FactKind::Fault { .. } => Self::Fault,
-            FactKind::Refused { .. } => Self::Refused,
+            EventKind::Enqueued { .. } => Self::Sent,
+            EventKind::Delivered { .. } => Self::Delivered,
+            EventKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
+            EventKind::Completed => Self::Completed,
+            EventKind::Abandoned { .. } => Self::Abandoned,
+            EventKind::Released => Self::Released,
+            EventKind::LockRenewed { .. } => Self::LockRenewed,
+            EventKind::LockExpired { .. } => Self::LockExpired,
+            EventKind::DeadLettered { .. } => Self::DeadLettered,
+            EventKind::Expired => Self::Expired,
+            EventKind::Removed => Self::Removed,
+            EventKind::Scheduled { .. } => Self::Scheduled,
+            EventKind::Activated { .. } => Self::Activated,
+            EventKind::Cancelled => Self::Cancelled,
+            EventKind::DuplicateDropped { .. } => Self::DuplicateDropped,
+            EventKind::Deferred => Self::Deferred,
+            EventKind::TransferFailed { .. } => Self::TransferFailed,
+            EventKind::Forwarded { .. } => Self::Forwarded,
+            EventKind::Matched { .. } => Self::Matched,
+            EventKind::Published => Self::Published,
+            EventKind::SendEnlisted { .. } => Self::SendEnlisted,
+            EventKind::SettlementEnlisted { .. } => Self::SettlementEnlisted,
+            EventKind::TransactionCommitted { .. } => Self::TransactionCommitted,
+            EventKind::TransactionRolledBack { .. } => Self::TransactionRolledBack,
+            EventKind::Deleted => Self::Deleted,
+            EventKind::SessionAccepted { .. } => Self::SessionAccepted,
+            EventKind::SessionLockRenewed { .. } => Self::SessionLockRenewed,
+            EventKind::SessionLockExpired { .. } => Self::SessionLockExpired,
+            EventKind::SessionReleased { .. } => Self::SessionReleased,
+            EventKind::SessionStateSet { .. } => Self::SessionStateSet,
+            EventKind::EntityDeleted => Self::EntityDeleted,
+            EventKind::ClockAdvanced { .. } => Self::ClockAdvanced,
+            EventKind::Fault { .. } => Self::Fault,
+            EventKind::Refused { .. } => Self::Refused,
         }
     }
 }
 
 type Tally = [u64; Counter::ALL.len()];
 
-/// A ring of facts and a fold over them.
+/// A ring of events and a fold over them.
 #[derive(Debug)]
 pub struct Timeline {
-    facts: Facts,
+    events: Events,
     capacity: usize,
     dropped: u64,
-    tallies: BTreeMap<(EntityId, StoreKind), Tally>,
+    tallies: BTreeMap<(EntityId, SubQueue), Tally>,
     /// Entities that were deleted and are still counted on their own, the oldest first.
     deleted: VecDeque<EntityId>,
 }
@@ -215,13 +215,13 @@ impl Timeline {
     /// How many deleted entities are counted on their own: a namespace may make and delete them without end.
     const DELETED: usize = 1_024;
 
-    /// How many facts a namespace keeps unless told otherwise (harness.md §6).
+    /// How many events a namespace keeps unless told otherwise (harness.md §6).
     pub const CAPACITY: usize = 65_536;
 
-    /// Keeps at most `capacity` facts.
+    /// Keeps at most `capacity` events.
     pub fn new(capacity: usize) -> Self {
         Self {
-            facts: Facts::new(),
+            events: Events::new(),
             capacity,
             dropped: 0,
             tallies: BTreeMap::new(),
@@ -229,72 +229,74 @@ impl Timeline {
         }
     }
 
-    /// Takes everything from `batch`, counts it, and drops the oldest facts that no longer fit.
-    pub fn absorb(&mut self, batch: &mut Facts) {
+    /// Takes everything from `batch`, counts it, and drops the oldest events that no longer fit.
+    pub fn absorb(&mut self, batch: &mut Events) {
         self.tally(batch);
         // Before there is too much, so that the ring never grows to twice its size.
         self.trim(self.capacity.saturating_sub(batch.len()));
-        self.facts.absorb(batch);
+        self.events.absorb(batch);
         self.trim(self.capacity);
     }
 
-    /// Counts facts, most of which happened where the one before did.
-    fn tally(&mut self, batch: &Facts) {
-        let place = |fact: &Fact| (fact.entity, fact.store);
-        let mut facts = batch.iter().peekable();
-        while let Some(first) = facts.peek().map(|fact| place(fact)) {
+    /// Counts events, most of which happened where the one before did.
+    fn tally(&mut self, batch: &Events) {
+        let place = |event: &Event| (event.entity, event.store);
+        let mut events = batch.iter().peekable();
+        while let Some(first) = events.peek().map(|event| place(event)) {
             let tally = self.tallies.entry(first);
             let tally = tally.or_insert([0; Counter::ALL.len()]);
-            while let Some(fact) = facts.next_if(|fact| place(fact) == first) {
-                let counter = Counter::from(&fact.kind);
+            while let Some(event) = events.next_if(|event| place(event) == first) {
+                let counter = Counter::from(&event.kind);
                 tally[counter as usize] += 1;
                 if counter == Counter::EntityDeleted {
-                    self.deleted.push_back(fact.entity);
+                    self.deleted.push_back(event.entity);
                 }
             }
         }
         while self.deleted.len() > Self::DELETED {
             if let Some(gone) = self.deleted.pop_front() {
-                for kind in StoreKind::ALL {
+                for kind in SubQueue::ALL {
                     self.tallies.remove(&(gone, kind));
                 }
             }
         }
     }
 
-    /// Drops the oldest facts until at most `kept` are left.
+    /// Drops the oldest events until at most `kept` are left.
     fn trim(&mut self, kept: usize) {
-        let excess = self.facts.len().saturating_sub(kept);
-        self.facts.forget(excess);
+        let excess = self.events.len().saturating_sub(kept);
+        self.events.forget(excess);
         self.dropped += excess as u64;
     }
 
-    /// The facts still held.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
+    /// The events still held.
+    pub fn events(&self) -> &Events {
+        &self.events
     }
 
-    /// The facts of one entity, oldest first.
-    pub fn of(&self, entity: EntityId) -> impl Iterator<Item = &Fact> {
-        self.facts.iter().filter(move |fact| fact.entity == entity)
+    /// The events of one entity, oldest first.
+    pub fn of(&self, entity: EntityId) -> impl Iterator<Item = &Event> {
+        self.events
+            .iter()
+            .filter(move |event| event.entity == entity)
     }
 
-    /// How many facts no longer fitted.
+    /// How many events no longer fitted.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How often this happened in this store, dropped facts included.
-    pub fn count(&self, entity: EntityId, store: StoreKind, counter: Counter) -> u64 {
+    /// How often this happened in this store, dropped events included.
+    pub fn count(&self, entity: EntityId, store: SubQueue, counter: Counter) -> u64 {
         self.tallies
             .get(&(entity, store))
             .map_or(0, |tally| tally[counter as usize])
     }
 
-    /// How often things happened in those stores that `takes` chooses, dropped facts included.
+    /// How often things happened in those stores that `takes` chooses, dropped events included.
     pub fn totals(
         &self,
-        takes: impl Fn(EntityId, StoreKind) -> bool,
+        takes: impl Fn(EntityId, SubQueue) -> bool,
     ) -> impl Iterator<Item = (Counter, u64)> {
         let mut totals = [0; Counter::ALL.len()];
         for ((entity, store), tally) in &self.tallies {
@@ -317,11 +319,11 @@ mod tests {
     use super::*;
     use crate::{ClientId, SequenceNumber, Timestamp};
 
-    fn fact(kind: FactKind) -> Fact {
-        Fact {
+    fn event(kind: EventKind) -> Event {
+        Event {
             at: Timestamp::from_millis(0),
             entity: EntityId(7),
-            store: StoreKind::Active,
+            store: SubQueue::Active,
             client: ClientId(1),
             number: SequenceNumber(1),
             kind,
@@ -333,49 +335,49 @@ mod tests {
         let mut timeline = Timeline::new(3);
         let entities = Timeline::DELETED as u32 * 2;
         for id in 0..entities {
-            let mut batch = Facts::new();
-            for kind in [FactKind::Completed, FactKind::EntityDeleted] {
-                batch.push(Fact {
+            let mut batch = Events::new();
+            for kind in [EventKind::Completed, EventKind::EntityDeleted] {
+                batch.push(Event {
                     entity: EntityId(id),
-                    ..fact(kind)
+                    ..event(kind)
                 });
             }
             timeline.absorb(&mut batch);
         }
         assert_eq!(timeline.tallies.len(), Timeline::DELETED);
-        let of = |id| timeline.count(EntityId(id), StoreKind::Active, Counter::Completed);
+        let of = |id| timeline.count(EntityId(id), SubQueue::Active, Counter::Completed);
         assert_eq!((of(0), of(entities - 1)), (0, 1));
     }
 
     #[test]
     fn the_oldest_are_dropped_and_the_counters_stay_exact() {
         let mut timeline = Timeline::new(3);
-        let mut batch = Facts::new();
+        let mut batch = Events::new();
         for id in ["a", "bb", "ccc", "dddd", "eeeee"] {
             let message_id = batch.text(id);
-            batch.push(fact(FactKind::Enqueued {
+            batch.push(event(EventKind::Enqueued {
                 message_id,
                 bytes: 0,
                 expires_at: Timestamp::NEVER,
             }));
-            batch.push(fact(FactKind::Completed));
+            batch.push(event(EventKind::Completed));
             timeline.absorb(&mut batch);
         }
         assert_eq!(timeline.dropped(), 7);
-        let count = |counter| timeline.count(EntityId(7), StoreKind::Active, counter);
+        let count = |counter| timeline.count(EntityId(7), SubQueue::Active, counter);
         assert_eq!((count(Counter::Sent), count(Counter::Completed)), (5, 5));
         let sum = |takes: bool| timeline.totals(|_, _| takes).map(|(_, count)| count).sum();
         assert_eq!((sum(true), sum(false)), (10_u64, 0_u64));
         let ids: Vec<String> = timeline
             .of(EntityId(7))
-            .filter_map(|fact| {
-                let FactKind::Enqueued { message_id, .. } = fact.kind else {
+            .filter_map(|event| {
+                let EventKind::Enqueued { message_id, .. } = event.kind else {
                     return None;
                 };
-                Some(timeline.facts().read(message_id))
+                Some(timeline.events().read(message_id))
             })
             .collect();
         assert_eq!(ids, ["eeeee"]);
-        assert_eq!(timeline.facts().len(), 3);
+        assert_eq!(timeline.events().len(), 3);
     }
 }

@@ -1,6 +1,6 @@
 //! Work that happens as a whole or not at all (semantics §12).
 //!
-//! A transaction is a value in the hands of whoever declared it. Verbs of [`crate::Mailbox`] enlist work in it, in
+//! A transaction is a value in the hands of whoever declared it. Verbs of [`crate::Entity`] enlist work in it, in
 //! the order in which it will happen; [`crate::commit`] lets it happen. Mailboxes know of it only which locks it is
 //! to settle, so that one that is dropped leaves nothing behind but locks that come free when its time is over.
 
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::held::Reservation;
 use crate::operation::transact::TransactError;
+use crate::size_in_use::Reservation;
 use crate::{
-    EntityId, EntityPath, IdSource, LockToken, Mailbox, Message, Outcome, SequenceNumber,
-    StoreKind, Timestamp,
+    Entity, EntityId, EntityPath, IdSource, LockToken, Message, Outcome, SequenceNumber, SubQueue,
+    Timestamp,
 };
 
 /// Most messages that may be sent or scheduled in one transaction (semantics §1).
@@ -88,7 +88,7 @@ pub(crate) enum Work {
     },
     /// Settle a locked message, if it is still under the same lock.
     Settle {
-        kind: StoreKind,
+        kind: SubQueue,
         token: LockToken,
         number: SequenceNumber,
         outcome: Outcome,
@@ -121,7 +121,7 @@ impl Transaction {
         self.id
     }
 
-    /// The entities in which it has work: those whose mailboxes it needs to be committed or rolled back.
+    /// The entities in which it has work: those whose entities it needs to be committed or rolled back.
     pub fn participants(&self) -> impl Iterator<Item = (EntityId, &EntityPath)> {
         self.participants.iter().map(|(&id, path)| (id, path))
     }
@@ -175,17 +175,17 @@ impl Transaction {
     }
 
     /// Adds work that was checked, and lets the time begin if it is the first.
-    pub(crate) fn enlist(&mut self, now: Timestamp, mailbox: &Mailbox, work: Work) {
+    pub(crate) fn enlist(&mut self, now: Timestamp, entity: &Entity, work: Work) {
         self.begin(now);
-        let entity = mailbox.active.entity();
+        let id = entity.id();
         self.participants
-            .entry(entity)
-            .or_insert_with(|| mailbox.path.clone());
+            .entry(id)
+            .or_insert_with(|| entity.path.clone());
         let message = work.message();
         self.messages += usize::from(message.is_some());
-        let reservation = message.map(|message| mailbox.reserved.reserve(message.size()));
+        let reservation = message.map(|message| entity.pending_bytes.reserve(message.size()));
         self.work.push(Enlisted {
-            entity,
+            entity: id,
             work,
             _reservation: reservation,
         });

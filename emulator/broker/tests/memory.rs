@@ -5,9 +5,8 @@ use std::alloc::System;
 use bytes::Bytes;
 use cap::Cap;
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Effects, EntityId, Facts, IdSource, LocksOnDetach, Mailbox,
-    Message, NamespaceSettings, Outcome, Queue, QueueDescription, ReceiveMode, StoreKind,
-    Timestamp,
+    ClientId, Context, Effects, Entity, EntityId, Events, IdSource, LocksOnDetach, Message,
+    NamespaceSettings, Outcome, QueueDescription, ReceiveMode, ReceiverId, SubQueue, Timestamp,
 };
 use servicebus_codec::Writer;
 
@@ -18,7 +17,7 @@ const MESSAGES: usize = 100_000;
 const PAYLOAD: usize = 100;
 /// Bytes that a message may cost beside its payload, whatever state it is in.
 const BUDGET: usize = 400;
-/// Bytes that an empty queue may keep: one block of each store, buffers of consumers.
+/// Bytes that an empty queue may keep: one block of each store, buffers of receivers.
 const REST: usize = 64 * 1024;
 
 struct Counting(u64);
@@ -31,7 +30,7 @@ impl IdSource for Counting {
 }
 
 struct Bench {
-    queue: Queue,
+    queue: Entity,
     now: Timestamp,
     ids: Counting,
 }
@@ -47,30 +46,29 @@ impl Bench {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let description = QueueDescription::default();
         Self {
-            queue: Queue::new(EntityId(1), path, description, &settings, now),
+            queue: Entity::new(EntityId(1), path, description, &settings, now),
             now,
             ids: Counting(0),
         }
     }
 
-    /// The facts are dropped: what a timeline keeps of them has a bound of its own.
-    fn operate<T>(&mut self, work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T) -> T {
+    /// The events are dropped: what a timeline keeps of them has a bound of its own.
+    fn operate<T>(&mut self, work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T) -> T {
         let mut cx = Context {
             now: self.now,
             client: ClientId(1),
             ids: &mut self.ids,
             effects: &mut Effects::new(),
-            facts: &mut Facts::new(),
+            events: &mut Events::new(),
         };
-        work(&mut self.queue.mailbox, &mut cx)
+        work(&mut self.queue, &mut cx)
     }
 
     fn fill(&mut self) {
         for number in 0..MESSAGES {
             let message = Message::parse(payload(number), &mut self.ids).unwrap();
             assert_eq!(message.size() as usize, PAYLOAD);
-            self.operate(|mailbox, cx| mailbox.send(cx, message))
-                .unwrap();
+            self.operate(|entity, cx| entity.send(cx, message)).unwrap();
         }
     }
 }
@@ -78,23 +76,22 @@ impl Bench {
 #[test]
 fn a_message_costs_little_and_leaves_nothing_behind() {
     let mut bench = Bench::new();
-    let kind = StoreKind::Active;
-    let consumer = ConsumerId(1);
+    let kind = SubQueue::Active;
+    let receiver = ReceiverId(1);
     let empty = HEAP.allocated();
     bench.fill();
     report("ready", empty);
 
     bench
         .queue
-        .mailbox
-        .open_consumer(kind, consumer, ReceiveMode::PeekLock);
-    bench.operate(|mailbox, cx| mailbox.set_credit(cx, kind, consumer, u32::MAX));
-    report("assigned", empty);
+        .attach_receiver(kind, receiver, ReceiveMode::PeekLock);
+    bench.operate(|entity, cx| entity.set_credit(cx, kind, receiver, u32::MAX));
+    report("reserved", empty);
 
     let mut tokens = Vec::with_capacity(MESSAGES);
-    while bench.queue.mailbox.assigned(kind, consumer) > 0 {
+    while bench.queue.reserved(kind, receiver) > 0 {
         let mut taken = Vec::new();
-        bench.operate(|mailbox, cx| mailbox.take(cx, kind, consumer, 100, usize::MAX, &mut taken));
+        bench.operate(|entity, cx| entity.acquire(cx, kind, receiver, 100, usize::MAX, &mut taken));
         tokens.extend(taken.iter().map(|delivery| delivery.token));
     }
     let tokens_cost = tokens.capacity() * size_of_val(&tokens[0]);
@@ -102,14 +99,14 @@ fn a_message_costs_little_and_leaves_nothing_behind() {
 
     for &token in &tokens {
         bench
-            .operate(|mailbox, cx| mailbox.settle(cx, kind, token, Outcome::Complete))
+            .operate(|entity, cx| entity.settle(cx, kind, token, Outcome::Complete))
             .unwrap();
     }
     assert_returned("completed", empty + tokens_cost);
 
     bench.fill();
-    bench.operate(Mailbox::reset);
-    assert_returned("removed while assigned", empty + tokens_cost);
+    bench.operate(Entity::reset);
+    assert_returned("removed while reserved", empty + tokens_cost);
 }
 
 /// Measures what each message costs now beside its payload.

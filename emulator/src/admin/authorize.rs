@@ -7,11 +7,11 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use super::call::{Answer, Call};
-use super::refusal::{Refusal, quote};
+use super::refusal::{ServiceError, quote};
 use super::route::Route;
 use crate::auth::{Claims, Key, Policy, TokenCheck, TokenError};
 use crate::namespace::Namespace;
-use crate::namespaces::Arrival;
+use crate::namespaces::ConnectionOrigin;
 use crate::server::Shared;
 
 const BEARER: &str = "Bearer ";
@@ -19,7 +19,7 @@ const BEARER: &str = "Bearer ";
 /// The namespace that a request is for: by the way that it came, else by its host name, else by the key that its token
 /// names.
 pub(super) fn choose(shared: &Shared, head: &Parts, host: &str) -> Option<Arc<Namespace>> {
-    let unknown = Arc::<Arrival>::default();
+    let unknown = Arc::<ConnectionOrigin>::default();
     let arrival = head.extensions.get().unwrap_or(&unknown);
     let token = token(&head.headers);
     shared.namespaces.of_request(arrival, host, token)
@@ -33,7 +33,7 @@ pub(super) fn claims(
     resource: &str,
     keys: &[Key],
     now: i64,
-) -> Result<Claims, Refusal> {
+) -> Result<Claims, ServiceError> {
     let own = namespace.config.policy();
     let Some(token) = token(headers) else {
         if own.token_check == TokenCheck::None {
@@ -41,7 +41,7 @@ pub(super) fn claims(
         }
         let text = "SubCode=40102. Missing token: claim is empty; the header 'Authorization' must have a shared access \
                     signature or a bearer token.";
-        return Err(Refusal::unauthorized(text));
+        return Err(ServiceError::unauthorized(text));
     };
     let policy = Policy {
         entity_keys: keys,
@@ -61,7 +61,7 @@ impl Call<'_> {
         method: &str,
         route: &Route,
         claims: Claims,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, ServiceError> {
         if method == "GET"
             && let Route::Entity(path) = route
             && self.namespace.entity(&self.path(path)?).is_none()
@@ -79,7 +79,7 @@ impl Call<'_> {
                 _ => action("EntityWrite"),
             },
         };
-        Err(Refusal::unauthorized(format!(
+        Err(ServiceError::unauthorized(format!(
             "{required} The token has: {claims}."
         )))
     }
@@ -124,7 +124,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-fn refused(error: &TokenError, resource: &str) -> Refusal {
+fn refused(error: &TokenError, resource: &str) -> ServiceError {
     let (code, name) = match error {
         TokenError::Malformed(_) => (40105, "Malformed token"),
         TokenError::UnknownKey(_) | TokenError::BadSignature(_) | TokenError::WrongPassword(_) => {
@@ -135,7 +135,7 @@ fn refused(error: &TokenError, resource: &str) -> Refusal {
         TokenError::JwtRefused => (40100, "Unauthorized"),
     };
     let resource = quote(resource);
-    Refusal::unauthorized(format!(
+    ServiceError::unauthorized(format!(
         "SubCode={code}. {name}: unauthorized access to '{resource}': {error}."
     ))
 }

@@ -8,11 +8,11 @@ use servicebus_broker::{EntityKind, EntityPath, IdSource};
 use super::Admin;
 use super::atom::{Item, entry};
 use super::describe::View;
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::route::Query;
 use super::time::{Frame, tag};
 use super::xml::Writer;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 /// A request that may be carried out.
 pub(super) struct Call<'a> {
@@ -80,22 +80,26 @@ impl Call<'_> {
     }
 
     /// The name of a queue or topic in a path.
-    pub(super) fn path(&self, text: &str) -> Result<EntityPath, Refusal> {
+    pub(super) fn path(&self, text: &str) -> Result<EntityPath, ServiceError> {
         text.parse().map_err(|error| {
-            Refusal::bad_request(format!("The name '{text}' of a queue or topic {error}."))
+            ServiceError::bad_request(format!("The name '{text}' of a queue or topic {error}."))
         })
     }
 
     /// The topic of this name.
-    pub(super) fn topic(&self, text: &str) -> Result<Option<Arc<Entity>>, Refusal> {
+    pub(super) fn topic(&self, text: &str) -> Result<Option<Arc<SharedEntity>>, ServiceError> {
         let entity = self.namespace.entity(&self.path(text)?);
         Ok(entity.filter(|entity| entity.kind == EntityKind::Topic))
     }
 
     /// The path of a subscription of a topic, spelled as the topic was.
-    pub(super) fn subscription(&self, topic: &Entity, name: &str) -> Result<EntityPath, Refusal> {
+    pub(super) fn subscription(
+        &self,
+        topic: &SharedEntity,
+        name: &str,
+    ) -> Result<EntityPath, ServiceError> {
         topic.path.subscription(name).map_err(|error| {
-            Refusal::bad_request(format!("The name '{name}' of a subscription {error}."))
+            ServiceError::bad_request(format!("The name '{name}' of a subscription {error}."))
         })
     }
 
@@ -113,7 +117,7 @@ impl Call<'_> {
     }
 
     /// Whether the request changes what is there: `If-Match` must be `*`, or the tag that it has.
-    pub(super) fn is_update(&self, tag: Option<&str>) -> Result<bool, Refusal> {
+    pub(super) fn is_update(&self, tag: Option<&str>) -> Result<bool, ServiceError> {
         let Some(wanted) = self.if_match.map(|wanted| wanted.trim().trim_matches('"')) else {
             return Ok(false);
         };
@@ -125,11 +129,11 @@ impl Call<'_> {
             "The header 'If-Match' is '{}'; allowed: *, or the entity's 'ETag'. ",
             super::refusal::quote(wanted)
         );
-        Err(Refusal::new(StatusCode::PRECONDITION_FAILED, text))
+        Err(ServiceError::new(StatusCode::PRECONDITION_FAILED, text))
     }
 
     /// The answer that shows one entity. Subscriptions are shown with another scheme, and the tag of their topic.
-    pub(super) fn show(&self, entity: &Entity) -> Answer {
+    pub(super) fn show(&self, entity: &SharedEntity) -> Answer {
         let view = View::of(self.namespace, entity);
         let path = view.path.as_str();
         let is_subscription = view.kind == EntityKind::Subscription;
@@ -156,10 +160,10 @@ impl Call<'_> {
     }
 
     /// What `ETag` says of an entity: of a subscription, what it says of its topic.
-    pub(super) fn tag_of(&self, entity: &Entity) -> String {
+    pub(super) fn tag_of(&self, entity: &SharedEntity) -> String {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| self.namespace.entity(&topic));
         let tagged = topic.as_deref().unwrap_or(entity);
-        tag(tagged.particulars().updated_at())
+        tag(tagged.metadata().updated_at())
     }
 }

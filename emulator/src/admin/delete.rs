@@ -3,16 +3,16 @@
 use servicebus_broker::EntityPath;
 
 use super::call::{Answer, Call, Shape};
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::route::Route;
 
 impl Call<'_> {
-    pub(super) fn delete(&self, route: &Route) -> Result<Answer, Refusal> {
+    pub(super) fn delete(&self, route: &Route) -> Result<Answer, ServiceError> {
         let _alone = self.namespace.administer();
         match route {
             Route::Entity(path) => self.delete_entity(&self.path(path)?),
             Route::Subscription { topic, name } => {
-                let topic = self.topic(topic)?.ok_or_else(Refusal::no_service)?;
+                let topic = self.topic(topic)?.ok_or_else(ServiceError::no_service)?;
                 self.delete_entity(&self.subscription(&topic, name)?)
             }
             Route::Rule { topic, name, rule } => self.delete_rule(topic, name, rule),
@@ -23,31 +23,31 @@ impl Call<'_> {
             | Route::Subscriptions { .. }
             | Route::Rules { .. }
             | Route::SubQueue { .. }
-            | Route::UnknownResource(_) => Err(Refusal::verb("DELETE")),
+            | Route::UnknownResource(_) => Err(ServiceError::verb("DELETE")),
         }
     }
 
-    fn delete_entity(&self, path: &EntityPath) -> Result<Answer, Refusal> {
+    fn delete_entity(&self, path: &EntityPath) -> Result<Answer, ServiceError> {
         let entity = self
             .namespace
             .entity(path)
-            .ok_or_else(Refusal::no_service)?;
+            .ok_or_else(ServiceError::no_service)?;
         let tag = self.tag_of(&entity);
         self.is_update(Some(&tag))?;
         let deleted = self.namespace.delete(path);
-        deleted.ok_or_else(Refusal::no_service)?;
+        deleted.ok_or_else(ServiceError::no_service)?;
         Ok(Answer::ok(Shape::Nothing).tagged(tag))
     }
 
-    fn delete_rule(&self, topic: &str, name: &str, rule: &str) -> Result<Answer, Refusal> {
-        let topic = self.topic(topic)?.ok_or_else(Refusal::no_service)?;
+    fn delete_rule(&self, topic: &str, name: &str, rule: &str) -> Result<Answer, ServiceError> {
+        let topic = self.topic(topic)?.ok_or_else(ServiceError::no_service)?;
         let path = self.subscription(&topic, name)?;
         let tag = self.tag_of(&topic);
         self.is_update(Some(&tag))?;
         let removed = self
             .namespace
-            .operate_as_broker(&topic, |mailbox, cx| mailbox.remove_rule(cx, &path, rule));
-        removed.map_err(|_| Refusal::no_service())?;
+            .operate_as_broker(&topic, |entity, cx| entity.remove_rule(cx, &path, rule));
+        removed.map_err(|_| ServiceError::no_service())?;
         Ok(Answer::ok(Shape::Nothing).tagged(tag))
     }
 }

@@ -10,7 +10,7 @@ mod rule;
 mod value;
 mod view;
 
-pub(super) use authorization::Mint;
+pub(super) use authorization::KeyGenerator;
 pub(super) use judge::{check_fixed, check_legal, check_targets, subscription};
 pub(super) use namespace::write_namespace;
 pub(super) use read::{Wanted, read_entity};

@@ -2,7 +2,7 @@
 
 use servicebus_broker::{EntityKind, Tier, Timestamp};
 
-use super::describe::{Mint, View, Wanted, read_entity, read_rule, root, write_rule};
+use super::describe::{KeyGenerator, View, Wanted, read_entity, read_rule, root, write_rule};
 use super::route::Query;
 use super::time::Frame;
 use super::xml::{Element, Writer, read};
@@ -52,7 +52,7 @@ pub fn read_entity_again(body: &[u8], kind: EntityKind, tier: Tier) -> bool {
 
 fn wanted(body: &[u8], kind: EntityKind, tier: Tier) -> Option<Wanted> {
     let tree: Element = read(body).ok()?;
-    let mint = Mint { bits: &|| 7 };
+    let mint = KeyGenerator { bits: &|| 7 };
     let is_one = tree.name == root(kind);
     is_one.then(|| read_entity(&tree, kind, None, tier, &mint).ok())?
 }

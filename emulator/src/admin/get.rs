@@ -9,12 +9,12 @@ use servicebus_broker::{EntityKind, EntityPath};
 use super::atom::{Item, entry, listed_services};
 use super::call::{Answer, Call, Shape};
 use super::describe::{write_namespace, write_rule};
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::route::Route;
-use crate::namespace::Entity;
+use crate::namespace::SharedEntity;
 
 impl Call<'_> {
-    pub(super) fn get(&self, route: &Route) -> Result<Answer, Refusal> {
+    pub(super) fn get(&self, route: &Route) -> Result<Answer, ServiceError> {
         match route {
             Route::Root => Ok(self.no_such_endpoint()),
             Route::NamespaceInfo => Ok(self.namespace_info()),
@@ -38,30 +38,38 @@ impl Call<'_> {
                 Some(topic) => {
                     let path = self.subscription(&topic, name)?;
                     let path = self.existing_subscription(&path)?.path.clone();
-                    let missing = || Refusal::no_entity(&self.tracker(&path, Some(rule)));
+                    let missing = || ServiceError::no_entity(&self.tracker(&path, Some(rule)));
                     let rule = self.rule(&topic, &path, rule).ok_or_else(missing)?;
                     Ok(self.show_rule(&topic, &path, &rule))
                 }
             },
-            Route::SubQueue { .. } | Route::UnknownResource(_) => Err(Refusal::verb("GET")),
+            Route::SubQueue { .. } | Route::UnknownResource(_) => Err(ServiceError::verb("GET")),
         }
     }
 
     /// The subscription, or the text that it is missing.
-    pub(super) fn existing_subscription(&self, path: &EntityPath) -> Result<Arc<Entity>, Refusal> {
-        let missing = || Refusal::no_entity(&self.tracker(path, None));
+    pub(super) fn existing_subscription(
+        &self,
+        path: &EntityPath,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let missing = || ServiceError::no_entity(&self.tracker(path, None));
         self.namespace.entity(path).ok_or_else(missing)
     }
 
     /// A rule of a subscription.
-    pub(super) fn rule(&self, topic: &Entity, path: &EntityPath, name: &str) -> Option<Arc<Rule>> {
-        self.namespace.look(topic, |queue| {
-            let rules = queue.mailbox.rules()?;
+    pub(super) fn rule(
+        &self,
+        topic: &SharedEntity,
+        path: &EntityPath,
+        name: &str,
+    ) -> Option<Arc<Rule>> {
+        self.namespace.read(topic, |entity| {
+            let rules = entity.rules()?;
             rules.find(path, name).cloned()
         })
     }
 
-    pub(super) fn show_rule(&self, topic: &Entity, path: &EntityPath, rule: &Rule) -> Answer {
+    pub(super) fn show_rule(&self, topic: &SharedEntity, path: &EntityPath, rule: &Rule) -> Answer {
         let id = self.url("sb", &format!("{path}/Rules/{}", rule.name));
         let item = Item {
             title: &rule.name,

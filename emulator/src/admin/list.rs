@@ -7,16 +7,16 @@ use servicebus_broker::EntityKind;
 use super::atom::{Feed, Item, feed, write_entry};
 use super::call::{Answer, Call, Shape};
 use super::describe::{View, write_rule};
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::selection::Selection;
 use super::xml::Writer;
-use crate::namespace::Entity;
+use crate::namespace::SharedEntity;
 
 /// Entries of a page, unless fewer are asked for.
 const PAGE: usize = 100;
 
 impl Call<'_> {
-    pub(super) fn list_entities(&self, kind: EntityKind) -> Result<Answer, Refusal> {
+    pub(super) fn list_entities(&self, kind: EntityKind) -> Result<Answer, ServiceError> {
         let title = match kind {
             EntityKind::Topic => "Topics",
             EntityKind::Queue | EntityKind::Subscription => "Queues",
@@ -37,7 +37,7 @@ impl Call<'_> {
         }))
     }
 
-    pub(super) fn list_subscriptions(&self, topic: &str) -> Result<Answer, Refusal> {
+    pub(super) fn list_subscriptions(&self, topic: &str) -> Result<Answer, ServiceError> {
         let topic = self.parent(topic)?;
         let selection = self.selection()?;
         let paths = self.namespace.subscriptions(&topic);
@@ -59,12 +59,12 @@ impl Call<'_> {
         )
     }
 
-    pub(super) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, Refusal> {
+    pub(super) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
         let topic = self.parent(topic)?;
         let path = self.subscription(&topic, name)?;
         let path = self.existing_subscription(&path)?.path.clone();
-        let rules: Vec<_> = self.namespace.look(&topic, |queue| {
-            let rules = queue.mailbox.rules().into_iter();
+        let rules: Vec<_> = self.namespace.read(&topic, |entity| {
+            let rules = entity.rules().into_iter();
             rules.flat_map(|set| set.of(&path)).cloned().collect()
         });
         let list = format!("{path}/Rules");
@@ -88,12 +88,13 @@ impl Call<'_> {
     }
 
     /// The topic whose subscriptions or rules are listed.
-    fn parent(&self, topic: &str) -> Result<Arc<Entity>, Refusal> {
-        let missing = || Refusal::no_entity(&format!("{}:Topic:{topic}", self.namespace.name()));
+    fn parent(&self, topic: &str) -> Result<Arc<SharedEntity>, ServiceError> {
+        let missing =
+            || ServiceError::no_entity(&format!("{}:Topic:{topic}", self.namespace.name()));
         self.topic(topic)?.ok_or_else(missing)
     }
 
-    fn selection(&self) -> Result<Option<Selection>, Refusal> {
+    fn selection(&self) -> Result<Option<Selection>, ServiceError> {
         let filter = self.query.filter.as_deref();
         let filter = filter.filter(|filter| !filter.trim().is_empty());
         filter.map(Selection::parse).transpose()
@@ -111,8 +112,8 @@ impl Call<'_> {
         let top = self.query.top.unwrap_or(PAGE).min(PAGE);
         let rest = &all[skip..];
         let page = &rest[..top.min(rest.len())];
-        let goes_on = !page.is_empty() && page.len() < rest.len();
-        let next = goes_on.then(|| {
+        let has_more = !page.is_empty() && page.len() < rest.len();
+        let next = has_more.then(|| {
             let and = if self.query.kept.is_empty() { '?' } else { '&' };
             format!("{url}{and}$skip={}&$top={top}", skip + page.len())
         });

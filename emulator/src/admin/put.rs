@@ -9,16 +9,16 @@ use servicebus_broker::{EntityKind, EntityPath, QueueDescription, RuleSet, Topic
 
 use super::call::{Answer, Call};
 use super::describe::{
-    DEFAULT_RULE, Mint, View, Wanted, check_fixed, check_legal, check_targets, name_of_rule,
-    read_entity, read_rule, root, subscription,
+    DEFAULT_RULE, KeyGenerator, View, Wanted, check_fixed, check_legal, check_targets,
+    name_of_rule, read_entity, read_rule, root, subscription,
 };
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::route::Route;
 use super::xml::{Element, Space, read};
-use crate::namespace::Entity;
+use crate::namespace::SharedEntity;
 
 impl Call<'_> {
-    pub(super) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, Refusal> {
+    pub(super) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, ServiceError> {
         match route {
             Route::Entity(path) => {
                 let path = self.path(path)?;
@@ -48,7 +48,7 @@ impl Call<'_> {
             // A rule whose name is empty (observed 21).
             | Route::Rules { .. }
             | Route::SubQueue { .. }
-            | Route::UnknownResource(_) => Err(Refusal::verb("PUT")),
+            | Route::UnknownResource(_) => Err(ServiceError::verb("PUT")),
         }
     }
 
@@ -57,13 +57,13 @@ impl Call<'_> {
         kind: EntityKind,
         path: &EntityPath,
         element: &Element,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, ServiceError> {
         let existing = self.namespace.entity(path);
         let tag = existing.as_ref().map(|entity| self.tag_of(entity));
         match (self.is_update(tag.as_deref())?, existing) {
-            (false, Some(_)) => Err(Refusal::conflict()),
-            (true, None) => Err(Refusal::no_operation()),
-            (true, Some(entity)) if entity.kind != kind => Err(Refusal::bad_request(format!(
+            (false, Some(_)) => Err(ServiceError::conflict()),
+            (true, None) => Err(ServiceError::no_operation()),
+            (true, Some(entity)) if entity.kind != kind => Err(ServiceError::bad_request(format!(
                 "'{path}' is a {}, which has no {}.",
                 entity.kind,
                 root(kind)
@@ -76,19 +76,19 @@ impl Call<'_> {
                          '{}' has {limit} queues and topics.",
                         self.namespace.name()
                     );
-                    return Err(Refusal::limit(40300, text));
+                    return Err(ServiceError::limit(40300, text));
                 }
                 let wanted = self.wanted(kind, path, element, None)?;
                 let created = match kind {
                     EntityKind::Topic => {
-                        let description = TopicDescription::of_mailbox(&wanted.mailbox);
+                        let description = TopicDescription::of_mailbox(&wanted.entity);
                         self.namespace.create_topic(path, &description)
                     }
                     EntityKind::Queue | EntityKind::Subscription => {
-                        self.namespace.create(path, wanted.mailbox.clone())
+                        self.namespace.create(path, wanted.entity.clone())
                     }
                 };
-                Ok(self.created(&created.map_err(|_| Refusal::conflict())?, wanted))
+                Ok(self.created(&created.map_err(|_| ServiceError::conflict())?, wanted))
             }
         }
     }
@@ -98,15 +98,15 @@ impl Call<'_> {
         topic: &str,
         name: &str,
         element: &Element,
-    ) -> Result<Answer, Refusal> {
-        let topic = self.topic(topic)?.ok_or_else(Refusal::no_policy)?;
+    ) -> Result<Answer, ServiceError> {
+        let topic = self.topic(topic)?.ok_or_else(ServiceError::no_policy)?;
         let path = self.subscription(&topic, name)?;
         let existing = self.namespace.entity(&path);
         let is_update =
             self.is_update(existing.as_ref().map(|_| self.tag_of(&topic)).as_deref())?;
         match (is_update, existing) {
-            (false, Some(_)) => Err(Refusal::exists(&self.tracker(&path, None))),
-            (true, None) => Err(Refusal::no_entity(&self.tracker(&path, None))),
+            (false, Some(_)) => Err(ServiceError::exists(&self.tracker(&path, None))),
+            (true, None) => Err(ServiceError::no_entity(&self.tracker(&path, None))),
             (true, Some(entity)) => self.change(&entity, element),
             (false, None) => {
                 if self.namespace.subscriptions(&topic).len() >= RuleSet::MAX_SUBSCRIPTIONS {
@@ -115,7 +115,7 @@ impl Call<'_> {
                         topic.path,
                         RuleSet::MAX_SUBSCRIPTIONS
                     );
-                    return Err(Refusal::limit(40503, text));
+                    return Err(ServiceError::limit(40503, text));
                 }
                 let wanted = self.wanted(EntityKind::Subscription, &path, element, None)?;
                 let rule = self.default_rule(element)?;
@@ -125,14 +125,14 @@ impl Call<'_> {
                     &subscription(&wanted),
                     vec![rule],
                 );
-                let exists = |_| Refusal::exists(&self.tracker(&path, None));
+                let exists = |_| ServiceError::exists(&self.tracker(&path, None));
                 Ok(self.created(&created.map_err(exists)?, wanted))
             }
         }
     }
 
     /// The rule that a new subscription begins with.
-    fn default_rule(&self, element: &Element) -> Result<Rule, Refusal> {
+    fn default_rule(&self, element: &Element) -> Result<Rule, ServiceError> {
         let now = self.namespace.clock.now();
         match element.part("DefaultRuleDescription") {
             None => Ok(Rule::default_rule(now)),
@@ -140,15 +140,20 @@ impl Call<'_> {
         }
     }
 
-    fn change(&self, entity: &Arc<Entity>, element: &Element) -> Result<Answer, Refusal> {
+    fn change(
+        &self,
+        entity: &Arc<SharedEntity>,
+        element: &Element,
+    ) -> Result<Answer, ServiceError> {
         let before = View::of(self.namespace, entity).wanted;
         let wanted = self.wanted(entity.kind, &entity.path, element, Some(&before))?;
-        check_fixed(entity.kind, &before.mailbox, &wanted.mailbox)?;
+        check_fixed(entity.kind, &before.entity, &wanted.entity)?;
         let changed = match entity.kind {
-            EntityKind::Queue => self.namespace.update(entity, wanted.mailbox.clone()),
+            EntityKind::Queue => self.namespace.update(entity, wanted.entity.clone()),
             EntityKind::Topic => {
-                let description = TopicDescription::of_mailbox(&wanted.mailbox);
-                self.namespace.update(entity, description.mailbox())
+                let description = TopicDescription::of_mailbox(&wanted.entity);
+                self.namespace
+                    .update(entity, description.queue_description())
             }
             EntityKind::Subscription => {
                 let description = subscription(&wanted);
@@ -157,16 +162,16 @@ impl Call<'_> {
         };
         if !changed {
             // It was idle, and has just gone.
-            return Err(Refusal::no_operation());
+            return Err(ServiceError::no_operation());
         }
-        let is_remarked = before.remarks != wanted.remarks;
-        entity.particulars().set_remarks(wanted.remarks);
+        let is_described_anew = before.admin_metadata != wanted.admin_metadata;
+        entity.metadata().set_admin_metadata(wanted.admin_metadata);
         // These are properties as well, whose change ends locks (observed 38).
         let only_status = QueueDescription {
-            status: wanted.mailbox.status,
-            ..before.mailbox
+            status: wanted.entity.status,
+            ..before.entity
         };
-        if is_remarked && only_status == wanted.mailbox {
+        if is_described_anew && only_status == wanted.entity {
             self.namespace.lose_locks(entity);
         }
         Ok(self.show(entity))
@@ -179,19 +184,19 @@ impl Call<'_> {
         path: &EntityPath,
         element: &Element,
         current: Option<&Wanted>,
-    ) -> Result<Wanted, Refusal> {
-        let mint = Mint {
+    ) -> Result<Wanted, ServiceError> {
+        let mint = KeyGenerator {
             bits: &|| self.bits(),
         };
         let tier = self.namespace.config.settings.tier;
         let wanted = read_entity(element, kind, current, tier, &mint)?;
         check_legal(self.namespace, kind, path, &wanted)?;
-        check_targets(self.namespace, path, &wanted.mailbox)?;
+        check_targets(self.namespace, path, &wanted.entity)?;
         Ok(wanted)
     }
 
-    fn created(&self, entity: &Arc<Entity>, wanted: Wanted) -> Answer {
-        entity.particulars().set_remarks(wanted.remarks);
+    fn created(&self, entity: &Arc<SharedEntity>, wanted: Wanted) -> Answer {
+        entity.metadata().set_admin_metadata(wanted.admin_metadata);
         let shown = self.show(entity).with_status(StatusCode::CREATED);
         match entity.kind {
             EntityKind::Queue | EntityKind::Topic => shown.untagged(),
@@ -201,19 +206,20 @@ impl Call<'_> {
 }
 
 /// What a body has to say: the content of its entry.
-pub(super) fn content(body: &[u8]) -> Result<Element, Refusal> {
+pub(super) fn content(body: &[u8]) -> Result<Element, ServiceError> {
     let entry = read(body).map_err(|error| {
-        Refusal::bad_request(format!("The body cannot be read as XML: {error}."))
+        ServiceError::bad_request(format!("The body cannot be read as XML: {error}."))
     })?;
     let is_entry = entry.space == Space::Atom && entry.name == "entry";
     let mut children = entry.children.into_iter().filter(|_| is_entry);
     let content = children.find(|child| child.space == Space::Atom && child.name == "content");
-    content
-        .ok_or_else(|| Refusal::bad_request("The body must be an Atom entry with a content in it."))
+    content.ok_or_else(|| {
+        ServiceError::bad_request("The body must be an Atom entry with a content in it.")
+    })
 }
 
-pub(super) fn no_description(allowed: &str) -> Refusal {
-    Refusal::bad_request(format!(
+pub(super) fn no_description(allowed: &str) -> ServiceError {
+    ServiceError::bad_request(format!(
         "The content of the entry describes nothing that can be put here; allowed: {allowed}."
     ))
 }

@@ -25,7 +25,7 @@ enum Speaker {
 
 /// A refusal before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct ServiceError {
     pub(super) status: StatusCode,
     text: String,
     speaker: Speaker,
@@ -39,7 +39,7 @@ pub(super) struct Tail<'a> {
     pub(super) now: Timestamp,
 }
 
-impl Refusal {
+impl ServiceError {
     pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
         let mut text = text.into();
         text.truncate(text.floor_char_boundary(MAX_TEXT));
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn texts_end_in_what_to_look_for() {
         let zero = "00000000-0000-0000-0000-000000000000";
-        let text = Refusal::no_entity("ns:Topic:t|s").tracked(&tail());
+        let text = ServiceError::no_entity("ns:Topic:t|s").tracked(&tail());
         assert_eq!(
             text,
             format!(
@@ -211,7 +211,7 @@ mod tests {
                  TrackingId:{zero}_B0, SystemTracker:NoSystemTracker, Timestamp:2021-10-01T00:06:46"
             )
         );
-        let text = Refusal::parameter("No.", "LockDuration", "x").tracked(&tail());
+        let text = ServiceError::parameter("No.", "LockDuration", "x").tracked(&tail());
         assert_eq!(
             text,
             format!(
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_body_has_code_and_detail_and_is_bounded() {
-        let refusal = Refusal::bad_request("é<".repeat(10_000));
+        let refusal = ServiceError::bad_request("é<".repeat(10_000));
         let body = refusal.body(&refusal.tracked(&tail()));
         assert!(body.starts_with("<Error><Code>400</Code><Detail>SubCode=40000. é&lt;"));
         assert!(body.len() < 4 * MAX_TEXT, "{}", body.len());

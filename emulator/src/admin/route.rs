@@ -4,9 +4,9 @@
 //! searched from the right for its keywords (admin-http.md §2).
 
 use percent_encoding::percent_decode_str;
-use servicebus_broker::StoreKind;
+use servicebus_broker::SubQueue;
 
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use crate::nodes::{Address, Destination};
 
 const SUBSCRIPTIONS: &str = "subscriptions";
@@ -57,10 +57,10 @@ pub(super) struct Query {
 }
 
 /// The path of a request without encoding, and without slashes at its ends.
-pub(super) fn decoded(path: &str) -> Result<String, Refusal> {
+pub(super) fn decoded(path: &str) -> Result<String, ServiceError> {
     let decoded = percent_decode_str(path).decode_utf8();
     let decoded = decoded.map_err(|_| {
-        Refusal::bad_request(format!(
+        ServiceError::bad_request(format!(
             "The path '{path}' is not UTF-8 when it is decoded."
         ))
     })?;
@@ -79,7 +79,7 @@ impl Route {
             _ => {}
         }
         let address = Address::parse(path);
-        if address.destination != Destination::Store(StoreKind::Active) {
+        if address.destination != Destination::Store(SubQueue::Active) {
             let entity = address.entity;
             return Self::SubQueue { entity };
         }
@@ -142,7 +142,7 @@ impl Route {
 
 impl Query {
     /// Reads a query; Go sends a stray `&`, JavaScript an encoded `$`.
-    pub(super) fn parse(query: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(query: &str) -> Result<Self, ServiceError> {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -179,10 +179,10 @@ fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-fn number(name: &str, value: &str) -> Result<usize, Refusal> {
+fn number(name: &str, value: &str) -> Result<usize, ServiceError> {
     let parsed = decode(value).trim().parse();
     parsed.map_err(|_| {
-        Refusal::bad_request(format!(
+        ServiceError::bad_request(format!(
             "The query parameter '{name}' is '{value}'; allowed: a number from 0."
         ))
     })

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use servicebus_broker::Timestamp;
 
 use super::describe::View;
-use super::refusal::Refusal;
+use super::refusal::ServiceError;
 use super::time::{Frame, Instant};
 use token::{Token, tokens};
 
@@ -62,7 +62,7 @@ pub(super) enum Literal {
 }
 
 impl Selection {
-    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(text: &str) -> Result<Self, ServiceError> {
         if text.chars().count() > MAX_LENGTH {
             return Err(malformed(&format!(
                 "it has more than {MAX_LENGTH} characters"
@@ -99,7 +99,7 @@ impl Selection {
 }
 
 impl Property {
-    fn named(name: &str) -> Result<Self, Refusal> {
+    fn named(name: &str) -> Result<Self, ServiceError> {
         match name.to_ascii_lowercase().as_str() {
             "path" | "name" => Ok(Self::Path),
             "status" => Ok(Self::Status),
@@ -108,7 +108,7 @@ impl Property {
             "createdat" => Ok(Self::CreatedAt),
             "updatedat" | "modifiedat" => Ok(Self::UpdatedAt),
             "accessedat" => Ok(Self::AccessedAt),
-            _ => Err(Refusal::parameter(
+            _ => Err(ServiceError::parameter(
                 format!(
                     "Invalid Filter. The specified property '{name}' does not exist or is not allowed."
                 ),
@@ -126,7 +126,7 @@ impl Property {
                 let name = view.path.topic().map(|(_, name)| name);
                 Literal::Text(name.unwrap_or(view.path.as_str()).to_owned())
             }
-            Self::Status => Literal::Text(view.wanted.mailbox.status.name().to_owned()),
+            Self::Status => Literal::Text(view.wanted.entity.status.name().to_owned()),
             Self::Availability => Literal::Text("Available".to_owned()),
             Self::MessageCount => Literal::Number(view.message_count() as f64),
             Self::CreatedAt => instant(view.created_at),
@@ -136,7 +136,7 @@ impl Property {
     }
 
     /// A value as this property has them.
-    fn literal(self, token: Token) -> Result<Literal, Refusal> {
+    fn literal(self, token: Token) -> Result<Literal, ServiceError> {
         let (text, is_number) = match &token {
             Token::Text(text) => (text.as_str(), false),
             Token::Number(text) => (text.as_str(), true),
@@ -187,7 +187,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn either(&mut self) -> Result<Selection, Refusal> {
+    fn either(&mut self) -> Result<Selection, ServiceError> {
         let mut left = self.both()?;
         while self.eat("or") {
             left = Selection::Or(left.into(), self.both()?.into());
@@ -195,7 +195,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn both(&mut self) -> Result<Selection, Refusal> {
+    fn both(&mut self) -> Result<Selection, ServiceError> {
         let mut left = self.one()?;
         while self.eat("and") {
             left = Selection::And(left.into(), self.one()?.into());
@@ -203,7 +203,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn one(&mut self) -> Result<Selection, Refusal> {
+    fn one(&mut self) -> Result<Selection, ServiceError> {
         match self.next() {
             Some(Token::Open) => {
                 self.depth += 1;
@@ -232,7 +232,7 @@ impl Parser {
     }
 
     /// `startswith(path, 'a')`, and perhaps `eq true` behind it.
-    fn starts_with(&mut self) -> Result<Selection, Refusal> {
+    fn starts_with(&mut self) -> Result<Selection, ServiceError> {
         self.expect(&Token::Open)?;
         let property = match self.next() {
             Some(Token::Name(name)) => Property::named(&name)?,
@@ -256,7 +256,7 @@ impl Parser {
         }
     }
 
-    fn operator(&mut self) -> Result<Operator, Refusal> {
+    fn operator(&mut self) -> Result<Operator, ServiceError> {
         let operator = match self.next() {
             Some(Token::Name(name)) => Operator::named(&name),
             _ => None,
@@ -276,7 +276,7 @@ impl Parser {
         is_next
     }
 
-    fn expect(&mut self, wanted: &Token) -> Result<(), Refusal> {
+    fn expect(&mut self, wanted: &Token) -> Result<(), ServiceError> {
         match self.next() {
             Some(token) if token == *wanted => Ok(()),
             _ => Err(malformed(&format!("{wanted} is missing"))),
@@ -293,8 +293,8 @@ fn compare(found: &Literal, wanted: &Literal) -> Option<Ordering> {
     }
 }
 
-fn malformed(reason: &str) -> Refusal {
-    Refusal::bad_request(format!(
+fn malformed(reason: &str) -> ServiceError {
+    ServiceError::bad_request(format!(
         "Invalid Filter. The filter cannot be understood: {reason}."
     ))
     .without_sub_code()

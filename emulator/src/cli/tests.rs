@@ -185,7 +185,7 @@ fn doors_with_tls_are_asked_for_by_port() {
 fn a_certificate_is_given_with_its_key() {
     let given = ["--tls-certificate", "c.pem", "--tls-key", "k.pem"];
     let expected = TlsOptions {
-        certificate: Some(GivenCertificate {
+        certificate: Some(UserCertificate {
             chain: "c.pem".into(),
             key: "k.pem".into(),
         }),

@@ -168,13 +168,13 @@ pub(crate) fn properties_json(queue: &QueueDescription) -> Value {
 
 /// The same of a topic.
 pub(crate) fn topic_json(topic: &TopicDescription) -> Value {
-    only(properties_json(&topic.mailbox()), &TOPIC_KEYS)
+    only(properties_json(&topic.queue_description()), &TOPIC_KEYS)
 }
 
 /// The same of a subscription.
 pub(crate) fn subscription_json(subscription: &SubscriptionDescription) -> Value {
-    let mailbox = properties_json(&subscription.mailbox());
-    let mut properties = only(mailbox, &SUBSCRIPTION_KEYS);
+    let entity = properties_json(&subscription.queue_description());
+    let mut properties = only(entity, &SUBSCRIPTION_KEYS);
     properties["DeadLetteringOnFilterEvaluationExceptions"] =
         json!(subscription.dead_lettering_on_filter_evaluation_exceptions);
     properties

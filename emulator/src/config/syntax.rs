@@ -49,8 +49,10 @@ pub(super) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
 /// The parser's words, as a fragment like all other problems.
 fn sentence(kind: &ParseErrorKind) -> String {
     let text = kind.to_string();
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
-    let fragment: String = first.into_iter().chain(letters).collect();
+    let mut recorded_messages = text.chars();
+    let first = recorded_messages
+        .next()
+        .map(|message| message.to_ascii_lowercase());
+    let fragment: String = first.into_iter().chain(recorded_messages).collect();
     format!("not JSON: {fragment}")
 }

@@ -1,10 +1,10 @@
 //! What this connection makes the emulator keep, and its end when that is too much.
 
 use super::links::Link;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::tokens::Proof;
 use crate::memory::{Account, Exceeded};
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::{Condition, ServiceError};
 
 /// The account of a connection, and what of it is counted only when it has changed.
 pub(super) struct Books {
@@ -33,7 +33,7 @@ impl Books {
     }
 }
 
-impl Peer {
+impl ClientConnection {
     /// Takes down what the connection holds, of which the stream and the input have so much. If that is too much it is
     /// closed, and the reason is returned.
     pub(super) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
@@ -48,7 +48,7 @@ impl Peer {
             .hold(held, self.largest_message())
             .err()?;
         self.books.is_closed = true;
-        let refusal = Refusal::new(Condition::ResourceLimitExceeded, exceeded.to_string());
+        let refusal = ServiceError::new(Condition::ResourceLimitExceeded, exceeded.to_string());
         let text = self.track_quietly(&refusal, None);
         tracing::warn!(connection = self.id.0, text, "closed: out of memory");
         self.engine.close(Some(refusal.error(text)));

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, StoreKind, Tier};
+use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, SubQueue, Tier};
 
 use super::browse::Browser;
 use super::clients;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use crate::auth::Claim;
-use crate::namespace::Entity;
-use crate::nodes::{Address, Condition, Destination, Refusal, SessionRequest};
+use crate::namespace::SharedEntity;
+use crate::nodes::{Address, Condition, Destination, ServiceError, SessionRequest};
 
 /// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
@@ -26,28 +26,28 @@ const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
 /// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
 
-impl Peer {
+impl ClientConnection {
     pub(super) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
         if self.shared.options.outcome_delay && clients::begins_as_fe2o3(attach.session_windows()) {
             self.held.delay();
         }
         match self.resolve(attach) {
             Ok(Link::Waiting(waiting)) => {
-                self.consumers.insert(waiting.receiver.consumer, link);
+                self.receivers.insert(waiting.receiver.receiver_id, link);
                 self.waiting.insert((waiting.until, link));
                 self.links.insert(link, Link::Waiting(waiting));
                 self.answer_waiting(link);
             }
             Ok(resolved) => {
                 if let Link::Receiver(receiver) = &resolved {
-                    self.consumers.insert(receiver.consumer, link);
+                    self.receivers.insert(receiver.receiver_id, link);
                 }
                 let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);
                 self.accept_attach(link, reply);
             }
             Err((refusal, entity)) => {
-                let place = entity.as_deref().map(|entity| (entity, StoreKind::Active));
+                let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
                 let error = self.refuse(&refusal, place);
                 if !self.is_unanswered(link) {
                     self.engine.refuse_attach(link, error);
@@ -63,7 +63,10 @@ impl Peer {
         }
     }
 
-    fn resolve(&mut self, attach: &AttachRequest) -> Result<Link, (Refusal, Option<Arc<Entity>>)> {
+    fn resolve(
+        &mut self,
+        attach: &AttachRequest,
+    ) -> Result<Link, (ServiceError, Option<Arc<SharedEntity>>)> {
         if attach.is_coordinator() {
             return Ok(Link::Coordinator(attach.session()));
         }
@@ -90,27 +93,31 @@ impl Peer {
     }
 
     /// A connection has one link to `$cbs` in each direction, over all its sessions (spec/observed.md 66).
-    fn check_cbs(&self, role: LinkRole) -> Result<(), Refusal> {
+    fn check_cbs(&self, role: LinkRole) -> Result<(), ServiceError> {
         let is_there = self.links.values().any(|link| match (link, role) {
             (Link::Requests(requests), LinkRole::Sender) => matches!(requests.node, Node::Cbs),
             (Link::Replies(replies), LinkRole::Receiver) => matches!(replies.node, Node::Cbs),
             _ => false,
         });
         match is_there {
-            true => Err(Refusal::cbs_is_open(self.id.0)),
+            true => Err(ServiceError::cbs_is_open(self.id.0)),
             false => Ok(()),
         }
     }
 
     /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
-    fn check_entity_type(&self, entity: &Entity, attach: &AttachRequest) -> Result<(), Refusal> {
+    fn check_entity_type(
+        &self,
+        entity: &SharedEntity,
+        attach: &AttachRequest,
+    ) -> Result<(), ServiceError> {
         let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
             return Ok(());
         };
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
-        let is = match namespace.look(entity, |queue| queue.mailbox.kind()) {
+        let is = match namespace.read(entity, |entity| entity.kind()) {
             EntityKind::Queue => 0,
             EntityKind::Topic => 1,
             EntityKind::Subscription => 2,
@@ -120,7 +127,7 @@ impl Peer {
             .and_then(|expected| ENTITY_TYPES.get(expected));
         match client {
             Some(client) if *client != ENTITY_TYPES[is] => {
-                Err(Refusal::other_entity_type(client, ENTITY_TYPES[is]))
+                Err(ServiceError::other_entity_type(client, ENTITY_TYPES[is]))
             }
             _ => Ok(()),
         }
@@ -128,17 +135,17 @@ impl Peer {
 
     fn resolve_store(
         &mut self,
-        entity: &Arc<Entity>,
-        kind: StoreKind,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
         attach: &AttachRequest,
-    ) -> Result<Link, Refusal> {
+    ) -> Result<Link, ServiceError> {
         self.check_entity_type(entity, attach)?;
         match attach.role() {
             LinkRole::Sender => {
                 self.check_claim(&store_path(entity, kind), Claim::Send)?;
-                if kind != StoreKind::Active {
+                if kind != SubQueue::Active {
                     let address = store_path(entity, kind);
-                    return Err(Refusal::is_filled_by_the_broker(&address));
+                    return Err(ServiceError::is_filled_by_the_broker(&address));
                 }
                 self.check_direction(entity, kind, LinkRole::Sender)?;
                 self.check_sending(entity)?;
@@ -159,7 +166,7 @@ impl Peer {
                     .described_filters()
                     .any(|(key, filter)| !is_known(key, filter))
                 {
-                    return Err(Refusal::invalid_filter(attach.name()));
+                    return Err(ServiceError::invalid_filter(attach.name()));
                 }
                 self.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
@@ -174,57 +181,57 @@ impl Peer {
                     (true, Ok(Some(request))) => {
                         self.open_session_receiver(entity, attach, request)
                     }
-                    (true, Ok(None)) => Err(Refusal::requires_session()),
+                    (true, Ok(None)) => Err(ServiceError::requires_session()),
                     (true, Err(refusal)) => Err(refusal),
                     (false, Ok(None)) => {
                         Ok(Link::Receiver(self.open_receiver(entity, kind, attach)))
                     }
-                    (false, Ok(Some(_)) | Err(_)) => Err(Refusal::receives_no_sessions()),
+                    (false, Ok(Some(_)) | Err(_)) => Err(ServiceError::receives_no_sessions()),
                 }
             }
         }
     }
 
     /// Where the messages of a link go on to (wire.md §8). It must be there when the link is attached (decision D3).
-    fn destination(&self, attach: &AttachRequest) -> Result<Option<EntityPath>, Refusal> {
+    fn destination(&self, attach: &AttachRequest) -> Result<Option<EntityPath>, ServiceError> {
         let written = match attach.property(DESTINATION) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::String(written)) => written.as_str(),
             Some(_) => {
                 let text =
                     format!("{DESTINATION} must be a string: the address of a queue or topic.");
-                return Err(Refusal::new(Condition::ArgumentError, text));
+                return Err(ServiceError::new(Condition::ArgumentError, text));
             }
         };
         let address = Address::parse(written);
-        if address.destination != Destination::Store(StoreKind::Active) {
+        if address.destination != Destination::Store(SubQueue::Active) {
             let text =
                 format!("Messages cannot be sent on to '{written}': only to a queue or topic.");
-            return Err(Refusal::new(Condition::NotAllowed, text));
+            return Err(ServiceError::new(Condition::NotAllowed, text));
         }
         let entity = self.find(&address)?;
         self.check_claim(entity.path.as_str(), Claim::Send)?;
-        self.check_direction(&entity, StoreKind::Active, LinkRole::Sender)?;
+        self.check_direction(&entity, SubQueue::Active, LinkRole::Sender)?;
         Ok(Some(entity.path.clone()))
     }
 
     /// Topics are sent to, subscriptions received from (semantics §1); what a topic could not forward can be read.
     fn check_direction(
         &self,
-        entity: &Entity,
-        kind: StoreKind,
+        entity: &SharedEntity,
+        kind: SubQueue,
         role: LinkRole,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
-        let is = namespace.look(entity, |queue| queue.mailbox.kind());
+        let is = namespace.read(entity, |entity| entity.kind());
         match (is, role) {
             (EntityKind::Subscription, LinkRole::Sender) => {
-                Err(Refusal::takes_nothing(entity.path.as_str()))
+                Err(ServiceError::takes_nothing(entity.path.as_str()))
             }
-            (EntityKind::Topic, LinkRole::Receiver) if kind != StoreKind::TransferDeadLetters => {
-                Err(Refusal::gives_nothing(&store_path(entity, kind)))
+            (EntityKind::Topic, LinkRole::Receiver) if kind != SubQueue::TransferDeadLetter => {
+                Err(ServiceError::gives_nothing(&store_path(entity, kind)))
             }
             _ => Ok(()),
         }
@@ -232,14 +239,14 @@ impl Peer {
 
     fn open_receiver(
         &mut self,
-        entity: &Arc<Entity>,
-        kind: StoreKind,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
         attach: &AttachRequest,
     ) -> Receiver {
         let (receiver, mode) = self.new_receiver(entity, kind, attach);
         if let Some(namespace) = &self.namespace {
-            namespace.operate(entity, &mut self.caller, |mailbox, _| {
-                mailbox.open_consumer(kind, receiver.consumer, mode);
+            namespace.operate(entity, &mut self.caller, |entity, _| {
+                entity.attach_receiver(kind, receiver.receiver_id, mode);
             });
         }
         receiver
@@ -248,12 +255,12 @@ impl Peer {
     /// A receiver that the broker does not know yet, and how it receives.
     pub(super) fn new_receiver(
         &mut self,
-        entity: &Arc<Entity>,
-        kind: StoreKind,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
         attach: &AttachRequest,
     ) -> (Receiver, ReceiveMode) {
         self.consumers_made += 1;
-        let consumer = self.id.consumer(self.consumers_made);
+        let receiver_id = self.id.receiver_id(self.consumers_made);
         let settled = attach.sender_settle_mode() == SenderSettleMode::Settled;
         let mode = match settled {
             true => ReceiveMode::ReceiveAndDelete,
@@ -263,7 +270,7 @@ impl Peer {
             name: attach.name().into(),
             entity: Arc::clone(entity),
             kind,
-            consumer,
+            receiver_id,
             session: attach.session(),
             settled,
             drain: false,
@@ -271,36 +278,40 @@ impl Peer {
         (receiver, mode)
     }
 
-    fn find(&self, address: &Address) -> Result<Arc<Entity>, Refusal> {
+    fn find(&self, address: &Address) -> Result<Arc<SharedEntity>, ServiceError> {
         let Some(namespace) = &self.namespace else {
             let text = "No namespace is chosen yet: put a token at $cbs first.";
-            return Err(Refusal::new(Condition::Unauthorized, text));
+            return Err(ServiceError::new(Condition::Unauthorized, text));
         };
         // First of all: a stranger does not learn which names exist.
         self.check_any_claim(&address.path())?;
         let path = EntityPath::of_address(&address.entity);
         let entity = path.and_then(|path| namespace.entity(&path));
-        let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, &address.entity))?;
+        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, &address.entity))?;
         self.check_whole(&entity)?;
         Ok(entity)
     }
 
-    pub(super) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), Refusal> {
+    pub(super) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), ServiceError> {
         let unix_seconds = self.shared.real.unix_seconds();
         match self.is_open() || self.grants.allows(path, claim, unix_seconds) {
             true => Ok(()),
-            false => Err(Refusal::unauthorized(claim.name(), &self.host, path)),
+            false => Err(ServiceError::unauthorized(claim.name(), &self.host, path)),
         }
     }
 
-    pub(super) fn check_any_claim(&self, path: &str) -> Result<(), Refusal> {
+    pub(super) fn check_any_claim(&self, path: &str) -> Result<(), ServiceError> {
         let claims = [Claim::Listen, Claim::Send, Claim::Manage];
         match claims
             .iter()
             .any(|&claim| self.check_claim(path, claim).is_ok())
         {
             true => Ok(()),
-            false => Err(Refusal::unauthorized("Send or Listen", &self.host, path)),
+            false => Err(ServiceError::unauthorized(
+                "Send or Listen",
+                &self.host,
+                path,
+            )),
         }
     }
 
@@ -322,10 +333,10 @@ impl Peer {
             };
         };
         let own = self.namespace.as_ref().map_or(tier, |namespace| {
-            namespace.look(entity, |queue| {
-                match queue.mailbox.deviates(Deviation::LinkHasNoLimit) {
+            namespace.read(entity, |entity| {
+                match entity.deviates(Deviation::LinkHasNoLimit) {
                     true => 0,
-                    false => queue.mailbox.max_message_size(),
+                    false => entity.max_message_size(),
                 }
             })
         });
@@ -356,21 +367,21 @@ impl Peer {
             Some(Link::Sender(sender)) => return sender.give_up(),
             _ => return,
         };
-        self.consumers.remove(&receiver.consumer);
+        self.receivers.remove(&receiver.receiver_id);
         if let Some(namespace) = &self.namespace {
-            namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-                mailbox.close_consumer(cx, receiver.kind, receiver.consumer);
+            namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+                entity.detach_receiver(cx, receiver.kind, receiver.receiver_id);
             });
         }
     }
 }
 
 /// The path that a token must cover: Python signs for the sub-queue alone, JavaScript for `$management` too.
-pub(super) fn store_path(entity: &Entity, kind: StoreKind) -> String {
+pub(super) fn store_path(entity: &SharedEntity, kind: SubQueue) -> String {
     format!("{}{}", entity.path, kind.suffix())
 }
 
-pub(super) fn management_path(entity: &Entity, kind: StoreKind) -> String {
+pub(super) fn management_path(entity: &SharedEntity, kind: SubQueue) -> String {
     format!("{}/$management", store_path(entity, kind))
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachRequest, Delivery as Frame, LinkId, SenderSettleMode};
-use servicebus_broker::{Browsed, SequenceNumber, SessionName, Stamp, StoreKind, Tier};
+use servicebus_broker::{BrokerProperties, Peeked, SequenceNumber, SessionName, SubQueue, Tier};
 
 use super::OUTPUT_HIGH;
 use super::links::Link;
-use super::peer::Peer;
-use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal, SessionRequest};
+use super::peer::ClientConnection;
+use crate::namespace::SharedEntity;
+use crate::nodes::{Condition, ServiceError, SessionRequest};
 
 /// Link property: a session is browsed without its lock (spec/observed.md 62).
 const PEEK_MODE: &str = "com.microsoft:peek-mode";
@@ -26,8 +26,8 @@ const ACTIVE: Option<i32> = Some(0);
 #[derive(Debug)]
 pub(super) struct Browser {
     pub(super) name: Box<str>,
-    pub(super) entity: Arc<Entity>,
-    pub(super) kind: StoreKind,
+    pub(super) entity: Arc<SharedEntity>,
+    pub(super) kind: SubQueue,
     view: View,
     settled: bool,
     drain: bool,
@@ -49,17 +49,17 @@ enum View {
 impl Browser {
     /// A receiver with `distribution-mode` copy (AMQP 1.0 §3.5.5), which premium namespaces have (spec/observed.md 64).
     pub(super) fn of_copies(
-        entity: &Arc<Entity>,
-        kind: StoreKind,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
         attach: &AttachRequest,
         tier: Tier,
-    ) -> Result<Link, Refusal> {
+    ) -> Result<Link, ServiceError> {
         if tier != Tier::Premium {
             let text = format!(
                 "The receiver '{}' has the distribution mode 'copy', which only namespaces of the premium tier support.",
                 attach.name()
             );
-            return Err(Refusal::new(Condition::NotImplemented, text));
+            return Err(ServiceError::new(Condition::NotImplemented, text));
         }
         let view = View::Copies(SequenceNumber(0));
         Ok(Self::link(entity, kind, attach, view))
@@ -72,25 +72,30 @@ impl Browser {
 
     /// A receiver that browses a session, whoever holds it (spec/observed.md 62).
     pub(super) fn of_session(
-        entity: &Arc<Entity>,
+        entity: &Arc<SharedEntity>,
         attach: &AttachRequest,
         request: &SessionRequest,
-    ) -> Result<Link, Refusal> {
+    ) -> Result<Link, ServiceError> {
         let Some(name) = &request.session else {
             let text = format!(
                 "A receiver of '{}' with {PEEK_MODE} must name the session that it browses.",
                 entity.path
             );
-            return Err(Refusal::new(Condition::ArgumentError, text));
+            return Err(ServiceError::new(Condition::ArgumentError, text));
         };
         let view = View::Session {
             name: name.clone(),
             filter: request.granted(name, None),
         };
-        Ok(Self::link(entity, StoreKind::Active, attach, view))
+        Ok(Self::link(entity, SubQueue::Active, attach, view))
     }
 
-    fn link(entity: &Arc<Entity>, kind: StoreKind, attach: &AttachRequest, view: View) -> Link {
+    fn link(
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
+        attach: &AttachRequest,
+        view: View,
+    ) -> Link {
         Link::Browser(Self {
             name: attach.name().into(),
             entity: Arc::clone(entity),
@@ -115,7 +120,7 @@ impl Browser {
     }
 }
 
-impl Peer {
+impl ClientConnection {
     /// Notes that a browser wants to hear when nothing more comes.
     pub(super) fn drain_browser(&mut self, link: LinkId, drain: bool) {
         if let Some(Link::Browser(browser)) = self.links.get_mut(&link) {
@@ -147,14 +152,14 @@ impl Peer {
         let credit = self.engine.credit(link) as usize;
         let seen = match &browser.view {
             View::Copies(from) if credit > 0 => {
-                namespace.operate(&browser.entity, &mut self.caller, |mailbox, cx| {
-                    mailbox.browse(cx, browser.kind, *from, LOOK, None)
+                namespace.operate(&browser.entity, &mut self.caller, |entity, cx| {
+                    entity.peek(cx, browser.kind, *from, LOOK, None)
                 })
             }
             View::Copies(_) | View::Session { .. } => Vec::new(),
         };
         let is_end = seen.len() < LOOK;
-        let active = |(_, seen): &(usize, &Browsed)| seen.stamp.state == ACTIVE;
+        let active = |(_, seen): &(usize, &Peeked)| seen.broker_properties.state == ACTIVE;
         let active: Vec<_> = seen.iter().enumerate().filter(active).collect();
         // What there is no credit for is looked at again.
         let shown = &active[..active.len().min(credit)];
@@ -163,7 +168,7 @@ impl Peer {
             false => seen.len(),
         };
         if let (View::Copies(from), Some(last)) = (&mut browser.view, looked_at.checked_sub(1)) {
-            *from = SequenceNumber(seen[last].stamp.sequence_number.0 + 1);
+            *from = SequenceNumber(seen[last].broker_properties.sequence_number.0 + 1);
         }
         let ahead = namespace.clock.read().ahead;
         let settled = browser.settled;
@@ -178,18 +183,21 @@ impl Peer {
         credit > shown.len() && !nothing_more
     }
 
-    fn show(&mut self, link: LinkId, seen: &Browsed, ahead: i64, settled: bool) {
-        let stamp = Stamp {
+    fn show(&mut self, link: LinkId, seen: &Peeked, ahead: i64, settled: bool) {
+        let broker_properties = BrokerProperties {
             state: None,
-            ..seen.stamp
+            ..seen.broker_properties
         };
         self.scratch.clear();
         // What is accepted was read down to its leaves.
-        let Ok(tail) = seen.message.encode(&stamp, ahead, &mut self.scratch) else {
+        let Ok(tail) = seen
+            .message
+            .encode(&broker_properties, ahead, &mut self.scratch)
+        else {
             return;
         };
         let mut tag = [0; 16];
-        tag[8..].copy_from_slice(&stamp.sequence_number.0.to_be_bytes());
+        tag[8..].copy_from_slice(&broker_properties.sequence_number.0.to_be_bytes());
         let frame = Frame {
             tag,
             settled,

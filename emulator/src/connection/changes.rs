@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use servicebus_amqp::LinkId;
-use servicebus_broker::StoreKind;
+use servicebus_broker::SubQueue;
 
 use super::links::{Link, Waiting};
-use super::peer::Peer;
-use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal, send_refusal};
+use super::peer::ClientConnection;
+use crate::namespace::SharedEntity;
+use crate::nodes::{Condition, ServiceError, send_refusal};
 
 /// Detached links whose late settlements are still answered.
 const DETACHED: usize = 256;
 
-impl Peer {
+impl ClientConnection {
     /// Detaches the links whose entities are not there any more, or hand nothing out to them. Senders of a
     /// disabled entity stay: each of their messages is refused. `$management` answers by itself (decision D27).
     pub(super) fn follow_changes(&mut self) {
@@ -39,7 +39,7 @@ impl Peer {
         let namespace = self.namespace.as_ref();
         let name = namespace.map_or("", |namespace| namespace.name());
         let text = format!("The namespace '{name}' was removed.");
-        let refusal = Refusal::new(Condition::ConnectionForced, text);
+        let refusal = ServiceError::new(Condition::ConnectionForced, text);
         let error = self.refuse(&refusal, None);
         self.engine.close(Some(error));
     }
@@ -48,8 +48,8 @@ impl Peer {
     pub(super) fn detach_refused(
         &mut self,
         link: LinkId,
-        refusal: &Refusal,
-        place: (&Entity, StoreKind),
+        refusal: &ServiceError,
+        place: (&SharedEntity, SubQueue),
     ) {
         let error = self.refuse(refusal, Some(place));
         self.engine.detach(link, Some(error));
@@ -57,23 +57,19 @@ impl Peer {
     }
 
     /// What becomes of locks with their entity.
-    pub(super) fn lock_gone(&self, entity: &Entity, kind: StoreKind) -> Refusal {
+    pub(super) fn lock_gone(&self, entity: &SharedEntity, kind: SubQueue) -> ServiceError {
         match self.requires_session(entity, kind) {
-            true => Refusal::session_lock_lost(),
-            false => Refusal::lock_lost(),
+            true => ServiceError::session_lock_lost(),
+            false => ServiceError::lock_lost(),
         }
     }
 
     /// Whether a store is received from by session; dead letters are not (semantics §3.3).
-    pub(super) fn requires_session(&self, entity: &Entity, kind: StoreKind) -> bool {
-        let Some(namespace) = self
-            .namespace
-            .as_ref()
-            .filter(|_| kind == StoreKind::Active)
-        else {
+    pub(super) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
+        let Some(namespace) = self.namespace.as_ref().filter(|_| kind == SubQueue::Active) else {
             return false;
         };
-        namespace.look(entity, |queue| queue.mailbox.description().requires_session)
+        namespace.read(entity, |entity| entity.description().requires_session)
     }
 
     /// Nobody says when a client has heard of everything: the oldest are forgotten first.
@@ -88,11 +84,15 @@ impl Peer {
         }
     }
 
-    fn lost(&self, id: LinkId, link: &Link) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
+    fn lost(
+        &self,
+        id: LinkId,
+        link: &Link,
+    ) -> Option<(LinkId, Arc<SharedEntity>, SubQueue, ServiceError)> {
         let (entity, kind, refusal) = match link {
             Link::Sender(sender) => (
                 &sender.entity,
-                StoreKind::Active,
+                SubQueue::Active,
                 self.check_there(&sender.entity).err(),
             ),
             Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => (
@@ -112,46 +112,50 @@ impl Peer {
         Some((id, Arc::clone(entity), kind, refusal?))
     }
 
-    fn check_there(&self, entity: &Entity) -> Result<(), Refusal> {
+    fn check_there(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
         match entity.is_deleted() {
-            true => Err(Refusal::not_found(&self.host, entity.path.as_str())),
+            true => Err(ServiceError::not_found(&self.host, entity.path.as_str())),
             false => Ok(()),
         }
     }
 
     /// Refused where the entity is broken.
-    pub(super) fn check_whole(&self, entity: &Entity) -> Result<(), Refusal> {
+    pub(super) fn check_whole(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
         let broken = entity.broken();
         broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, &self.host)))
     }
 
     /// Whether messages may be sent to an entity now (semantics §14).
-    pub(super) fn check_sending(&self, entity: &Entity) -> Result<(), Refusal> {
+    pub(super) fn check_sending(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
         self.check_there(entity)?;
         let status = self
             .namespace
             .as_ref()
-            .map(|namespace| namespace.look(entity, |queue| queue.mailbox.description().status));
+            .map(|namespace| namespace.read(entity, |entity| entity.description().status));
         match status.is_none_or(|status| status.can_send()) {
             true => Ok(()),
-            false => Err(Refusal::disabled(&self.host, entity.path.as_str())),
+            false => Err(ServiceError::disabled(&self.host, entity.path.as_str())),
         }
     }
 
     /// Whether messages can be received from a store of an entity now (semantics §11, §14).
-    pub(super) fn check_receiving(&self, entity: &Entity, kind: StoreKind) -> Result<(), Refusal> {
+    pub(super) fn check_receiving(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+    ) -> Result<(), ServiceError> {
         self.check_there(entity)?;
         self.check_whole(entity)?;
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
-        namespace.look(entity, |queue| {
-            let description = queue.mailbox.description();
+        namespace.read(entity, |entity| {
+            let description = entity.description();
             if !description.status.can_receive() {
-                return Err(Refusal::disabled(&self.host, entity.path.as_str()));
+                return Err(ServiceError::disabled(&self.host, entity.path().as_str()));
             }
-            match description.forward_to.is_some() && kind == StoreKind::Active {
-                true => Err(Refusal::forwards()),
+            match description.forward_to.is_some() && kind == SubQueue::Active {
+                true => Err(ServiceError::forwards()),
                 false => Ok(()),
             }
         })

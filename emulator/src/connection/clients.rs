@@ -17,8 +17,8 @@
 use servicebus_amqp::PeerOpen;
 use servicebus_broker::Tier;
 
-use super::peer::Peer;
-use crate::nodes::Refusal;
+use super::peer::ClientConnection;
+use crate::nodes::ServiceError;
 
 /// What fe2o3-amqp announces, and no other library that is known.
 const CHANNEL_MAX_OF_FE2O3: u16 = 255;
@@ -35,11 +35,11 @@ pub(super) fn begins_as_fe2o3(windows: (u32, u32)) -> bool {
     windows == WINDOWS_OF_FE2O3
 }
 
-impl Peer {
+impl ClientConnection {
     /// Refuses clients of JMS 2.0 where the namespace has none of it (spec/observed.md 72).
     pub(super) fn check_jms(&mut self) {
         if self.is_jms && self.namespace.is_some() && self.tier() != Tier::Premium {
-            let error = self.refuse(&Refusal::needs_premium(), None);
+            let error = self.refuse(&ServiceError::needs_premium(), None);
             self.engine.close(Some(error));
         }
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use servicebus_amqp::{DeliveryNumber, LinkId, Outcome as Wire, Settlement, Transfer};
 use servicebus_broker::{
-    BatchLimit, Context, EntityPath, LockToken, Mailbox, Message, MessageError, Outcome, SendError,
-    SettleError, StoreKind,
+    BatchLimit, Context, Entity, EntityPath, LockToken, Message, MessageError, Outcome, SendError,
+    SettleError, SubQueue,
 };
 
 use super::links::Link;
-use super::peer::Peer;
-use crate::namespace::Entity;
-use crate::nodes::{Condition, Refusal, message_refusal, send_refusal, settle_refusal};
+use super::peer::ClientConnection;
+use crate::namespace::SharedEntity;
+use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal, settle_refusal};
 
 /// Message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
@@ -24,7 +24,7 @@ const BATCH_TOO_LONG: &str = "The service was unable to process the request; ple
 /// Sends and settlements of one entity, in order.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    entity: Option<Arc<Entity>>,
+    entity: Option<Arc<SharedEntity>>,
     items: Vec<Item>,
 }
 
@@ -38,7 +38,7 @@ enum Item {
         failure: Option<Box<SendError>>,
     },
     Settle {
-        kind: StoreKind,
+        kind: SubQueue,
         token: LockToken,
         outcome: Outcome,
         /// What is answered if it succeeds, and for which delivery; nothing if nobody waits.
@@ -66,7 +66,7 @@ struct Answer {
 
 impl Work {
     /// Whether work for another entity must be committed before work for this one.
-    pub(super) fn is_elsewhere(&self, entity: &Arc<Entity>) -> bool {
+    pub(super) fn is_elsewhere(&self, entity: &Arc<SharedEntity>) -> bool {
         self.entity
             .as_ref()
             .is_some_and(|own| !Arc::ptr_eq(own, entity))
@@ -74,8 +74,8 @@ impl Work {
 
     pub(super) fn settle(
         &mut self,
-        entity: Arc<Entity>,
-        kind: StoreKind,
+        entity: Arc<SharedEntity>,
+        kind: SubQueue,
         token: LockToken,
         outcome: Outcome,
         settlement: Settlement,
@@ -95,7 +95,7 @@ impl Work {
 
 impl Item {
     /// The entity broke before all of the work was done: none of it counts.
-    fn fail(&mut self, entity: &Entity) {
+    fn fail(&mut self, entity: &SharedEntity) {
         match self {
             Self::Send { failure, .. } => *failure = entity.broken().map(Box::new),
             Self::Settle { failure, .. } => *failure = Some(Box::new(SettleError::LockLost)),
@@ -114,20 +114,20 @@ impl Messages {
 
     fn send(
         self,
-        mailbox: &mut Mailbox,
+        entity: &mut Entity,
         cx: &mut Context<'_>,
         destination: Option<&EntityPath>,
     ) -> Result<(), SendError> {
         match (destination, self) {
-            (Some(destination), messages) => mailbox.send_via(cx, destination, messages.into_vec()),
-            (None, Self::One(message)) => mailbox.send(cx, message).map(drop),
-            (None, Self::Batch(messages)) => mailbox.send_batch(cx, messages).map(drop),
+            (Some(destination), messages) => entity.send_via(cx, destination, messages.into_vec()),
+            (None, Self::One(message)) => entity.send(cx, message).map(drop),
+            (None, Self::Batch(messages)) => entity.send_batch(cx, messages).map(drop),
             (None, Self::Gone) => Ok(()),
         }
     }
 }
 
-impl Peer {
+impl ClientConnection {
     pub(super) fn on_transfer(&mut self, transfer: Transfer, now: Duration, work: &mut Work) {
         let sender = match self.links.get_mut(&transfer.link) {
             Some(Link::Sender(sender)) => sender,
@@ -186,7 +186,7 @@ impl Peer {
     }
 
     /// The messages of a transfer, in the namespace's time (decision D20).
-    pub(super) fn read(&mut self, transfer: Transfer) -> Result<Messages, Refusal> {
+    pub(super) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
         let refused = |error: MessageError| message_refusal(&error);
         let ids = self.caller.ids();
@@ -212,19 +212,23 @@ impl Peer {
         // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
         let limit = self.tier().max_message_size();
         if size > limit && (scheduled || matches!(messages, Messages::Batch(_))) {
-            return Err(Refusal::message_too_large(transfer.delivery.0, size, limit));
+            return Err(ServiceError::message_too_large(
+                transfer.delivery.0,
+                size,
+                limit,
+            ));
         }
         Ok(messages)
     }
 
     /// The limit of messages that a batch had, where the namespace is set to have it (spec/observed.md 9).
-    fn check_batch(&self, messages: usize) -> Result<(), Refusal> {
+    fn check_batch(&self, messages: usize) -> Result<(), ServiceError> {
         let namespace = self.namespace.as_ref();
         let settings = namespace.map(|namespace| namespace.config.settings);
         let limited = settings.filter(|settings| settings.batch_limit == BatchLimit::Messages);
         let limit = limited.and_then(|settings| settings.tier.max_batch_messages());
         match limit.is_some_and(|limit| messages > limit) {
-            true => Err(Refusal::new(Condition::InternalError, BATCH_TOO_LONG)),
+            true => Err(ServiceError::new(Condition::InternalError, BATCH_TOO_LONG)),
             false => Ok(()),
         }
     }
@@ -236,13 +240,13 @@ impl Peer {
         delivery: DeliveryNumber,
         settled: bool,
         now: Duration,
-        refusal: &Refusal,
+        refusal: &ServiceError,
     ) {
         let entity = match self.links.get(&link) {
             Some(Link::Sender(sender)) => Some(Arc::clone(&sender.entity)),
             _ => None,
         };
-        let place = entity.as_deref().map(|entity| (entity, StoreKind::Active));
+        let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
         let error = self.refuse(refusal, place);
         if !settled {
             self.answer(now, link, delivery, Wire::from(error));
@@ -255,7 +259,7 @@ impl Peer {
             work.items.clear();
             return;
         };
-        let done = namespace.try_operate(&entity, &mut self.caller, |mailbox, cx| {
+        let done = namespace.try_operate(&entity, &mut self.caller, |entity, cx| {
             for item in &mut work.items {
                 match item {
                     Item::Settle {
@@ -266,7 +270,7 @@ impl Peer {
                         ..
                     } => {
                         let outcome = std::mem::replace(outcome, Outcome::Complete);
-                        let settled = mailbox.settle(cx, *kind, *token, outcome);
+                        let settled = entity.settle(cx, *kind, *token, outcome);
                         *failure = settled.err().map(Box::new);
                     }
                     Item::Send {
@@ -276,7 +280,7 @@ impl Peer {
                         ..
                     } => {
                         let messages = std::mem::replace(messages, Messages::Gone);
-                        let sent = messages.send(mailbox, cx, destination.as_ref());
+                        let sent = messages.send(entity, cx, destination.as_ref());
                         *failure = sent.err().map(Box::new);
                     }
                 }
@@ -290,7 +294,7 @@ impl Peer {
         }
     }
 
-    fn answer_item(&mut self, item: Item, entity: &Entity) {
+    fn answer_item(&mut self, item: Item, entity: &SharedEntity) {
         match item {
             Item::Send {
                 answer, failure, ..
@@ -299,10 +303,10 @@ impl Peer {
                     None => Wire::Accepted,
                     Some(error) => {
                         let refusal = match entity.is_deleted() {
-                            true => Refusal::not_found(&self.host, entity.path.as_str()),
+                            true => ServiceError::not_found(&self.host, entity.path.as_str()),
                             false => send_refusal(&error, &self.host),
                         };
-                        let error = self.refuse(&refusal, Some((entity, StoreKind::Active)));
+                        let error = self.refuse(&refusal, Some((entity, SubQueue::Active)));
                         Wire::from(error)
                     }
                 };

@@ -1,32 +1,32 @@
 //! Credit comes in, messages go out.
 
 use servicebus_amqp::{Delivery as Frame, LinkId};
-use servicebus_broker::ConsumerId;
+use servicebus_broker::ReceiverId;
 
 use super::OUTPUT_HIGH;
 use super::links::Link;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 
 /// Messages taken under one lock.
 const TAKE: u32 = 64;
 
-impl Peer {
+impl ClientConnection {
     pub(super) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
         match self.links.get_mut(&link) {
             Some(Link::Receiver(receiver)) => {
                 receiver.drain = drain;
-                let consumer = receiver.consumer;
-                self.set_credit(consumer, credit);
-                self.caller.woken.push(consumer);
+                let receiver_id = receiver.receiver_id;
+                self.set_credit(receiver_id, credit);
+                self.caller.woken.push(receiver_id);
             }
             Some(Link::Browser(_)) => self.drain_browser(link, drain),
             _ => self.send_waiting(link),
         }
     }
 
-    /// Takes what is assigned to our consumers, as long as there is room to write it, answers those who waited for a
+    /// Takes what is reserved to our consumers, as long as there is room to write it, answers those who waited for a
     /// session, and parts with those who have lost theirs.
-    pub(super) fn take_assigned(&mut self) {
+    pub(super) fn acquire_reserved(&mut self) {
         self.bell
             .answer(&mut self.caller.woken, &mut self.caller.lost);
         self.detach_lost();
@@ -38,8 +38,8 @@ impl Peer {
             let mut woken = std::mem::take(&mut self.caller.woken);
             woken.sort_unstable();
             woken.dedup();
-            for consumer in woken {
-                self.take(consumer);
+            for receiver_id in woken {
+                self.take(receiver_id);
             }
             self.detach_lost();
         }
@@ -48,8 +48,8 @@ impl Peer {
     /// Lets others have what our postponed consumers cannot take because the socket is full.
     pub(super) fn give_back(&mut self) {
         let mut done = 0;
-        while let Some(&consumer) = self.postponed.get(done) {
-            self.set_credit(consumer, 0);
+        while let Some(&receiver_id) = self.postponed.get(done) {
+            self.set_credit(receiver_id, 0);
             done += 1;
             // What one of our links gives back another one may have got, which cannot take it either.
             for woken in std::mem::take(&mut self.caller.woken) {
@@ -58,15 +58,15 @@ impl Peer {
         }
     }
 
-    fn postpone(&mut self, consumer: ConsumerId) {
-        if !self.postponed.contains(&consumer) {
-            self.postponed.push(consumer);
+    fn postpone(&mut self, receiver_id: ReceiverId) {
+        if !self.postponed.contains(&receiver_id) {
+            self.postponed.push(receiver_id);
         }
     }
 
     fn resume_postponed(&mut self) {
-        for consumer in std::mem::take(&mut self.postponed) {
-            if let Some(&link) = self.consumers.get(&consumer) {
+        for receiver_id in std::mem::take(&mut self.postponed) {
+            if let Some(&link) = self.receivers.get(&receiver_id) {
                 self.renew_credit(link);
             }
         }
@@ -75,14 +75,14 @@ impl Peer {
     /// Lets a receiver have as much as it wants, or nothing while its deliveries are put off.
     pub(super) fn renew_credit(&mut self, link: LinkId) {
         if let Some(Link::Receiver(receiver)) = self.links.get(&link) {
-            let consumer = receiver.consumer;
-            self.set_credit(consumer, self.engine.credit(link));
-            self.caller.woken.push(consumer);
+            let receiver_id = receiver.receiver_id;
+            self.set_credit(receiver_id, self.engine.credit(link));
+            self.caller.woken.push(receiver_id);
         }
     }
 
-    fn set_credit(&mut self, consumer: ConsumerId, credit: u32) {
-        let link = self.consumers.get(&consumer);
+    fn set_credit(&mut self, receiver_id: ReceiverId, credit: u32) {
+        let link = self.receivers.get(&receiver_id);
         let Some(Link::Receiver(receiver)) = link.and_then(|link| self.links.get(link)) else {
             return;
         };
@@ -90,20 +90,20 @@ impl Peer {
             let kind = receiver.kind;
             let is_paused = link.is_some_and(|link| self.is_paused(*link));
             let credit = if is_paused { 0 } else { credit };
-            namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-                mailbox.set_credit(cx, kind, consumer, credit);
+            namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+                entity.set_credit(cx, kind, receiver_id, credit);
             });
         }
     }
 
-    fn take(&mut self, consumer: ConsumerId) {
-        let Some(&link) = self.consumers.get(&consumer) else {
+    fn take(&mut self, receiver_id: ReceiverId) {
+        let Some(&link) = self.receivers.get(&receiver_id) else {
             return;
         };
         self.answer_waiting(link);
         loop {
             if self.engine.output().len() >= OUTPUT_HIGH {
-                self.postpone(consumer);
+                self.postpone(receiver_id);
                 return;
             }
             let max = self.engine.credit(link).min(TAKE);
@@ -114,7 +114,7 @@ impl Peer {
         self.finish_drain(link);
     }
 
-    /// Takes up to `max` messages under one lock and writes them; says whether more are assigned.
+    /// Takes up to `max` messages under one lock and writes them; says whether more are reserved.
     fn take_batch(&mut self, link: LinkId, max: u32) -> bool {
         if self.watches_deliveries() {
             return self.take_watched(link);
@@ -125,11 +125,11 @@ impl Peer {
             return false;
         };
         let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
-        let (kind, consumer) = (receiver.kind, receiver.consumer);
+        let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
         let mut taken = std::mem::take(&mut self.taken);
-        let more = namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-            mailbox.take(cx, kind, consumer, max as usize, bytes, &mut taken);
-            mailbox.assigned(kind, consumer) > 0
+        let more = namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+            entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
+            entity.reserved(kind, receiver_id) > 0
         });
         self.taken = taken;
         self.write_taken(link);
@@ -152,7 +152,7 @@ impl Peer {
             self.scratch.clear();
             match delivery
                 .message
-                .encode(&delivery.stamp, ahead, &mut self.scratch)
+                .encode(&delivery.broker_properties, ahead, &mut self.scratch)
             {
                 Ok(tail) => {
                     let frame = Frame {
@@ -174,21 +174,21 @@ impl Peer {
         self.taken = taken;
     }
 
-    /// Says that nothing more comes once everything assigned has gone out.
+    /// Says that nothing more comes once everything reserved has gone out.
     fn finish_drain(&mut self, link: LinkId) {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (&self.namespace, self.links.get_mut(&link))
         else {
             return;
         };
-        if !receiver.drain || self.spoiled.puts_off(link) {
+        if !receiver.drain || self.faults.puts_off(link) {
             return;
         }
-        let (kind, consumer) = (receiver.kind, receiver.consumer);
-        let drained = namespace.operate(&receiver.entity, &mut self.caller, |mailbox, cx| {
-            let drained = mailbox.assigned(kind, consumer) == 0;
+        let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
+        let drained = namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+            let drained = entity.reserved(kind, receiver_id) == 0;
             if drained {
-                mailbox.set_credit(cx, kind, consumer, 0);
+                entity.set_credit(cx, kind, receiver_id, 0);
             }
             drained
         });

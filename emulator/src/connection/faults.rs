@@ -17,15 +17,15 @@ use servicebus_broker::LockToken;
 
 use super::commit::{Work, confirmed};
 use super::links::Link;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::transact::in_transaction;
-use crate::faults::{Blow, Effect, Sighting, Strike, When};
-use crate::namespace::Entity;
+use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, When};
+use crate::namespace::SharedEntity;
 use later::{Due, Parked, Pause, PutOff};
 
 /// What faults have done to a connection that lasts.
 #[derive(Debug, Default)]
-pub(super) struct Spoiled {
+pub(super) struct ConnectionFaults {
     muted: Muted,
     /// Events that wait for their time, by that and by the order in which they came.
     parked: BTreeMap<(Due, u64), Parked>,
@@ -45,7 +45,7 @@ pub(super) struct Spoiled {
     end: End,
 }
 
-impl Spoiled {
+impl ConnectionFaults {
     /// Whether the next delivery of a link is put off.
     pub(super) fn puts_off(&self, link: LinkId) -> bool {
         let put_off = self.receivers.get(&link);
@@ -77,59 +77,59 @@ enum End {
 
 /// An operation that is about to happen, and the entities whose timelines tell of its faults.
 struct Seen<'a> {
-    sighting: Sighting<'a>,
-    entities: Vec<Arc<Entity>>,
+    context: MatchContext<'a>,
+    entities: Vec<Arc<SharedEntity>>,
 }
 
-impl Peer {
+impl ClientConnection {
     /// Whether a fault may strike what comes next, or one that has struck still matters.
     pub(super) fn is_watched(&self) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
-            || !self.spoiled.in_vain.is_empty()
-            || self.spoiled.end != End::None
+            || !self.faults.in_vain.is_empty()
+            || self.faults.end != End::None
     }
 
     /// An event while there are faults.
     pub(super) fn handle_watched(&mut self, event: Event, now: Duration, work: &mut Work) {
-        if self.spoiled.end != End::None && !matches!(event, Event::Closed { .. }) {
+        if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
             return;
         }
-        let (strike, entities) = self.struck(&event);
-        if strike == Strike::default() && !self.is_in_vain(&event) {
+        let (find_match, entities) = self.is_hit(&event);
+        if find_match == MatchedFaults::default() && !self.is_in_vain(&event) {
             self.carry_out(event, now, work);
             return;
         }
         self.commit(work);
-        if let Some(Blow {
+        if let Some(MatchedFault {
             effect: Effect::Delay(wait),
             ..
-        }) = strike.first
+        }) = find_match.first
         {
-            self.note_blow(strike.first.as_ref(), &entities);
+            self.record_fault(find_match.first.as_ref(), &entities);
             let due = self.due(wait, now);
-            self.park(due, event, strike.then, entities);
+            self.park(due, event, find_match.then, entities);
             return;
         }
-        self.go_on(event, strike.then, &entities, now, work);
+        self.go_on(event, find_match.then, &entities, now, work);
     }
 
     /// Carries out an event that has waited, or need not wait.
     fn go_on(
         &mut self,
         event: Event,
-        blow: Option<Blow>,
-        entities: &[Arc<Entity>],
+        fault: Option<MatchedFault>,
+        entities: &[Arc<SharedEntity>],
         now: Duration,
         work: &mut Work,
     ) {
-        match &blow {
-            Some(blow) => self.spoil(event, &blow.effect, now, work),
+        match &fault {
+            Some(fault) => self.spoil(event, &fault.effect, now, work),
             None if self.is_in_vain(&event) => self.confirm_in_vain(event, now, work),
             None => self.carry_out(event, now, work),
         }
         self.commit(work);
-        self.note_blow(blow.as_ref(), entities);
+        self.record_fault(fault.as_ref(), entities);
     }
 
     fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
@@ -199,14 +199,14 @@ impl Peer {
         let is_request =
             link.is_some_and(|link| matches!(self.links.get(&link), Some(Link::Requests(_))));
         if let (Event::Attach { .. }, Some(link)) = (&event, link) {
-            self.spoiled.unanswered.insert(link);
+            self.faults.unanswered.insert(link);
         }
-        self.spoiled.muted = match is_request {
+        self.faults.muted = match is_request {
             true => Muted::Replies,
             false => Muted::Outcomes,
         };
         self.carry_out_alone(event, now, work);
-        self.spoiled.muted = Muted::Nothing;
+        self.faults.muted = Muted::Nothing;
     }
 
     /// Tells the client that its message is done with, and lets it come again: its delivery was for nothing and does
@@ -216,7 +216,7 @@ impl Peer {
             self.carry_out(event, now, work);
             return;
         };
-        self.spoiled
+        self.faults
             .in_vain
             .remove(&LockToken::from_tag(settlement.tag));
         let said = confirmed(std::mem::replace(
@@ -246,7 +246,7 @@ impl Peer {
         };
         settlement.outcome == Outcome::Accepted
             && self
-                .spoiled
+                .faults
                 .in_vain
                 .contains(&LockToken::from_tag(settlement.tag))
     }
@@ -258,7 +258,7 @@ impl Peer {
         delivery: servicebus_amqp::DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
-        if self.spoiled.muted != Muted::Outcomes {
+        if self.faults.muted != Muted::Outcomes {
             self.engine.settle(link, delivery, state);
         }
     }
@@ -270,48 +270,48 @@ impl Peer {
         delivery: servicebus_amqp::DeliveryNumber,
         state: DeliveryState,
     ) {
-        if self.spoiled.muted != Muted::Outcomes {
+        if self.faults.muted != Muted::Outcomes {
             self.engine.confirm_unsettled(link, delivery, state);
         }
     }
 
     /// Whether the outcomes of transfers are not told.
     pub(super) fn has_muted_outcomes(&self) -> bool {
-        self.spoiled.muted == Muted::Outcomes
+        self.faults.muted == Muted::Outcomes
     }
 
     /// Whether the replies to requests are not told.
     pub(super) fn has_muted_replies(&self) -> bool {
-        self.spoiled.muted == Muted::Replies
+        self.faults.muted == Muted::Replies
     }
 
     /// Whether the client must not hear that its link is attached, or is not.
     pub(super) fn is_unanswered(&self, link: LinkId) -> bool {
-        self.spoiled.unanswered.contains(&link)
+        self.faults.unanswered.contains(&link)
     }
 
     /// There and back together.
     pub(super) fn round_trip(&self) -> Duration {
-        self.spoiled.round_trip
+        self.faults.round_trip
     }
 
     /// Whether a fault has ended the connection without a word.
     pub(super) fn has_vanished(&self) -> bool {
-        self.spoiled.end == End::Dropped
+        self.faults.end == End::Dropped
     }
 
     /// Forgets what faults have done to a link that is gone.
     pub(super) fn forget_spoiled(&mut self, link: LinkId) {
-        let parked_bytes = &mut self.spoiled.parked_bytes;
-        self.spoiled.parked.retain(|_, parked| {
+        let parked_bytes = &mut self.faults.parked_bytes;
+        self.faults.parked.retain(|_, parked| {
             let is_of_link = parked.link() == Some(link);
             if is_of_link {
                 *parked_bytes -= parked.bytes();
             }
             !is_of_link
         });
-        self.spoiled.receivers.remove(&link);
-        self.spoiled.unanswered.remove(&link);
+        self.faults.receivers.remove(&link);
+        self.faults.unanswered.remove(&link);
         self.held.forget(link);
     }
 
@@ -320,12 +320,12 @@ impl Peer {
         let Some(namespace) = self.namespace.as_ref().filter(|ns| ns.faults.any()) else {
             return;
         };
-        let strike = namespace.faults.strike(&self.connection_seen());
-        for blow in strike.first.iter().chain(&strike.then) {
-            match &blow.effect {
+        let find_match = namespace.faults.find_match(&self.connection_seen());
+        for fault in find_match.first.iter().chain(&find_match.then) {
+            match &fault.effect {
                 Effect::Delay(wait) => self.pause(*wait, now, true),
                 Effect::Stall(wait) => self.pause(*wait, now, false),
-                Effect::RoundTrip(length) => self.spoiled.round_trip = *length,
+                Effect::RoundTrip(length) => self.faults.round_trip = *length,
                 Effect::Close { words, .. } => self.close_with(words),
                 Effect::Drop { when } => {
                     if *when == When::Before {
@@ -343,16 +343,16 @@ impl Peer {
                 | Effect::DeliverTwice
                 | Effect::ExpireToken => {}
             }
-            self.note_blow(Some(blow), &[]);
+            self.record_fault(Some(fault), &[]);
         }
     }
 
     /// Puts what a fault did into the record, behind what it did not prevent.
-    fn note_blow(&self, blow: Option<&Blow>, entities: &[Arc<Entity>]) {
-        let (Some(namespace), Some(blow)) = (&self.namespace, blow) else {
+    fn record_fault(&self, fault: Option<&MatchedFault>, entities: &[Arc<SharedEntity>]) {
+        let (Some(namespace), Some(fault)) = (&self.namespace, fault) else {
             return;
         };
-        let (client, text) = (self.caller.client, blow.told());
+        let (client, text) = (self.caller.client, fault.told());
         if entities.is_empty() {
             namespace.note_fault(client, None, &text);
         }

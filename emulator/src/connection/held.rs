@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use servicebus_amqp::{DeliveryNumber, DeliveryState, LinkId};
 
-use super::peer::Peer;
+use super::peer::ClientConnection;
 
 const DELAY: Duration = Duration::from_millis(1);
 
@@ -85,7 +85,7 @@ impl Held {
     }
 }
 
-impl Peer {
+impl ClientConnection {
     /// Answers a transfer that arrived in the turn that began at `now`.
     pub(super) fn answer(
         &mut self,

@@ -9,8 +9,8 @@ use servicebus_broker::IdleTimeouts;
 
 use super::faults::link_of;
 use super::links::{Link, Node};
-use super::peer::Peer;
-use crate::nodes::{Condition, Refusal};
+use super::peer::ClientConnection;
+use crate::nodes::{Condition, ServiceError};
 
 /// A link without traffic is detached after that.
 const LINK: Duration = Duration::from_secs(600);
@@ -45,7 +45,7 @@ impl Idle {
     }
 }
 
-impl Peer {
+impl ClientConnection {
     fn has_idle_timeouts(&self) -> bool {
         let namespace = self.namespace.as_ref();
         let settings = namespace.map(|namespace| namespace.config.settings);
@@ -100,7 +100,7 @@ impl Peer {
         let text = format!(
             "The link is force detached. Details: {timer}.IdleTimerExpired: Idle timeout: 00:10:00."
         );
-        let refusal = Refusal::new(Condition::LinkDetachForced, text);
+        let refusal = ServiceError::new(Condition::LinkDetachForced, text);
         let error = self.refuse(&refusal, None);
         self.engine.detach(id, Some(error));
         self.forget(id);
@@ -113,7 +113,7 @@ impl Peer {
             self.engine.container_id(),
             limit.as_millis()
         );
-        let refusal = Refusal::new(Condition::ConnectionForced, text);
+        let refusal = ServiceError::new(Condition::ConnectionForced, text);
         let error = self.refuse(&refusal, None);
         self.engine.close(Some(error));
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::SessionId;
-use servicebus_broker::{ConsumerId, EntityPath, StoreKind};
+use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 
 use super::browse::Browser;
-use crate::namespace::Entity;
-use crate::nodes::{Refusal, SessionRequest};
+use crate::namespace::SharedEntity;
+use crate::nodes::{ServiceError, SessionRequest};
 
 /// One link, by what its owner does with it.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ pub(super) enum Link {
     /// The client receives the replies of a node.
     Replies(Replies),
     /// We have detached it; what the client settled before it heard of that is refused in this way.
-    Detached(Refusal),
+    Detached(ServiceError),
 }
 
 /// A link that messages come in on.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
-    pub(super) entity: Arc<Entity>,
+    pub(super) entity: Arc<SharedEntity>,
     /// Where they go on to from there, if they do (send-via, semantics §12).
     pub(super) destination: Option<EntityPath>,
     pub(super) session: SessionId,
@@ -49,9 +49,9 @@ pub(super) struct Sender {
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) name: Box<str>,
-    pub(super) entity: Arc<Entity>,
-    pub(super) kind: StoreKind,
-    pub(super) consumer: ConsumerId,
+    pub(super) entity: Arc<SharedEntity>,
+    pub(super) kind: SubQueue,
+    pub(super) receiver_id: ReceiverId,
     pub(super) session: SessionId,
     /// Sent settled: receive-and-delete.
     pub(super) settled: bool,
@@ -75,7 +75,7 @@ pub(super) enum Node {
     /// `$cbs`.
     Cbs,
     /// `$management` of a store.
-    Management(Arc<Entity>, StoreKind),
+    Management(Arc<SharedEntity>, SubQueue),
 }
 
 /// A link that requests come in on.

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::BytesMut;
 
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use crate::failures::{Broken, told};
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::{Condition, ServiceError};
 
-impl Peer {
+impl ClientConnection {
     /// One turn, as [`Peer::turn`]; none when it panicked. What the client is told then waits to be written.
     pub(super) fn turn_or_end(&mut self, input: &mut BytesMut) -> Option<usize> {
         match catch_unwind(AssertUnwindSafe(|| self.turn(input))) {
@@ -28,7 +28,7 @@ impl Peer {
             Some(broken) => broken.to_string(),
             None => format!("the connection {}", told(payload)),
         };
-        let error = Refusal::new(Condition::InternalError, text);
+        let error = ServiceError::new(Condition::InternalError, text);
         // Where the engine is what panicked, the client is not told.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             let error = self.refuse(&error, None);

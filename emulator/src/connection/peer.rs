@@ -6,31 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use servicebus_amqp::{Connection as Engine, Error, Event, LinkId, Output, PeerOpen};
-use servicebus_broker::{ConsumerId, Delivery, LockToken, StoreKind};
+use servicebus_amqp::{
+    Connection as Engine, Error, Event, LinkId, Outcome, Output, PeerOpen, Settlement,
+};
+use servicebus_broker::{Delivery, LockToken, ReceiverId, SubQueue};
 
 use super::account::Books;
 use super::clients;
 use super::commit::Work;
-use super::faults::Spoiled;
+use super::faults::ConnectionFaults;
 use super::held::Held;
 use super::idle::Idle;
 use super::links::Link;
 use super::tokens::Proof;
 use super::transactions::Transactions;
 use super::{HANDLED_AT_ONCE, OUTPUT_FULL};
-use crate::auth::{Acceptance, Grants};
-use crate::namespace::{Caller, Entity, Namespace};
-use crate::namespaces::Arrival;
-use crate::nodes::{Condition, Refusal, broker_outcome, system_tracker};
-use crate::router::{ConnectionId, Doorbell, News};
+use crate::auth::Grants;
+use crate::namespace::{Caller, Namespace, SharedEntity};
+use crate::namespaces::ConnectionOrigin;
+use crate::nodes::{Condition, ServiceError, broker_outcome, system_tracker};
+use crate::router::{BroadcastEvent, ConnectionId, WakeHandle};
 use crate::server::Shared;
 
 /// One connection without its socket.
-pub(super) struct Peer {
+pub(super) struct ClientConnection {
     pub(super) shared: Arc<Shared>,
     pub(super) id: ConnectionId,
-    pub(super) bell: Arc<Doorbell>,
+    pub(super) bell: Arc<WakeHandle>,
     pub(super) engine: Engine,
     /// Chosen once (interfaces.md); until then only `$cbs` may be attached.
     pub(super) namespace: Option<Arc<Namespace>>,
@@ -42,7 +44,7 @@ pub(super) struct Peer {
     container_id: String,
     pub(super) is_jms: bool,
     pub(super) links: BTreeMap<LinkId, Link>,
-    pub(super) consumers: BTreeMap<ConsumerId, LinkId>,
+    pub(super) receivers: BTreeMap<ReceiverId, LinkId>,
     pub(super) consumers_made: u32,
     /// The links that wait for a session, by when they have waited for long enough.
     pub(super) waiting: BTreeSet<(Duration, LinkId)>,
@@ -53,15 +55,15 @@ pub(super) struct Peer {
     pub(super) held: Held,
     pub(super) idle: Idle,
     pub(super) transactions: Transactions,
-    pub(super) spoiled: Spoiled,
+    pub(super) faults: ConnectionFaults,
     pub(super) books: Books,
     work: Work,
     /// Events handled in this turn.
     handled: usize,
     /// Whether events were left to the next turn.
     pub(super) interrupted: bool,
-    /// Consumers with something assigned that the output had no room for.
-    pub(super) postponed: Vec<ConsumerId>,
+    /// Receivers with something reserved that the output had no room for.
+    pub(super) postponed: Vec<ReceiverId>,
     pub(super) taken: Vec<Delivery>,
     pub(super) scratch: Vec<u8>,
     /// Links with outcomes that are not in the socket yet.
@@ -69,9 +71,9 @@ pub(super) struct Peer {
     pub(super) replies_sent: u64,
 }
 
-impl Peer {
+impl ClientConnection {
     /// A connection of somebody who came in this way.
-    pub(super) fn new(shared: Arc<Shared>, arrival: &Arrival) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, arrival: &ConnectionOrigin) -> Self {
         let id = shared.next_connection();
         let now = shared.real.elapsed();
         let mut caller = Caller::new(id, shared.options.seed);
@@ -84,7 +86,7 @@ impl Peer {
             held: Held::new(),
             idle: Idle::default(),
             transactions: Transactions::default(),
-            spoiled: Spoiled::default(),
+            faults: ConnectionFaults::default(),
             books: Books::new(shared.memory.open()),
             id,
             bell: Arc::default(),
@@ -96,7 +98,7 @@ impl Peer {
             container_id: String::new(),
             is_jms: false,
             links: BTreeMap::new(),
-            consumers: BTreeMap::new(),
+            receivers: BTreeMap::new(),
             consumers_made: 0,
             waiting: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -125,7 +127,7 @@ impl Peer {
         self.namespace = Some(namespace);
     }
 
-    /// One turn: everything in `input` is dealt with and everything assigned is taken, as far as the output
+    /// One turn: everything in `input` is dealt with and everything reserved is taken, as far as the output
     /// has room. Returns how many bytes wait to be written.
     pub(super) fn turn(&mut self, input: &mut BytesMut) -> usize {
         let now = self.shared.real.elapsed();
@@ -133,9 +135,9 @@ impl Peer {
         self.engine.handle_timeout(now);
         match self.bell.news() {
             None => {}
-            Some(News::EntitiesChanged) => self.follow_changes(),
-            Some(News::ServiceUpdated) => self.detach_all(),
-            Some(News::Dismissed) => self.follow_dismissal(),
+            Some(BroadcastEvent::EntitiesChanged) => self.follow_changes(),
+            Some(BroadcastEvent::ServiceUpdated) => self.detach_all(),
+            Some(BroadcastEvent::Dismissed) => self.follow_dismissal(),
         }
         self.follow_tokens();
         let mut work = std::mem::take(&mut self.work);
@@ -154,11 +156,11 @@ impl Peer {
         self.refuse_impatient(now);
         self.detach_due(now);
         self.end_idle(now);
-        self.take_assigned();
+        self.acquire_reserved();
         while std::mem::take(&mut self.answered_late) {
             self.handle_events(now, &mut work);
             self.commit(&mut work);
-            self.take_assigned();
+            self.acquire_reserved();
         }
         self.work = work;
         self.engine.flush();
@@ -225,7 +227,7 @@ impl Peer {
                 size,
                 limit,
             } => {
-                let refusal = Refusal::message_too_large(delivery.0, size, limit);
+                let refusal = ServiceError::message_too_large(delivery.0, size, limit);
                 self.refuse_transfer(link, delivery, settled, now, &refusal);
             }
             Event::Credit {
@@ -247,7 +249,7 @@ impl Peer {
         }
     }
 
-    fn on_settle(&mut self, settlement: servicebus_amqp::Settlement, work: &mut Work) {
+    fn on_settle(&mut self, settlement: Settlement, work: &mut Work) {
         let Some(Link::Receiver(receiver)) = self.links.get(&settlement.link) else {
             self.answer_late(settlement);
             return;
@@ -270,7 +272,7 @@ impl Peer {
             Err(refusal) => {
                 let error = self.refuse(&refusal, Some((&entity, kind)));
                 if !settlement.settled {
-                    let outcome = servicebus_amqp::Outcome::from(error);
+                    let outcome = Outcome::from(error);
                     self.settle_delivery(settlement.link, settlement.delivery, outcome);
                 }
             }
@@ -279,58 +281,16 @@ impl Peer {
 
     /// Replies are settled by their readers; there is nothing to do but to agree. On a link that we have detached
     /// nothing can be settled any more.
-    fn answer_late(&mut self, settlement: servicebus_amqp::Settlement) {
+    fn answer_late(&mut self, settlement: Settlement) {
         let outcome = match self.links.get(&settlement.link) {
             Some(Link::Detached(refusal)) => {
                 let refusal = refusal.clone();
-                servicebus_amqp::Outcome::from(self.refuse(&refusal, None))
+                Outcome::from(self.refuse(&refusal, None))
             }
             _ => settlement.outcome,
         };
         if !settlement.settled {
             self.settle_delivery(settlement.link, settlement.delivery, outcome);
-        }
-    }
-
-    fn on_sasl(&mut self, mechanism: &str, response: &[u8], hostname: Option<&str>) {
-        if let Some(host) = hostname {
-            self.choose_by_host(host);
-        }
-        let accepted = match mechanism {
-            "ANONYMOUS" | "MSSBCBS" | "EXTERNAL" => true,
-            "PLAIN" => self.accept_plain(response),
-            _ => false,
-        };
-        if mechanism == "MSSBCBS" {
-            self.engine.tell_outcomes_twice();
-        }
-        self.engine.sasl_outcome(accepted);
-    }
-
-    fn accept_plain(&mut self, response: &[u8]) -> bool {
-        let chosen = self.namespace.clone();
-        let Some(namespace) = chosen.or_else(|| self.shared.namespaces.of_plain(response)) else {
-            return false;
-        };
-        match namespace.config.policy().accept_plain(response) {
-            Ok((name, claims)) => {
-                if self.namespace.is_none() {
-                    self.belong_to(namespace);
-                }
-                tracing::debug!(connection = self.id.0, key = name, "signed in");
-                self.grant(Acceptance {
-                    key_name: Some(name),
-                    audience_path: String::new(),
-                    of_entity: false,
-                    claims,
-                    expires_at: i64::MAX,
-                });
-                true
-            }
-            Err(error) => {
-                tracing::warn!(connection = self.id.0, %error, "SASL PLAIN was refused");
-                false
-            }
         }
     }
 
@@ -358,7 +318,7 @@ impl Peer {
         self.check_jms();
     }
 
-    fn choose_by_host(&mut self, host: &str) {
+    pub(super) fn choose_by_host(&mut self, host: &str) {
         if self.namespace.is_none()
             && let Some(namespace) = self.shared.namespaces.of_host(host)
         {
@@ -369,8 +329,8 @@ impl Peer {
     /// Makes a refusal an AMQP error, with a tracking id, in the log and the timeline.
     pub(super) fn refuse(
         &mut self,
-        refusal: &Refusal,
-        place: Option<(&Entity, StoreKind)>,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
     ) -> Error {
         let text = self.track(refusal, place);
         refusal.error(text)
@@ -379,8 +339,8 @@ impl Peer {
     /// The text of a refusal with its tracking id (decision D29).
     pub(super) fn track(
         &mut self,
-        refusal: &Refusal,
-        place: Option<(&Entity, StoreKind)>,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
     ) -> String {
         let text = self.track_quietly(refusal, place);
         let condition = refusal.condition;
@@ -391,8 +351,8 @@ impl Peer {
     /// The same for what the record tells of in another way.
     pub(super) fn track_quietly(
         &mut self,
-        refusal: &Refusal,
-        place: Option<(&Entity, StoreKind)>,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
     ) -> String {
         let system = system_tracker(self.namespace.as_deref(), place);
         let tracking = self.shared.tracking_id(self.caller.ids());
@@ -405,7 +365,7 @@ impl Peer {
         condition: &str,
         may_retry: bool,
         text: &str,
-        place: Option<(&Entity, StoreKind)>,
+        place: Option<(&SharedEntity, SubQueue)>,
     ) {
         tracing::info!(
             connection = self.id.0,
@@ -481,13 +441,13 @@ impl Peer {
 
     /// The emulator stops.
     pub(super) fn say_goodbye(&mut self) {
-        let refusal = Refusal::new(Condition::ConnectionForced, "The emulator is stopping.");
+        let refusal = ServiceError::new(Condition::ConnectionForced, "The emulator is stopping.");
         let error = self.refuse(&refusal, None);
         self.engine.close(Some(error));
     }
 }
 
-impl Drop for Peer {
+impl Drop for ClientConnection {
     fn drop(&mut self) {
         let links: Vec<LinkId> = self.links.keys().copied().collect();
         for link in links {

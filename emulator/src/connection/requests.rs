@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{Mailbox, StoreKind};
+use servicebus_broker::{Entity, SubQueue};
 
 use super::attach::management_path;
 use super::links::{Link, Node, Requests};
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::transact::in_transaction;
 use crate::auth::Claim;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{
-    Condition, Management, Refusal, Reply, Request, Rules, is_about_rules, is_batch_delete,
+    Condition, Management, Reply, Request, Rules, ServiceError, is_about_rules, is_batch_delete,
     no_namespace, spelling,
 };
 
@@ -22,7 +22,7 @@ use crate::nodes::{
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
-impl Peer {
+impl ClientConnection {
     /// Answers a request with what it comes to, or with what a fault has in its place.
     pub(super) fn on_request(
         &mut self,
@@ -45,7 +45,7 @@ impl Peer {
                 "No receiver for the reply is attached: reply-to is {:?}.",
                 request.reply_to
             );
-            let refusal = Refusal::new(Condition::NotAllowed, text);
+            let refusal = ServiceError::new(Condition::NotAllowed, text);
             let (link, delivery) = (transfer.link, transfer.delivery);
             self.refuse_transfer(link, delivery, transfer.settled, now, &refusal);
             return;
@@ -77,85 +77,97 @@ impl Peer {
         requests: &Requests,
         request: &Request,
         transaction: Option<&[u8]>,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, ServiceError> {
         match &requests.node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
-                if let Some(claim) = claim_for(request) {
-                    self.check_claim(&management_path(entity, *kind), claim)?;
-                }
-                // What is asked for in the name of a receiver is a use of its link.
-                let receiver = self.asked_by(request);
-                if let Some(&link) = receiver.and_then(|id| self.consumers.get(&id)) {
-                    self.note_use_of(link, self.shared.real.elapsed());
-                }
-                let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
-                let path = &entity.path;
-                let entity = match entity.is_deleted() {
-                    // One of the same name may be there by now.
-                    true => namespace.entity(path),
-                    false => Some(Arc::clone(entity)),
-                };
-                let entity = entity.ok_or_else(|| Refusal::not_found(&self.host, path.as_str()))?;
-                self.check_whole(&entity)?;
-                let ahead = namespace.clock.read().ahead;
-                if is_about_rules(request) {
-                    if *kind != StoreKind::Active {
-                        let text = format!(
-                            "'{}' has no rules; its subscription has.",
-                            management_path(&entity, *kind)
-                        );
-                        return Err(Refusal::new(Condition::NotAllowed, text));
-                    }
-                    return self.perform_on_rules(&entity, request, ahead);
-                }
-                if is_batch_delete(request) && is_of_partitioned_topic(namespace, &entity) {
-                    return Err(Refusal::partitioned());
-                }
-                let (host, consumer) = (self.host.as_str(), self.id.consumer(0));
-                let (asked_by, browses) = (self.asked_by(request), self.browses(request));
-                let mut open = match transaction {
-                    Some(id) => Some(self.transactions.find(id)?),
-                    None => None,
-                };
-                let reply = namespace.try_operate(&entity, &mut self.caller, |mailbox, cx| {
-                    Management {
-                        request,
-                        mailbox,
-                        cx,
-                        kind: *kind,
-                        ahead,
-                        host,
-                        consumer,
-                        asked_by,
-                        browses,
-                        destination: requests.destination.as_ref(),
-                        transaction: open.as_mut().map(|open| &mut open.transaction),
-                    }
-                    .perform()
-                });
-                if let Some(open) = open {
-                    open.join(&entity, requests.session);
-                }
-                let reply = reply.unwrap_or_else(|broken| {
-                    Err(Refusal::new(Condition::InternalError, broken.to_string()))
-                });
-                // It may have gone meanwhile, or by this very request.
-                reply.map_err(|refusal| match entity.is_deleted() {
-                    true => Refusal::not_found(host, path.as_str()),
-                    false => refusal,
-                })
+                self.manage(requests, (entity, *kind), request, transaction)
             }
         }
+    }
+
+    /// Performs a request to `$management` of an entity.
+    fn manage(
+        &mut self,
+        requests: &Requests,
+        (entity, kind): (&Arc<SharedEntity>, SubQueue),
+        request: &Request,
+        transaction: Option<&[u8]>,
+    ) -> Result<Reply, ServiceError> {
+        if let Some(claim) = claim_for(request) {
+            self.check_claim(&management_path(entity, kind), claim)?;
+        }
+        // What is asked for in the name of a receiver is a use of its link.
+        let receiver = self.asked_by(request);
+        if let Some(&link) = receiver.and_then(|id| self.receivers.get(&id)) {
+            self.note_use_of(link, self.shared.real.elapsed());
+        }
+        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let path = &entity.path;
+        let entity = match entity.is_deleted() {
+            // One of the same name may be there by now.
+            true => namespace.entity(path),
+            false => Some(Arc::clone(entity)),
+        };
+        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, path.as_str()))?;
+        self.check_whole(&entity)?;
+        let ahead = namespace.clock.read().ahead;
+        if is_about_rules(request) {
+            return self.perform_on_rules((&entity, kind), request, ahead);
+        }
+        if is_batch_delete(request) && is_of_partitioned_topic(namespace, &entity) {
+            return Err(ServiceError::partitioned());
+        }
+        let (host, receiver_id) = (self.host.as_str(), self.id.receiver_id(0));
+        let (asked_by, browses) = (self.asked_by(request), self.browses(request));
+        let mut open = match transaction {
+            Some(id) => Some(self.transactions.find(id)?),
+            None => None,
+        };
+        let reply = namespace.try_operate(&entity, &mut self.caller, |entity, cx| {
+            Management {
+                request,
+                entity,
+                cx,
+                kind,
+                ahead,
+                host,
+                receiver_id,
+                asked_by,
+                browses,
+                destination: requests.destination.as_ref(),
+                transaction: open.as_mut().map(|open| &mut open.transaction),
+            }
+            .perform()
+        });
+        if let Some(open) = open {
+            open.join(&entity, requests.session);
+        }
+        let reply = reply.unwrap_or_else(|broken| {
+            Err(ServiceError::new(
+                Condition::InternalError,
+                broken.to_string(),
+            ))
+        });
+        // It may have gone meanwhile, or by this very request.
+        reply.map_err(|refusal| match entity.is_deleted() {
+            true => ServiceError::not_found(host, path.as_str()),
+            false => refusal,
+        })
     }
 
     /// The rules of a subscription stand with its topic.
     fn perform_on_rules(
         &mut self,
-        entity: &Entity,
+        (entity, kind): (&SharedEntity, SubQueue),
         request: &Request,
         ahead: i64,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, ServiceError> {
+        if kind != SubQueue::Active {
+            let path = management_path(entity, kind);
+            let text = format!("'{path}' has no rules; its subscription has.");
+            return Err(ServiceError::new(Condition::NotAllowed, text));
+        }
         let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
         let topic = entity
             .path
@@ -163,10 +175,10 @@ impl Peer {
             .and_then(|(topic, _)| namespace.entity(&topic));
         let topic = topic.ok_or_else(|| {
             let text = format!("'{}' is no subscription: it has no rules.", entity.path);
-            Refusal::new(Condition::NotAllowed, text)
+            ServiceError::new(Condition::NotAllowed, text)
         })?;
         // A new rule is a use of the subscription (semantics §5).
-        namespace.operate(entity, &mut self.caller, Mailbox::touch);
+        namespace.operate(entity, &mut self.caller, Entity::touch);
         let host = self.host.as_str();
         namespace.operate(&topic, &mut self.caller, |topic, cx| {
             Rules {
@@ -182,7 +194,7 @@ impl Peer {
         })
     }
 
-    fn put_token(&mut self, request: &Request) -> Result<Reply, Refusal> {
+    fn put_token(&mut self, request: &Request) -> Result<Reply, ServiceError> {
         let namespace = match (&self.namespace, &request.body) {
             (Some(chosen), _) => Some(Arc::clone(chosen)),
             (None, serde_amqp::Value::String(token)) => self.shared.namespaces.of_token(token),
@@ -235,7 +247,7 @@ impl Peer {
             let text = format!(
                 "More than {WAITING} replies or {WAITING_BYTES} bytes of them wait for credit."
             );
-            let refusal = Refusal::new(Condition::ResourceLimitExceeded, text);
+            let refusal = ServiceError::new(Condition::ResourceLimitExceeded, text);
             let error: Error = self.refuse(&refusal, None);
             self.engine.detach(link, Some(error));
             self.forget(link);
@@ -267,17 +279,15 @@ impl Peer {
 }
 
 /// Whether a subscription's topic is partitioned: its messages are, then (observed 36).
-fn is_of_partitioned_topic(namespace: &Namespace, entity: &Entity) -> bool {
+fn is_of_partitioned_topic(namespace: &Namespace, entity: &SharedEntity) -> bool {
     let topic = entity.path.topic();
     let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
     topic.is_some_and(|topic| {
-        namespace.look(&topic, |topic| {
-            topic.mailbox.description().enable_partitioning
-        })
+        namespace.read(&topic, |topic| topic.description().enable_partitioning)
     })
 }
 
-fn place(node: &Node) -> Option<(&Entity, StoreKind)> {
+fn place(node: &Node) -> Option<(&SharedEntity, SubQueue)> {
     match node {
         Node::Cbs => None,
         Node::Management(entity, kind) => Some((entity, *kind)),

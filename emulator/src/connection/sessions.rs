@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId};
-use servicebus_broker::{AcceptSessionError, AcceptedSession, ConsumerId, SessionName, StoreKind};
+use servicebus_broker::{AcceptSessionError, AcceptedSession, ReceiverId, SessionName, SubQueue};
 
 use super::links::{Link, Waiting};
-use super::peer::Peer;
-use crate::namespace::Entity;
-use crate::nodes::{Refusal, Request, SessionRequest};
+use super::peer::ClientConnection;
+use crate::namespace::SharedEntity;
+use crate::nodes::{Request, ServiceError, SessionRequest};
 
 /// Link property: the end of the session's lock.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
@@ -26,22 +26,28 @@ const LOST_FOR: Duration = Duration::from_secs(1);
 const EPOCH_TICKS: i64 = 621_355_968_000_000_000;
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
-impl Peer {
+impl ClientConnection {
     /// Asks the broker for a session; [`Peer::answer_waiting`] answers the link, now or later.
     pub(super) fn open_session_receiver(
         &mut self,
-        entity: &Arc<Entity>,
+        entity: &Arc<SharedEntity>,
         attach: &AttachRequest,
         request: SessionRequest,
-    ) -> Result<Link, Refusal> {
-        let (receiver, mode) = self.new_receiver(entity, StoreKind::Active, attach);
+    ) -> Result<Link, ServiceError> {
+        let (receiver, mode) = self.new_receiver(entity, SubQueue::Active, attach);
         if let Some(namespace) = &self.namespace {
-            let opened = namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+            let opened = namespace.operate(entity, &mut self.caller, |entity, cx| {
                 let wanted = request.session.as_ref();
-                mailbox.open_session_consumer(cx, receiver.consumer, mode, wanted, request.access)
+                entity.attach_session_receiver(
+                    cx,
+                    receiver.receiver_id,
+                    mode,
+                    wanted,
+                    request.access,
+                )
             });
             opened.map_err(|AcceptSessionError::Locked(session)| {
-                Refusal::session_cannot_be_locked(session.as_str())
+                ServiceError::session_cannot_be_locked(session.as_str())
             })?;
         }
         Ok(Link::Waiting(Waiting {
@@ -78,9 +84,9 @@ impl Peer {
         else {
             return None;
         };
-        let consumer = waiting.receiver.consumer;
-        namespace.look(&waiting.receiver.entity, |queue| {
-            queue.mailbox.accepted_session(consumer)
+        let receiver_id = waiting.receiver.receiver_id;
+        namespace.read(&waiting.receiver.entity, |entity| {
+            entity.accepted_session(receiver_id)
         })
     }
 
@@ -96,15 +102,15 @@ impl Peer {
 
     /// The receiver that a request to `$management` names as the one that it is made for; where there is none of this
     /// name, the connection itself, which holds no session.
-    pub(super) fn asked_by(&self, request: &Request) -> Option<ConsumerId> {
+    pub(super) fn asked_by(&self, request: &Request) -> Option<ReceiverId> {
         let name = request.property(ASSOCIATED_LINK)?;
         let named = self.links.values().find_map(|link| {
             let Link::Receiver(receiver) = link else {
                 return None;
             };
-            (*receiver.name == *name).then_some(receiver.consumer)
+            (*receiver.name == *name).then_some(receiver.receiver_id)
         });
-        Some(named.unwrap_or_else(|| self.id.consumer(0)))
+        Some(named.unwrap_or_else(|| self.id.receiver_id(0)))
     }
 
     /// Whether a request to `$management` is made for a receiver that only browses the session that it names.
@@ -138,17 +144,17 @@ impl Peer {
             let Some(Link::Waiting(waiting)) = self.links.get(&link) else {
                 continue;
             };
-            let refusal = Refusal::timed_out(waiting.request.patience);
+            let refusal = ServiceError::timed_out(waiting.request.patience);
             let entity = Arc::clone(&waiting.receiver.entity);
-            self.detach_refused(link, &refusal, (&entity, StoreKind::Active));
+            self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
         }
     }
 
     /// Lets the links be detached whose sessions are not theirs any more: a second later, as the service does. What is
     /// asked of them meanwhile is refused (spec/observed.md 63).
     pub(super) fn detach_lost(&mut self) {
-        for consumer in std::mem::take(&mut self.caller.lost) {
-            if let Some(&link) = self.consumers.get(&consumer) {
+        for receiver_id in std::mem::take(&mut self.caller.lost) {
+            if let Some(&link) = self.receivers.get(&receiver_id) {
                 let until = self.shared.real.elapsed() + LOST_FOR;
                 self.lost.insert((until, link));
             }
@@ -167,8 +173,8 @@ impl Peer {
                 continue;
             };
             let entity = Arc::clone(&receiver.entity);
-            let refusal = Refusal::session_lock_lost();
-            self.detach_refused(link, &refusal, (&entity, StoreKind::Active));
+            let refusal = ServiceError::session_lock_lost();
+            self.detach_refused(link, &refusal, (&entity, SubQueue::Active));
             self.links.insert(link, Link::Detached(refusal));
             self.forget_detached();
         }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::LinkId;
-use servicebus_broker::{EntityPath, StoreKind};
+use servicebus_broker::{EntityPath, SubQueue};
 
 use super::attach::{management_path, store_path};
 use super::links::{Link, Node, Requests, Waiting};
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
 use crate::clock::RealClock;
-use crate::namespace::{Entity, Namespace};
-use crate::nodes::{Address, Condition, Refusal, Reply, Request, put_token};
+use crate::namespace::{Namespace, SharedEntity};
+use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
 
 /// When what was proved has to be looked at again.
 #[derive(Debug, Clone, Copy)]
@@ -43,13 +43,55 @@ impl Proof {
     }
 }
 
-impl Peer {
+impl ClientConnection {
+    pub(super) fn on_sasl(&mut self, mechanism: &str, response: &[u8], hostname: Option<&str>) {
+        if let Some(host) = hostname {
+            self.choose_by_host(host);
+        }
+        let accepted = match mechanism {
+            "ANONYMOUS" | "MSSBCBS" | "EXTERNAL" => true,
+            "PLAIN" => self.accept_plain(response),
+            _ => false,
+        };
+        if mechanism == "MSSBCBS" {
+            self.engine.tell_outcomes_twice();
+        }
+        self.engine.sasl_outcome(accepted);
+    }
+
+    fn accept_plain(&mut self, response: &[u8]) -> bool {
+        let chosen = self.namespace.clone();
+        let Some(namespace) = chosen.or_else(|| self.shared.namespaces.of_plain(response)) else {
+            return false;
+        };
+        match namespace.config.policy().accept_plain(response) {
+            Ok((name, claims)) => {
+                if self.namespace.is_none() {
+                    self.belong_to(namespace);
+                }
+                tracing::debug!(connection = self.id.0, key = name, "signed in");
+                self.grant(Acceptance {
+                    key_name: Some(name),
+                    audience_path: String::new(),
+                    of_entity: false,
+                    claims,
+                    expires_at: i64::MAX,
+                });
+                true
+            }
+            Err(error) => {
+                tracing::warn!(connection = self.id.0, %error, "SASL PLAIN was refused");
+                false
+            }
+        }
+    }
+
     /// Judges a token that is put, and takes what it gives.
     pub(super) fn take_token(
         &mut self,
         namespace: Arc<Namespace>,
         request: &Request,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, ServiceError> {
         let now = self.shared.real.unix_seconds();
         let audience = request.property("name").map(crate::auth::audience_path);
         let entity_keys = namespace.entity_keys(audience.as_deref().unwrap_or_default());
@@ -72,7 +114,7 @@ impl Peer {
 
     /// A token for an entity that is not there is refused, so that a client hears of it before it attaches
     /// (spec/observed.md 13).
-    fn check_claimed(&self, claimed: &Address) -> Result<(), Refusal> {
+    fn check_claimed(&self, claimed: &Address) -> Result<(), ServiceError> {
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
@@ -82,7 +124,7 @@ impl Peer {
         let path = EntityPath::of_address(&claimed.entity);
         match path.and_then(|path| namespace.entity(&path)) {
             Some(_) => Ok(()),
-            None => Err(Refusal::not_found(&self.host, &claimed.entity)),
+            None => Err(ServiceError::not_found(&self.host, &claimed.entity)),
         }
     }
 
@@ -143,7 +185,7 @@ impl Peer {
             "The connection has put no token that was accepted within {} s.",
             self.shared.options.patience.as_secs_f64()
         );
-        let error = self.refuse(&Refusal::new(Condition::Unauthorized, text), None);
+        let error = self.refuse(&ServiceError::new(Condition::Unauthorized, text), None);
         self.engine.close(Some(error));
     }
 
@@ -157,13 +199,13 @@ impl Peer {
         &self,
         id: LinkId,
         link: &Link,
-    ) -> Option<(LinkId, Arc<Entity>, StoreKind, Refusal)> {
+    ) -> Option<(LinkId, Arc<SharedEntity>, SubQueue, ServiceError)> {
         let (entity, kind, proved) = match link {
             Link::Sender(sender) => {
-                let path = store_path(&sender.entity, StoreKind::Active);
+                let path = store_path(&sender.entity, SubQueue::Active);
                 (
                     &sender.entity,
-                    StoreKind::Active,
+                    SubQueue::Active,
                     self.check_claim(&path, Claim::Send),
                 )
             }
@@ -203,7 +245,7 @@ impl Peer {
             id,
             Arc::clone(entity),
             kind,
-            Refusal::new(refusal.condition, text),
+            ServiceError::new(refusal.condition, text),
         ))
     }
 

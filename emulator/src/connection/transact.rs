@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::{DeliveryState, Outcome as Wire, SessionId, Settlement, Transfer};
-use servicebus_broker::{EntityPath, LockToken, StoreKind};
+use servicebus_broker::{EntityPath, LockToken, SubQueue};
 
 use super::commit::confirmed;
 use super::links::Sender;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::transactions::Open;
-use crate::namespace::Entity;
-use crate::nodes::{Refusal, broker_outcome, no_namespace, transact_refusal};
+use crate::namespace::SharedEntity;
+use crate::nodes::{ServiceError, broker_outcome, no_namespace, transact_refusal};
 
-impl Peer {
+impl ClientConnection {
     /// A transfer that is to be accepted when a transaction is committed.
     pub(super) fn send_in(
         &mut self,
@@ -45,7 +45,7 @@ impl Peer {
         transaction: &[u8],
         sender: &Sender,
         transfer: Transfer,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let open = self.transactions.find(transaction)?;
         let first = match open.via() {
             Some(via) => Some(Arc::clone(via)),
@@ -57,13 +57,16 @@ impl Peer {
         let (entity, destination) = way(open, sender, first);
         let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
         if sender.entity.is_deleted() {
-            return Err(Refusal::not_found(&self.host, sender.entity.path.as_str()));
+            return Err(ServiceError::not_found(
+                &self.host,
+                sender.entity.path.as_str(),
+            ));
         }
-        let enlisted = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+        let enlisted = namespace.operate(&entity, &mut self.caller, |entity, cx| {
             let transaction = &mut open.transaction;
             match &destination {
-                Some(path) => mailbox.enlist_transfer(cx, transaction, path, messages),
-                None => mailbox.enlist_send(cx, transaction, messages),
+                Some(path) => entity.enlist_transfer(cx, transaction, path, messages),
+                None => entity.enlist_send(cx, transaction, messages),
             }
         });
         enlisted.map_err(|error| transact_refusal(&error, &self.host, &entity.path))?;
@@ -75,7 +78,7 @@ impl Peer {
     pub(super) fn settle_in(
         &mut self,
         transaction: Box<[u8]>,
-        (entity, kind): (Arc<Entity>, StoreKind),
+        (entity, kind): (Arc<SharedEntity>, SubQueue),
         session: SessionId,
         settlement: Settlement,
     ) {
@@ -99,16 +102,16 @@ impl Peer {
     fn enlist_settlement(
         &mut self,
         transaction: &[u8],
-        (entity, kind): (&Arc<Entity>, StoreKind),
+        (entity, kind): (&Arc<SharedEntity>, SubQueue),
         session: SessionId,
         settlement: &Settlement,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let outcome = broker_outcome(&settlement.outcome)?;
         let open = self.transactions.find(transaction)?;
         let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
         let tokens = [LockToken::from_tag(settlement.tag)];
-        let enlisted = namespace.operate(entity, &mut self.caller, |mailbox, cx| {
-            mailbox.enlist_settlement(cx, &mut open.transaction, kind, &tokens, &outcome)
+        let enlisted = namespace.operate(entity, &mut self.caller, |entity, cx| {
+            entity.enlist_settlement(cx, &mut open.transaction, kind, &tokens, &outcome)
         });
         if enlisted.is_ok() {
             open.join(entity, session);
@@ -126,13 +129,13 @@ impl Peer {
 fn way(
     open: &Open,
     sender: &Sender,
-    first: Option<Arc<Entity>>,
-) -> (Arc<Entity>, Option<EntityPath>) {
+    first: Option<Arc<SharedEntity>>,
+) -> (Arc<SharedEntity>, Option<EntityPath>) {
     let own = &sender.entity;
     if sender.destination.is_some() {
         return (Arc::clone(own), sender.destination.clone());
     }
-    let is_elsewhere = |via: &Arc<Entity>| via.path.top_level() != own.path.top_level();
+    let is_elsewhere = |via: &Arc<SharedEntity>| via.path.top_level() != own.path.top_level();
     let crosses = open.crosses(sender.session);
     match first.filter(|via| crosses && is_elsewhere(via)) {
         Some(via) => (via, Some(own.path.clone())),

@@ -12,16 +12,16 @@ use servicebus_amqp::{
     DeliveryNumber, DeliveryState, LinkId, LinkRole, Outcome, SessionId, Settlement, Transfer,
 };
 use servicebus_broker::{
-    Deviation, EntityId, LockToken, Mailbox, Outcome as Settled, StoreKind, Tier, Transaction,
+    Deviation, Entity, EntityId, LockToken, Outcome as Settled, SubQueue, Tier, Transaction,
     TransactionId,
 };
 
 use super::commit::confirmed;
 use super::links::Link;
-use super::peer::Peer;
+use super::peer::ClientConnection;
 use super::transact::in_transaction;
-use crate::namespace::Entity;
-use crate::nodes::{Condition, Demand, Refusal, commit_refusal};
+use crate::namespace::SharedEntity;
+use crate::nodes::{Condition, CoordinatorRequest, ServiceError, commit_refusal};
 
 /// Transactions that a connection may have open. More than any client has, and what is buffered for them has a bound.
 const OPEN: usize = 1000;
@@ -39,9 +39,9 @@ pub(super) struct Open {
     /// The AMQP session of that link.
     session: SessionId,
     /// Where it has work.
-    entities: BTreeMap<EntityId, Arc<Entity>>,
+    entities: BTreeMap<EntityId, Arc<SharedEntity>>,
     /// The entity of its first work, if that came on the session of its coordinator: others are sent to by way of it.
-    via: Option<Arc<Entity>>,
+    via: Option<Arc<SharedEntity>>,
     /// Deliveries that the client settled on its links, in order.
     deliveries: Vec<Delivery>,
 }
@@ -52,18 +52,18 @@ enum Delivery {
     /// The client waits for it to be settled when the transaction is committed.
     Unsettled(LinkId, DeliveryNumber, Outcome),
     /// The client has forgotten it, and cannot settle it again after a rollback.
-    Settled(Arc<Entity>, StoreKind, LockToken),
+    Settled(Arc<SharedEntity>, SubQueue, LockToken),
 }
 
 impl Transactions {
     /// The open transaction that a client names.
-    pub(super) fn find(&mut self, id: &[u8]) -> Result<&mut Open, Refusal> {
+    pub(super) fn find(&mut self, id: &[u8]) -> Result<&mut Open, ServiceError> {
         let id = TransactionId::from_bytes(id);
         let open = id.and_then(|id| self.0.get_mut(&id));
         open.ok_or_else(unknown)
     }
 
-    fn take(&mut self, id: &[u8]) -> Result<Open, Refusal> {
+    fn take(&mut self, id: &[u8]) -> Result<Open, ServiceError> {
         let id = TransactionId::from_bytes(id);
         id.and_then(|id| self.0.remove(&id)).ok_or_else(unknown)
     }
@@ -71,7 +71,7 @@ impl Transactions {
 
 impl Open {
     /// Notes that there may be work for an entity, which came on a link of this AMQP session.
-    pub(super) fn join(&mut self, entity: &Arc<Entity>, session: SessionId) {
+    pub(super) fn join(&mut self, entity: &Arc<SharedEntity>, session: SessionId) {
         let mut participants = self.transaction.participants();
         if !participants.any(|(id, _)| id == entity.id) {
             return;
@@ -84,7 +84,12 @@ impl Open {
     }
 
     /// Notes what is owed to a client for a settlement on one of its links.
-    pub(super) fn note(&mut self, entity: &Arc<Entity>, kind: StoreKind, settlement: &Settlement) {
+    pub(super) fn note(
+        &mut self,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
+        settlement: &Settlement,
+    ) {
         self.deliveries.push(if settlement.settled {
             let token = LockToken::from_tag(settlement.tag);
             Delivery::Settled(Arc::clone(entity), kind, token)
@@ -101,23 +106,23 @@ impl Open {
     }
 
     /// Where it has work, in the order of their ids.
-    pub(super) fn entities(&self) -> impl Iterator<Item = &Arc<Entity>> {
+    pub(super) fn entities(&self) -> impl Iterator<Item = &Arc<SharedEntity>> {
         self.entities.values()
     }
 
     /// The entity by way of which others are sent to, if that is fixed.
-    pub(super) fn via(&self) -> Option<&Arc<Entity>> {
+    pub(super) fn via(&self) -> Option<&Arc<SharedEntity>> {
         self.via.as_ref()
     }
 }
 
-impl Peer {
+impl ClientConnection {
     /// A message to the coordinator.
     pub(super) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
-        let demand = Demand::parse(&transfer.payload);
+        let demand = CoordinatorRequest::parse(&transfer.payload);
         let answer = match demand {
-            Ok(Demand::Declare) => self.declare(transfer.link, session),
-            Ok(Demand::Discharge { transaction, fail }) => self
+            Ok(CoordinatorRequest::Declare) => self.declare(transfer.link, session),
+            Ok(CoordinatorRequest::Discharge { transaction, fail }) => self
                 .discharge(&transaction, fail)
                 .map(|()| Outcome::Accepted.into()),
             Err(refusal) => Err(refusal),
@@ -136,7 +141,7 @@ impl Peer {
         &mut self,
         coordinator: LinkId,
         session: SessionId,
-    ) -> Result<DeliveryState, Refusal> {
+    ) -> Result<DeliveryState, ServiceError> {
         if let Some(namespace) = &self.namespace
             && namespace.config.settings.tier == Tier::Basic
         {
@@ -144,14 +149,14 @@ impl Peer {
                 "Transaction is unsupported because the namespace {} is of 'Basic' tier.",
                 namespace.name()
             );
-            return Err(Refusal::new(Condition::NotAllowed, text));
+            return Err(ServiceError::new(Condition::NotAllowed, text));
         }
         if self.transactions.0.len() >= OPEN {
             self.forget_outdated();
         }
         if self.transactions.0.len() >= OPEN {
             let text = format!("A connection can have {OPEN} transactions open at a time.");
-            return Err(Refusal::new(Condition::ResourceLimitExceeded, text));
+            return Err(ServiceError::new(Condition::ResourceLimitExceeded, text));
         }
         let transaction = Transaction::declare(self.caller.ids());
         let id = transaction.id();
@@ -169,7 +174,7 @@ impl Peer {
         )))
     }
 
-    fn discharge(&mut self, id: &[u8], fail: bool) -> Result<(), Refusal> {
+    fn discharge(&mut self, id: &[u8], fail: bool) -> Result<(), ServiceError> {
         let open = self.transactions.take(id)?;
         let Some(namespace) = &self.namespace else {
             return Ok(());
@@ -179,7 +184,7 @@ impl Peer {
             self.roll_back(&open);
             return Ok(());
         }
-        let entities: Vec<Arc<Entity>> = open.entities.into_values().collect();
+        let entities: Vec<Arc<SharedEntity>> = open.entities.into_values().collect();
         let committed = namespace.commit(&entities, &mut self.caller, open.transaction);
         match committed {
             Ok(()) => self.settle_all(id, open.deliveries),
@@ -205,9 +210,9 @@ impl Peer {
         };
         for delivery in deliveries {
             if let Delivery::Settled(entity, kind, token) = delivery {
-                namespace.operate(entity, &mut self.caller, |mailbox, cx| {
+                namespace.operate(entity, &mut self.caller, |entity, cx| {
                     // A lock that has ended meanwhile is one less to give back.
-                    let _ = mailbox.settle(cx, *kind, *token, Settled::Release);
+                    let _ = entity.settle(cx, *kind, *token, Settled::Release);
                 });
             }
         }
@@ -219,8 +224,8 @@ impl Peer {
         };
         let transaction = &open.transaction;
         for entity in open.entities.values() {
-            namespace.operate(entity, &mut self.caller, |mailbox: &mut Mailbox, cx| {
-                mailbox.roll_back(cx, transaction);
+            namespace.operate(entity, &mut self.caller, |entity: &mut Entity, cx| {
+                entity.roll_back(cx, transaction);
             });
         }
         self.release_settled(&open.deliveries);
@@ -255,7 +260,7 @@ impl Peer {
     }
 
     /// The entity of the first link on an AMQP session that sends or receives.
-    pub(super) fn first_entity_on(&self, session: SessionId) -> Option<Arc<Entity>> {
+    pub(super) fn first_entity_on(&self, session: SessionId) -> Option<Arc<SharedEntity>> {
         let first = self.data_links(session).next();
         first.map(|(_, entity)| Arc::clone(entity))
     }
@@ -266,8 +271,8 @@ impl Peer {
     pub(super) fn check_crossing(
         &self,
         session: SessionId,
-        entity: &Entity,
-    ) -> Result<(), Refusal> {
+        entity: &SharedEntity,
+    ) -> Result<(), ServiceError> {
         let is_coordinator =
             |link: &Link| matches!(link, Link::Coordinator(own) if *own == session);
         let mut links = self.data_links(session);
@@ -277,18 +282,24 @@ impl Peer {
             return Ok(());
         };
         let own = entity.path.top_level();
-        let is_own = |(role, entity): (LinkRole, &Arc<Entity>)| {
+        let is_own = |(role, entity): (LinkRole, &Arc<SharedEntity>)| {
             role == LinkRole::Sender && entity.path.top_level() == own
         };
         match first.path.top_level() != own && links.any(is_own) {
-            true => Err(Refusal::is_sent_to_by_way_of(&entity.path, &first.path)),
+            true => Err(ServiceError::is_sent_to_by_way_of(
+                &entity.path,
+                &first.path,
+            )),
             false => Ok(()),
         }
     }
 
     /// What the client does on the links of an AMQP session that send or receive, in the order in which they were
     /// attached.
-    fn data_links(&self, session: SessionId) -> impl Iterator<Item = (LinkRole, &Arc<Entity>)> {
+    fn data_links(
+        &self,
+        session: SessionId,
+    ) -> impl Iterator<Item = (LinkRole, &Arc<SharedEntity>)> {
         self.links.values().filter_map(move |link| match link {
             Link::Sender(sender) if sender.session == session => {
                 Some((LinkRole::Sender, &sender.entity))
@@ -309,7 +320,7 @@ impl Peer {
 }
 
 /// In the words of the service (semantics §20.2).
-fn unknown() -> Refusal {
+fn unknown() -> ServiceError {
     let text = "Transaction hasn't been declared yet, or has already been discharged.";
-    Refusal::new(Condition::TransactionUnknown, text)
+    ServiceError::new(Condition::TransactionUnknown, text)
 }

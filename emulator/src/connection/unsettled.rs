@@ -6,9 +6,9 @@
 use servicebus_amqp::{DeliveryNumber, DeliveryState, Event, LinkId};
 
 use super::links::{Link, Sender};
-use super::peer::Peer;
+use super::peer::ClientConnection;
 
-impl Peer {
+impl ClientConnection {
     /// Counts a transfer that waits to be answered, before anything is done with it.
     pub(super) fn count_arrival(&mut self, event: &Event) {
         let link = match event {

@@ -167,7 +167,7 @@ impl Effect {
     /// As the control API shows it: its name, or an object with its name as the only key.
     pub(crate) fn to_json(&self) -> Value {
         let name = self.kind().name();
-        let particulars = match self {
+        let metadata = match self {
             Self::LoseReply
             | Self::LoseLock
             | Self::LoseSessionLock
@@ -185,7 +185,7 @@ impl Effect {
             Self::HoldBack { behind } => json!({ "behind": behind }),
             Self::RoundTrip(length) => json!({ "seconds": length.as_secs_f64() }),
         };
-        json!({ name: particulars })
+        json!({ name: metadata })
     }
 
     /// What a timeline says of it.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::random::Dice;
-use super::sighting::{Sighting, Traits};
+use super::context::{MatchContext, Traits};
+use super::random::SeededRng;
 use super::{Effect, Operation};
 
 /// What is to go wrong.
@@ -81,19 +81,19 @@ impl Fault {
         })
     }
 
-    fn fits(&self, sighting: &Sighting<'_>) -> bool {
+    fn fits(&self, context: &MatchContext<'_>) -> bool {
         let Narrowing { name, client, .. } = &self.narrowing;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
         let feasible = |effect: &Effect| {
             let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
-            (!needs_lock || sighting.is_locked)
-                && (*effect != Effect::DeliverTwice || sighting.can_come_twice)
+            (!needs_lock || context.is_locked)
+                && (*effect != Effect::DeliverTwice || context.can_come_twice)
         };
-        let mut messages = sighting.messages.iter();
-        is(name, sighting.name)
-            && is(client, sighting.client.as_deref())
+        let mut messages = context.messages.iter();
+        is(name, context.name)
+            && is(client, context.client.as_deref())
             && self.effects.iter().all(feasible)
             && (!self.looks_inside() || messages.any(|message| self.fits_message(message)))
     }
@@ -129,15 +129,15 @@ impl Scripted {
     }
 
     /// Counts an operation, and returns what the fault does to it, if it is one of those that it strikes.
-    pub(crate) fn meet(&mut self, sighting: &Sighting<'_>) -> Option<Effect> {
-        if !sighting.operations.contains(&self.fault.operation) {
+    pub(crate) fn meet(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
+        if !context.operations.contains(&self.fault.operation) {
             return None;
         }
-        if !self.fault.concerns(&sighting.entities) {
+        if !self.fault.concerns(&context.entities) {
             self.elsewhere += 1;
             return None;
         }
-        if !self.fault.fits(sighting) {
+        if !self.fault.fits(context) {
             self.different += 1;
             return None;
         }
@@ -151,11 +151,11 @@ impl Scripted {
                 effect.cloned()
             }
             Pick::Random { seed, probability } => {
-                let entity = sighting.entities.first().map_or("", String::as_str);
+                let entity = context.entities.first().map_or("", String::as_str);
                 let number = self.counted.entry(entity.to_owned()).or_default();
                 *number += 1;
                 let operation = self.fault.operation.name();
-                let mut dice = Dice::of(seed, operation, entity, *number);
+                let mut dice = SeededRng::of(seed, operation, entity, *number);
                 let is_picked = dice.fraction() < probability;
                 is_picked.then(|| dice.choose(&self.fault.effects).cloned())?
             }

@@ -3,21 +3,21 @@
 
 /// The numbers that belong to one operation.
 #[derive(Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct SeededRng(u64);
 
 /// Steps of the sequence, and the mixing of its states: SplitMix64 (Steele, Lea and Flood, 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Dice {
+impl SeededRng {
     pub(crate) fn of(seed: u64, operation: &str, entity: &str, number: u64) -> Self {
-        let mut dice = Self(seed);
-        let letters = operation.bytes().chain([0]).chain(entity.bytes());
-        for letter in letters {
-            dice.0 ^= u64::from(letter.to_ascii_lowercase());
-            dice.0 = dice.next();
+        let mut rng = Self(seed);
+        let characters = operation.bytes().chain([0]).chain(entity.bytes());
+        for character in characters {
+            rng.0 ^= u64::from(character.to_ascii_lowercase());
+            rng.0 = rng.next();
         }
-        dice.0 = dice.0.wrapping_add(number);
-        dice
+        rng.0 = rng.0.wrapping_add(number);
+        rng
     }
 
     /// From 0 up to, but not including, 1.
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn chance_follows_from_seed_entity_and_number_alone() {
-        let draw = |seed, entity, number| Dice::of(seed, "send", entity, number).fraction();
+        let draw = |seed, entity, number| SeededRng::of(seed, "send", entity, number).fraction();
         assert_eq!(draw(7, "orders", 3), draw(7, "Orders", 3));
         assert_ne!(draw(7, "orders", 3), draw(8, "orders", 3));
         assert_ne!(draw(7, "orders", 3), draw(7, "audit", 3));
@@ -56,15 +56,15 @@ mod tests {
 
     #[test]
     fn fractions_are_spread_over_the_whole_range() {
-        let draws = (1..=1000).map(|number| Dice::of(1, "send", "orders", number).fraction());
+        let draws = (1..=1000).map(|number| SeededRng::of(1, "send", "orders", number).fraction());
         let below = draws.filter(|fraction| *fraction < 0.25).count();
         assert!((200..300).contains(&below), "{below} of 1000");
     }
 
     #[test]
     fn one_of_none_is_nothing() {
-        let mut dice = Dice::of(1, "send", "orders", 1);
-        assert_eq!(dice.choose::<u8>(&[]), None);
-        assert_eq!(dice.choose(&[5]), Some(&5));
+        let mut rng = SeededRng::of(1, "send", "orders", 1);
+        assert_eq!(rng.choose::<u8>(&[]), None);
+        assert_eq!(rng.choose(&[5]), Some(&5));
     }
 }

@@ -20,17 +20,17 @@ fn fault(entity: Option<&str>, nth: u64) -> Fault {
     }
 }
 
-fn discharge(entities: &[&str]) -> Sighting<'static> {
-    Sighting {
+fn discharge(entities: &[&str]) -> MatchContext<'static> {
+    MatchContext {
         operations: vec![Operation::Discharge],
         entities: entities.iter().map(|&entity| entity.to_owned()).collect(),
-        ..Sighting::default()
+        ..MatchContext::default()
     }
 }
 
 /// What a message meets that has these traits.
-fn send(id: &str, session: &str, property: (&str, Value)) -> Sighting<'static> {
-    Sighting {
+fn send(id: &str, session: &str, property: (&str, Value)) -> MatchContext<'static> {
+    MatchContext {
         operations: vec![Operation::Send],
         entities: vec!["orders".to_owned()],
         messages: vec![Traits {
@@ -39,7 +39,7 @@ fn send(id: &str, session: &str, property: (&str, Value)) -> Sighting<'static> {
             properties: vec![(property.0.to_owned(), property.1)],
         }],
         client: Some("worker".into()),
-        ..Sighting::default()
+        ..MatchContext::default()
     }
 }
 
@@ -47,12 +47,12 @@ fn send(id: &str, session: &str, property: (&str, Value)) -> Sighting<'static> {
 fn a_fault_strikes_once_at_the_nth_operation_on_its_entity() {
     let faults = Faults::default();
     faults.add(fault(Some("Orders"), 2));
-    let struck = |entities: &[&str]| faults.strike(&discharge(entities)).then.is_some();
-    assert!(!struck(&["orders"]));
-    assert!(!struck(&["other"]));
-    assert!(!struck(&[]));
-    assert!(struck(&["other", "orders"]));
-    assert!(!struck(&["orders"]));
+    let is_hit = |entities: &[&str]| faults.find_match(&discharge(entities)).then.is_some();
+    assert!(!is_hit(&["orders"]));
+    assert!(!is_hit(&["other"]));
+    assert!(!is_hit(&[]));
+    assert!(is_hit(&["other", "orders"]));
+    assert!(!is_hit(&["orders"]));
     let [scripted] = &faults.all()[..] else {
         panic!("one was added");
     };
@@ -66,8 +66,8 @@ fn of_two_faults_for_the_same_operation_the_first_strikes_and_both_count() {
     let first = faults.add(fault(None, 1)).unwrap();
     let second = faults.add(fault(None, 1)).unwrap();
     assert_ne!(first.id, second.id);
-    assert!(faults.strike(&discharge(&[])).then.is_some());
-    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+    assert!(faults.find_match(&discharge(&[])).then.is_some());
+    assert_eq!(faults.find_match(&discharge(&[])), MatchedFaults::default());
     let hits: Vec<_> = faults.all().iter().map(|fault| fault.hits).collect();
     assert_eq!(hits, [1, 0]);
 }
@@ -82,9 +82,9 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
     };
     faults.add(slow);
     faults.add(fault(None, 1));
-    let strike = faults.strike(&discharge(&[]));
-    assert_eq!(strike.first.unwrap().effect, Effect::Delay(wait));
-    assert_eq!(strike.then.unwrap().effect, Effect::LoseReply);
+    let find_match = faults.find_match(&discharge(&[]));
+    assert_eq!(find_match.first.unwrap().effect, Effect::Delay(wait));
+    assert_eq!(find_match.then.unwrap().effect, Effect::LoseReply);
 }
 
 #[test]
@@ -94,16 +94,16 @@ fn every_so_many_are_struck_so_many_times() {
         pick: Pick::Counted { nth, every, times },
         ..fault(None, 1)
     };
-    let struck = |fault| {
+    let is_hit = |fault| {
         faults.clear();
         faults.add(fault);
         let numbers = 1..=9;
-        let struck = numbers.filter(|_| faults.strike(&discharge(&[])).then.is_some());
-        struck.collect::<Vec<_>>()
+        let is_hit = numbers.filter(|_| faults.find_match(&discharge(&[])).then.is_some());
+        is_hit.collect::<Vec<_>>()
     };
-    assert_eq!(struck(pick(3, 1, Some(2))), [3, 4]);
-    assert_eq!(struck(pick(2, 3, None)), [2, 5, 8]);
-    assert_eq!(struck(pick(4, 4, Some(1))), [4]);
+    assert_eq!(is_hit(pick(3, 1, Some(2))), [3, 4]);
+    assert_eq!(is_hit(pick(2, 3, None)), [2, 5, 8]);
+    assert_eq!(is_hit(pick(4, 4, Some(1))), [4]);
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn what_lacks_a_property_is_counted_as_different() {
         assert_eq!(faults.look_inside(), !is_of_client);
         let mut stranger = send("x", "x", ("n", json!("7")));
         stranger.client = Some("other".into());
-        assert_eq!(faults.strike(&stranger), Strike::default());
+        assert_eq!(faults.find_match(&stranger), MatchedFaults::default());
         assert!(
             faults
-                .strike(&send("m", "s", ("n", json!(7.0))))
+                .find_match(&send("m", "s", ("n", json!(7.0))))
                 .then
                 .is_some()
         );
@@ -154,7 +154,7 @@ fn what_lacks_a_property_is_counted_as_different() {
 
 #[test]
 fn chance_strikes_the_same_operations_again() {
-    let struck = |seed| {
+    let is_hit = |seed| {
         let faults = Faults::default();
         faults.add(Fault {
             pick: Pick::Random {
@@ -164,17 +164,17 @@ fn chance_strikes_the_same_operations_again() {
             ..fault(None, 1)
         });
         let numbers = 1..=100;
-        let struck = numbers.filter(|_| {
+        let is_hit = numbers.filter(|_| {
             // What happens elsewhere changes nothing.
-            faults.strike(&discharge(&["audit"]));
-            faults.strike(&discharge(&["orders"])).then.is_some()
+            faults.find_match(&discharge(&["audit"]));
+            faults.find_match(&discharge(&["orders"])).then.is_some()
         });
-        struck.collect::<Vec<_>>()
+        is_hit.collect::<Vec<_>>()
     };
-    let first = struck(7);
+    let first = is_hit(7);
     assert!((10..60).contains(&first.len()), "{first:?}");
-    assert_eq!(struck(7), first);
-    assert_ne!(struck(8), first);
+    assert_eq!(is_hit(7), first);
+    assert_ne!(is_hit(8), first);
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn what_is_removed_counts_and_strikes_no_more() {
     assert!(faults.remove(id));
     assert!(!faults.remove(id));
     assert!(!faults.any());
-    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+    assert_eq!(faults.find_match(&discharge(&[])), MatchedFaults::default());
     faults.add(fault(None, 1));
     faults.clear();
-    assert_eq!(faults.strike(&discharge(&[])), Strike::default());
+    assert_eq!(faults.find_match(&discharge(&[])), MatchedFaults::default());
 }
 
 #[test]

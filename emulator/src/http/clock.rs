@@ -100,17 +100,17 @@ pub(super) async fn settled(
         let found = find(&namespace, &entity)?;
         Ok::<_, ApiError>((found.0.id, found.1))
     });
-    let unrest = match namespace.settled(within, entity.transpose()?).await {
+    let busy = match namespace.settled(within, entity.transpose()?).await {
         Ok(()) => return Ok(Json(json!({"settled": true}))),
-        Err(unrest) => unrest,
+        Err(busy) => busy,
     };
     let message = format!("not at rest within {} s", within.as_secs_f64());
-    let problem = |unrest: crate::namespace::Unrest| Problem {
-        path: unrest.place,
-        value: unrest.reason.into(),
+    let problem = |busy: crate::namespace::Busy| Problem {
+        path: busy.place,
+        value: busy.reason.into(),
         allowed: "at rest".into(),
     };
-    let problems = unrest.into_iter().map(problem).collect();
+    let problems = busy.into_iter().map(problem).collect();
     Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "not-settled", message).with_problems(problems))
 }
 

@@ -7,11 +7,11 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use servicebus_broker::{EntityPath, StoreKind};
+use servicebus_broker::{EntityPath, SubQueue};
 
 use super::error::{ApiError, check_whole};
 use super::namespaces::Chosen;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Destination};
 
 #[derive(Debug, Deserialize)]
@@ -25,7 +25,7 @@ pub(super) async fn show(
 ) -> Result<Json<Value>, ApiError> {
     let Query(Which { entity }) = query?;
     let (entity, kind) = find(&namespace, &entity)?;
-    let counts = namespace.look(&entity, |queue| queue.mailbox.counts(kind));
+    let counts = namespace.read(&entity, |entity| entity.counts(kind));
     Ok(Json(json!({
         "active": counts.active,
         "dead_letter": counts.dead_letter,
@@ -42,7 +42,7 @@ pub(super) async fn show(
 pub(super) fn find(
     namespace: &Namespace,
     address: &str,
-) -> Result<(Arc<Entity>, StoreKind), ApiError> {
+) -> Result<(Arc<SharedEntity>, SubQueue), ApiError> {
     let parsed = Address::parse(address);
     let path = EntityPath::of_address(&parsed.entity);
     let entity = path.and_then(|path| namespace.entity(&path));

@@ -15,7 +15,7 @@ use super::entity::{Named, all, existing, find, settings, unknown};
 use super::error::ApiError;
 use super::namespaces::Chosen;
 use crate::config::ConfigError;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 /// What is peculiar to one kind of entity.
 pub(super) trait Kind {
@@ -26,10 +26,10 @@ pub(super) trait Kind {
     /// What is said of one.
     type Description;
 
-    fn description(namespace: &Namespace, entity: &Entity) -> Self::Description;
+    fn description(namespace: &Namespace, entity: &SharedEntity) -> Self::Description;
 
     /// Whether one more may be made, as far as that is known before it is described.
-    fn check_room(namespace: &Namespace) -> Result<(), ApiError>;
+    fn check_quota(namespace: &Namespace) -> Result<(), ApiError>;
 
     /// Reads a body: changes of what is there, or of what is usual.
     fn read(
@@ -50,13 +50,13 @@ pub(super) trait Kind {
         namespace: &Namespace,
         path: &EntityPath,
         wanted: Self::Description,
-    ) -> Result<Arc<Entity>, ApiError>;
+    ) -> Result<Arc<SharedEntity>, ApiError>;
 
     /// Says whether it was there still.
-    fn update(namespace: &Namespace, entity: &Entity, wanted: Self::Description) -> bool;
+    fn update(namespace: &Namespace, entity: &SharedEntity, wanted: Self::Description) -> bool;
 
     /// What is answered about one.
-    fn shown(namespace: &Namespace, entity: &Entity) -> Value;
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value;
 }
 
 pub(super) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Json<Value> {
@@ -87,7 +87,7 @@ pub(super) async fn put<K: Kind>(
         .as_ref()
         .map(|entity| K::description(&namespace, entity));
     if existing.is_none() {
-        K::check_room(&namespace)?;
+        K::check_quota(&namespace)?;
     }
     let tier = namespace.config.settings.tier;
     let wanted = K::read(settings(&body), current.as_ref(), &path, tier)?;

@@ -11,7 +11,7 @@ use servicebus_broker::{EntityKind, EntityPath, QueueDescription};
 use super::Control;
 use super::error::{ApiError, Problem};
 use crate::config;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 /// The path of an entity, as the route has it.
 pub(super) struct Named(pub(super) EntityPath);
@@ -45,7 +45,7 @@ impl FromRequestParts<Control> for Named {
 }
 
 /// The entities of one kind, in the order of their paths.
-pub(super) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<Entity>> {
+pub(super) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<SharedEntity>> {
     let mut entities = namespace.entities();
     entities.retain(|entity| entity.kind == kind);
     entities
@@ -56,7 +56,7 @@ pub(super) fn existing(
     namespace: &Namespace,
     kind: EntityKind,
     path: &EntityPath,
-) -> Result<Option<Arc<Entity>>, ApiError> {
+) -> Result<Option<Arc<SharedEntity>>, ApiError> {
     match namespace.entity(path) {
         None => Ok(None),
         Some(entity) if entity.kind == kind => Ok(Some(entity)),
@@ -71,7 +71,7 @@ pub(super) fn find(
     namespace: &Namespace,
     kind: EntityKind,
     path: &EntityPath,
-) -> Result<Arc<Entity>, ApiError> {
+) -> Result<Arc<SharedEntity>, ApiError> {
     let found = namespace.entity(path);
     let found = found.filter(|entity| entity.kind == kind);
     found.ok_or_else(|| unknown(namespace, kind, path))
@@ -108,7 +108,7 @@ pub(super) fn check_targets(
 }
 
 /// A new queue or topic must be one of those that a namespace may have.
-pub(super) fn check_room(namespace: &Namespace) -> Result<(), ApiError> {
+pub(super) fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
     let Some(limit) = namespace.limit_reached() else {
         return Ok(());
     };

@@ -15,7 +15,7 @@ use super::routes;
 use crate::config::{ConfigError, nearest};
 use crate::failures::{Broken, told};
 use crate::memory::Exceeded;
-use crate::namespace::Entity;
+use crate::namespace::SharedEntity;
 
 /// The code of what is our mistake.
 const INTERNAL: &str = "internal-error";
@@ -91,7 +91,7 @@ pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
 }
 
 /// Refused where an entity is broken.
-pub(super) fn check_whole(entity: &Entity) -> Result<(), ApiError> {
+pub(super) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
     match entity.broken() {
         None => Ok(()),
         Some(broken) => Err(ApiError::new(

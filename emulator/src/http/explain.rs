@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use servicebus_broker::filter::{Explanation, Outcome, System, Truth, explain};
-use servicebus_broker::{EntityPath, Message, RuleSet, StoreKind};
+use servicebus_broker::{EntityPath, Message, RuleSet, SubQueue};
 
 use super::counts::find;
 use super::error::{ApiError, Problem};
@@ -59,10 +59,10 @@ pub(super) async fn show(
 /// A subscription by any of its addresses, and the rules of its topic.
 fn rules_of(namespace: &Namespace, address: &str) -> Option<(EntityPath, Arc<RuleSet>)> {
     let found = find(namespace, address).ok();
-    let (subscription, _) = found.filter(|&(_, kind)| kind == StoreKind::Active)?;
+    let (subscription, _) = found.filter(|&(_, kind)| kind == SubQueue::Active)?;
     let (topic, _) = subscription.path.topic()?;
     let topic = namespace.entity(&topic)?;
-    let rules = namespace.look(&topic, |queue| queue.mailbox.rules().cloned());
+    let rules = namespace.read(&topic, |entity| entity.rules().cloned());
     Some((subscription.path.clone(), rules?))
 }
 

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use servicebus_broker::{EntityKind, EntityPath, QueueDescription, Tier};
 
 use super::entities::Kind;
-use super::entity::{check_room, check_targets, made_meanwhile};
+use super::entity::{check_quota, check_targets, made_meanwhile};
 use super::error::ApiError;
 use crate::config::{self, ConfigError};
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 pub(super) struct Queues;
 
@@ -18,12 +18,12 @@ impl Kind for Queues {
     const PLURAL: &'static str = "queues";
     type Description = QueueDescription;
 
-    fn description(namespace: &Namespace, entity: &Entity) -> QueueDescription {
-        namespace.look(entity, |queue| queue.mailbox.description().clone())
+    fn description(namespace: &Namespace, entity: &SharedEntity) -> QueueDescription {
+        namespace.read(entity, |entity| entity.description().clone())
     }
 
-    fn check_room(namespace: &Namespace) -> Result<(), ApiError> {
-        check_room(namespace)
+    fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
+        check_quota(namespace)
     }
 
     fn read(
@@ -50,16 +50,16 @@ impl Kind for Queues {
         namespace: &Namespace,
         path: &EntityPath,
         wanted: QueueDescription,
-    ) -> Result<Arc<Entity>, ApiError> {
+    ) -> Result<Arc<SharedEntity>, ApiError> {
         let created = namespace.create(path, wanted);
         created.map_err(|_| made_meanwhile(Self::KIND, path))
     }
 
-    fn update(namespace: &Namespace, entity: &Entity, wanted: QueueDescription) -> bool {
+    fn update(namespace: &Namespace, entity: &SharedEntity, wanted: QueueDescription) -> bool {
         namespace.update(entity, wanted)
     }
 
-    fn shown(namespace: &Namespace, entity: &Entity) -> Value {
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
         let properties = config::properties_json(&Self::description(namespace, entity));
         json!({"name": entity.path.as_str(), "properties": properties})
     }

@@ -8,14 +8,14 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use servicebus_broker::{ClientId, ConsumerId, SessionName, SessionView, StoreKind};
+use servicebus_broker::{ClientId, ReceiverId, SessionName, SessionView, SubQueue};
 
 use super::body::Body;
 use super::counts::find;
 use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
 use super::timeline::rfc3339;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 use crate::router::ConnectionId;
 
 #[derive(Debug, Deserialize)]
@@ -38,8 +38,8 @@ pub(super) async fn list(
     let Query(Which { entity }) = query?;
     let (found, kind) = find(&namespace, &entity)?;
     check(&namespace, &found, kind, &entity)?;
-    let sessions: Vec<Value> = namespace.look(&found, |queue| {
-        let sessions = queue.mailbox.look_sessions();
+    let sessions: Vec<Value> = namespace.read(&found, |entity| {
+        let sessions = entity.snapshot_sessions();
         sessions
             .map(|session| shown(&namespace, &session))
             .collect()
@@ -63,7 +63,7 @@ pub(super) async fn lose(
         })
     })?;
     let lost =
-        namespace.operate_as_broker(&found, |mailbox, cx| mailbox.lose_session_lock(cx, &name));
+        namespace.operate_as_broker(&found, |entity, cx| entity.lose_session_lock(cx, &name));
     match lost {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(not_held(&namespace, &found, &session)),
@@ -83,7 +83,7 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Value {
 }
 
 /// What the client calls itself that a consumer belongs to.
-fn name_of(namespace: &Namespace, holder: ConsumerId) -> String {
+fn name_of(namespace: &Namespace, holder: ReceiverId) -> String {
     let connection = ConnectionId::of(holder).0;
     let name = namespace.client_name(ClientId(connection));
     name.map_or_else(
@@ -94,12 +94,12 @@ fn name_of(namespace: &Namespace, holder: ConsumerId) -> String {
 
 fn check(
     namespace: &Namespace,
-    entity: &Entity,
-    kind: StoreKind,
+    entity: &SharedEntity,
+    kind: SubQueue,
     address: &str,
 ) -> Result<(), ApiError> {
-    let has_sessions = namespace.look(entity, |queue| queue.mailbox.description().requires_session);
-    match has_sessions && kind == StoreKind::Active {
+    let has_sessions = namespace.read(entity, |entity| entity.description().requires_session);
+    match has_sessions && kind == SubQueue::Active {
         true => Ok(()),
         false => Err(ApiError::invalid(Problem {
             path: "entity".into(),
@@ -109,9 +109,9 @@ fn check(
     }
 }
 
-fn not_held(namespace: &Namespace, entity: &Entity, session: &str) -> ApiError {
-    let held: Vec<String> = namespace.look(entity, |queue| {
-        let sessions = queue.mailbox.look_sessions();
+fn not_held(namespace: &Namespace, entity: &SharedEntity, session: &str) -> ApiError {
+    let held: Vec<String> = namespace.read(entity, |entity| {
+        let sessions = entity.snapshot_sessions();
         let held = sessions.filter(|session| session.holder.is_some());
         held.map(|session| session.name.as_str().to_owned())
             .collect()

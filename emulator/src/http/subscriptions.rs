@@ -12,7 +12,7 @@ use super::entities::Kind;
 use super::entity::{check_targets, find, made_meanwhile, unknown};
 use super::error::ApiError;
 use crate::config::{self, ConfigError};
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 pub(super) struct Subscriptions;
 
@@ -21,13 +21,13 @@ impl Kind for Subscriptions {
     const PLURAL: &'static str = "subscriptions";
     type Description = SubscriptionDescription;
 
-    fn description(namespace: &Namespace, entity: &Entity) -> SubscriptionDescription {
-        let description = namespace.look(entity, |queue| queue.mailbox.subscription_description());
+    fn description(namespace: &Namespace, entity: &SharedEntity) -> SubscriptionDescription {
+        let description = namespace.read(entity, |entity| entity.subscription_description());
         description.unwrap_or_default()
     }
 
     /// How many there may be depends on the topic.
-    fn check_room(_: &Namespace) -> Result<(), ApiError> {
+    fn check_quota(_: &Namespace) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -49,14 +49,14 @@ impl Kind for Subscriptions {
         path: &EntityPath,
         wanted: &SubscriptionDescription,
     ) -> Result<(), ApiError> {
-        check_targets(namespace, path, &wanted.mailbox())
+        check_targets(namespace, path, &wanted.queue_description())
     }
 
     fn create(
         namespace: &Namespace,
         path: &EntityPath,
         wanted: SubscriptionDescription,
-    ) -> Result<Arc<Entity>, ApiError> {
+    ) -> Result<Arc<SharedEntity>, ApiError> {
         let Some((topic, _)) = path.topic() else {
             return Err(unknown(namespace, Self::KIND, path));
         };
@@ -69,15 +69,19 @@ impl Kind for Subscriptions {
         created.map_err(|_| made_meanwhile(Self::KIND, path))
     }
 
-    fn update(namespace: &Namespace, entity: &Entity, wanted: SubscriptionDescription) -> bool {
+    fn update(
+        namespace: &Namespace,
+        entity: &SharedEntity,
+        wanted: SubscriptionDescription,
+    ) -> bool {
         namespace.update_subscription(entity, &wanted)
     }
 
-    fn shown(namespace: &Namespace, entity: &Entity) -> Value {
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
         let rules =
-            topic.and_then(|topic| namespace.look(&topic, |queue| queue.mailbox.rules().cloned()));
+            topic.and_then(|topic| namespace.read(&topic, |entity| entity.rules().cloned()));
         let rules = rules.iter().flat_map(|rules| rules.of(&entity.path));
         let rules: Vec<Value> = rules.map(|rule| config::rule_json(rule)).collect();
         json!({
@@ -88,7 +92,7 @@ impl Kind for Subscriptions {
     }
 }
 
-fn too_many(topic: &Entity) -> ApiError {
+fn too_many(topic: &SharedEntity) -> ApiError {
     let message = format!(
         "the topic '{}' has {} subscriptions already, which is the most that it may have",
         topic.path,

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use servicebus_broker::{EntityId, Fact, SequenceNumber, StoreKind, Timestamp};
+use servicebus_broker::{EntityId, Event, SequenceNumber, SubQueue, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
@@ -28,7 +28,7 @@ use super::counts::find;
 use super::error::ApiError;
 use super::namespaces::Chosen;
 use crate::calendar;
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 use render::Rendering;
 
 /// How many are rendered at the same time; others wait.
@@ -75,14 +75,14 @@ struct Wanted {
 
 impl Wanted {
     /// Whether an event is of the entity. What happens to the namespace itself happens to every entity.
-    fn is_here(&self, fact: &Fact) -> bool {
-        let here = |entity| entity == fact.entity || fact.entity == EntityId::NAMESPACE;
+    fn is_here(&self, event: &Event) -> bool {
+        let here = |entity| entity == event.entity || event.entity == EntityId::NAMESPACE;
         self.entity.is_none_or(here)
     }
 
     /// Whether an event may be among them, as far as can be told without the id of its message.
-    fn takes(&self, fact: &Fact) -> bool {
-        self.is_here(fact) && self.number.is_none_or(|number| number == fact.number)
+    fn takes(&self, event: &Event) -> bool {
+        self.is_here(event) && self.number.is_none_or(|number| number == event.number)
     }
 }
 
@@ -90,7 +90,7 @@ impl Wanted {
 fn copied(
     namespace: &Arc<Namespace>,
     which: Which,
-    entity: Option<(Arc<Entity>, StoreKind)>,
+    entity: Option<(Arc<SharedEntity>, SubQueue)>,
 ) -> Rendering {
     let mut head = Map::new();
     if let Some((entity, _)) = &entity {
@@ -111,7 +111,7 @@ fn copied(
         Some(entity) => entity == (id, store),
         None => known.contains(&id),
     };
-    let facts = {
+    let events = {
         let timeline = namespace.timeline();
         let counters = timeline.totals(counted);
         let counters: Map<String, Value> = counters
@@ -119,10 +119,10 @@ fn copied(
             .collect();
         head.insert("dropped".into(), timeline.dropped().into());
         head.insert("counters".into(), counters.into());
-        timeline.facts().copied(|fact| wanted.is_here(fact))
+        timeline.events().copied(|event| wanted.is_here(event))
     };
-    let shows_messages = which.messages && namespace.letters.are_kept();
-    Rendering::new(Arc::clone(namespace), &head, facts, wanted, shows_messages)
+    let shows_messages = which.messages && namespace.recorded_messages.are_kept();
+    Rendering::new(Arc::clone(namespace), &head, events, wanted, shows_messages)
 }
 
 /// A body that is rendered as it is read. One that is not read on within `patience` breaks off, so that others are

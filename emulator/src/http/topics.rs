@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use servicebus_broker::{EntityKind, EntityPath, Tier, TopicDescription};
 
 use super::entities::Kind;
-use super::entity::{check_room, made_meanwhile};
+use super::entity::{check_quota, made_meanwhile};
 use super::error::ApiError;
 use crate::config::{self, ConfigError};
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 pub(super) struct Topics;
 
@@ -18,13 +18,13 @@ impl Kind for Topics {
     const PLURAL: &'static str = "topics";
     type Description = TopicDescription;
 
-    fn description(namespace: &Namespace, entity: &Entity) -> TopicDescription {
-        let description = namespace.look(entity, |queue| queue.mailbox.topic_description());
+    fn description(namespace: &Namespace, entity: &SharedEntity) -> TopicDescription {
+        let description = namespace.read(entity, |entity| entity.topic_description());
         description.unwrap_or_default()
     }
 
-    fn check_room(namespace: &Namespace) -> Result<(), ApiError> {
-        check_room(namespace)
+    fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
+        check_quota(namespace)
     }
 
     fn read(
@@ -48,16 +48,16 @@ impl Kind for Topics {
         namespace: &Namespace,
         path: &EntityPath,
         wanted: TopicDescription,
-    ) -> Result<Arc<Entity>, ApiError> {
+    ) -> Result<Arc<SharedEntity>, ApiError> {
         let created = namespace.create_topic(path, &wanted);
         created.map_err(|_| made_meanwhile(Self::KIND, path))
     }
 
-    fn update(namespace: &Namespace, entity: &Entity, wanted: TopicDescription) -> bool {
-        namespace.update(entity, wanted.mailbox())
+    fn update(namespace: &Namespace, entity: &SharedEntity, wanted: TopicDescription) -> bool {
+        namespace.update(entity, wanted.queue_description())
     }
 
-    fn shown(namespace: &Namespace, entity: &Entity) -> Value {
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
         let subscriptions = namespace.subscriptions(entity);
         let subscriptions = subscriptions
             .iter()

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use servicebus_broker::{EntityKind, EntityPath, Mailbox, QueueDescription};
+use servicebus_broker::{Entity, EntityKind, EntityPath, QueueDescription};
 
-use super::{Entity, Namespace, Remarks};
+use super::{AdminMetadata, Namespace, SharedEntity};
 use crate::config::{SubscriptionConfig, TopicConfig};
 
 impl Namespace {
@@ -33,7 +33,7 @@ impl Namespace {
         self.failures.forget(self.name());
         self.declare();
         self.timeline().clear();
-        self.letters.clear();
+        self.recorded_messages.clear();
         for entity in self.entities() {
             entity.sends.forget();
         }
@@ -44,7 +44,7 @@ impl Namespace {
         let topic = match self.create_topic(&config.path, &config.description) {
             Ok(topic) => topic,
             Err(topic) => {
-                self.restore(&topic, config.description.mailbox());
+                self.restore(&topic, config.description.queue_description());
                 topic
             }
         };
@@ -53,7 +53,7 @@ impl Namespace {
         }
     }
 
-    fn declare_subscription(&self, topic: &Entity, config: &SubscriptionConfig) {
+    fn declare_subscription(&self, topic: &SharedEntity, config: &SubscriptionConfig) {
         let Ok(path) = topic.path.subscription(&config.name) else {
             // The configuration has been checked.
             return;
@@ -61,8 +61,10 @@ impl Namespace {
         let rules: Vec<_> = config.rules_at(self.clock.now()).collect();
         let created = self.create_subscription(topic, &path, &config.description, rules.clone());
         if let Err(entity) = created {
-            self.operate_as_broker(&entity, Mailbox::reset);
-            entity.particulars().set_remarks(Remarks::default());
+            self.operate_as_broker(&entity, Entity::reset);
+            entity
+                .metadata()
+                .set_admin_metadata(AdminMetadata::default());
             self.update_subscription(&entity, &config.description);
             self.operate_as_broker(topic, |topic, cx| {
                 topic.unsubscribe(cx, &path);
@@ -71,9 +73,11 @@ impl Namespace {
         }
     }
 
-    fn restore(&self, entity: &Entity, description: QueueDescription) {
-        self.operate_as_broker(entity, Mailbox::reset);
-        entity.particulars().set_remarks(Remarks::default());
+    fn restore(&self, entity: &SharedEntity, description: QueueDescription) {
+        self.operate_as_broker(entity, Entity::reset);
+        entity
+            .metadata()
+            .set_admin_metadata(AdminMetadata::default());
         self.update(entity, description);
     }
 

@@ -15,8 +15,8 @@ impl Namespace {
         let Some(entity) = entity else {
             return Vec::new();
         };
-        let particulars = entity.particulars();
-        let rules = particulars.authorization_rules().iter();
+        let metadata = entity.metadata();
+        let rules = metadata.authorization_rules().iter();
         rules.flat_map(AuthorizationRule::keys).collect()
     }
 }

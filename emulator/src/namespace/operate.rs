@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use servicebus_broker::{
-    CommitError, Context, Effect, Entities, EntityId, EntityPath, Mailbox, Queue, StoreKind,
-    Timestamp, Transaction, commit, forward,
+    CommitError, Context, Effect, Entities, Entity, EntityId, EntityPath, SubQueue, Timestamp,
+    Transaction, commit, forward,
 };
 
-use super::{Caller, Entity, Namespace};
+use super::{Caller, Namespace, SharedEntity};
 use crate::failures::{Broken, Failure, told};
 use crate::router::ConnectionId;
 
@@ -20,7 +20,7 @@ const FORWARDED_AT_ONCE: usize = 2048;
 /// Stores with something to forward, and entities to delete: what follows when no lock is held.
 #[derive(Debug, Default)]
 pub(super) struct Followers {
-    sources: VecDeque<(EntityPath, StoreKind)>,
+    sources: VecDeque<(EntityPath, SubQueue)>,
     /// The last of them that was asked for.
     current: Option<EntityPath>,
     idle: Vec<(EntityPath, EntityId)>,
@@ -33,13 +33,13 @@ struct Carrier<'a> {
 }
 
 impl Namespace {
-    /// Does something to an entity under its lock, records the facts and carries out the effects. A panic breaks the
+    /// Does something to an entity under its lock, records the events and carries out the effects. A panic breaks the
     /// entity and is carried on as [`Broken`].
     pub(crate) fn operate<T>(
         &self,
-        entity: &Entity,
+        entity: &SharedEntity,
         caller: &mut Caller,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let result = self.try_operate(entity, caller, work);
         result.unwrap_or_else(|broken| resume_unwind(Box::new(broken)))
@@ -48,9 +48,9 @@ impl Namespace {
     /// The same for who must go on where the entity breaks.
     pub(crate) fn try_operate<T>(
         &self,
-        entity: &Entity,
+        entity: &SharedEntity,
         caller: &mut Caller,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Result<T, Broken> {
         let result = self.attempt(entity, caller, work);
         self.follow(caller);
@@ -60,8 +60,8 @@ impl Namespace {
     /// The same on behalf of time, the control API and other callers without a connection.
     pub(crate) fn operate_as_broker<T>(
         &self,
-        entity: &Entity,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        entity: &SharedEntity,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let mut broker = self.broker.lock();
         self.operate(entity, &mut broker, work)
@@ -69,16 +69,16 @@ impl Namespace {
 
     /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
     /// keeps nobody else from what is due there.
-    pub(super) fn expire(&self, entity: &Entity) -> usize {
+    pub(super) fn expire(&self, entity: &SharedEntity) -> usize {
         let mut broker = self.broker.lock();
-        let done = self.try_operate(entity, &mut broker, Mailbox::handle_timeout);
+        let done = self.try_operate(entity, &mut broker, Entity::handle_timeout);
         done.unwrap_or_default()
     }
 
     /// Looks at an entity without doing anything.
-    pub(crate) fn look<T>(&self, entity: &Entity, look: impl FnOnce(&Queue) -> T) -> T {
+    pub(crate) fn read<T>(&self, entity: &SharedEntity, read: impl FnOnce(&Entity) -> T) -> T {
         let mut queue = entity.lock();
-        match catch_unwind(AssertUnwindSafe(|| look(&queue))) {
+        match catch_unwind(AssertUnwindSafe(|| read(&queue))) {
             Ok(seen) => seen,
             Err(payload) => {
                 let broken = self.break_down(&mut queue, &*payload);
@@ -92,26 +92,26 @@ impl Namespace {
     /// One operation, without what follows from it elsewhere. Where it panics the entity is broken from then on.
     fn attempt<T>(
         &self,
-        entity: &Entity,
+        entity: &SharedEntity,
         caller: &mut Caller,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Result<T, Broken> {
-        let mut queue = entity.lock();
+        let mut locked = entity.lock();
         let done = catch_unwind(AssertUnwindSafe(|| {
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
-                facts: &mut caller.facts,
+                events: &mut caller.events,
             };
-            let result = work(&mut queue.mailbox, &mut cx);
-            let deadline = self.record(entity, &queue, caller);
+            let result = work(&mut locked, &mut cx);
+            let deadline = self.record(entity, &locked, caller);
             (result, deadline)
         }));
         match done {
             Ok((result, deadline)) => {
-                drop(queue);
+                drop(locked);
                 if let Some(deadline) = deadline {
                     self.alarm.arm(deadline);
                 }
@@ -120,31 +120,36 @@ impl Namespace {
             }
             Err(payload) => {
                 caller.forget_operation();
-                let broken = self.break_down(&mut queue, &*payload);
-                drop(queue);
+                let broken = self.break_down(&mut locked, &*payload);
+                drop(locked);
                 self.tell_broken(&broken);
                 Err(broken)
             }
         }
     }
 
-    /// Records what an operation did, under the entity's lock, so that its facts stand in the order in which they
+    /// Records what an operation did, under the entity's lock, so that its events stand in the order in which they
     /// happened; returns when time will next bring something about, if that is earlier than it was.
-    fn record(&self, entity: &Entity, queue: &Queue, caller: &mut Caller) -> Option<Timestamp> {
-        if !caller.facts.is_empty() {
-            self.letters.keep(queue, &caller.facts);
-            self.timeline().absorb(&mut caller.facts);
+    fn record(
+        &self,
+        entity: &SharedEntity,
+        state: &Entity,
+        caller: &mut Caller,
+    ) -> Option<Timestamp> {
+        if !caller.events.is_empty() {
+            self.recorded_messages.keep(state, &caller.events);
+            self.timeline().absorb(&mut caller.events);
         }
-        self.watched.update(entity, queue)
+        self.watched.update(entity, state)
     }
 
     /// What a panic left of an entity is not used any more.
-    fn break_down(&self, queue: &mut Queue, payload: &(dyn Any + Send)) -> Broken {
+    fn break_down(&self, entity: &mut Entity, payload: &(dyn Any + Send)) -> Broken {
         let reason = Arc::from(told(payload));
         let now = self.clock.now();
-        queue.mailbox.break_down(now, Arc::clone(&reason));
+        entity.break_down(now, Arc::clone(&reason));
         Broken {
-            entity: queue.path.clone(),
+            entity: entity.path().clone(),
             reason,
         }
     }
@@ -163,45 +168,45 @@ impl Namespace {
     /// the effects.
     pub(crate) fn commit(
         &self,
-        entities: &[Arc<Entity>],
+        entities: &[Arc<SharedEntity>],
         caller: &mut Caller,
         transaction: Transaction,
     ) -> Result<(), CommitError> {
-        let mut queues: Vec<_> = entities.iter().map(|entity| entity.lock()).collect();
+        let mut locked: Vec<_> = entities.iter().map(|entity| entity.lock()).collect();
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let mut mailboxes: Vec<_> = queues.iter_mut().map(|queue| &mut queue.mailbox).collect();
+            let mut entities: Vec<_> = locked.iter_mut().map(|entity| &mut **entity).collect();
             let mut cx = Context {
                 now: self.clock.now(),
                 client: caller.client,
                 ids: &mut caller.ids,
                 effects: &mut caller.effects,
-                facts: &mut caller.facts,
+                events: &mut caller.events,
             };
-            let result = commit(transaction, &mut mailboxes, &mut cx);
-            for queue in &queues {
-                self.letters.keep(queue, &caller.facts);
+            let result = commit(transaction, &mut entities, &mut cx);
+            for entity in &locked {
+                self.recorded_messages.keep(entity, &caller.events);
             }
-            self.timeline().absorb(&mut caller.facts);
+            self.timeline().absorb(&mut caller.events);
             result
         }));
         let result = done.unwrap_or_else(|payload| {
             caller.forget_operation();
             // Which of them were changed by half cannot be told.
-            let broken = queues
+            let broken = locked
                 .iter_mut()
-                .map(|queue| self.break_down(queue, &*payload));
+                .map(|entity| self.break_down(entity, &*payload));
             let broken: Vec<Broken> = broken.collect();
-            queues.clear();
+            locked.clear();
             broken.iter().for_each(|broken| self.tell_broken(broken));
             match broken.into_iter().next() {
                 Some(broken) => resume_unwind(Box::new(broken)),
                 None => resume_unwind(payload),
             }
         });
-        let updated = entities.iter().zip(&queues);
+        let updated = entities.iter().zip(&locked);
         let deadlines = updated.filter_map(|(entity, queue)| self.watched.update(entity, queue));
         let deadline = deadlines.min();
-        drop(queues);
+        drop(locked);
         if let Some(deadline) = deadline {
             self.alarm.arm(deadline);
         }
@@ -263,7 +268,7 @@ impl Namespace {
         }
     }
 
-    fn leave_to_timers(&self, sources: &mut VecDeque<(EntityPath, StoreKind)>) {
+    fn leave_to_timers(&self, sources: &mut VecDeque<(EntityPath, SubQueue)>) {
         if sources.is_empty() {
             return;
         }
@@ -310,22 +315,22 @@ impl Namespace {
             .iter()
             .filter_map(|s| self.entity(s))
             .collect();
-        let used = |entity: &Arc<Entity>| self.look(entity, |queue| queue.mailbox.last_used());
+        let used = |entity: &Arc<SharedEntity>| self.read(entity, |entity| entity.last_used());
         if let Some(used) = subscriptions.iter().map(used).max()
             && self
-                .attempt(&entity, caller, |mailbox, cx| mailbox.stay(cx, used))
+                .attempt(&entity, caller, |entity, cx| entity.stay(cx, used))
                 .unwrap_or_default()
         {
             return;
         }
         self.leave_topic(path, caller);
         if self.registry.remove(path, Some(id)).is_some() {
-            let _ = self.attempt(&entity, caller, Mailbox::delete);
+            let _ = self.attempt(&entity, caller, Entity::delete);
             self.watched.forget(&entity);
             for subscription in subscriptions {
                 self.registry
                     .remove(&subscription.path, Some(subscription.id));
-                let _ = self.attempt(&subscription, caller, Mailbox::delete);
+                let _ = self.attempt(&subscription, caller, Entity::delete);
                 self.watched.forget(&subscription);
             }
             self.entities_changed();
@@ -338,8 +343,8 @@ impl Namespace {
             .topic()
             .and_then(|(topic, _)| self.entity(&topic));
         if let Some(topic) = topic {
-            let _ = self.attempt(&topic, caller, |mailbox, cx| {
-                mailbox.unsubscribe(cx, subscription)
+            let _ = self.attempt(&topic, caller, |entity, cx| {
+                entity.unsubscribe(cx, subscription)
             });
         }
     }
@@ -349,16 +354,16 @@ impl Entities for Carrier<'_> {
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let entity = self.namespace.registry.find(path)?;
-        let done = self.namespace.attempt(&entity, self.caller, |mailbox, cx| {
-            (!entity.is_deleted()).then(|| work(mailbox, cx))
+        let done = self.namespace.attempt(&entity, self.caller, |locked, cx| {
+            (!entity.is_deleted()).then(|| work(locked, cx))
         });
         done.unwrap_or_default()
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
+    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
         let next = self.caller.followers.sources.pop_front();
         let current = next.as_ref().map(|(path, _)| path.clone());
         self.caller.followers.current = current;

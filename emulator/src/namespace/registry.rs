@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Context, EntityId, EntityKind, EntityPath, Mailbox, Queue, QueueDescription, SendError,
+    Context, Entity, EntityId, EntityKind, EntityPath, QueueDescription, SendError,
     SubscriptionDescription, TopicDescription,
 };
 
 use super::Namespace;
-use super::particulars::Particulars;
+use super::metadata::EntityMetadata;
 use super::sends::Sends;
 
 /// Most queues and topics of a namespace (semantics §1).
@@ -23,12 +23,12 @@ const NAMES: usize = 65_536;
 
 /// An entity behind its lock.
 #[derive(Debug)]
-pub(crate) struct Entity {
+pub(crate) struct SharedEntity {
     pub(crate) id: EntityId,
     pub(crate) path: EntityPath,
     pub(crate) kind: EntityKind,
-    queue: Mutex<Queue>,
-    particulars: Mutex<Particulars>,
+    entity: Mutex<Entity>,
+    metadata: Mutex<EntityMetadata>,
     deleted: AtomicBool,
     /// The instant at which [`super::watched`] has it, in milliseconds since the Unix epoch; `i64::MAX` where it has not.
     pub(super) watched_deadline: AtomicI64,
@@ -47,21 +47,21 @@ pub(super) struct Registry {
 
 #[derive(Debug, Default)]
 struct Live {
-    by_path: BTreeMap<EntityPath, Arc<Entity>>,
+    by_path: BTreeMap<EntityPath, Arc<SharedEntity>>,
     /// How many of them are no subscriptions.
     queues_and_topics: usize,
 }
 
-impl Entity {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
+impl SharedEntity {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Entity> {
         #[cfg(test)]
         super::watched::tests::VISITS.set(super::watched::tests::VISITS.get() + 1);
-        self.queue.lock()
+        self.entity.lock()
     }
 
     /// What is kept about it beside its messages.
-    pub(crate) fn particulars(&self) -> MutexGuard<'_, Particulars> {
-        self.particulars.lock()
+    pub(crate) fn metadata(&self) -> MutexGuard<'_, EntityMetadata> {
+        self.metadata.lock()
     }
 
     /// Whether it is no longer there: whoever still knows it must let go of it.
@@ -71,17 +71,17 @@ impl Entity {
 
     /// Why nothing can be done with it any more, if that is so.
     pub(crate) fn broken(&self) -> Option<SendError> {
-        self.lock().mailbox.check_whole().err()
+        self.lock().check_whole().err()
     }
 }
 
 impl Registry {
-    pub(super) fn find(&self, path: &EntityPath) -> Option<Arc<Entity>> {
+    pub(super) fn find(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         self.live().by_path.get(path).cloned()
     }
 
     /// All of them, in the order of their paths.
-    pub(super) fn all(&self) -> Vec<Arc<Entity>> {
+    pub(super) fn all(&self) -> Vec<Arc<SharedEntity>> {
         self.live().by_path.values().cloned().collect()
     }
 
@@ -99,20 +99,20 @@ impl Registry {
     pub(super) fn insert(
         &self,
         path: &EntityPath,
-        make: impl FnOnce(EntityId) -> Mailbox,
-    ) -> Result<Arc<Entity>, Arc<Entity>> {
+        make: impl FnOnce(EntityId) -> Entity,
+    ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let mut live = self.live_mut();
         if let Some(taken) = live.by_path.get(path) {
             return Err(Arc::clone(taken));
         }
         let id = self.next_name(path, &live.by_path);
-        let mailbox = make(id);
-        let entity = Arc::new(Entity {
+        let entity = make(id);
+        let entity = Arc::new(SharedEntity {
             id,
             path: path.clone(),
-            kind: mailbox.kind(),
-            particulars: Mutex::new(Particulars::new(mailbox.last_used())),
-            queue: Mutex::new(Queue::of(id, mailbox)),
+            kind: entity.kind(),
+            metadata: Mutex::new(EntityMetadata::new(entity.last_used())),
+            entity: Mutex::new(entity),
             deleted: AtomicBool::new(false),
             watched_deadline: AtomicI64::new(i64::MAX),
             watched_restless: AtomicBool::new(false),
@@ -124,7 +124,11 @@ impl Registry {
     }
 
     /// Takes an entity away, unless it is another one of the same name that is there by now.
-    pub(super) fn remove(&self, path: &EntityPath, id: Option<EntityId>) -> Option<Arc<Entity>> {
+    pub(super) fn remove(
+        &self,
+        path: &EntityPath,
+        id: Option<EntityId>,
+    ) -> Option<Arc<SharedEntity>> {
         let mut live = self.live_mut();
         live.by_path
             .get(path)
@@ -145,7 +149,11 @@ impl Registry {
     }
 
     /// The number of a new entity. Where too many names are remembered, the oldest of those that are gone is not.
-    fn next_name(&self, path: &EntityPath, live: &BTreeMap<EntityPath, Arc<Entity>>) -> EntityId {
+    fn next_name(
+        &self,
+        path: &EntityPath,
+        live: &BTreeMap<EntityPath, Arc<SharedEntity>>,
+    ) -> EntityId {
         let mut names = self.names();
         let id = EntityId(names.last_key_value().map_or(1, |(last, _)| last.0 + 1));
         if names.len() >= NAMES {
@@ -184,9 +192,9 @@ impl Namespace {
         &self,
         path: &EntityPath,
         description: QueueDescription,
-    ) -> Result<Arc<Entity>, Arc<Entity>> {
+    ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
-        let make = |id| Mailbox::new(id, path.clone(), description, settings, now);
+        let make = |id| Entity::new(id, path.clone(), description, settings, now);
         let created = self.registry.insert(path, make)?;
         self.watch(&created);
         Ok(created)
@@ -197,9 +205,9 @@ impl Namespace {
         &self,
         path: &EntityPath,
         description: &TopicDescription,
-    ) -> Result<Arc<Entity>, Arc<Entity>> {
+    ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
-        let make = |id| Mailbox::topic(id, path.clone(), description, settings, now);
+        let make = |id| Entity::topic(id, path.clone(), description, settings, now);
         let created = self.registry.insert(path, make)?;
         self.watch(&created);
         Ok(created)
@@ -208,24 +216,24 @@ impl Namespace {
     /// Adds a subscription to a topic, which has it published to from now on by these rules.
     pub(crate) fn create_subscription(
         &self,
-        topic: &Entity,
+        topic: &SharedEntity,
         path: &EntityPath,
         description: &SubscriptionDescription,
         rules: Vec<Rule>,
-    ) -> Result<Arc<Entity>, Arc<Entity>> {
+    ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
-        let make = |id| Mailbox::subscription(id, path.clone(), description, settings, now);
+        let make = |id| Entity::subscription(id, path.clone(), description, settings, now);
         let created = self.registry.insert(path, make)?;
-        if let Some(held) = self.look(topic, |queue| queue.mailbox.held()) {
-            self.operate_as_broker(&created, |mailbox, _| mailbox.join(held));
+        if let Some(held) = self.read(topic, |entity| entity.held()) {
+            self.operate_as_broker(&created, |entity, _| entity.join(held));
         }
-        self.operate_as_broker(topic, |mailbox, cx| mailbox.subscribe(cx, path, rules));
+        self.operate_as_broker(topic, |entity, cx| entity.subscribe(cx, path, rules));
         self.watch(&created);
         Ok(created)
     }
 
     /// Lets the deadlines of a new entity count.
-    fn watch(&self, created: &Entity) {
+    fn watch(&self, created: &SharedEntity) {
         let deadline = self.watched.update(created, &created.lock());
         if let Some(deadline) = deadline {
             self.alarm.arm(deadline);
@@ -238,36 +246,40 @@ impl Namespace {
     }
 
     /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
-    pub(crate) fn update(&self, entity: &Entity, description: QueueDescription) -> bool {
-        self.change(entity, |mailbox, cx| mailbox.update(cx, description))
+    pub(crate) fn update(&self, entity: &SharedEntity, description: QueueDescription) -> bool {
+        self.change(entity, |entity, cx| entity.update(cx, description))
     }
 
     /// The same of a subscription.
     pub(crate) fn update_subscription(
         &self,
-        entity: &Entity,
+        entity: &SharedEntity,
         description: &SubscriptionDescription,
     ) -> bool {
-        self.change(entity, |mailbox, cx| {
-            mailbox.update_subscription(cx, description)
+        self.change(entity, |entity, cx| {
+            entity.update_subscription(cx, description)
         })
     }
 
-    fn change(&self, entity: &Entity, change: impl FnOnce(&mut Mailbox, &mut Context<'_>)) -> bool {
-        let changed = self.operate_as_broker(entity, |mailbox, cx| {
+    fn change(
+        &self,
+        entity: &SharedEntity,
+        change: impl FnOnce(&mut Entity, &mut Context<'_>),
+    ) -> bool {
+        let changed = self.operate_as_broker(entity, |locked, cx| {
             // Under its lock: one that is deleted must not come to life again.
             if entity.is_deleted() {
                 return None;
             }
-            let before = mailbox.description().clone();
-            let used = mailbox.last_used();
-            change(mailbox, cx);
-            entity.particulars().changed(used, cx.now);
+            let before = locked.description().clone();
+            let used = locked.last_used();
+            change(locked, cx);
+            entity.metadata().changed(used, cx.now);
             let only_status = QueueDescription {
-                status: mailbox.description().status,
+                status: locked.description().status,
                 ..before
             };
-            Some(*mailbox.description() != only_status)
+            Some(*locked.description() != only_status)
         });
         if changed == Some(true) {
             self.lose_locks_below(entity);
@@ -278,37 +290,37 @@ impl Namespace {
     }
 
     /// Ends every lock of an entity, and of the subscriptions of a topic.
-    pub(crate) fn lose_locks(&self, entity: &Entity) {
-        self.operate_as_broker(entity, Mailbox::lose_locks);
+    pub(crate) fn lose_locks(&self, entity: &SharedEntity) {
+        self.operate_as_broker(entity, Entity::lose_locks);
         self.lose_locks_below(entity);
     }
 
     /// An update of a topic drops the locks of all its subscriptions (decision D17), unless nothing but the status
     /// changes, as everywhere (decision D27).
-    fn lose_locks_below(&self, topic: &Entity) {
+    fn lose_locks_below(&self, topic: &SharedEntity) {
         for subscription in self.subscriptions(topic) {
             if let Some(subscription) = self.entity(&subscription) {
-                self.operate_as_broker(&subscription, Mailbox::lose_locks);
+                self.operate_as_broker(&subscription, Entity::lose_locks);
             }
         }
     }
 
     /// Removes an entity with everything in it; its links are detached in their next turn.
-    pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<Entity>> {
+    pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         let entity = self.entity(path)?;
         // Before its name is free: a new subscription of this name must not lose its rules.
         if let Some((topic, _)) = path.topic()
             && let Some(topic) = self.entity(&topic)
         {
-            self.operate_as_broker(&topic, |mailbox, cx| mailbox.unsubscribe(cx, path));
+            self.operate_as_broker(&topic, |entity, cx| entity.unsubscribe(cx, path));
         }
         let entity = self.registry.remove(path, Some(entity.id))?;
         let subscriptions = self.subscriptions(&entity);
-        self.operate_as_broker(&entity, Mailbox::delete);
+        self.operate_as_broker(&entity, Entity::delete);
         self.watched.forget(&entity);
         for subscription in subscriptions {
             if let Some(gone) = self.registry.remove(&subscription, None) {
-                self.operate_as_broker(&gone, Mailbox::delete);
+                self.operate_as_broker(&gone, Entity::delete);
                 self.watched.forget(&gone);
             }
         }
@@ -317,9 +329,9 @@ impl Namespace {
     }
 
     /// The subscriptions of a topic; none of anything else.
-    pub(crate) fn subscriptions(&self, topic: &Entity) -> Vec<EntityPath> {
-        self.look(topic, |queue| {
-            let rules = queue.mailbox.rules();
+    pub(crate) fn subscriptions(&self, topic: &SharedEntity) -> Vec<EntityPath> {
+        self.read(topic, |entity| {
+            let rules = entity.rules();
             rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
         })
     }
@@ -333,14 +345,14 @@ impl Namespace {
 
 #[cfg(test)]
 mod tests {
-    use super::Entity;
+    use super::SharedEntity;
 
     /// Allocators give memory out in steps, here of 256 bytes; with the next one a queue takes more than 2 KB (series F).
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn an_entity_stays_in_its_size() {
         let counts = 2 * size_of::<usize>();
-        let size = size_of::<Entity>() + counts;
+        let size = size_of::<SharedEntity>() + counts;
         assert!(size <= 1792, "{size} bytes");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use servicebus_broker::EntityKind;
 
-use super::{Entity, Namespace};
+use super::{Namespace, SharedEntity};
 use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 
 impl Namespace {
@@ -15,8 +15,7 @@ impl Namespace {
         for entity in self.entities() {
             match entity.kind {
                 EntityKind::Queue => {
-                    let description =
-                        self.look(&entity, |queue| queue.mailbox.description().clone());
+                    let description = self.read(&entity, |entity| entity.description().clone());
                     queues.push((entity.path.clone(), description));
                 }
                 EntityKind::Topic => topics.push(self.declared_topic(&entity)),
@@ -31,8 +30,8 @@ impl Namespace {
         })
     }
 
-    fn declared_topic(&self, topic: &Entity) -> TopicConfig {
-        let description = self.look(topic, |queue| queue.mailbox.topic_description());
+    fn declared_topic(&self, topic: &SharedEntity) -> TopicConfig {
+        let description = self.read(topic, |entity| entity.topic_description());
         let subscriptions = self.subscriptions(topic);
         let subscriptions = subscriptions.iter().filter_map(|path| self.entity(path));
         TopicConfig {
@@ -46,14 +45,12 @@ impl Namespace {
 
     fn declared_subscription(
         &self,
-        topic: &Entity,
-        subscription: &Entity,
+        topic: &SharedEntity,
+        subscription: &SharedEntity,
     ) -> Option<SubscriptionConfig> {
         let (_, name) = subscription.path.topic()?;
-        let description = self.look(subscription, |queue| {
-            queue.mailbox.subscription_description()
-        });
-        let rules = self.look(topic, |queue| queue.mailbox.rules().cloned());
+        let description = self.read(subscription, |entity| entity.subscription_description());
+        let rules = self.read(topic, |entity| entity.rules().cloned());
         let rules = rules.iter().flat_map(|rules| rules.of(&subscription.path));
         Some(SubscriptionConfig {
             name: name.to_owned(),

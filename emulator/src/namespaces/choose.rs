@@ -13,14 +13,14 @@ const DOMAINS: [&str; 2] = [".servicebus.windows.net", ".localhost"];
 
 /// By which way a client came, as far as is known before it speaks AMQP or sends a request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arrival {
+pub(crate) struct ConnectionOrigin {
     /// The address that it connected to.
     at: Option<IpAddr>,
     /// The host names that it has said, the first one first.
     hosts: Vec<String>,
 }
 
-impl Arrival {
+impl ConnectionOrigin {
     /// At an address of ours.
     pub(crate) fn at(address: SocketAddr) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Arrival {
 
 impl Namespaces {
     /// By the way that a client came.
-    pub(crate) fn of_arrival(&self, arrival: &Arrival) -> Option<Arc<Namespace>> {
+    pub(crate) fn of_arrival(&self, arrival: &ConnectionOrigin) -> Option<Arc<Namespace>> {
         let served = self.served();
         let by_address = || served.get(served.addresses.get(&arrival.at?)?);
         let by_host = || arrival.hosts.iter().find_map(|host| served.of_host(host));
@@ -53,7 +53,7 @@ impl Namespaces {
     /// By the way that a request came, the host that it names, and the key that its token names.
     pub(crate) fn of_request(
         &self,
-        arrival: &Arrival,
+        arrival: &ConnectionOrigin,
         host: &str,
         token: Option<&str>,
     ) -> Option<Arc<Namespace>> {

@@ -4,7 +4,7 @@
 //! (wire.md §3.1, §10.18); what they wrote is echoed elsewhere, here it is understood.
 
 use percent_encoding::percent_decode_str;
-use servicebus_broker::StoreKind;
+use servicebus_broker::SubQueue;
 
 /// What an address means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub(crate) struct Address {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// One of its stores.
-    Store(StoreKind),
+    Store(SubQueue),
     /// The request-response node of one of its stores.
-    Management(StoreKind),
+    Management(SubQueue),
     /// Where tokens are put.
     Cbs,
 }
@@ -47,10 +47,10 @@ impl Address {
         let (path, management) = strip(path, MANAGEMENT);
         let (path, transfer) = strip(path, TRANSFER_DEAD_LETTERS);
         let (path, kind) = match transfer {
-            true => (path, StoreKind::TransferDeadLetters),
+            true => (path, SubQueue::TransferDeadLetter),
             false => match strip(path, DEAD_LETTERS) {
-                (path, true) => (path, StoreKind::DeadLetters),
-                (path, false) => (path, StoreKind::Active),
+                (path, true) => (path, SubQueue::DeadLetter),
+                (path, false) => (path, SubQueue::Active),
             },
         };
         let destination = match management {
@@ -89,35 +89,35 @@ mod tests {
     #[test]
     fn every_spelling_is_understood() {
         use Destination::{Cbs, Management, Store};
-        use StoreKind::{Active, DeadLetters, TransferDeadLetters};
+        use SubQueue::{Active, DeadLetter, TransferDeadLetter};
         for (written, entity, destination) in [
             ("orders", "orders", Store(Active)),
             ("/orders", "orders", Store(Active)),
             ("amqps://host:5671/orders", "orders", Store(Active)),
             ("amqp://host/a%2Fb", "a/b", Store(Active)),
-            ("orders/$DeadLetterQueue", "orders", Store(DeadLetters)),
+            ("orders/$DeadLetterQueue", "orders", Store(DeadLetter)),
             (
                 "sb://h/orders/$deadletterqueue/$management",
                 "orders",
-                Management(DeadLetters),
+                Management(DeadLetter),
             ),
             ("orders/$management", "orders", Management(Active)),
             (
                 "orders/$Transfer/$DeadLetterQueue",
                 "orders",
-                Store(TransferDeadLetters),
+                Store(TransferDeadLetter),
             ),
             (
                 "orders/$transfer/$DEADLETTERQUEUE/$management",
                 "orders",
-                Management(TransferDeadLetters),
+                Management(TransferDeadLetter),
             ),
             ("$cbs", "", Cbs),
             ("amqps://host", "", Store(Active)),
             (
                 "q/$deadletterqueue/$deadletterqueue",
                 "q/$deadletterqueue",
-                Store(DeadLetters),
+                Store(DeadLetter),
             ),
         ] {
             let expected = Address {

@@ -3,7 +3,7 @@
 use serde_amqp::Value;
 
 use super::condition::quote;
-use super::{Condition, Refusal, Reply, Request};
+use super::{Condition, Reply, Request, ServiceError};
 use crate::auth::{Acceptance, Policy, TokenError};
 
 /// Rust insists on exactly this one (wire.md §2.3).
@@ -14,12 +14,12 @@ pub(crate) fn put_token(
     request: &Request,
     policy: &Policy<'_>,
     unix_seconds: i64,
-) -> Result<(Acceptance, Reply), Refusal> {
+) -> Result<(Acceptance, Reply), ServiceError> {
     match request.property("operation") {
         Some("put-token") => {}
         other => {
             let text = format!("$cbs knows no operation {other:?}; allowed: put-token.");
-            return Err(Refusal::new(Condition::NotImplemented, text));
+            return Err(ServiceError::new(Condition::NotImplemented, text));
         }
     }
     let audience = request.property("name").ok_or_else(|| missing("name"))?;
@@ -34,7 +34,7 @@ pub(crate) fn put_token(
                 true => format!("{error}. Resource: '{audience}'."),
                 false => format!("Unauthorized access to '{audience}': {error}."),
             };
-            Refusal::new(Condition::Unauthorized, text)
+            ServiceError::new(Condition::Unauthorized, text)
         })?;
     let reply = Reply::Done {
         status: ACCEPTED,
@@ -43,6 +43,6 @@ pub(crate) fn put_token(
     Ok((acceptance, reply))
 }
 
-fn missing(what: &str) -> Refusal {
-    Refusal::new(Condition::ArgumentError, format!("put-token needs {what}."))
+fn missing(what: &str) -> ServiceError {
+    ServiceError::new(Condition::ArgumentError, format!("put-token needs {what}."))
 }

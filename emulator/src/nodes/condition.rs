@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use servicebus_amqp::Error;
-use servicebus_broker::{EntityPath, StoreKind, Timestamp};
+use servicebus_broker::{EntityPath, SubQueue, Timestamp};
 use uuid::Uuid;
 
 use crate::calendar;
@@ -140,12 +140,12 @@ const MAX_NAME: usize = 300;
 
 /// A refusal before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ServiceError {
     pub(crate) condition: Condition,
     pub(crate) text: String,
 }
 
-impl Refusal {
+impl ServiceError {
     pub(crate) fn new(condition: Condition, text: impl Into<String>) -> Self {
         let mut text = text.into();
         text.truncate(text.floor_char_boundary(MAX_TEXT));
@@ -222,7 +222,7 @@ impl Refusal {
     }
 
     /// To a request about sessions, where there are none.
-    pub(crate) fn without_sessions(path: &EntityPath, kind: StoreKind) -> Self {
+    pub(crate) fn without_sessions(path: &EntityPath, kind: SubQueue) -> Self {
         let text = format!(
             "'{path}{}' has no sessions: only the messages of a queue or subscription that was created with \
              RequiresSession have them.",
@@ -353,8 +353,8 @@ fn time_span(duration: Duration) -> String {
     }
 }
 
-pub(crate) fn no_namespace() -> Refusal {
-    Refusal::new(
+pub(crate) fn no_namespace() -> ServiceError {
+    ServiceError::new(
         Condition::NotFound,
         "The namespace cannot be told from host name or key name; it could not be found.",
     )

@@ -2,13 +2,13 @@
 
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
-use super::{Condition, Refusal};
+use super::{Condition, ServiceError};
 
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 
 /// The body of a message to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Demand {
+pub(crate) enum CoordinatorRequest {
     /// A new transaction.
     Declare,
     /// The end of one.
@@ -20,15 +20,15 @@ pub(crate) enum Demand {
     },
 }
 
-impl Demand {
-    pub(crate) fn parse(payload: &[u8]) -> Result<Self, Refusal> {
+impl CoordinatorRequest {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, ServiceError> {
         let demand = Self::read(payload).map_err(|error| {
             let text = format!("The message to the coordinator cannot be decoded: {error}.");
-            Refusal::new(Condition::DecodeError, text)
+            ServiceError::new(Condition::DecodeError, text)
         })?;
         demand.ok_or_else(|| {
             let text = "The coordinator takes messages whose body is an amqp-value with a declare or a discharge.";
-            Refusal::new(Condition::NotImplemented, text)
+            ServiceError::new(Condition::NotImplemented, text)
         })
     }
 
@@ -72,27 +72,33 @@ mod tests {
     #[test]
     fn both_demands_are_read_by_code_and_by_name() {
         let declare = [0x00, 0x53, 0x77, 0x00, 0x53, 0x31, 0x45];
-        assert_eq!(Demand::parse(&declare), Ok(Demand::Declare));
+        assert_eq!(
+            CoordinatorRequest::parse(&declare),
+            Ok(CoordinatorRequest::Declare)
+        );
         let discharge = |fail: &[u8]| {
             let mut payload = vec![0x00, 0x53, 0x77, 0x00, 0x53, 0x32, 0xc0];
             payload.extend([5 + fail.len() as u8, 1 + !fail.is_empty() as u8]);
             payload.extend([0xa0, 2, 7, 8]);
             payload.extend(fail);
-            Demand::parse(&payload)
+            CoordinatorRequest::parse(&payload)
         };
         for (encoded, fail) in [(&[][..], false), (&[0x41], true), (&[0x42], false)] {
             let transaction = vec![7, 8];
-            let expected = Demand::Discharge { transaction, fail };
+            let expected = CoordinatorRequest::Discharge { transaction, fail };
             assert_eq!(discharge(encoded), Ok(expected));
         }
         let mut named = vec![0x00, 0x53, 0x77, 0x00, 0xa3, 17];
         named.extend(b"amqp:declare:list\x45");
-        assert_eq!(Demand::parse(&named), Ok(Demand::Declare));
+        assert_eq!(
+            CoordinatorRequest::parse(&named),
+            Ok(CoordinatorRequest::Declare)
+        );
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let condition = |payload: &[u8]| Demand::parse(payload).unwrap_err().condition;
+        let condition = |payload: &[u8]| CoordinatorRequest::parse(payload).unwrap_err().condition;
         assert_eq!(condition(&[]), Condition::NotImplemented);
         let text = [0x00, 0x53, 0x77, 0x00, 0x53, 0x30, 0x45];
         assert_eq!(condition(&text), Condition::NotImplemented);

@@ -6,7 +6,7 @@ use servicebus_broker::{
     TransactError,
 };
 
-use super::{Condition, Refusal};
+use super::{Condition, ServiceError};
 
 /// Observed at the service (semantics §20.2).
 const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For \
@@ -14,7 +14,7 @@ const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; 
      http://go.microsoft.com/fwlink/?LinkId=761101";
 
 /// The settlement that a client means by an outcome (semantics §2.3, wire.md §4.4).
-pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, Refusal> {
+pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, ServiceError> {
     match outcome {
         Wire::Accepted => Ok(Outcome::Complete),
         Wire::Released => Ok(Outcome::Release),
@@ -46,45 +46,45 @@ pub(crate) fn broker_outcome(outcome: &Wire) -> Result<Outcome, Refusal> {
 }
 
 /// What a sender is told whose message cannot be read or is beyond the limits (semantics §1, §20).
-pub(crate) fn message_refusal(error: &MessageError) -> Refusal {
+pub(crate) fn message_refusal(error: &MessageError) -> ServiceError {
     let condition = match error {
         MessageError::Malformed(_) | MessageError::Section(_) => Condition::DecodeError,
         // Observed at the service (semantics §4).
         MessageError::ZeroTimeToLive => Condition::InternalError,
         MessageError::TooLarge(_) => Condition::MessageSizeExceeded,
         MessageError::HeadersTooLarge { .. } | MessageError::PropertyTooLarge { .. } => {
-            return Refusal::new(Condition::InternalError, HEADERS_TOO_LARGE);
+            return ServiceError::new(Condition::InternalError, HEADERS_TOO_LARGE);
         }
         MessageError::TooLong { .. }
         | MessageError::IllegalProperty { .. }
         | MessageError::PropertyName
         | MessageError::ScheduledTime => Condition::ArgumentError,
     };
-    Refusal::new(condition, format!("The message was refused: {error}."))
+    ServiceError::new(condition, format!("The message was refused: {error}."))
 }
 
 /// What a sender is told whose message was not accepted (semantics §20).
-pub(crate) fn send_refusal(error: &SendError, host: &str) -> Refusal {
+pub(crate) fn send_refusal(error: &SendError, host: &str) -> ServiceError {
     match error {
-        SendError::NotFound(path) => Refusal::not_found(host, path.as_str()),
-        SendError::Disabled(path) => Refusal::disabled(host, path.as_str()),
+        SendError::NotFound(path) => ServiceError::not_found(host, path.as_str()),
+        SendError::Disabled(path) => ServiceError::disabled(host, path.as_str()),
         SendError::QuotaExceeded { .. } => {
-            Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
+            ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
         }
-        SendError::Broken { .. } => Refusal::new(Condition::InternalError, error.to_string()),
+        SendError::Broken { .. } => ServiceError::new(Condition::InternalError, error.to_string()),
         SendError::NoSession | SendError::KeysDiffer { .. } | SendError::BatchKeysDiffer(..) => {
-            Refusal::new(Condition::NotAllowed, error.to_string())
+            ServiceError::new(Condition::NotAllowed, error.to_string())
         }
     }
 }
 
 /// What a client is told when its settlement did not happen.
-pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath) -> Refusal {
+pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath) -> ServiceError {
     match error {
-        SettleError::LockLost => Refusal::lock_lost(),
-        SettleError::SessionLockLost => Refusal::session_lock_lost(),
-        SettleError::Disabled => Refusal::disabled(host, path.as_str()),
-        SettleError::AlreadyDeadLettered => Refusal::new(
+        SettleError::LockLost => ServiceError::lock_lost(),
+        SettleError::SessionLockLost => ServiceError::session_lock_lost(),
+        SettleError::Disabled => ServiceError::disabled(host, path.as_str()),
+        SettleError::AlreadyDeadLettered => ServiceError::new(
             Condition::NotAllowed,
             "A message of a dead-letter queue cannot be dead-lettered.",
         ),
@@ -93,7 +93,11 @@ pub(crate) fn settle_refusal(error: &SettleError, host: &str, path: &EntityPath)
 }
 
 /// What a client is told whose work was not enlisted in a transaction (semantics §20.2).
-pub(crate) fn transact_refusal(error: &TransactError, host: &str, path: &EntityPath) -> Refusal {
+pub(crate) fn transact_refusal(
+    error: &TransactError,
+    host: &str,
+    path: &EntityPath,
+) -> ServiceError {
     let condition = match error {
         TransactError::Send(error) => return send_refusal(error, host),
         TransactError::Settle(error) => return settle_refusal(error, host, path),
@@ -103,28 +107,28 @@ pub(crate) fn transact_refusal(error: &TransactError, host: &str, path: &EntityP
         | TransactError::SecondPartition { .. }
         | TransactError::Release => Condition::NotAllowed,
     };
-    Refusal::new(condition, error.to_string())
+    ServiceError::new(condition, error.to_string())
 }
 
 /// What a client is told whose transaction was not committed.
-pub(crate) fn commit_refusal(error: &CommitError) -> Refusal {
+pub(crate) fn commit_refusal(error: &CommitError) -> ServiceError {
     let condition = match error {
         CommitError::TimedOut(_) => Condition::TransactionTimeout,
         CommitError::LockLost { .. } | CommitError::Disabled { .. } | CommitError::Send { .. } => {
             Condition::TransactionRollback
         }
     };
-    Refusal::new(condition, error.to_string())
+    ServiceError::new(condition, error.to_string())
 }
 
-fn changes(encoded: Option<&[u8]>) -> Result<PropertyChanges, Refusal> {
+fn changes(encoded: Option<&[u8]>) -> Result<PropertyChanges, ServiceError> {
     match encoded {
         Some(map) => PropertyChanges::from_map(map).map_err(|error| malformed_properties(&error)),
         None => Ok(PropertyChanges::new()),
     }
 }
 
-fn malformed_properties(error: &impl std::fmt::Display) -> Refusal {
+fn malformed_properties(error: &impl std::fmt::Display) -> ServiceError {
     let text = format!("The properties to modify cannot be decoded: {error}.");
-    Refusal::new(Condition::DecodeError, text)
+    ServiceError::new(Condition::DecodeError, text)
 }

@@ -13,25 +13,25 @@ mod sessions;
 
 pub(crate) use rules::{Rules, is_about_rules, is_batch_delete};
 use servicebus_broker::{
-    ConsumerId, Context, EntityPath, LockToken, Mailbox, SequenceNumber, StoreKind, Transaction,
+    Context, Entity, EntityPath, LockToken, ReceiverId, SequenceNumber, SubQueue, Transaction,
 };
 
-use super::{Condition, Refusal, Reply, Request};
+use super::{Condition, Reply, Request, ServiceError};
 
 /// One request as the operations see it.
 pub(crate) struct Management<'a, 'b> {
     pub(crate) request: &'a Request,
-    pub(crate) mailbox: &'a mut Mailbox,
+    pub(crate) entity: &'a mut Entity,
     pub(crate) cx: &'a mut Context<'b>,
-    pub(crate) kind: StoreKind,
+    pub(crate) kind: SubQueue,
     /// How far the namespace's clock runs ahead of the client's, in milliseconds (decision D20).
     pub(crate) ahead: i64,
     /// What the client calls the namespace.
     pub(crate) host: &'a str,
     /// Who holds the locks of what is handed out here.
-    pub(crate) consumer: ConsumerId,
+    pub(crate) receiver_id: ReceiverId,
     /// The receiver that the request is made for, if it says so.
-    pub(crate) asked_by: Option<ConsumerId>,
+    pub(crate) asked_by: Option<ReceiverId>,
     /// Whether that only browses the session that the request names.
     pub(crate) browses: bool,
     /// Where messages that are scheduled go on to when they are due.
@@ -42,7 +42,7 @@ pub(crate) struct Management<'a, 'b> {
 
 impl Management<'_, '_> {
     /// Does what the request asks for.
-    pub(crate) fn perform(mut self) -> Result<Reply, Refusal> {
+    pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
         match self.request.property("operation") {
             Some("com.microsoft:renew-lock") => self.renew_lock(),
             Some("com.microsoft:peek-message") => self.peek_message(),
@@ -55,7 +55,7 @@ impl Management<'_, '_> {
             Some("com.microsoft:get-session-state") => self.get_session_state(),
             Some("com.microsoft:set-session-state") => self.set_session_state(),
             Some("com.microsoft:get-message-sessions") => self.get_message_sessions(),
-            Some(other) => Err(Refusal::new(
+            Some(other) => Err(ServiceError::new(
                 Condition::NotImplemented,
                 format!(
                     "The operation '{other}' is not supported by this version of the emulator."
@@ -66,7 +66,7 @@ impl Management<'_, '_> {
     }
 
     /// `lock-tokens`: an array or list of uuids.
-    fn lock_tokens(&self) -> Result<Vec<LockToken>, Refusal> {
+    fn lock_tokens(&self) -> Result<Vec<LockToken>, ServiceError> {
         let tokens = self.request.elements("lock-tokens");
         let tokens = tokens.ok_or_else(|| argument("lock-tokens", "an array of uuid"))?;
         let uuid = |token: &serde_amqp::Value| match token {
@@ -79,7 +79,7 @@ impl Management<'_, '_> {
     }
 
     /// `sequence-numbers`: an array or list of longs.
-    fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, Refusal> {
+    fn sequence_numbers(&self) -> Result<Vec<SequenceNumber>, ServiceError> {
         let wrong = || {
             argument(
                 "sequence-numbers",
@@ -96,7 +96,7 @@ impl Management<'_, '_> {
     }
 }
 
-fn argument(name: &str, allowed: &str) -> Refusal {
+fn argument(name: &str, allowed: &str) -> ServiceError {
     let text = format!("{name} is missing or has a wrong type; it must be {allowed}.");
-    Refusal::new(Condition::ArgumentError, text)
+    ServiceError::new(Condition::ArgumentError, text)
 }

@@ -14,7 +14,7 @@ use std::fmt;
 use serde_amqp::Value;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
 
-use super::{Condition, Refusal};
+use super::{Condition, ServiceError};
 
 const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
@@ -59,10 +59,10 @@ pub(crate) enum Reply {
 }
 
 impl Request {
-    pub(crate) fn parse(payload: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, ServiceError> {
         Self::read(payload).map_err(|error| {
             let text = format!("The request cannot be decoded: {error}.");
-            Refusal::new(Condition::DecodeError, text)
+            ServiceError::new(Condition::DecodeError, text)
         })
     }
 

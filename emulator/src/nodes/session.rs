@@ -18,15 +18,15 @@ use servicebus_amqp::AttachRequest;
 use servicebus_broker::{EntityPath, SessionAccess, SessionName, Tier};
 use uuid::Uuid;
 
-use super::{Condition, Refusal};
+use super::{Condition, ServiceError};
 
 /// Link property: how many milliseconds to wait for the next available session.
-const TIMEOUT: &str = "com.microsoft:timeout";
+const TIMEOUT_PROPERTY: &str = "com.microsoft:timeout";
 /// The type of a filter for a session that may be taken over, by number and by name: `[id or null, token or null]`.
 const NON_EXCLUSIVE: u64 = 0x0000_0137_0000_000e;
 const NON_EXCLUSIVE_NAME: &str = "com.microsoft:non-exclusive-session-filter:list";
 /// How long to wait when the client does not say (semantics §6).
-const PATIENCE: Duration = Duration::from_secs(65);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// The session that a link is attached for.
 #[derive(Debug)]
@@ -52,7 +52,10 @@ impl SessionRequest {
     }
 
     /// Reads the filter of a receiver, and what the link's properties say about waiting; none where it wants no session.
-    pub(crate) fn read(attach: &AttachRequest, path: &EntityPath) -> Result<Option<Self>, Refusal> {
+    pub(crate) fn read(
+        attach: &AttachRequest,
+        path: &EntityPath,
+    ) -> Result<Option<Self>, ServiceError> {
         let mut described = attach.described_filters();
         let non_exclusive = described.find(|(_, filter)| is_non_exclusive(filter));
         let (key, descriptor, wanted, access) = match (attach.filter(Self::FILTER), non_exclusive) {
@@ -62,7 +65,7 @@ impl SessionRequest {
                     "A receiver of '{path}' has the filters {} and {key}; it may have one of them.",
                     Self::FILTER
                 );
-                return Err(Refusal::new(Condition::ArgumentError, text));
+                return Err(ServiceError::new(Condition::ArgumentError, text));
             }
             (Some(Value::Described(filter)), None) => {
                 let descriptor = Some(filter.descriptor.clone());
@@ -87,12 +90,12 @@ impl SessionRequest {
                     "The session filter of a receiver of '{path}' is {other:?}; it must be a string, or null for \
                      the next available session."
                 );
-                return Err(Refusal::new(Condition::ArgumentError, text));
+                return Err(ServiceError::new(Condition::ArgumentError, text));
             }
         };
         let patience = match session {
             Some(_) => Duration::ZERO,
-            None => patience(attach.property(TIMEOUT), path)?,
+            None => patience(attach.property(TIMEOUT_PROPERTY), path)?,
         };
         Ok(Some(Self {
             session,
@@ -132,7 +135,7 @@ fn is_non_exclusive(filter: &Described<Value>) -> bool {
 fn non_exclusive_wish<'a>(
     value: &'a Value,
     path: &EntityPath,
-) -> Result<(&'a Value, SessionAccess), Refusal> {
+) -> Result<(&'a Value, SessionAccess), ServiceError> {
     let fields = match value {
         Value::List(fields) => fields.as_slice(),
         _ => &[],
@@ -148,37 +151,37 @@ fn non_exclusive_wish<'a>(
                 "The filter {NON_EXCLUSIVE_NAME} of a receiver of '{path}' must be a list of a session id and a lock \
                  token, of which the token or both may be null."
             );
-            Err(Refusal::new(Condition::ArgumentError, text))
+            Err(ServiceError::new(Condition::ArgumentError, text))
         }
     }
 }
 
 /// The id of a session, as a client wrote it.
-pub(super) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, Refusal> {
+pub(super) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, ServiceError> {
     SessionName::new(id).ok_or_else(|| {
         let text = format!(
             "The session id for '{path}' has {} characters; it may have up to {}.",
             id.chars().count(),
             SessionName::MAX_LENGTH
         );
-        Refusal::new(Condition::ArgumentError, text)
+        ServiceError::new(Condition::ArgumentError, text)
     })
 }
 
 /// Clients differ in the width of the number (wire.md §5).
-fn patience(property: Option<&Value>, path: &EntityPath) -> Result<Duration, Refusal> {
+fn patience(property: Option<&Value>, path: &EntityPath) -> Result<Duration, ServiceError> {
     let value = match property {
-        None | Some(Value::Null) => return Ok(PATIENCE),
+        None | Some(Value::Null) => return Ok(DEFAULT_TIMEOUT),
         Some(value) => value,
     };
     let milliseconds = whole(value).and_then(|number| u32::try_from(number).ok());
     let milliseconds = milliseconds.ok_or_else(|| {
         let text = format!(
-            "The link property {TIMEOUT} of a receiver of '{path}' is {value:?}; it must be a whole number of \
+            "The link property {TIMEOUT_PROPERTY} of a receiver of '{path}' is {value:?}; it must be a whole number of \
              milliseconds from 0 to {}.",
             u32::MAX
         );
-        Refusal::new(Condition::ArgumentError, text)
+        ServiceError::new(Condition::ArgumentError, text)
     })?;
     Ok(Duration::from_millis(milliseconds.into()))
 }

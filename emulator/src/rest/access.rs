@@ -12,8 +12,8 @@ use super::rejection::Rejection;
 use super::route::Route;
 use crate::auth::{Claims, Policy, TokenCheck, TokenError, audience_path};
 use crate::namespace::Namespace;
-use crate::namespaces::Arrival;
-use crate::nodes::{Condition, Refusal};
+use crate::namespaces::ConnectionOrigin;
+use crate::nodes::{Condition, ServiceError};
 use crate::server::Shared;
 
 const BEARER: &str = "Bearer ";
@@ -40,13 +40,13 @@ pub(super) fn namespace(
     host: &str,
     parts: &Parts,
 ) -> Result<Arc<Namespace>, Rejection> {
-    let unknown = Arc::<Arrival>::default();
+    let unknown = Arc::<ConnectionOrigin>::default();
     let arrival = parts.extensions.get().unwrap_or(&unknown);
     let found = shared.namespaces.of_request(arrival, host, token(parts));
     found.ok_or_else(|| {
         let text =
             "The namespace cannot be told from host name or key name; it could not be found.";
-        Refusal::new(Condition::Unauthorized, text).into()
+        ServiceError::new(Condition::Unauthorized, text).into()
     })
 }
 

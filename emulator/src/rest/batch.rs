@@ -5,8 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::broker_properties::BrokerProperties;
-use super::letter::Letter;
+use super::broker_properties::BrokerPropertiesHeader;
+use super::outgoing::OutgoingMessage;
 use super::rejection::Rejection;
 use super::value::PropertyValue;
 use crate::nodes::quote;
@@ -20,7 +20,7 @@ pub(super) fn is_batch(content_type: Option<&str>) -> bool {
 }
 
 /// The messages of a batch, of which there is at least one.
-pub(super) fn parse(body: &[u8]) -> Result<Vec<Letter>, Rejection> {
+pub(super) fn parse(body: &[u8]) -> Result<Vec<OutgoingMessage>, Rejection> {
     let messages: Value = serde_json::from_slice(body)
         .map_err(|error| Rejection::bad_request(format!("The batch is not JSON: {error}.")))?;
     if let Value::Array(messages) = messages
@@ -32,7 +32,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<Letter>, Rejection> {
     Err(Rejection::bad_request(text))
 }
 
-fn read((index, message): (usize, Value)) -> Result<Letter, Rejection> {
+fn read((index, message): (usize, Value)) -> Result<OutgoingMessage, Rejection> {
     let refused = |text: &str| {
         Rejection::bad_request(format!(
             "The message {index} of the batch is refused: {text}"
@@ -48,7 +48,7 @@ fn read((index, message): (usize, Value)) -> Result<Letter, Rejection> {
     };
     let properties = object("BrokerProperties")?;
     let application = object("UserProperties")?;
-    let properties = BrokerProperties::read(&properties)
+    let properties = BrokerPropertiesHeader::read(&properties)
         .map_err(|rejection| refused(&rejection.refusal.text))?;
     let application = application.into_iter().map(|(name, value)| {
         let value = property(&value).ok_or_else(|| {
@@ -64,7 +64,7 @@ fn read((index, message): (usize, Value)) -> Result<Letter, Rejection> {
     let body = body(&mut message).ok_or_else(|| {
         refused("Body must be a string, in base64 where IsBodyBase64Encoded is true.")
     })?;
-    Ok(Letter {
+    Ok(OutgoingMessage {
         properties,
         application,
         body,
@@ -106,12 +106,12 @@ mod tests {
         let batch = r#"[{"Body":"first","BrokerProperties":{"Label":"M1","TimeToLiveTimeSpan":"0.00:00:40"}},
             {"Body":"second","UserProperties":{"Priority":"Low","Weight":2,"Rate":0.5,"Late":false,"None":null}},
             {"Body":"aGk=","IsBodyBase64Encoded":true},{}]"#;
-        let letters = parse(batch.as_bytes()).expect("a batch");
-        let bodies: Vec<&[u8]> = letters.iter().map(|letter| &*letter.body).collect();
+        let messages = parse(batch.as_bytes()).expect("a batch");
+        let bodies: Vec<&[u8]> = messages.iter().map(|message| &*message.body).collect();
         assert_eq!(bodies, [&b"first"[..], b"second", b"hi", b""]);
-        assert_eq!(letters[0].properties.label.as_deref(), Some("M1"));
-        assert_eq!(letters[0].properties.time_to_live, Some(40_000));
-        let mut application = letters[1].application.clone();
+        assert_eq!(messages[0].properties.label.as_deref(), Some("M1"));
+        assert_eq!(messages[0].properties.time_to_live, Some(40_000));
+        let mut application = messages[1].application.clone();
         application.sort_by(|(a, _), (b, _)| a.cmp(b));
         let expected = [
             ("Late", PropertyValue::Bool(false)),

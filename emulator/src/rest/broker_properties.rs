@@ -3,7 +3,7 @@
 //! Senders may set some of them; others are ignored, as the documentation says. Receivers are shown all.
 
 use serde_json::{Map, Value};
-use servicebus_broker::Stamp;
+use servicebus_broker::BrokerProperties;
 
 use super::dates::{http_date, parse_date, parse_time_span};
 use super::rejection::Rejection;
@@ -14,7 +14,7 @@ const FOREVER: f64 = 922_337_203_685.477_5;
 
 /// What a sender has set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct BrokerProperties {
+pub(super) struct BrokerPropertiesHeader {
     pub(super) content_type: Option<String>,
     pub(super) correlation_id: Option<String>,
     pub(super) label: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct BrokerProperties {
     pub(super) durable: Option<bool>,
 }
 
-impl BrokerProperties {
+impl BrokerPropertiesHeader {
     /// Reads the header's value.
     pub(super) fn parse(written: &str) -> Result<Self, Rejection> {
         match serde_json::from_str(written) {
@@ -136,27 +136,31 @@ fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
 /// Adds what the broker says of a message that it has handed out. `ahead` is how far its clock is ahead of the client's,
 /// in milliseconds (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0
 /// (recorded).
-pub(super) fn put_stamp(properties: &mut Map<String, Value>, stamp: &Stamp, ahead: i64) {
+pub(super) fn put_stamp(
+    properties: &mut Map<String, Value>,
+    broker_properties: &BrokerProperties,
+    ahead: i64,
+) {
     let mut put = |name: &str, value: Value| properties.insert(name.to_owned(), value);
     put(
         "DeliveryCount",
-        (stamp.delivery_count.saturating_add(1)).into(),
+        (broker_properties.delivery_count.saturating_add(1)).into(),
     );
-    let enqueued = stamp.enqueued_sequence_number;
+    let enqueued = broker_properties.enqueued_sequence_number;
     put(
         "EnqueuedSequenceNumber",
         enqueued.map_or(0, |origin| origin.0).into(),
     );
-    put("SequenceNumber", stamp.sequence_number.0.into());
+    put("SequenceNumber", broker_properties.sequence_number.0.into());
     put("State", "Active".into());
-    put("TimeToLive", seconds(stamp.time_to_live));
+    put("TimeToLive", seconds(broker_properties.time_to_live));
     let date = |instant: servicebus_broker::Timestamp| {
         http_date(instant.as_millis().saturating_sub(ahead)).map(Value::from)
     };
-    if let Some(date) = date(stamp.enqueued_at) {
+    if let Some(date) = date(broker_properties.enqueued_at) {
         put("EnqueuedTimeUtc", date);
     }
-    if let Some((token, until)) = stamp.lock {
+    if let Some((token, until)) = broker_properties.lock {
         put("LockToken", token.to_string().into());
         if let Some(date) = date(until) {
             put("LockedUntilUtc", date);
@@ -176,8 +180,9 @@ fn seconds(milliseconds: Option<u64>) -> Value {
 mod tests {
     use super::*;
 
-    fn parse(written: &str) -> BrokerProperties {
-        BrokerProperties::parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"))
+    fn parse(written: &str) -> BrokerPropertiesHeader {
+        BrokerPropertiesHeader::parse(written)
+            .unwrap_or_else(|error| panic!("{written}: {error:?}"))
     }
 
     #[test]
@@ -187,7 +192,7 @@ mod tests {
             "ReplyToSessionId":"rs","PartitionKey":"s","ViaPartitionKey":"v","ForcePersistence":false,
             "ContentType":"text/plain","State":"Active","SequenceNumber":7,"Other":{}}"#;
         let text = |text: &str| Some(text.to_owned());
-        let expected = BrokerProperties {
+        let expected = BrokerPropertiesHeader {
             content_type: text("text/plain"),
             correlation_id: text("c"),
             label: text("l"),
@@ -203,10 +208,10 @@ mod tests {
             durable: Some(false),
         };
         assert_eq!(parse(all), expected);
-        assert_eq!(parse("{}"), BrokerProperties::default());
+        assert_eq!(parse("{}"), BrokerPropertiesHeader::default());
         assert_eq!(
             parse(r#"{"Label":null,"TimeToLive":null}"#),
-            BrokerProperties::default()
+            BrokerPropertiesHeader::default()
         );
     }
 
@@ -254,7 +259,7 @@ mod tests {
             ),
             (r#"{"ForcePersistence":1}"#, "true or false"),
         ] {
-            let refused = BrokerProperties::parse(written).expect_err(written);
+            let refused = BrokerPropertiesHeader::parse(written).expect_err(written);
             assert!(
                 refused.refusal.text.contains(said),
                 "{written}: {refused:?}"
@@ -265,8 +270,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_header_panics(text in "\\PC*") {
-            let _ = BrokerProperties::parse(&text);
-            let _ = BrokerProperties::parse(&serde_json::json!({"TimeToLive": text}).to_string());
+            let _ = BrokerPropertiesHeader::parse(&text);
+            let _ = BrokerPropertiesHeader::parse(&serde_json::json!({"TimeToLive": text}).to_string());
         }
     }
 }

@@ -7,7 +7,7 @@ use super::heads::Heads;
 /// An extension of every request.
 #[derive(Debug, Clone)]
 pub(crate) struct Carrier {
-    /// The letters in which names were sent.
+    /// The messages in which names were sent.
     pub(crate) heads: Heads,
     /// Whether it goes through TLS.
     pub(crate) is_secured: bool,

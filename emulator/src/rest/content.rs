@@ -13,7 +13,7 @@ use super::rejection::Rejection;
 use crate::nodes::Condition;
 
 /// How long a body may take to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What is read of a body that nobody wants, so that its sender comes to read the answer.
 const DISCARDED: usize = 2 * 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
@@ -42,10 +42,10 @@ impl Content {
             return Err(ReadError::TooLong(announced));
         }
         let read = self.gather(limit, announced as usize);
-        timeout(PATIENCE, read).await.unwrap_or_else(|_| {
+        timeout(TIMEOUT, read).await.unwrap_or_else(|_| {
             let text = format!(
                 "The body did not come within {} seconds.",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             );
             let status = StatusCode::REQUEST_TIMEOUT;
             let rejection = Rejection::new(status, Condition::ArgumentError, text);

@@ -11,10 +11,10 @@ use servicebus_broker::Delivery;
 use servicebus_codec::DecodeError;
 
 use super::batch;
-use super::broker_properties::BrokerProperties;
+use super::broker_properties::BrokerPropertiesHeader;
+use super::decoded::DecodedMessage;
 use super::headers::application_properties;
-use super::letter::Letter;
-use super::opened::Opened;
+use super::outgoing::OutgoingMessage;
 
 /// A message as a response has it.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Mapped {
 
 /// Shows a delivery as a client over HTTP sees it.
 pub fn shown(delivery: &Delivery) -> Result<Mapped, DecodeError> {
-    let response = Opened::read(delivery, 0)?.respond(StatusCode::OK, None);
+    let response = DecodedMessage::read(delivery, 0)?.respond(StatusCode::OK, None);
     let (parts, body) = response.into_parts();
     let headers = parts.headers.iter();
     let headers = headers
@@ -53,16 +53,16 @@ pub fn message_of_request(
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         read.append(name, HeaderValue::from_bytes(value).ok()?);
     }
-    let letter = Letter {
-        properties: BrokerProperties::parse(broker_properties).ok()?,
+    let message = OutgoingMessage {
+        properties: BrokerPropertiesHeader::parse(broker_properties).ok()?,
         application: application_properties(&read, &HashMap::new()).ok()?,
         body: Bytes::copy_from_slice(body),
     };
-    Some(letter.encode(now))
+    Some(message.encode(now))
 }
 
 /// The messages of a batch, encoded at `now`, or the text of the refusal.
 pub fn body_of_batch(body: &[u8], now: i64) -> Result<Vec<Bytes>, String> {
-    let letters = batch::parse(body).map_err(|rejection| rejection.refusal.text)?;
-    Ok(letters.iter().map(|letter| letter.encode(now)).collect())
+    let messages = batch::parse(body).map_err(|rejection| rejection.refusal.text)?;
+    Ok(messages.iter().map(|message| message.encode(now)).collect())
 }

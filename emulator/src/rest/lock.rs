@@ -5,17 +5,17 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::{
-    Context, LockToken, Mailbox, Outcome, PropertyChanges, RenewError, SettleError,
+    Context, Entity, LockToken, Outcome, PropertyChanges, RenewError, SettleError,
 };
 use uuid::Uuid;
 
+use super::context::{Place, RequestContext};
 use super::headers::XML;
 use super::rejection::Rejection;
 use super::route::LockedMessage;
-use super::visit::{Place, Visit};
-use crate::nodes::{Refusal, settle_refusal};
+use crate::nodes::{ServiceError, settle_refusal};
 
-impl Visit {
+impl RequestContext {
     /// Done: it is removed.
     pub(super) fn complete(
         &mut self,
@@ -42,15 +42,15 @@ impl Visit {
         lock: &LockedMessage,
     ) -> Result<Response, Rejection> {
         let kind = place.kind;
-        let renewed = self.with_lock(place, lock, |mailbox, cx, token| {
-            mailbox.renew_locks(cx, kind, &[token]).map(drop)
+        let renewed = self.with_lock(place, lock, |entity, cx, token| {
+            entity.renew_locks(cx, kind, &[token]).map(drop)
         });
         let renewed = renewed.unwrap_or_else(|| Err(RenewError::LockLost(token(lock))));
         let path = &place.entity.path;
         let renewed = renewed.map_err(|error| match error {
-            RenewError::LockLost(_) => Refusal::lock_lost(),
-            RenewError::UnderSession(_) => Refusal::locked_by_session(path.as_str()),
-            RenewError::Disabled => Refusal::disabled(&self.host, path.as_str()),
+            RenewError::LockLost(_) => ServiceError::lock_lost(),
+            RenewError::UnderSession(_) => ServiceError::locked_by_session(path.as_str()),
+            RenewError::Disabled => ServiceError::disabled(&self.host, path.as_str()),
         });
         self.answer(place, renewed)
     }
@@ -62,8 +62,8 @@ impl Visit {
         outcome: Outcome,
     ) -> Result<Response, Rejection> {
         let kind = place.kind;
-        let settled = self.with_lock(place, lock, |mailbox, cx, token| {
-            mailbox.settle(cx, kind, token, outcome)
+        let settled = self.with_lock(place, lock, |entity, cx, token| {
+            entity.settle(cx, kind, token, outcome)
         });
         let settled = settled.unwrap_or(Err(SettleError::LockLost));
         let path = &place.entity.path;
@@ -76,20 +76,24 @@ impl Visit {
         &mut self,
         place: &Place,
         lock: &LockedMessage,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>, LockToken) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>, LockToken) -> T,
     ) -> Option<T> {
         let token = token(lock);
         let (entity, kind) = (&place.entity, place.kind);
         place
             .namespace
-            .operate(entity, &mut self.caller, |mailbox, cx| {
-                let (number, message) = mailbox.locked_message(kind, token)?;
+            .operate(entity, &mut self.caller, |entity, cx| {
+                let (number, message) = entity.locked_message(kind, token)?;
                 let is_meant = message.id() == lock.id || number.to_string() == lock.id;
-                is_meant.then(|| work(mailbox, cx, token))
+                is_meant.then(|| work(entity, cx, token))
             })
     }
 
-    fn answer(&self, place: &Place, result: Result<(), Refusal>) -> Result<Response, Rejection> {
+    fn answer(
+        &self,
+        place: &Place,
+        result: Result<(), ServiceError>,
+    ) -> Result<Response, Rejection> {
         let entity = &place.entity;
         result.map_err(|refusal| match entity.is_deleted() {
             true => self.not_found(entity),

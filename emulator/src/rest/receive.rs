@@ -1,7 +1,7 @@
 //! `POST` and `DELETE {entity}/messages/head`: a message is received, or waited for.
 //!
 //! A request that waits is a consumer with credit for one message. When its client goes away the request is dropped, and
-//! what was assigned to it is ready again. What it has taken stays locked whatever becomes of the answer, until the lock is
+//! what was reserved to it is ready again. What it has taken stays locked whatever becomes of the answer, until the lock is
 //! over; a message that was to be deleted is gone, as it is over AMQP when a link breaks (semantics §2.2).
 
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use servicebus_broker::{ConsumerId, Delivery, EntityKind, ReceiveMode, StoreKind};
+use servicebus_broker::{Delivery, EntityKind, ReceiveMode, ReceiverId, SubQueue};
 use tokio::time::{Instant, sleep_until};
 
 use super::access;
-use super::opened::Opened;
+use super::context::{Place, RequestContext};
+use super::decoded::DecodedMessage;
 use super::rejection::Rejection;
-use super::visit::{Place, Visit};
 use super::waiting::Waiting;
-use crate::nodes::{Condition, Refusal, quote};
+use crate::nodes::{Condition, ServiceError, quote};
 
 /// How long a request waits that does not say.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -37,12 +37,12 @@ const PATH: &AsciiSet = &CONTROLS
 
 /// A consumer for one message, which is gone when this is.
 struct Consumer<'a> {
-    visit: &'a mut Visit,
+    context: &'a mut RequestContext,
     place: &'a Place,
-    id: ConsumerId,
+    id: ReceiverId,
 }
 
-impl Visit {
+impl RequestContext {
     /// 201 with a message that is locked, or 204.
     pub(super) async fn peek_lock(
         &mut self,
@@ -98,7 +98,7 @@ impl Visit {
                 _ = stop.changed() => return Err(Rejection::stopping()),
             }
             if bell.news().is_some() {
-                check_receiving(consumer.visit, place)?;
+                check_receiving(consumer.context, place)?;
             }
         }
     }
@@ -111,9 +111,9 @@ impl Visit {
         location: Option<HeaderValue>,
     ) -> Result<Response, Rejection> {
         // Cannot be: what is accepted was read down to its leaves. A lock that was taken will end.
-        let mut opened = Opened::read(delivery, place.ahead()).map_err(|error| {
+        let mut opened = DecodedMessage::read(delivery, place.ahead()).map_err(|error| {
             let text = format!("A message cannot be decoded: {error}.");
-            Refusal::new(Condition::InternalError, text)
+            ServiceError::new(Condition::InternalError, text)
         })?;
         self.write_names(opened.names());
         Ok(opened.respond(status, location))
@@ -126,7 +126,7 @@ impl Visit {
         let authority = access::authority(parts).unwrap_or(&self.host);
         let address = place.address().to_lowercase();
         let address = utf8_percent_encode(&address, PATH);
-        let number = delivery.stamp.sequence_number;
+        let number = delivery.broker_properties.sequence_number;
         let location = format!(
             "{scheme}://{authority}/{address}/messages/{number}/{}",
             delivery.token
@@ -136,19 +136,19 @@ impl Visit {
 }
 
 impl<'a> Consumer<'a> {
-    fn open(visit: &'a mut Visit, place: &'a Place, mode: ReceiveMode) -> Self {
-        let id = visit.id.consumer(1);
+    fn open(context: &'a mut RequestContext, place: &'a Place, mode: ReceiveMode) -> Self {
+        let id = context.id.receiver_id(1);
         let kind = place.kind;
         place
             .namespace
-            .operate(&place.entity, &mut visit.caller, |mailbox, cx| {
-                mailbox.open_consumer(kind, id, mode);
-                mailbox.set_credit(cx, kind, id, 1);
+            .operate(&place.entity, &mut context.caller, |entity, cx| {
+                entity.attach_receiver(kind, id, mode);
+                entity.set_credit(cx, kind, id, 1);
             });
-        Self { visit, place, id }
+        Self { context, place, id }
     }
 
-    /// The message that is assigned to the request, if there is one.
+    /// The message that is reserved to the request, if there is one.
     fn take(&mut self) -> Option<Delivery> {
         let Place {
             namespace,
@@ -156,10 +156,10 @@ impl<'a> Consumer<'a> {
             kind,
         } = self.place;
         let mut taken = Vec::new();
-        namespace.operate(entity, &mut self.visit.caller, |mailbox, cx| {
-            mailbox.take(cx, *kind, self.id, 1, usize::MAX, &mut taken);
+        namespace.operate(entity, &mut self.context.caller, |entity, cx| {
+            entity.acquire(cx, *kind, self.id, 1, usize::MAX, &mut taken);
         });
-        let (caller, bell) = (&mut self.visit.caller, &self.visit.bell);
+        let (caller, bell) = (&mut self.context.caller, &self.context.bell);
         bell.answer(&mut caller.woken, &mut caller.lost);
         caller.woken.clear();
         bell.turn_ended(false, || false);
@@ -176,38 +176,38 @@ impl Drop for Consumer<'_> {
             kind,
         } = self.place;
         // It may break while a panic is carried on, and is told of where it breaks.
-        let _ = namespace.try_operate(entity, &mut self.visit.caller, |mailbox, cx| {
-            mailbox.dismiss_consumer(cx, *kind, self.id);
+        let _ = namespace.try_operate(entity, &mut self.context.caller, |entity, cx| {
+            entity.detach_keeping_locks(cx, *kind, self.id);
         });
     }
 }
 
 /// Whether messages can be received from this address now (semantics §11, §14). The API knows no sessions.
-fn check_receiving(visit: &Visit, place: &Place) -> Result<(), Rejection> {
+fn check_receiving(context: &RequestContext, place: &Place) -> Result<(), Rejection> {
     let Place {
         namespace,
         entity,
         kind,
     } = place;
     if entity.is_deleted() {
-        return Err(visit.not_found(entity));
+        return Err(context.not_found(entity));
     }
     let path = entity.path.as_str();
-    let refusal = namespace.look(entity, |queue| {
-        let mailbox = &queue.mailbox;
-        let description = mailbox.description();
-        let is_topic = mailbox.kind() == EntityKind::Topic;
-        if is_topic && *kind != StoreKind::TransferDeadLetters {
-            return Some(Refusal::gives_nothing(&place.address()));
+    let refusal = namespace.read(entity, |entity| {
+        let entity = &entity;
+        let description = entity.description();
+        let is_topic = entity.kind() == EntityKind::Topic;
+        if is_topic && *kind != SubQueue::TransferDeadLetter {
+            return Some(ServiceError::gives_nothing(&place.address()));
         }
         if !description.status.can_receive() {
-            return Some(Refusal::disabled(&visit.host, path));
+            return Some(ServiceError::disabled(&context.host, path));
         }
-        if description.requires_session && *kind == StoreKind::Active {
-            return Some(Refusal::requires_session());
+        if description.requires_session && *kind == SubQueue::Active {
+            return Some(ServiceError::requires_session());
         }
-        let forwards = description.forward_to.is_some() && *kind == StoreKind::Active;
-        forwards.then(Refusal::forwards)
+        let forwards = description.forward_to.is_some() && *kind == SubQueue::Active;
+        forwards.then(ServiceError::forwards)
     });
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }

@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::headers::XML;
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::{Condition, ServiceError};
 
 const LOCK_LOST: [Condition; 2] = [Condition::MessageLockLost, Condition::SessionLockLost];
 
@@ -13,7 +13,7 @@ const LOCK_LOST: [Condition; 2] = [Condition::MessageLockLost, Condition::Sessio
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
     pub(super) status: StatusCode,
-    pub(super) refusal: Refusal,
+    pub(super) refusal: ServiceError,
     allow: Option<&'static str>,
 }
 
@@ -28,20 +28,20 @@ impl Rejection {
     pub(super) fn new(status: StatusCode, condition: Condition, text: impl Into<String>) -> Self {
         Self {
             status,
-            refusal: Refusal::new(condition, text),
+            refusal: ServiceError::new(condition, text),
             allow: None,
         }
     }
 
     /// A request that is not understood or not legal.
     pub(super) fn bad_request(text: impl Into<String>) -> Self {
-        Refusal::new(Condition::ArgumentError, text).into()
+        ServiceError::new(Condition::ArgumentError, text).into()
     }
 
     /// A token that gives no access. `sub_code` and `name` are those that the service documents for the reason.
     pub(super) fn unauthorized(sub_code: u32, name: &str, text: &str) -> Self {
         let text = format!("SubCode={sub_code}. {name}: {text}.");
-        Refusal::new(Condition::Unauthorized, text).into()
+        ServiceError::new(Condition::Unauthorized, text).into()
     }
 
     /// A request that would have waited on, but the emulator stops.
@@ -63,10 +63,10 @@ impl Rejection {
     }
 }
 
-impl From<Refusal> for Rejection {
+impl From<ServiceError> for Rejection {
     /// The status of a `$management` reply with the same condition, but for what the documentation of the runtime
     /// operations has otherwise: 410 for an entity that is not there, 404 for a lock that is not held.
-    fn from(refusal: Refusal) -> Self {
+    fn from(refusal: ServiceError) -> Self {
         let status = if refusal.condition == Condition::NotFound {
             StatusCode::GONE
         } else if LOCK_LOST.contains(&refusal.condition) {
@@ -140,7 +140,7 @@ mod tests {
             (Condition::ResourceLimitExceeded, 403),
             (Condition::ServerBusy, 503),
         ] {
-            let rejection = Rejection::from(Refusal::new(condition, "no"));
+            let rejection = Rejection::from(ServiceError::new(condition, "no"));
             assert_eq!(rejection.status.as_u16(), status, "{condition:?}");
         }
     }

@@ -4,21 +4,21 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use servicebus_broker::{EntityKind, Message, MessageError, StoreKind};
+use servicebus_broker::{EntityKind, Message, MessageError, SubQueue};
 
 use super::batch;
-use super::broker_properties::BrokerProperties;
+use super::broker_properties::BrokerPropertiesHeader;
 use super::content::{Content, ReadError};
+use super::context::{Place, RequestContext};
 use super::headers::{BROKER_PROPERTIES, XML, application_properties};
-use super::letter::Letter;
+use super::outgoing::OutgoingMessage;
 use super::rejection::Rejection;
-use super::visit::{Place, Visit};
-use crate::nodes::{Condition, Refusal, message_refusal, send_refusal};
+use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};
 
 /// How much longer a batch in JSON may be than its messages: an escape makes six characters of one.
 const JSON_EXPANSION: u64 = 6;
 
-impl Visit {
+impl RequestContext {
     /// Sends what the request brings: 201 when it is stored, all of it or nothing.
     pub(super) async fn send(
         &mut self,
@@ -28,34 +28,38 @@ impl Visit {
     ) -> Result<Response, Rejection> {
         check_sending(place)?;
         let content_type = content_type(parts)?;
-        let letters = match batch::is_batch(content_type.as_deref()) {
+        let messages = match batch::is_batch(content_type.as_deref()) {
             true => read_batch(place, content).await?,
             false => {
                 let mut properties = broker_properties(parts)?;
                 properties.content_type = content_type.or(properties.content_type);
-                vec![Letter {
+                vec![OutgoingMessage {
                     properties,
                     application: application_properties(&parts.headers, &self.names)?,
                     body: read_message(place, content).await?,
                 }]
             }
         };
-        let messages = self.encode(place, &letters)?;
+        let messages = self.encode(place, &messages)?;
         self.store(place, messages)?;
         let content_type = HeaderValue::from_static(XML);
         Ok((StatusCode::CREATED, [(CONTENT_TYPE, content_type)]).into_response())
     }
 
-    fn encode(&mut self, place: &Place, letters: &[Letter]) -> Result<Vec<Message>, Rejection> {
+    fn encode(
+        &mut self,
+        place: &Place,
+        outgoing: &[OutgoingMessage],
+    ) -> Result<Vec<Message>, Rejection> {
         let (now, ahead) = (self.shared.real.now().as_millis(), place.ahead());
         let [single, together] = limits(place);
-        let mut messages = Vec::with_capacity(letters.len());
+        let mut messages = Vec::with_capacity(outgoing.len());
         let mut size = 0;
-        for letter in letters {
-            let message = Message::parse(letter.encode(now), self.caller.ids());
+        for message in outgoing {
+            let message = Message::parse(message.encode(now), self.caller.ids());
             let mut message = message.map_err(|error| message_rejection(&error))?;
             size += message.size();
-            let is_alone = letters.len() == 1 && message.scheduled_at().is_none();
+            let is_alone = outgoing.len() == 1 && message.scheduled_at().is_none();
             let limit = if is_alone { single } else { together };
             if size > limit {
                 return Err(too_large(size, limit));
@@ -70,12 +74,12 @@ impl Visit {
         let entity = &place.entity;
         let stored = place
             .namespace
-            .operate(entity, &mut self.caller, |mailbox, cx| {
+            .operate(entity, &mut self.caller, |entity, cx| {
                 match (messages.pop(), messages.is_empty()) {
-                    (Some(only), true) => mailbox.send(cx, only).map(drop),
+                    (Some(only), true) => entity.send(cx, only).map(drop),
                     (last, _) => {
                         messages.extend(last);
-                        mailbox.send_batch(cx, messages).map(drop)
+                        entity.send_batch(cx, messages).map(drop)
                     }
                 }
             });
@@ -87,25 +91,22 @@ impl Visit {
 }
 
 /// Whether messages can be sent to this address at all. That the entity takes none now is found when it is asked.
-fn check_sending(place: &Place) -> Result<(), Refusal> {
-    if place.kind != StoreKind::Active {
-        return Err(Refusal::is_filled_by_the_broker(&place.address()));
+fn check_sending(place: &Place) -> Result<(), ServiceError> {
+    if place.kind != SubQueue::Active {
+        return Err(ServiceError::is_filled_by_the_broker(&place.address()));
     }
-    let kind = |entity| place.namespace.look(entity, |queue| queue.mailbox.kind());
+    let kind = |entity| place.namespace.read(entity, |entity| entity.kind());
     match kind(&place.entity) {
-        EntityKind::Subscription => Err(Refusal::takes_nothing(place.entity.path.as_str())),
+        EntityKind::Subscription => Err(ServiceError::takes_nothing(place.entity.path.as_str())),
         EntityKind::Queue | EntityKind::Topic => Ok(()),
     }
 }
 
 /// Most bytes of a single message that goes in at once, and of everything else (semantics §17.2).
 fn limits(place: &Place) -> [u64; 2] {
-    place.namespace.look(&place.entity, |queue| {
-        let mailbox = &queue.mailbox;
-        [
-            mailbox.max_message_size(),
-            mailbox.tier().max_message_size(),
-        ]
+    place.namespace.read(&place.entity, |entity| {
+        let entity = &entity;
+        [entity.max_message_size(), entity.tier().max_message_size()]
     })
 }
 
@@ -117,7 +118,10 @@ async fn read_message(place: &Place, content: &mut Content) -> Result<bytes::Byt
     })
 }
 
-async fn read_batch(place: &Place, content: &mut Content) -> Result<Vec<Letter>, Rejection> {
+async fn read_batch(
+    place: &Place,
+    content: &mut Content,
+) -> Result<Vec<OutgoingMessage>, Rejection> {
     let [_, limit] = limits(place);
     let limit = limit * JSON_EXPANSION;
     let body = content.read(limit).await.map_err(|error| match error {
@@ -139,18 +143,18 @@ fn content_type(parts: &Parts) -> Result<Option<String>, Rejection> {
     })
 }
 
-fn broker_properties(parts: &Parts) -> Result<BrokerProperties, Rejection> {
+fn broker_properties(parts: &Parts) -> Result<BrokerPropertiesHeader, Rejection> {
     let Some(value) = parts.headers.get(BROKER_PROPERTIES) else {
-        return Ok(BrokerProperties::default());
+        return Ok(BrokerPropertiesHeader::default());
     };
     let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
         Rejection::bad_request("The value of the HTTP header 'BrokerProperties' is not UTF-8.")
     })?;
-    BrokerProperties::parse(text)
+    BrokerPropertiesHeader::parse(text)
 }
 
 fn too_large(size: u64, limit: u64) -> Rejection {
-    Refusal::message_too_large(0, size, limit).into()
+    ServiceError::message_too_large(0, size, limit).into()
 }
 
 /// Over AMQP some of them read like the broker's own fault; the request is at fault.

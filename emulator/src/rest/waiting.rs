@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use servicebus_broker::EntityPath;
 
-use crate::nodes::{Condition, Refusal};
+use crate::nodes::{Condition, ServiceError};
 
 /// The requests that wait, by namespace and by queue or topic.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Waiting {
         self: &Arc<Self>,
         namespace: &str,
         entity: &EntityPath,
-    ) -> Result<Turn, Refusal> {
+    ) -> Result<Turn, ServiceError> {
         let counted = entity
             .topic()
             .map_or_else(|| entity.clone(), |(topic, _)| topic);
@@ -52,7 +52,7 @@ impl Waiting {
                  '{}' already. Error code: 50009. Please wait 2 seconds and try again.",
                 place.1
             );
-            return Err(Refusal::new(Condition::ServerBusy, text));
+            return Err(ServiceError::new(Condition::ServerBusy, text));
         }
         *count += 1;
         Ok(Turn {

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::web::Cover;
 use super::{Shared, secure, web};
 use crate::connection::{self, Wire};
-use crate::namespaces::Arrival;
+use crate::namespaces::ConnectionOrigin;
 
 /// The beginning of a TLS handshake record.
 const HANDSHAKE: u8 = 0x16;
@@ -49,7 +49,7 @@ impl Doors {
         if peeked? == 0 {
             return Ok(());
         }
-        let arrival = Arrival::at(stream.local_addr()?);
+        let arrival = ConnectionOrigin::at(stream.local_addr()?);
         match Spoken::by(first[0]) {
             Spoken::Amqp if self.is_reserved => self.refuse(),
             Spoken::Amqp => connection::serve(stream, &arrival, self.shared, self.stop).await,
@@ -63,7 +63,7 @@ impl Doors {
         }
     }
 
-    async fn open_secured(self, stream: TcpStream, arrival: Arrival) -> io::Result<()> {
+    async fn open_secured(self, stream: TcpStream, arrival: ConnectionOrigin) -> io::Result<()> {
         let shaking = secure::handshake(&self.shared, stream, self.address, &arrival);
         let mut stop = self.stop.clone();
         let secured = tokio::select! {
@@ -83,7 +83,7 @@ impl Doors {
     pub(super) async fn serve<S>(
         mut self,
         mut stream: S,
-        arrival: Arrival,
+        arrival: ConnectionOrigin,
         cover: Cover,
     ) -> io::Result<()>
     where

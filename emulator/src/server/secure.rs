@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 
 use super::Shared;
-use crate::namespaces::Arrival;
-use crate::tls::{Secured, Sought};
+use crate::namespaces::ConnectionOrigin;
+use crate::tls::{Secured, SniName};
 
 /// What is read from a socket in one go: two full records.
 const BLOCK: usize = 32 * 1024;
@@ -24,11 +24,11 @@ pub(super) async fn handshake(
     shared: &Arc<Shared>,
     stream: TcpStream,
     address: SocketAddr,
-    arrival: &Arrival,
+    arrival: &ConnectionOrigin,
 ) -> Option<Secured> {
     let patience = shared.options.patience;
     let stream = BufReader::with_capacity(BLOCK, stream);
-    let mut sought = Sought::default();
+    let mut sought = SniName::default();
     let shaking = async {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let is_host = |name: &str| shared.namespaces.is_host(name);
@@ -58,7 +58,7 @@ pub(super) async fn handshake(
 }
 
 /// What TLS is begun with. Files are read and written where that holds nobody up.
-async fn config(shared: &Arc<Shared>, sought: &Sought) -> io::Result<Arc<ServerConfig>> {
+async fn config(shared: &Arc<Shared>, sought: &SniName) -> io::Result<Arc<ServerConfig>> {
     if let Some(made) = shared.tls.made(sought) {
         return Ok(made);
     }

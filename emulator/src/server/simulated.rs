@@ -14,7 +14,7 @@ use super::doors::Doors;
 use super::web::Cover;
 use super::{Shared, serve_peer};
 use crate::connection::{Unread, Wire};
-use crate::namespaces::Arrival;
+use crate::namespaces::ConnectionOrigin;
 
 /// Bytes read in one go.
 const BLOCK: usize = 64 * 1024;
@@ -38,7 +38,7 @@ pub(crate) fn serve<S>(
             is_reserved: false,
         };
         let stream = BufReader::with_capacity(BLOCK, stream);
-        let served = doors.serve(stream, Arrival::at(at), Cover::Plain);
+        let served = doors.serve(stream, ConnectionOrigin::at(at), Cover::Plain);
         serve_peer(Arc::clone(shared), from, served)
     });
 }

@@ -22,8 +22,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::Shared;
 use super::doors::Doors;
 use crate::connection::{self, Unread, WebSocket};
-use crate::http::{HangUp, Peer, Stopping, internal_error, malformed, too_much};
-use crate::namespaces::Arrival;
+use crate::http::{Abort, Peer, Stopping, internal_error, malformed, too_much};
+use crate::namespaces::ConnectionOrigin;
 use crate::nodes::quote;
 use crate::rest::{self, Carrier, Tapped};
 pub(crate) use kept::Kept;
@@ -42,7 +42,7 @@ pub(super) enum Cover {
 /// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
 pub(super) async fn serve<S>(
     stream: S,
-    arrival: Arrival,
+    arrival: ConnectionOrigin,
     cover: Cover,
     doors: Doors,
 ) -> io::Result<()>
@@ -106,7 +106,7 @@ where
         .downcast::<TokioIo<Tapped<S>>>()
         .map_err(|_| io::Error::other("a stream came back as another"))?;
     let socket = WebSocket::new(parts.io.into_inner().into_inner(), parts.read_buf).await;
-    let arrival = Arrival::clone(&arrival).asking_for(upgrade.host);
+    let arrival = ConnectionOrigin::clone(&arrival).asking_for(upgrade.host);
     connection::serve(socket, &arrival, shared, stop).await
 }
 
@@ -147,9 +147,9 @@ async fn answer(
         return Ok(too_much(exceeded));
     }
     let response = kept.answer(response);
-    match response.extensions().get::<HangUp>() {
+    match response.extensions().get::<Abort>() {
         None => Ok(response),
-        Some(HangUp) => Err(io::Error::other("a scripted fault ends the connection")),
+        Some(Abort) => Err(io::Error::other("a scripted fault ends the connection")),
     }
 }
 

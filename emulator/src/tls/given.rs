@@ -3,10 +3,10 @@
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{Chain, GivenCertificate, TlsError};
+use super::{Chain, TlsError, UserCertificate};
 
 /// Reads both files.
-pub(super) fn read(given: &GivenCertificate) -> Result<Chain, TlsError> {
+pub(super) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
     let unread = |what, file: &std::path::Path, error: pem::Error| TlsError::Given {
         what,
         file: file.to_owned(),

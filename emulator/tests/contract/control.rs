@@ -5,7 +5,7 @@ mod counts;
 mod errors;
 mod explain;
 mod faults;
-mod letters;
+mod messages;
 mod namespaces;
 mod openapi;
 mod queues;

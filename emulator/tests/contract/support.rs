@@ -27,7 +27,7 @@ pub(crate) use admin::{
 };
 pub(crate) use bus::{Bus, client_now, in_an_hour, now, parse, queues};
 pub(crate) use frame::{
-    ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, Refusal, TRANSFER,
+    ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, ServiceError, TRANSFER,
     performative, refusal_of, untracked,
 };
 pub(crate) use http::{Answer, Http};
@@ -59,11 +59,11 @@ pub(crate) use value::{
 use std::time::{Duration, Instant};
 
 /// How long anything may take, on a machine that is busy with something else.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits until the condition gives a value; panics with `what` after [`PATIENCE`].
+/// Waits until the condition gives a value; panics with `what` after [`TIMEOUT`].
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(value) = condition() {
             return value;

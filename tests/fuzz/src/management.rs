@@ -1,7 +1,7 @@
 //! `$management`: every request has an answer that is a message, and leaves the entity as it can be.
 
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{Message, StoreKind, Timestamp};
+use servicebus_broker::{Message, SubQueue, Timestamp};
 use servicebus_codec::{Reader, Writer};
 use servicebus_emulator::fuzz;
 
@@ -43,7 +43,7 @@ pub fn check(input: &[u8]) {
     for _ in 0..=input.below(3) {
         let request = request(&mut input);
         held += request.len();
-        let (place, kind) = (input.below(3), input.pick(&StoreKind::ALL));
+        let (place, kind) = (input.below(3), input.pick(&SubQueue::ALL));
         let subscription = world.subscription.clone();
         let reply = world.operate(|entities, cx| match place {
             0 => fuzz::manage(&request, entities.queue, kind, cx),

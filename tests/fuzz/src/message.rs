@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use servicebus_broker::filter::{Action, Parameters, Rule, System};
-use servicebus_broker::{Message, MessageError, SequenceNumber, Stamp, Timestamp};
+use servicebus_broker::{BrokerProperties, Message, MessageError, SequenceNumber, Timestamp};
 use servicebus_codec::{Descriptor, Reader, Writer};
 
 use crate::world::{Ids, NOW, World};
@@ -98,9 +98,9 @@ fn fields(input: &mut Input<'_>, most: usize, out: &mut Vec<u8>) {
 }
 
 /// What a receiver is told beside the message.
-fn stamp() -> Stamp {
+fn broker_properties() -> BrokerProperties {
     let now = Timestamp::from_millis(NOW);
-    Stamp {
+    BrokerProperties {
         delivery_count: 1,
         time_to_live: Some(60_000),
         sequence_number: SequenceNumber(7),
@@ -128,19 +128,19 @@ fn shown(message: &Message) {
     message
         .filter_view(&System::default())
         .expect("what is accepted is seen by filters");
-    let bare = encode(message, &stamp());
+    let bare = encode(message, &broker_properties());
     let _ = sections(&bare);
-    let expiring = Stamp {
+    let expiring = BrokerProperties {
         time_to_live: Some(1),
-        ..stamp()
+        ..broker_properties()
     };
     let _ = sections(&encode(message, &expiring));
 }
 
-fn encode(message: &Message, stamp: &Stamp) -> Vec<u8> {
+fn encode(message: &Message, broker_properties: &BrokerProperties) -> Vec<u8> {
     let mut out = Vec::new();
     let tail = message
-        .encode(stamp, 5_000, &mut out)
+        .encode(broker_properties, 5_000, &mut out)
         .expect("what is accepted goes out");
     out.extend_from_slice(&tail);
     out
@@ -178,9 +178,9 @@ fn symbol(name: &str) -> u64 {
 /// From the properties on, or behind them where a message id was added, it is what was sent, in the order of AMQP. The
 /// keys of a footer may have become symbols, and decimals may have their exponents in another place.
 fn same(message: &Message, sent: &[u8]) {
-    let unchanged = Stamp {
+    let unchanged = BrokerProperties {
         time_to_live: message.time_to_live(),
-        ..stamp()
+        ..broker_properties()
     };
     let out = encode(message, &unchanged);
     let (mut sent, out) = (sections(sent), sections(&out));
@@ -238,7 +238,10 @@ fn changed(mut message: Message) {
         .apply(&edits)
         .expect("what is accepted can be changed");
     shown(&message);
-    let again = Message::parse(encode(&message, &stamp()).into(), &mut Ids::default());
+    let again = Message::parse(
+        encode(&message, &broker_properties()).into(),
+        &mut Ids::default(),
+    );
     assert!(
         message.outgrown() || again.is_ok() || is_about_size(again.as_ref().err()),
         "what went out is refused: {again:?}"

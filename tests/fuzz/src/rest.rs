@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use servicebus_broker::{Delivery, LockToken, Message, SequenceNumber, Stamp, Timestamp};
+use servicebus_broker::{
+    BrokerProperties, Delivery, LockToken, Message, SequenceNumber, Timestamp,
+};
 use servicebus_emulator::fuzz::{Mapped, body_of_batch, message_of_request, shown};
 
 use crate::world::{Ids, NOW};
@@ -65,7 +67,7 @@ fn map(payload: Bytes) -> Option<Mapped> {
     let message = Message::parse(payload, &mut Ids::default()).ok()?;
     let now = Timestamp::from_millis(NOW);
     let token = LockToken::from(uuid::Uuid::nil());
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         delivery_count: 0,
         time_to_live: message.time_to_live(),
         sequence_number: SequenceNumber(7),
@@ -77,7 +79,7 @@ fn map(payload: Bytes) -> Option<Mapped> {
     };
     let delivery = Delivery {
         token,
-        stamp,
+        broker_properties,
         message,
     };
     Some(shown(&delivery).expect("what is accepted is shown"))

@@ -2,7 +2,7 @@
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Effects, EntityId, EntityPath, Facts, IdSource, Mailbox, Message,
+    ClientId, Context, Effects, Entity, EntityId, EntityPath, Events, IdSource, Message,
     NamespaceSettings, QueueDescription, Timestamp, TopicDescription,
 };
 
@@ -23,13 +23,13 @@ impl IdSource for Ids {
 /// The entities, and what operations leave behind.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) queue: Mailbox,
-    pub(crate) sessions: Mailbox,
-    pub(crate) topic: Mailbox,
+    pub(crate) queue: Entity,
+    pub(crate) sessions: Entity,
+    pub(crate) topic: Entity,
     pub(crate) subscription: EntityPath,
     ids: Ids,
     effects: Effects,
-    facts: Facts,
+    events: Events,
 }
 
 impl World {
@@ -43,15 +43,15 @@ impl World {
             ..QueueDescription::default()
         };
         let mut world = Self {
-            queue: Mailbox::new(
+            queue: Entity::new(
                 EntityId(1),
                 path("q"),
                 QueueDescription::default(),
                 &settings,
                 now,
             ),
-            sessions: Mailbox::new(EntityId(2), path("s"), with_sessions, &settings, now),
-            topic: Mailbox::topic(
+            sessions: Entity::new(EntityId(2), path("s"), with_sessions, &settings, now),
+            topic: Entity::topic(
                 EntityId(3),
                 path("t"),
                 &TopicDescription::default(),
@@ -61,7 +61,7 @@ impl World {
             subscription: path("t/Subscriptions/a"),
             ids: Ids::default(),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
         };
         let subscription = world.subscription.clone();
         world.operate(|world, cx| world.topic.subscribe(cx, &subscription, rules));
@@ -83,7 +83,7 @@ impl World {
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
         work(&mut entities, &mut cx)
     }
@@ -91,12 +91,12 @@ impl World {
     /// Sends a message to every entity; those that refuse it do so.
     pub(crate) fn send_everywhere(&mut self, message: &Message) {
         self.operate(|entities, cx| {
-            for mailbox in [
+            for entity in [
                 &mut *entities.queue,
                 &mut *entities.sessions,
                 &mut *entities.topic,
             ] {
-                let _ = mailbox.send(cx, message.clone());
+                let _ = entity.send(cx, message.clone());
             }
         });
     }
@@ -105,7 +105,7 @@ impl World {
 /// The entities as an operation sees them.
 #[derive(Debug)]
 pub(crate) struct Entities<'a> {
-    pub(crate) queue: &'a mut Mailbox,
-    pub(crate) sessions: &'a mut Mailbox,
-    pub(crate) topic: &'a mut Mailbox,
+    pub(crate) queue: &'a mut Entity,
+    pub(crate) sessions: &'a mut Entity,
+    pub(crate) topic: &'a mut Entity,
 }

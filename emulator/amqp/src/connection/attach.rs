@@ -4,7 +4,7 @@
 use super::{Connection, announce};
 use crate::attach::Echo;
 use crate::error::{Fault, condition};
-use crate::link::{Incoming, Link, LinkId, Outgoing, Side, Stage};
+use crate::link::{Incoming, Link, LinkId, LinkState, Outgoing, Side};
 use crate::session::Session;
 use crate::wire::flow::LinkPart;
 use crate::wire::{cold, flow, reply, source};
@@ -25,7 +25,7 @@ impl Connection {
             return Ok(());
         };
         let attach = cold::attach(body)?;
-        vacate(session, attach.handle, &mut self.link_count)?;
+        free_handle(session, attach.handle, &mut self.link_count)?;
         let initial_delivery_count = attach.initial_delivery_count;
         let handle = attach.handle;
         let (request, echo) = AttachRequest::split(attach, session.id, session.windows_at_begin)
@@ -62,11 +62,11 @@ impl Connection {
         let Some(found) = session.link_by_id(link) else {
             return;
         };
-        let Stage::Attaching(echo) = &found.stage else {
+        let LinkState::Attaching(echo) = &found.stage else {
             return;
         };
         let limit = answer_attach(self.outbox.buffer(), found, echo, &answer);
-        found.stage = Stage::Attached;
+        found.stage = LinkState::Attached;
         if let Some(part) = grant(found, limit, self.config.incoming_credit) {
             let session = session.flow(self.config.session_window);
             flow::write(self.outbox.buffer(), link.channel(), session, Some(part));
@@ -85,7 +85,7 @@ impl Connection {
     fn is_attaching(&mut self, link: LinkId) -> bool {
         let session = self.sessions.of_mut(link);
         let found = session.and_then(|session| session.link_by_id(link));
-        found.is_some_and(|found| matches!(found.stage, Stage::Attaching(_)))
+        found.is_some_and(|found| matches!(found.stage, LinkState::Attaching(_)))
     }
 
     /// Takes the link away from whoever has the same name in the same direction (spec/wire.md §10.20).
@@ -124,7 +124,7 @@ impl Connection {
 
 /// Makes sure that a handle may be used. Python uses the handle of a refused link again without
 /// having answered the detach (spec/wire.md §0.6).
-fn vacate(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<(), Fault> {
+fn free_handle(session: &mut Session, handle: u32, link_count: &mut usize) -> Result<(), Fault> {
     if handle > session.handle_max {
         return Err(Fault::connection(
             condition::FRAMING_ERROR,
@@ -218,7 +218,7 @@ impl Link {
         Self {
             id,
             name: request.name().into(),
-            stage: Stage::Attaching(Box::new(echo)),
+            stage: LinkState::Attaching(Box::new(echo)),
             side: match request.role() {
                 crate::LinkRole::Receiver => Side::Outgoing(Outgoing::default()),
                 crate::LinkRole::Sender => Side::Incoming(Incoming {

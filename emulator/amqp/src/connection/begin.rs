@@ -40,7 +40,7 @@ impl Connection {
         // On a session that we have ended this is the answer; where there is none it is ignored (spec/observed.md 70).
         if let Some(session) = self.sessions.remove(channel) {
             reply::end(self.outbox.buffer(), channel, None);
-            self.bury(&session);
+            self.drop_session(&session);
         }
         Ok(())
     }
@@ -49,12 +49,12 @@ impl Connection {
     pub(super) fn end_session(&mut self, channel: u16, error: &Error) {
         if let Some(session) = self.sessions.retire(channel) {
             reply::end(self.outbox.buffer(), channel, Some(error));
-            self.bury(&session);
+            self.drop_session(&session);
         }
     }
 
     /// Reports and uncounts the links of a session that is gone.
-    pub(super) fn bury(&mut self, session: &Session) {
+    pub(super) fn drop_session(&mut self, session: &Session) {
         self.link_count -= session.links().len();
         for link in session.links() {
             self.reassembly -= link.reassembling();

@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use super::{Connection, Phase};
+use super::{Connection, ConnectionState};
 use crate::error::Fault;
 use crate::wire::{cold, reply};
 use crate::{Error, Event};
 
 /// How long a peer may take to answer our close.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Closes the connection. What is queued before is still written, nothing after.
     pub fn close(&mut self, error: Option<Error>) {
-        let next = self.farewell(error.as_ref());
+        let next = self.close_frame(error.as_ref());
         self.finish(error);
         self.phase = next;
     }
@@ -22,14 +22,14 @@ impl Connection {
     /// Says that the socket is gone: everything ends without another byte.
     pub fn lost(&mut self) {
         self.finish(None);
-        self.phase = Phase::Closed;
+        self.phase = ConnectionState::Closed;
     }
 
     pub(super) fn on_close(&mut self, body: &[u8]) {
-        let error = cold::farewell(body);
+        let error = cold::close_frame(body);
         reply::close(self.outbox.buffer(), None);
         self.finish(error);
-        self.phase = Phase::Closed;
+        self.phase = ConnectionState::Closed;
     }
 
     /// Answers a peer's offence in the scope that it has.
@@ -50,7 +50,7 @@ impl Connection {
             Fault::Framing(error) => {
                 let error = self.tracked(error);
                 self.close(Some(error));
-                self.phase = Phase::Closed;
+                self.phase = ConnectionState::Closed;
             }
         }
     }
@@ -58,7 +58,10 @@ impl Connection {
     /// Gives an error of the engine's own its tracking id, and tells the owner of it.
     pub(super) fn tracked(&mut self, error: Error) -> Error {
         let error = track(error, &self.config.tracking_id);
-        if !matches!(self.phase, Phase::Closing(_) | Phase::Closed) {
+        if !matches!(
+            self.phase,
+            ConnectionState::Closing(_) | ConnectionState::Closed
+        ) {
             self.events
                 .push_back(Event::Refused(Box::new(error.clone())));
         }
@@ -67,36 +70,39 @@ impl Connection {
 
     /// Ends all sessions and says so. Does nothing the second time.
     pub(super) fn finish(&mut self, error: Option<Error>) {
-        if matches!(self.phase, Phase::Closing(_) | Phase::Closed) {
+        if matches!(
+            self.phase,
+            ConnectionState::Closing(_) | ConnectionState::Closed
+        ) {
             return;
         }
         for session in self.sessions.take() {
-            self.bury(&session);
+            self.drop_session(&session);
         }
-        self.owed.clear();
+        self.pending_flows.clear();
         self.events.push_back(Event::Closed {
             error: error.map(Box::new),
         });
     }
 
     /// Writes the last frame that the peer can still read, and returns the phase after it.
-    fn farewell(&mut self, error: Option<&Error>) -> Phase {
+    fn close_frame(&mut self, error: Option<&Error>) -> ConnectionState {
         match self.phase {
-            Phase::Header | Phase::Secured => Phase::Closed,
-            Phase::Sasl | Phase::SaslPending => {
+            ConnectionState::Header | ConnectionState::Secured => ConnectionState::Closed,
+            ConnectionState::Sasl | ConnectionState::SaslPending => {
                 reply::sasl_outcome(self.outbox.buffer(), 2);
-                Phase::Closed
+                ConnectionState::Closed
             }
-            Phase::Opening => {
+            ConnectionState::Opening => {
                 reply::open(self.outbox.buffer(), &self.config);
                 reply::close(self.outbox.buffer(), error);
-                Phase::Closing(self.now + PATIENCE)
+                ConnectionState::Closing(self.now + TIMEOUT)
             }
-            Phase::Running => {
+            ConnectionState::Running => {
                 reply::close(self.outbox.buffer(), error);
-                Phase::Closing(self.now + PATIENCE)
+                ConnectionState::Closing(self.now + TIMEOUT)
             }
-            Phase::Closing(_) | Phase::Closed => self.phase,
+            ConnectionState::Closing(_) | ConnectionState::Closed => self.phase,
         }
     }
 }

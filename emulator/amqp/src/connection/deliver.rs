@@ -42,7 +42,7 @@ impl Connection {
             .filter(|found| found.is_attached())?;
         let outgoing = found.outgoing().filter(|outgoing| outgoing.credit > 0)?;
         outgoing.credit -= 1;
-        outgoing.given_up = 0;
+        outgoing.drained_credit = 0;
         outgoing.delivery_count = outgoing.delivery_count.wrapping_add(1);
         let id = session.next_delivery;
         session.next_delivery += 1;
@@ -50,7 +50,7 @@ impl Connection {
             let entry = Entry {
                 link,
                 tag: delivery.tag,
-                told: false,
+                notified: false,
             };
             session.unsettled.insert(id, entry);
         }

@@ -3,7 +3,7 @@
 use super::Connection;
 use super::attach::answer_without_termini;
 use crate::error::{Fault, condition};
-use crate::link::{Link, Stage};
+use crate::link::{Link, LinkState};
 use crate::wire::{cold, reply};
 use crate::{Error, Event, LinkId};
 
@@ -21,9 +21,9 @@ impl Connection {
         }
         self.reassembly -= found.drop_partial();
         let out = self.outbox.buffer();
-        introduce(out, found);
-        found.stage = Stage::Detaching;
-        session.withhold(link);
+        answer_attach(out, found);
+        found.stage = LinkState::Detaching;
+        session.discard_backlog(link);
         reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
     }
 
@@ -43,7 +43,7 @@ impl Connection {
             return Ok(());
         }
         let out = self.outbox.buffer();
-        introduce(out, &link);
+        answer_attach(out, &link);
         reply::detach(out, channel, handle, closed, None);
         self.events.push_back(Event::Detached { link: link.id });
         Ok(())
@@ -62,8 +62,8 @@ impl Connection {
 
 /// Answers the attach of a link that goes before the owner has decided. A detach alone would name a
 /// handle that the peer has not heard from us.
-fn introduce(out: &mut Vec<u8>, link: &Link) {
-    if let Stage::Attaching(echo) = &link.stage {
+fn answer_attach(out: &mut Vec<u8>, link: &Link) {
+    if let LinkState::Attaching(echo) = &link.stage {
         answer_without_termini(out, link, echo);
     }
 }

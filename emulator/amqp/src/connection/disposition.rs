@@ -118,7 +118,7 @@ impl Connection {
         if let Some(entry) = session.unsettled.get_mut(id)
             && entry.link == link
         {
-            entry.told = false;
+            entry.notified = false;
             self.outbox
                 .state(link, false, delivery.0, false, state.into());
         }
@@ -157,7 +157,7 @@ fn apply(
             gaps -= 1;
             let error = track(unknown_delivery(), tracking_id);
             events.push_back(Event::Refused(Box::new(error.clone())));
-            deny(outbox, channel, (cursor as u32, (until - 1) as u32), error);
+            reject(outbox, channel, (cursor as u32, (until - 1) as u32), error);
         }
         if let Some(id) = found {
             tell(session, id, disposition.settled, state, events);
@@ -184,7 +184,7 @@ fn tell(
     let Some(entry) = session.unsettled.get_mut(id) else {
         return;
     };
-    if !entry.told {
+    if !entry.notified {
         events.push_back(Event::Settle(Settlement {
             link: entry.link,
             delivery: DeliveryNumber(id as u32),
@@ -193,7 +193,7 @@ fn tell(
             settled,
             transaction: state.transaction.clone(),
         }));
-        entry.told = true;
+        entry.notified = true;
     }
     if settled {
         session.unsettled.remove(id);
@@ -201,7 +201,7 @@ fn tell(
 }
 
 /// Answers for deliveries that are unknown or have been forgotten.
-fn deny(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
+fn reject(outbox: &mut Outbox, channel: u16, range: (u32, u32), error: Error) {
     let outcome = Outcome::from(error);
     disposition::write(
         outbox.buffer(),

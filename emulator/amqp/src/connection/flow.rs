@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::detach::unattached;
-use super::{Connection, Owed, announce};
+use super::{Connection, PendingFlow, announce};
 use crate::LinkId;
 use crate::error::Fault;
 use crate::link::{Incoming, Link, Outgoing, Side};
@@ -27,7 +27,7 @@ impl Connection {
         };
         let Some(handle) = flow.handle else {
             if flow.echo {
-                owe_session(&mut self.owed, channel, session);
+                pend_session_flow(&mut self.pending_flows, channel, session);
             }
             return Ok(());
         };
@@ -44,7 +44,7 @@ impl Connection {
         };
         announce(&mut self.events, link);
         if owes {
-            owe_link(&mut self.owed, link);
+            pend_link_flow(&mut self.pending_flows, link);
         }
         Ok(())
     }
@@ -53,14 +53,14 @@ impl Connection {
     /// Call before looking at [`Connection::output`].
     pub fn flush(&mut self) {
         self.outbox.output();
-        let mut owed = mem::take(&mut self.owed);
-        for flow in owed.drain(..) {
+        let mut pending_flows = mem::take(&mut self.pending_flows);
+        for flow in pending_flows.drain(..) {
             match flow {
-                Owed::Session(channel) => self.pay_session(channel),
-                Owed::Link(link) => self.pay_link(link),
+                PendingFlow::Session(channel) => self.pay_session(channel),
+                PendingFlow::Link(link) => self.pay_link(link),
             }
         }
-        self.owed = owed;
+        self.pending_flows = pending_flows;
     }
 
     /// Says that nothing more is available on a link. If the peer waits for that, its credit is used
@@ -80,7 +80,7 @@ impl Connection {
             return;
         };
         outgoing.delivery_count = outgoing.delivery_count.wrapping_add(outgoing.credit);
-        outgoing.given_up = outgoing.credit;
+        outgoing.drained_credit = outgoing.credit;
         outgoing.credit = 0;
         outgoing.drain = false;
         let part = LinkPart {
@@ -154,18 +154,22 @@ impl Connection {
 }
 
 /// Notes that the next flush announces the session's window.
-pub(super) fn owe_session(owed: &mut Vec<Owed>, channel: u16, session: &mut Session) {
+pub(super) fn pend_session_flow(
+    pending_flows: &mut Vec<PendingFlow>,
+    channel: u16,
+    session: &mut Session,
+) {
     if !session.owes_flow {
         session.owes_flow = true;
-        owed.push(Owed::Session(channel));
+        pending_flows.push(PendingFlow::Session(channel));
     }
 }
 
 /// Notes that the next flush states the link's credit.
-pub(super) fn owe_link(owed: &mut Vec<Owed>, link: &mut Link) {
+pub(super) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
     if !link.owes_flow {
         link.owes_flow = true;
-        owed.push(Owed::Link(link.id));
+        pending_flows.push(PendingFlow::Link(link.id));
     }
 }
 
@@ -177,13 +181,16 @@ fn receiver_says(outgoing: &mut Outgoing, flow: &Flow) -> bool {
         let base = flow.delivery_count.unwrap_or(0);
         // fe2o3-amqp does not wait for the answer to its drain, nor takes its credit for used up when the
         // answer comes: credit that crosses the answer is counted from here, or its next receive waits for ever.
-        let crossed = outgoing.given_up > 0
+        let crossed = outgoing.drained_credit > 0
             && !flow.drain
-            && base == outgoing.delivery_count.wrapping_sub(outgoing.given_up);
+            && base
+                == outgoing
+                    .delivery_count
+                    .wrapping_sub(outgoing.drained_credit);
         if crossed {
             outgoing.credit = credit;
         } else {
-            outgoing.given_up = 0;
+            outgoing.drained_credit = 0;
             outgoing.credit = serial::remaining(base, credit, outgoing.delivery_count);
         }
     }

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Connection, Heartbeat, Phase};
+use super::{Connection, ConnectionState, Heartbeat};
 use crate::error::{Fault, condition};
 use crate::wire::{code, cold, reply};
 use crate::{Error, Event};
@@ -20,16 +20,16 @@ impl Connection {
     ///
     /// Call [`Connection::receive`] again afterwards: the peer may have sent more already.
     pub fn sasl_outcome(&mut self, accepted: bool) {
-        if self.phase != Phase::SaslPending {
+        if self.phase != ConnectionState::SaslPending {
             return;
         }
         reply::sasl_outcome(self.outbox.buffer(), if accepted { 0 } else { 1 });
         if accepted {
-            self.phase = Phase::Secured;
+            self.phase = ConnectionState::Secured;
         } else {
             let error = Error::new(condition::UNAUTHORIZED_ACCESS, "authentication failed");
             self.finish(Some(error));
-            self.phase = Phase::Closed;
+            self.phase = ConnectionState::Closed;
         }
     }
 
@@ -39,16 +39,16 @@ impl Connection {
             return false;
         };
         input.advance(header.len());
-        let first = self.phase == Phase::Header;
+        let first = self.phase == ConnectionState::Header;
         match header {
             AMQP_HEADER => {
                 self.outbox.buffer().extend_from_slice(&AMQP_HEADER);
-                self.phase = Phase::Opening;
+                self.phase = ConnectionState::Opening;
             }
             SASL_HEADER if first => {
                 self.outbox.buffer().extend_from_slice(&SASL_HEADER);
                 reply::sasl_mechanisms(self.outbox.buffer());
-                self.phase = Phase::Sasl;
+                self.phase = ConnectionState::Sasl;
             }
             _ => {
                 let ours = match first && header.starts_with(SASL_PROTOCOL) {
@@ -59,7 +59,7 @@ impl Connection {
                 let description = "the protocol header is not one of AMQP 1.0";
                 let error = self.tracked(Error::new(condition::FRAMING_ERROR, description));
                 self.finish(Some(error));
-                self.phase = Phase::Closed;
+                self.phase = ConnectionState::Closed;
             }
         }
         true
@@ -70,7 +70,7 @@ impl Connection {
             return Err(Fault::framing("only sasl-init is due here"));
         }
         let (mechanism, response, hostname) = cold::sasl_init(body)?;
-        self.phase = Phase::SaslPending;
+        self.phase = ConnectionState::SaslPending;
         self.events.push_back(Event::Sasl {
             mechanism,
             response: response.into(),
@@ -82,7 +82,7 @@ impl Connection {
     pub(super) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
         let open = cold::open(body)?;
         reply::open(self.outbox.buffer(), &self.config);
-        self.phase = Phase::Running;
+        self.phase = ConnectionState::Running;
         self.channel_max = self.config.channel_max.min(open.channel_max);
         self.max_frame_size = self.config.max_frame_size.min(open.max_frame_size) as usize;
         self.heartbeat = open.idle_timeout.map(|timeout| {

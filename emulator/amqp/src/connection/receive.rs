@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Connection, Phase};
+use super::{Connection, ConnectionState};
 use crate::error::{Fault, condition};
 use crate::wire::frame::Frame;
 use crate::wire::{code, frame};
@@ -25,9 +25,12 @@ impl Connection {
     /// Consumes some input; false when there is nothing more that can be used.
     fn step(&mut self, input: &mut BytesMut) -> bool {
         match self.phase {
-            Phase::Header | Phase::Secured => self.header(input),
-            Phase::Sasl | Phase::Opening | Phase::Running | Phase::Closing(_) => self.frames(input),
-            Phase::SaslPending => {
+            ConnectionState::Header | ConnectionState::Secured => self.header(input),
+            ConnectionState::Sasl
+            | ConnectionState::Opening
+            | ConnectionState::Running
+            | ConnectionState::Closing(_) => self.frames(input),
+            ConnectionState::SaslPending => {
                 if input.len() > self.config.max_frame_size as usize {
                     self.fault(
                         0,
@@ -36,7 +39,7 @@ impl Connection {
                 }
                 false
             }
-            Phase::Closed => {
+            ConnectionState::Closed => {
                 input.clear();
                 false
             }
@@ -47,7 +50,7 @@ impl Connection {
         let taken = match frame::complete(input, self.config.max_frame_size) {
             Ok(0) => return false,
             // Behind a SASL frame comes what is not for this layer.
-            Ok(_) if self.phase == Phase::Sasl => frame::size(input),
+            Ok(_) if self.phase == ConnectionState::Sasl => frame::size(input),
             Ok(taken) => taken,
             Err(fault) => {
                 self.fault(0, fault);
@@ -56,7 +59,7 @@ impl Connection {
         };
         let block = input.split_to(taken).freeze();
         let mut position = 0;
-        while position < block.len() && self.phase != Phase::Closed {
+        while position < block.len() && self.phase != ConnectionState::Closed {
             position = self.frame(&block, position);
         }
         true
@@ -79,7 +82,7 @@ impl Connection {
 
     fn body(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
         let body = &block[frame.body..frame.end];
-        let layer = if self.phase == Phase::Sasl {
+        let layer = if self.phase == ConnectionState::Sasl {
             frame::SASL
         } else {
             frame::AMQP
@@ -95,22 +98,22 @@ impl Connection {
         }
         let performative = frame::performative(body)?;
         match self.phase {
-            Phase::Running => self.performative(block, frame, performative),
-            Phase::Sasl => self.on_sasl(body, performative),
-            Phase::Closing(_) if performative == code::CLOSE => {
-                self.phase = Phase::Closed;
+            ConnectionState::Running => self.performative(block, frame, performative),
+            ConnectionState::Sasl => self.on_sasl(body, performative),
+            ConnectionState::Closing(_) if performative == code::CLOSE => {
+                self.phase = ConnectionState::Closed;
                 Ok(())
             }
-            Phase::Opening if performative == code::OPEN => self.on_open(body),
-            Phase::Opening => Err(Fault::connection(
+            ConnectionState::Opening if performative == code::OPEN => self.on_open(body),
+            ConnectionState::Opening => Err(Fault::connection(
                 condition::ILLEGAL_STATE,
                 "the first performative must be open",
             )),
-            Phase::Closing(_)
-            | Phase::Header
-            | Phase::SaslPending
-            | Phase::Secured
-            | Phase::Closed => Ok(()),
+            ConnectionState::Closing(_)
+            | ConnectionState::Header
+            | ConnectionState::SaslPending
+            | ConnectionState::Secured
+            | ConnectionState::Closed => Ok(()),
         }
     }
 

@@ -82,7 +82,7 @@ fn ids_windows_and_credit_wrap_together() {
     let range = (BEFORE_WRAP, 1);
     disposition::write(&mut theirs, 0, true, range, true, &Outcome::Accepted.into());
     connection.receive(Duration::ZERO, &mut BytesMut::from(&theirs[..]));
-    let told: Vec<u32> = std::iter::from_fn(|| connection.poll_event())
+    let notified: Vec<u32> = std::iter::from_fn(|| connection.poll_event())
         .map(|event| {
             let Event::Settle(settlement) = event else {
                 panic!("{event:?}");
@@ -90,7 +90,7 @@ fn ids_windows_and_credit_wrap_together() {
             settlement.delivery.0
         })
         .collect();
-    assert_eq!(told, ids);
+    assert_eq!(notified, ids);
     assert_eq!(connection.sessions.of(link).unwrap().unsettled.len(), 0);
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, Phase};
+use super::{Connection, ConnectionState};
 use crate::error::{Fault, condition};
 use crate::wire::reply;
 
@@ -11,14 +11,14 @@ impl Connection {
     /// When to call [`Connection::handle_timeout`], on the scale of `now`.
     pub fn next_timeout(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Closed => None,
-            Phase::Closing(deadline) => Some(deadline),
-            Phase::Header
-            | Phase::Sasl
-            | Phase::SaslPending
-            | Phase::Secured
-            | Phase::Opening
-            | Phase::Running => {
+            ConnectionState::Closed => None,
+            ConnectionState::Closing(deadline) => Some(deadline),
+            ConnectionState::Header
+            | ConnectionState::Sasl
+            | ConnectionState::SaslPending
+            | ConnectionState::Secured
+            | ConnectionState::Opening
+            | ConnectionState::Running => {
                 let silence = self.last_received.saturating_add(self.config.idle_timeout);
                 let heartbeat = self.heartbeat.map_or(Duration::MAX, |beat| beat.next);
                 Some(silence.min(heartbeat))
@@ -30,18 +30,18 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Duration) {
         self.now = self.now.max(now);
         match self.phase {
-            Phase::Closed => {}
-            Phase::Closing(deadline) => {
+            ConnectionState::Closed => {}
+            ConnectionState::Closing(deadline) => {
                 if deadline <= self.now {
-                    self.phase = Phase::Closed;
+                    self.phase = ConnectionState::Closed;
                 }
             }
-            Phase::Header
-            | Phase::Sasl
-            | Phase::SaslPending
-            | Phase::Secured
-            | Phase::Opening
-            | Phase::Running => {
+            ConnectionState::Header
+            | ConnectionState::Sasl
+            | ConnectionState::SaslPending
+            | ConnectionState::Secured
+            | ConnectionState::Opening
+            | ConnectionState::Running => {
                 if self.last_received.saturating_add(self.config.idle_timeout) <= self.now {
                     // Every SDK opens a new connection on this one; the condition that the standard
                     // suggests means an exceeded quota to them (spec/wire.md §9).

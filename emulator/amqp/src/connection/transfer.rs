@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::detach::unattached;
-use super::flow::{owe_link, owe_session};
-use super::{Connection, Owed};
+use super::flow::{pend_link_flow, pend_session_flow};
+use super::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
 use crate::link::{DeliveryNumber, Incoming, Link, Partial};
 use crate::wire::frame::Frame;
@@ -26,7 +26,7 @@ impl Connection {
         session.next_incoming_id = session.next_incoming_id.wrapping_add(1);
         session.incoming_window = session.incoming_window.saturating_sub(1);
         if session.incoming_window <= self.config.session_window / 2 {
-            owe_session(&mut self.owed, frame.channel, session);
+            pend_session_flow(&mut self.pending_flows, frame.channel, session);
         }
         let handle = transfer.handle;
         let link = session
@@ -44,17 +44,17 @@ impl Connection {
         if incoming.partial.is_none() && !transfer.more && !transfer.aborted {
             let size = payload.len();
             if whole(id, incoming.limit, &transfer, payload, &mut self.events)? {
-                self.untold += size;
+                self.unreported += size;
             }
         } else {
             let event = part(id, incoming, &transfer, payload, &mut self.reassembly)?;
             if let Some(Event::Transfer(transfer)) = &event {
-                self.untold += transfer.payload.len();
+                self.unreported += transfer.payload.len();
             }
             self.events.extend(event);
         }
         if !transfer.more || transfer.aborted {
-            count(link, &mut self.owed, self.config.incoming_credit);
+            count(link, &mut self.pending_flows, self.config.incoming_credit);
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ fn finished(link: LinkId, mut partial: Partial, limit: u64) -> Event {
 
 /// Takes one delivery off the link's credit and refills it at half. Python exceeds its credit
 /// (spec/wire.md §10.8), so nobody is held to it.
-fn count(link: &mut Link, owed: &mut Vec<Owed>, credit: u32) {
+fn count(link: &mut Link, pending_flows: &mut Vec<PendingFlow>, credit: u32) {
     let attached = link.is_attached();
     let Some(incoming) = link.incoming() else {
         return;
@@ -187,7 +187,7 @@ fn count(link: &mut Link, owed: &mut Vec<Owed>, credit: u32) {
     incoming.delivery_count = incoming.delivery_count.wrapping_add(1);
     incoming.credit = incoming.credit.saturating_sub(1);
     if attached && incoming.credit <= credit / 2 {
-        owe_link(owed, link);
+        pend_link_flow(pending_flows, link);
     }
 }
 

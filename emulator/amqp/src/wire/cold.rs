@@ -148,7 +148,7 @@ pub(crate) fn detach(body: &[u8]) -> Result<(u32, bool, Option<Error>), DecodeEr
 }
 
 /// The error of an end or a close, if there is one that can be read.
-pub(crate) fn farewell(body: &[u8]) -> Option<Error> {
+pub(crate) fn close_frame(body: &[u8]) -> Option<Error> {
     Reader::new(body).validate().ok()?;
     let mut reader = Reader::new(body);
     reader.descriptor().ok()?;

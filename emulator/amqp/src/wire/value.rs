@@ -102,7 +102,7 @@ fn wide(value: &Value) -> Option<(u8, Vec<u8>)> {
         Value::Uint(number) => (0x70, number.to_be_bytes().to_vec()),
         Value::Int(number) => (0x71, number.to_be_bytes().to_vec()),
         Value::Float(number) => (0x72, number.to_be_bytes().to_vec()),
-        Value::Char(letter) => (0x73, u32::from(*letter).to_be_bytes().to_vec()),
+        Value::Char(message) => (0x73, u32::from(*message).to_be_bytes().to_vec()),
         Value::Decimal32(number) => (0x74, number.as_inner().to_vec()),
         Value::Ulong(number) => (0x80, number.to_be_bytes().to_vec()),
         Value::Long(number) => (0x81, number.to_be_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! What a mailbox is part of.
+//! What an entity is part of.
 
 use std::fmt;
 use std::sync::Arc;

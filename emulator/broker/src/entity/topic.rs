@@ -88,7 +88,7 @@ impl Default for SubscriptionDescription {
 impl TopicDescription {
     /// Everything about the settings of the topic `path` that is not legal; empty when they are.
     pub fn problems(&self, path: &EntityPath, tier: Tier) -> Vec<Problem> {
-        let mut problems = self.mailbox().problems(tier);
+        let mut problems = self.queue_description().problems(tier);
         if self.status == EntityStatus::ReceiveDisabled {
             let allowed = "Active, Disabled or SendDisabled";
             problems.push(Problem::new("Status", self.status.name(), allowed));
@@ -102,26 +102,26 @@ impl TopicDescription {
 
     /// The settings that `changed` would change although they are fixed at creation.
     pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
-        self.mailbox().fixed_problems(&changed.mailbox())
+        self.queue_description()
+            .fixed_problems(&changed.queue_description())
     }
 
-    /// From the settings of the topic's mailbox.
-    pub fn of_mailbox(mailbox: &QueueDescription) -> Self {
+    /// From the settings of the topic's entity.
+    pub fn of_mailbox(entity: &QueueDescription) -> Self {
         Self {
-            default_message_time_to_live: mailbox.default_message_time_to_live,
-            status: mailbox.status,
-            requires_duplicate_detection: mailbox.requires_duplicate_detection,
-            duplicate_detection_history_time_window: mailbox
-                .duplicate_detection_history_time_window,
-            auto_delete_on_idle: mailbox.auto_delete_on_idle,
-            max_size_in_megabytes: mailbox.max_size_in_megabytes,
-            max_message_size_in_kilobytes: mailbox.max_message_size_in_kilobytes,
-            enable_partitioning: mailbox.enable_partitioning,
+            default_message_time_to_live: entity.default_message_time_to_live,
+            status: entity.status,
+            requires_duplicate_detection: entity.requires_duplicate_detection,
+            duplicate_detection_history_time_window: entity.duplicate_detection_history_time_window,
+            auto_delete_on_idle: entity.auto_delete_on_idle,
+            max_size_in_megabytes: entity.max_size_in_megabytes,
+            max_message_size_in_kilobytes: entity.max_message_size_in_kilobytes,
+            enable_partitioning: entity.enable_partitioning,
         }
     }
 
-    /// The same as settings of a mailbox.
-    pub fn mailbox(&self) -> QueueDescription {
+    /// The same as settings of an entity.
+    pub fn queue_description(&self) -> QueueDescription {
         QueueDescription {
             default_message_time_to_live: self.default_message_time_to_live,
             status: self.status,
@@ -139,7 +139,7 @@ impl TopicDescription {
 impl SubscriptionDescription {
     /// Everything about the settings of a subscription that is not legal; empty when they are.
     pub fn problems(&self, tier: Tier) -> Vec<Problem> {
-        let mut problems = self.mailbox().problems(tier);
+        let mut problems = self.queue_description().problems(tier);
         if self.status == EntityStatus::SendDisabled {
             let allowed = "Active, Disabled or ReceiveDisabled";
             problems.push(Problem::new("Status", self.status.name(), allowed));
@@ -149,27 +149,28 @@ impl SubscriptionDescription {
 
     /// The settings that `changed` would change although they are fixed at creation.
     pub fn fixed_problems(&self, changed: &Self) -> Vec<Problem> {
-        self.mailbox().fixed_problems(&changed.mailbox())
+        self.queue_description()
+            .fixed_problems(&changed.queue_description())
     }
 
-    /// From the settings of the subscription's mailbox.
-    pub fn of_mailbox(mailbox: &QueueDescription, dead_letters_filter_errors: bool) -> Self {
+    /// From the settings of the subscription's entity.
+    pub fn of_mailbox(entity: &QueueDescription, dead_letters_filter_errors: bool) -> Self {
         Self {
-            lock_duration: mailbox.lock_duration,
-            max_delivery_count: mailbox.max_delivery_count,
-            default_message_time_to_live: mailbox.default_message_time_to_live,
-            dead_lettering_on_message_expiration: mailbox.dead_lettering_on_message_expiration,
+            lock_duration: entity.lock_duration,
+            max_delivery_count: entity.max_delivery_count,
+            default_message_time_to_live: entity.default_message_time_to_live,
+            dead_lettering_on_message_expiration: entity.dead_lettering_on_message_expiration,
             dead_lettering_on_filter_evaluation_exceptions: dead_letters_filter_errors,
-            status: mailbox.status,
-            requires_session: mailbox.requires_session,
-            forward_to: mailbox.forward_to.clone(),
-            forward_dead_lettered_messages_to: mailbox.forward_dead_lettered_messages_to.clone(),
-            auto_delete_on_idle: mailbox.auto_delete_on_idle,
+            status: entity.status,
+            requires_session: entity.requires_session,
+            forward_to: entity.forward_to.clone(),
+            forward_dead_lettered_messages_to: entity.forward_dead_lettered_messages_to.clone(),
+            auto_delete_on_idle: entity.auto_delete_on_idle,
         }
     }
 
-    /// The same as settings of a mailbox.
-    pub fn mailbox(&self) -> QueueDescription {
+    /// The same as settings of an entity.
+    pub fn queue_description(&self) -> QueueDescription {
         QueueDescription {
             lock_duration: self.lock_duration,
             max_delivery_count: self.max_delivery_count,

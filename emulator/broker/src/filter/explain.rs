@@ -142,16 +142,16 @@ impl<'e> Evaluator<'e> {
                 .try_for_each(|operand| self.note_condition(operand, values)),
             Condition::Not(operand) => self.note_condition(operand, values),
             Condition::Compare { left, right, .. } => {
-                self.note(left, values)?;
-                self.note(right, values)
+                self.record(left, values)?;
+                self.record(right, values)
             }
             Condition::IsNull { property, .. } | Condition::Exists(property) => {
                 self.note_property(property, values);
                 Ok(())
             }
             Condition::In { left, items, .. } => {
-                self.note(left, values)?;
-                items.iter().try_for_each(|item| self.note(item, values))
+                self.record(left, values)?;
+                items.iter().try_for_each(|item| self.record(item, values))
             }
             Condition::Like(like) => {
                 let Like {
@@ -160,17 +160,17 @@ impl<'e> Evaluator<'e> {
                     escape,
                     ..
                 } = &**like;
-                self.note(left, values)?;
-                self.note(pattern, values)?;
+                self.record(left, values)?;
+                self.record(pattern, values)?;
                 escape
                     .iter()
-                    .try_for_each(|escape| self.note(escape, values))
+                    .try_for_each(|escape| self.record(escape, values))
             }
         }
     }
 
     /// The value of an expression, and then of its parts.
-    fn note(
+    fn record(
         &mut self,
         expression: &'e Expression,
         values: &mut Vec<(String, String)>,
@@ -192,11 +192,11 @@ impl<'e> Evaluator<'e> {
         }
         match expression {
             Expression::Named(operand) | Expression::Sign { operand, .. } => {
-                self.note(operand, values)
+                self.record(operand, values)
             }
             Expression::Arithmetic { left, right, .. } => {
-                self.note(left, values)?;
-                self.note(right, values)
+                self.record(left, values)?;
+                self.record(right, values)
             }
             Expression::Constant(_)
             | Expression::Parameter { .. }

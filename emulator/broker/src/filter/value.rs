@@ -1,6 +1,6 @@
 //! The values of the language: what AMQP types become, and how they are written back.
 //!
-//! Widths are forgotten (C# would promote them away), kinds are kept: a string is never a number. Instants and
+//! Widths are forgotten (C# would promote them away), kinds are kept: a string is never a number. DeadlineIndex and
 //! spans count ticks of 100 ns, as .NET does, because `com.microsoft:datetime-offset` and `com.microsoft:timespan`
 //! are written in them.
 

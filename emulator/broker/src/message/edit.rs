@@ -1,6 +1,6 @@
 //! What a rule's action changes on its copy of a message (semantics §13.2).
 //!
-//! Only the changed sections are written anew, beside the payload: the letter stays shared.
+//! Only the changed sections are written anew, beside the payload: the message stays shared.
 
 use servicebus_codec::{DecodeError, Writer};
 

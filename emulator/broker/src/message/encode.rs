@@ -1,4 +1,4 @@
-//! What a receiver gets: a fresh header and fresh annotations, then the letter as it was sent.
+//! What a receiver gets: a fresh header and fresh annotations, then the message as it was sent.
 
 use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
@@ -10,7 +10,7 @@ use crate::{SequenceNumber, Timestamp};
 
 /// What the broker writes on a message when it hands it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct BrokerProperties {
     /// Failed deliveries so far.
     pub delivery_count: u32,
     /// The time to live to show, in milliseconds (decision D7).
@@ -36,7 +36,7 @@ impl Message {
     /// written in the client's time (decision D20).
     pub fn encode(
         &self,
-        stamp: &Stamp,
+        broker_properties: &BrokerProperties,
         ahead: i64,
         out: &mut Vec<u8>,
     ) -> Result<Bytes, DecodeError> {
@@ -44,18 +44,22 @@ impl Message {
         let client_time = |instant: Timestamp| instant.as_millis().saturating_sub(ahead);
         let mut writer = Writer::new(out);
         let header = Header::parse(self.sections.header(payload))?;
-        header.write(stamp.delivery_count, stamp.time_to_live, &mut writer);
+        header.write(
+            broker_properties.delivery_count,
+            broker_properties.time_to_live,
+            &mut writer,
+        );
 
         let sent = self.sections.delivery_annotations(payload);
         // What is received and deleted has such a section also when there is nothing in it (observed 4).
-        if stamp.lock.is_some() || stamp.is_removed || !sent.is_empty() {
+        if broker_properties.lock.is_some() || broker_properties.is_removed || !sent.is_empty() {
             annotations::write(
                 sections::DELIVERY_ANNOTATIONS,
                 sent,
                 0,
                 &mut writer,
                 |out| {
-                    let Some((token, _)) = stamp.lock else {
+                    let Some((token, _)) = broker_properties.lock else {
                         return 0;
                     };
                     out.symbol("x-opt-lock-token");
@@ -76,10 +80,10 @@ impl Message {
                     out.symbol(annotations::DEAD_LETTER_SOURCE);
                     out.string(source);
                 }
-                stamp.write_annotations(client_time, out) + u32::from(source.is_some())
+                broker_properties.write_annotations(client_time, out) + u32::from(source.is_some())
             },
         )?;
-        self.write_letter(self.expiry(stamp.time_to_live), out)
+        self.write_letter(self.expiry(broker_properties.time_to_live), out)
     }
 
     /// The expiry instant to write in place of the sender's: where its entity has given the message another time to live,
@@ -92,11 +96,11 @@ impl Message {
     /// Appends everything before the body, which is left out together with the footer.
     pub fn encode_without_body(
         &self,
-        stamp: &Stamp,
+        broker_properties: &BrokerProperties,
         ahead: i64,
         out: &mut Vec<u8>,
     ) -> Result<(), DecodeError> {
-        let tail = self.encode(stamp, ahead, out)?;
+        let tail = self.encode(broker_properties, ahead, out)?;
         let (_, body) = self.sections.application_range();
         let left_out = self.payload.len() - body;
         out.extend_from_slice(&tail[..tail.len() - left_out]);
@@ -124,7 +128,7 @@ impl Message {
     }
 }
 
-impl Stamp {
+impl BrokerProperties {
     fn write_annotations(
         &self,
         client_time: impl Fn(Timestamp) -> i64,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use servicebus_codec::{Fields, Reader, Writer};
 
 use super::sections::{self, Sections};
-use super::{Message, MessageError, PropertyChanges, Stamp};
+use super::{BrokerProperties, Message, MessageError, PropertyChanges};
 use crate::{IdSource, SequenceNumber, Timestamp};
 
 /// Ids that can be told: 1, 2, 3 …
@@ -107,9 +107,9 @@ fn data(bytes: &[u8]) -> Vec<u8> {
     section(sections::DATA, &encoded(|out| out.binary(bytes)))
 }
 
-/// A stamp that writes as little as a stamp can.
-fn plain() -> Stamp {
-    Stamp {
+/// A broker_properties that writes as little as a broker_properties can.
+fn plain() -> BrokerProperties {
+    BrokerProperties {
         delivery_count: 0,
         time_to_live: None,
         sequence_number: SequenceNumber(5),
@@ -128,13 +128,15 @@ struct Delivered {
 }
 
 impl Delivered {
-    fn of(message: &Message, stamp: &Stamp) -> Self {
-        Self::ahead(message, stamp, 0)
+    fn of(message: &Message, broker_properties: &BrokerProperties) -> Self {
+        Self::ahead(message, broker_properties, 0)
     }
 
-    fn ahead(message: &Message, stamp: &Stamp, ahead: i64) -> Self {
+    fn ahead(message: &Message, broker_properties: &BrokerProperties, ahead: i64) -> Self {
         let mut bytes = Vec::new();
-        let rest = message.encode(stamp, ahead, &mut bytes).unwrap();
+        let rest = message
+            .encode(broker_properties, ahead, &mut bytes)
+            .unwrap();
         bytes.extend_from_slice(&rest);
         let scanned = Sections::scan(&bytes).expect("what goes out is a message again");
         assert!(!scanned.is_other_form, "in its standard form");

@@ -5,50 +5,50 @@ use uuid::Uuid;
 
 use crate::store::sessions::SessionLock;
 use crate::{
-    ConsumerId, Context, Effect, IdSource, Mailbox, ReceiveMode, SessionName, StoreKind, Timestamp,
+    Context, Effect, Entity, IdSource, ReceiveMode, ReceiverId, SessionName, SubQueue, Timestamp,
 };
 
-/// How a consumer holds the session that it is given (spec/newest.md 1).
+/// How a receiver holds the session that it is given (spec/newest.md 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionAccess {
     /// Until it gives the session back or its lock ends.
     Exclusive,
-    /// Until then, or until another consumer takes the session over, for which it needs a token.
+    /// Until then, or until another receiver takes the session over, for which it needs a token.
     NonExclusive,
-    /// From the consumer that holds it under this token, together with all messages that are locked in it.
+    /// From the receiver that holds it under this token, together with all messages that are locked in it.
     Takeover(Uuid),
 }
 
-/// A session that a consumer holds.
+/// A session that a receiver holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedSession {
     /// Its id.
     pub session: SessionName,
     /// When its lock ends unless it is renewed.
     pub locked_until: Timestamp,
-    /// What another consumer needs to take it over; none of a session that is held exclusively.
+    /// What another receiver needs to take it over; none of a session that is held exclusively.
     pub token: Option<Uuid>,
 }
 
-/// Why a session was not accepted; no consumer was registered.
+/// Why a session was not accepted; no receiver was registered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AcceptSessionError {
-    /// Another consumer holds it (semantics §20.2), or not under the token that was given.
+    /// Another receiver holds it (semantics §20.2), or not under the token that was given.
     #[error(
         "The requested session '{0}' cannot be accepted. It may be locked by another receiver."
     )]
     Locked(SessionName),
 }
 
-impl Mailbox {
-    /// Registers a consumer without credit that holds the session `wanted`, or the next available; none when it has to
+impl Entity {
+    /// Registers a receiver without credit that holds the session `wanted`, or the next available; none when it has to
     /// wait, and is woken once it is granted one. A certain session may be accepted even if it has no message.
     ///
     /// At an entity without sessions it waits for ever.
-    pub fn open_session_consumer(
+    pub fn attach_session_receiver(
         &mut self,
         cx: &mut Context<'_>,
-        id: ConsumerId,
+        id: ReceiverId,
         mode: ReceiveMode,
         wanted: Option<&SessionName>,
         access: SessionAccess,
@@ -58,14 +58,14 @@ impl Mailbox {
             Some(name) => self.hold_session(cx, id, mode, name, access)?,
             None => self.await_session(cx, id, mode, access),
         }
-        self.assign(cx);
+        self.reserve(cx);
         // Whoever asks right now need not be woken for what it is told.
-        self.active.consumers.listen(id);
+        self.active.receivers.listen(id);
         Ok(self.accepted_session(id))
     }
 
-    /// The session that a consumer holds: what it asked for, or was granted meanwhile.
-    pub fn accepted_session(&self, id: ConsumerId) -> Option<AcceptedSession> {
+    /// The session that a receiver holds: what it asked for, or was granted meanwhile.
+    pub fn accepted_session(&self, id: ReceiverId) -> Option<AcceptedSession> {
         let sessions = self.active.sessions.as_ref()?;
         let session = sessions.get(sessions.held_by(id)?)?;
         let lock = session.lock?;
@@ -79,12 +79,12 @@ impl Mailbox {
     fn hold_session(
         &mut self,
         cx: &mut Context<'_>,
-        id: ConsumerId,
+        id: ReceiverId,
         mode: ReceiveMode,
         name: &SessionName,
         access: SessionAccess,
     ) -> Result<(), AcceptSessionError> {
-        let store = self.store_mut(StoreKind::Active);
+        let store = self.store_mut(SubQueue::Active);
         let found = store.sessions.as_ref().and_then(|all| all.find(name));
         let held = found.and_then(|(slot, session)| Some((slot, session.lock?)));
         let token = match (access, held) {
@@ -95,9 +95,9 @@ impl Mailbox {
             }
             _ => return Err(AcceptSessionError::Locked(name.clone())),
         };
-        store.consumers.add(id, mode);
+        store.receivers.add(id, mode);
         let lock = SessionLock {
-            consumer: id,
+            receiver: id,
             client: cx.client,
             until: cx.now + store.policy.lock_duration,
             token,
@@ -110,7 +110,7 @@ impl Mailbox {
             }
             Some((slot, former)) => {
                 store.hand_over_session(slot, lock);
-                cx.effects.push(Effect::SessionLost(former.consumer));
+                cx.effects.push(Effect::SessionLost(former.receiver));
             }
         }
         store.note_accepted(cx, name, lock);
@@ -120,12 +120,12 @@ impl Mailbox {
     fn await_session(
         &mut self,
         cx: &mut Context<'_>,
-        id: ConsumerId,
+        id: ReceiverId,
         mode: ReceiveMode,
         access: SessionAccess,
     ) {
-        self.active.consumers.add(id, mode);
-        self.active.consumers.wake(id);
+        self.active.receivers.add(id, mode);
+        self.active.receivers.wake(id);
         if let Some(sessions) = &mut self.active.sessions {
             sessions.wait(id, cx.client, access == SessionAccess::Exclusive);
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::entity::role::Role;
 use crate::operation::send::SendError;
-use crate::{Mailbox, Timestamp};
+use crate::{Entity, Timestamp};
 
-impl Mailbox {
-    /// Empties the mailbox without looking at what it holds, and refuses what comes with this reason from now on. Its
+impl Entity {
+    /// Empties the entity without looking at what it holds, and refuses what comes with this reason from now on. Its
     /// description and the rules of a topic stay.
     pub fn break_down(&mut self, now: Timestamp, reason: Arc<str>) {
         let role = mem::replace(&mut self.role, Role::Queue);

@@ -1,12 +1,12 @@
-//! A message moves from the active store to a dead-letter store of its mailbox.
+//! A message moves from the active store to a dead-letter store of its entity.
 
 use servicebus_codec::DecodeError;
 
 use crate::filter::RuleError;
 use crate::store::entry::{Entry, State};
 use crate::{
-    Context, Deviation, FactKind, FailedForwards, Mailbox, PropertyChanges, SequenceNumber,
-    StoreKind, Text, Timestamp, TransferFailure,
+    Context, Deviation, Entity, EventKind, FailedForwards, PropertyChanges, SequenceNumber,
+    SubQueue, Text, Timestamp, TransferFailure,
 };
 
 const REASON: &str = "DeadLetterReason";
@@ -61,29 +61,29 @@ impl DeadLetterCause {
 
     /// Which store the message goes to, and whether it stays there although the store forwards: what ran out of
     /// hops gets no more (decision D3).
-    fn place(&self, failed_forwards: FailedForwards) -> (StoreKind, bool) {
+    fn place(&self, failed_forwards: FailedForwards) -> (SubQueue, bool) {
         match (self, failed_forwards) {
             (Self::Transfer(_), FailedForwards::TransferDeadLetter) => {
-                (StoreKind::TransferDeadLetters, false)
+                (SubQueue::TransferDeadLetter, false)
             }
             (Self::Transfer(failure), FailedForwards::DeadLetter) => {
-                (StoreKind::DeadLetters, *failure == TransferFailure::Hops)
+                (SubQueue::DeadLetter, *failure == TransferFailure::Hops)
             }
-            _ => (StoreKind::DeadLetters, false),
+            _ => (SubQueue::DeadLetter, false),
         }
     }
 }
 
 /// What becomes of a dead letter.
 struct Burial {
-    place: StoreKind,
+    place: SubQueue,
     /// It is not forwarded from there.
     stays: bool,
     reason: Option<String>,
     description: Option<String>,
 }
 
-impl Mailbox {
+impl Entity {
     /// Moves a message of the active store. It keeps its delivery count, its enqueue time and the number
     /// where it first entered; it gets a new number, and no longer expires (decision D8, semantics §3.3).
     pub(crate) fn dead_letter(
@@ -148,21 +148,21 @@ impl Mailbox {
         );
         let moved_to = moved_to.in_partition(partition);
         let mut text =
-            |text: Option<String>| text.map_or_else(Text::default, |t| cx.facts.text(&t));
+            |text: Option<String>| text.map_or_else(Text::default, |t| cx.events.text(&t));
         let (reason, description) = (text(reason), text(description));
         let kind = match place {
-            StoreKind::TransferDeadLetters => FactKind::TransferFailed {
+            SubQueue::TransferDeadLetter => EventKind::TransferFailed {
                 moved_to,
                 reason,
                 description,
             },
-            StoreKind::Active | StoreKind::DeadLetters => FactKind::DeadLettered {
+            SubQueue::Active | SubQueue::DeadLetter => EventKind::DeadLettered {
                 moved_to,
                 reason,
                 description,
             },
         };
-        self.active.note_as(cx, shown, kind);
+        self.active.record_as(cx, shown, kind);
     }
 }
 

@@ -1,15 +1,15 @@
 //! Somebody clears away messages without receiving them.
 
-use crate::{Context, FactKind, Mailbox, SequenceNumber, SessionName, StoreKind, Timestamp};
+use crate::{Context, Entity, EventKind, SequenceNumber, SessionName, SubQueue, Timestamp};
 
-impl Mailbox {
+impl Entity {
     /// Removes up to `max` messages that were enqueued before `before`, the first first, and returns how many; of
     /// `session` only if it is given.
     /// Messages that somebody has, deferred and scheduled ones are passed over (semantics §17.3).
     pub fn delete_messages(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         max: usize,
         before: Timestamp,
         session: Option<&SessionName>,
@@ -25,10 +25,10 @@ impl Mailbox {
         let numbers: Vec<SequenceNumber> = numbers.take(max).collect();
         let store = self.store_mut(kind);
         for &number in &numbers {
-            store.note(cx, number, FactKind::Deleted);
+            store.record(cx, number, EventKind::Deleted);
             store.remove(number);
         }
-        self.assign(cx);
+        self.reserve(cx);
         numbers.len()
     }
 }

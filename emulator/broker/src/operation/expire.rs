@@ -2,12 +2,12 @@
 
 use super::dead_letter::DeadLetterCause;
 use crate::store::Due;
-use crate::{Context, FactKind, Mailbox, MessageStore, SequenceNumber, StoreKind};
+use crate::{Context, Entity, EventKind, MessageStore, SequenceNumber, SubQueue};
 
 /// How many messages one call concerns at most: about 2 ms of processor time.
 const DUE_AT_ONCE: usize = 2048;
 
-impl Mailbox {
+impl Entity {
     /// Lets happen what is due by `cx.now`, in order, each at its own instant, and says how much that was. What is more
     /// than 2,048 messages is left to the next call, and receivers get nothing until then.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> usize {
@@ -40,7 +40,7 @@ impl Mailbox {
             }
             let cx = &mut cx.at(instant);
             match due {
-                Due::LockEnd(_, number) => self.lock_expired(cx, kind, number),
+                Due::LockEnd(_, number) => self.expire_lock(cx, kind, number),
                 Due::SessionLockEnd(_, slot) => self.session_lock_expired(cx, slot),
                 Due::Expiry(_, number) => self.expire(cx, number),
                 Due::Activation(_, number) => self.activate(cx, number),
@@ -48,9 +48,9 @@ impl Mailbox {
             }
         }
         if last.is_some() {
-            self.assign(cx);
+            self.reserve(cx);
         }
-        for kind in StoreKind::ALL {
+        for kind in SubQueue::ALL {
             self.store_mut(kind).came_up_to_date();
         }
         done
@@ -58,10 +58,10 @@ impl Mailbox {
 
     /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a
     /// deferred message does not expire until somebody asks for it (decision D9).
-    pub(crate) fn lock_ended(
+    pub(crate) fn requeue_or_dead_letter(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
     ) {
         let store = self.store_mut(kind);
@@ -72,16 +72,16 @@ impl Mailbox {
             self.expire(cx, number);
             return;
         }
-        if !self.buried_exhausted(cx, kind, number) {
+        if !self.dead_letter_exhausted(cx, kind, number) {
             self.store_mut(kind).put_back(number);
         }
     }
 
     /// Dead-letters a message whose deliveries have reached their limit.
-    pub(crate) fn buried_exhausted(
+    pub(crate) fn dead_letter_exhausted(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
     ) -> bool {
         let store = self.store(kind);
@@ -96,10 +96,10 @@ impl Mailbox {
         true
     }
 
-    pub(crate) fn lock_expired(
+    pub(crate) fn expire_lock(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
     ) {
         let store = self.store_mut(kind);
@@ -107,11 +107,11 @@ impl Mailbox {
         let Some(entry) = store.entries.get_mut(number.0) else {
             return;
         };
-        let former = entry.lock().map(|lock| lock.consumer);
+        let former = entry.lock().map(|lock| lock.receiver);
         entry.delivery_count += u32::from(counts);
         let delivery_count = entry.delivery_count;
-        store.note(cx, number, FactKind::LockExpired { delivery_count });
-        self.lock_ended(cx, kind, number);
+        store.record(cx, number, EventKind::LockExpired { delivery_count });
+        self.requeue_or_dead_letter(cx, kind, number);
         if let Some(former) = former {
             self.store_mut(kind).note_returned(number, former);
         }
@@ -123,12 +123,12 @@ impl Mailbox {
             self.dead_letter_by_rule(cx, number, DeadLetterCause::Expired);
         } else {
             self.active
-                .note(&mut cx.at(cx.now), number, FactKind::Expired);
+                .record(&mut cx.at(cx.now), number, EventKind::Expired);
             self.active.remove(number);
         }
     }
 
-    fn next_due(&self) -> Option<(StoreKind, Due)> {
+    fn next_due(&self) -> Option<(SubQueue, Due)> {
         let dues = self
             .stores()
             .into_iter()

@@ -17,8 +17,8 @@ use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, EntityId, EntityPath, FactKind, ForwardToDisabled, Mailbox, Message,
-    RuleSet, SequenceNumber, StoreKind, Timestamp,
+    Context, Deviation, Entity, EntityId, EntityPath, EventKind, ForwardToDisabled, Message,
+    RuleSet, SequenceNumber, SubQueue, Timestamp,
 };
 
 /// How often a message is forwarded at most (decision D3).
@@ -37,11 +37,11 @@ pub trait Entities {
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T>;
 
     /// The next store that has something to forward, in the order in which they said so.
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)>;
+    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)>;
 }
 
 /// Why a message could not be forwarded (decision D3).
@@ -96,7 +96,7 @@ impl TransferFailure {
 /// Messages that leave a store together.
 #[derive(Debug)]
 struct Batch {
-    source: (EntityPath, StoreKind),
+    source: (EntityPath, SubQueue),
     /// Which entity has this path: another one may have it by the time the target has answered.
     entity: EntityId,
     target: Target,
@@ -136,14 +136,14 @@ pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
     {
         while at_most > 0
             && let Some(Some(batch)) =
-                entities.with_entity(&path, |mailbox, cx| mailbox.carry(cx, kind))
+                entities.with_entity(&path, |entity, cx| entity.begin_transfers(cx, kind))
         {
             at_most = at_most.saturating_sub(batch.cost);
             if batch.messages.is_empty() {
                 continue;
             }
             match batch.target.clone() {
-                Target::Entity(target) => pass_on(entities, &target, batch),
+                Target::Entity(target) => forward_batch(entities, &target, batch),
                 Target::Subscriptions(rules) => {
                     publish(entities, (&path, batch.entity), &rules, batch.messages)
                 }
@@ -153,59 +153,59 @@ pub fn forward(entities: &mut impl Entities, mut at_most: usize) {
 }
 
 /// Carries one batch.
-fn pass_on(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
+fn forward_batch(entities: &mut impl Entities, target: &EntityPath, batch: Batch) {
     let Batch {
         source,
-        entity,
+        entity: id,
         messages,
         ..
     } = batch;
     let places: Vec<_> = messages.iter().map(|transfer| transfer.place).collect();
     let (path, kind) = source;
-    let answers = entities.with_entity(target, |mailbox, cx| {
-        mailbox.accept_transfers(cx, kind, messages)
+    let answers = entities.with_entity(target, |entity, cx| {
+        entity.accept_transfers(cx, kind, messages)
     });
     let answers = answers.unwrap_or_else(|| {
         // It is not there, or broke just now.
-        let whole = entities.with_entity(target, |mailbox, _| mailbox.check_whole().err());
+        let whole = entities.with_entity(target, |entity, _| entity.check_whole().err());
         let missing = || SendError::NotFound(target.clone());
         let failure = whole.flatten().unwrap_or_else(missing);
         vec![Err(TransferFailure::Refused(failure)); places.len()]
     });
-    entities.with_entity(&path, |mailbox, cx| {
-        if mailbox.active.entity() == entity {
-            mailbox.carried(cx, kind, target, places, answers);
+    entities.with_entity(&path, |entity, cx| {
+        if entity.id() == id {
+            entity.complete_transfers(cx, kind, target, places, answers);
         }
     });
 }
 
-impl Mailbox {
+impl Entity {
     /// Puts back on its way what was refused.
-    pub(crate) fn retry_forwards(&mut self, kind: StoreKind) {
+    pub(crate) fn retry_forwards(&mut self, kind: SubQueue) {
         let store = self.store_mut(kind);
-        for number in store.consumers.unassign_all() {
+        for number in store.receivers.unreserve_all() {
             store.put_back(number);
         }
         store.resume_forwards();
     }
 
-    fn target(&self, kind: StoreKind) -> Option<&EntityPath> {
+    fn target(&self, kind: SubQueue) -> Option<&EntityPath> {
         match kind {
-            StoreKind::Active => self.description.forward_to.as_ref(),
-            StoreKind::DeadLetters => self.description.forward_dead_lettered_messages_to.as_ref(),
-            StoreKind::TransferDeadLetters => None,
+            SubQueue::Active => self.description.forward_to.as_ref(),
+            SubQueue::DeadLetter => self.description.forward_dead_lettered_messages_to.as_ref(),
+            SubQueue::TransferDeadLetter => None,
         }
     }
 
     /// The next messages to carry; none when there are none. What has no hop left fails here.
-    fn carry(&mut self, cx: &mut Context<'_>, kind: StoreKind) -> Option<Batch> {
+    fn begin_transfers(&mut self, cx: &mut Context<'_>, kind: SubQueue) -> Option<Batch> {
         self.handle_timeout(cx);
         let subscriptions = self
             .rules()
             .map_or(1, |rules| rules.subscriptions().count());
         let copies = subscriptions.max(1);
         let most = (COPIES / copies).clamp(1, BATCH);
-        let places = self.store_mut(kind).carry(most);
+        let places = self.store_mut(kind).begin_transfers(most);
         let target = places.first().and_then(|&n| self.target_of(kind, n));
         let batch = target.map(|target| {
             let cost = places.len() * copies;
@@ -224,17 +224,17 @@ impl Mailbox {
                 messages,
             }
         });
-        self.assign(cx);
+        self.reserve(cx);
         batch
     }
 
     /// Where a message that is carried goes.
-    fn target_of(&self, kind: StoreKind, place: SequenceNumber) -> Option<Target> {
+    fn target_of(&self, kind: SubQueue, place: SequenceNumber) -> Option<Target> {
         if let Some(destination) = self.store(kind).forwards.destination(place) {
             return Some(Target::Entity(destination.clone()));
         }
         match &self.role {
-            Role::Topic(rules) if kind == StoreKind::Active => {
+            Role::Topic(rules) if kind == SubQueue::Active => {
                 Some(Target::Subscriptions(Arc::clone(rules)))
             }
             Role::Queue | Role::Topic(_) | Role::Subscription(_) => {
@@ -243,11 +243,11 @@ impl Mailbox {
         }
     }
 
-    fn transfer(&self, kind: StoreKind, place: SequenceNumber) -> Option<Transfer> {
+    fn transfer(&self, kind: SubQueue, place: SequenceNumber) -> Option<Transfer> {
         let entry = self.store(kind).entries.get(place.0)?;
         let mut message = entry.message.clone();
         let mut ceiling = None;
-        if kind == StoreKind::DeadLetters && !self.deviates(Deviation::DeadLetterHasNoSource) {
+        if kind == SubQueue::DeadLetter && !self.deviates(Deviation::DeadLetterHasNoSource) {
             message.set_dead_letter_source(self.path.as_str());
         }
         let is_addressed = self.store(kind).forwards.destination(place).is_some();
@@ -274,7 +274,7 @@ impl Mailbox {
     fn accept_transfers(
         &mut self,
         cx: &mut Context<'_>,
-        source: StoreKind,
+        source: SubQueue,
         messages: Vec<Transfer>,
     ) -> Vec<Result<(), TransferFailure>> {
         self.begin(cx);
@@ -282,14 +282,14 @@ impl Mailbox {
         for transfer in messages {
             let answer = self.accept_transfer(&mut cx.at(cx.now), transfer);
             let answer = answer.map_err(TransferFailure::from);
-            let waits = source == StoreKind::DeadLetters
+            let waits = source == SubQueue::DeadLetter
                 && answer.as_ref().is_err_and(TransferFailure::may_pass);
             answers.push(answer);
             if waits {
                 break;
             }
         }
-        self.assign(cx);
+        self.reserve(cx);
         answers
     }
 
@@ -331,7 +331,7 @@ impl Mailbox {
 
     /// Whether so many bytes may come from another entity.
     fn check_arrival(&self, bytes: u64) -> Result<(), SendError> {
-        match self.check_room(bytes) {
+        match self.check_quota(bytes) {
             Err(SendError::Disabled(_))
                 if self.settings.forward_to_disabled == ForwardToDisabled::Deliver =>
             {
@@ -354,10 +354,10 @@ impl Mailbox {
 
     /// What became of messages that were carried. Those without an answer stay, and so do those that were refused by
     /// what is not the target any more.
-    fn carried(
+    fn complete_transfers(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         target: &EntityPath,
         places: Vec<SequenceNumber>,
         answers: Vec<Result<(), TransferFailure>>,
@@ -367,27 +367,27 @@ impl Mailbox {
         let mut answers = answers.into_iter();
         for place in places {
             let answer = answers.next();
-            if !self.store(kind).forwards.carries(place) {
+            if !self.store(kind).forwards.is_in_transfer(place) {
                 // Removed meanwhile, or brought back with the one before it.
                 continue;
             }
             match answer {
                 Some(Ok(())) => {
-                    let to = cx.facts.text(target.as_str());
+                    let to = cx.events.text(target.as_str());
                     let store = self.store_mut(kind);
-                    store.note(cx, place, FactKind::Forwarded { to });
+                    store.record(cx, place, EventKind::Forwarded { to });
                     store.remove(place);
                 }
-                Some(Err(failure)) if self.leads_to(kind, place, target) => {
+                Some(Err(failure)) if self.forwards_to(kind, place, target) => {
                     self.forward_failed(cx, kind, place, failure);
                 }
-                Some(Err(_)) | None => self.store_mut(kind).bring_back(place),
+                Some(Err(_)) | None => self.store_mut(kind).abort_transfer(place),
             }
         }
-        self.assign(cx);
+        self.reserve(cx);
     }
 
-    fn leads_to(&self, kind: StoreKind, place: SequenceNumber, target: &EntityPath) -> bool {
+    fn forwards_to(&self, kind: SubQueue, place: SequenceNumber, target: &EntityPath) -> bool {
         let destination = self.store(kind).forwards.destination(place);
         destination.or_else(|| self.target(kind)) == Some(target)
     }
@@ -397,12 +397,12 @@ impl Mailbox {
     fn forward_failed(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         place: SequenceNumber,
         failure: TransferFailure,
     ) {
         match (kind, failure) {
-            (StoreKind::Active, failure) => {
+            (SubQueue::Active, failure) => {
                 self.dead_letter_by_rule(cx, place, DeadLetterCause::Transfer(failure));
             }
             (_, failure) if failure.may_pass() => {

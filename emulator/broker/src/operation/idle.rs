@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{Context, Effect, Mailbox, RuleSet, Timestamp};
+use crate::{Context, Effect, Entity, RuleSet, Timestamp};
 
 /// Whether an entity has asked to be deleted because nobody uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Idleness {
+pub(crate) enum AutoDelete {
     /// No.
     Used,
     /// Yes, but it may stay if its subscriptions were used, which it does not know, or if it is used meanwhile.
@@ -15,12 +15,12 @@ pub(crate) enum Idleness {
     Goes,
 }
 
-impl Mailbox {
+impl Entity {
     /// When the entity will have been idle for as long as it may be; none while something keeps it: a receiver with
     /// credit, a scheduled message, or that it forwards messages or dead letters (observed 27).
     pub(crate) fn idle_at(&self) -> Option<Timestamp> {
         let idle = self.description.auto_delete_on_idle?;
-        let is_kept = self.idleness != Idleness::Used
+        let is_kept = self.idleness != AutoDelete::Used
             || self.description.forwards()
             || self.active.scheduled() > 0
             || self.is_awaited();
@@ -43,22 +43,22 @@ impl Mailbox {
     /// Notes that somebody did something that concerns the entity elsewhere.
     pub fn touch(&mut self, cx: &mut Context<'_>) {
         self.begin(cx);
-        self.assign(cx);
+        self.reserve(cx);
     }
 
     /// Takes back that it asked to be deleted, if it was used at `used` by way of its subscriptions and that is not
     /// long enough ago; says whether it stays, as it does if it was used since it asked.
     pub fn stay(&mut self, cx: &mut Context<'_>, used: Timestamp) -> bool {
-        if self.idleness == Idleness::Used {
+        if self.idleness == AutoDelete::Used {
             return true;
         }
         let idle = self.description.auto_delete_on_idle;
         let stays = idle.is_none_or(|idle| used + idle > cx.now);
         if stays {
-            self.idleness = Idleness::Used;
+            self.idleness = AutoDelete::Used;
             self.used_at = self.used_at.max(used.min(cx.now));
         } else {
-            self.idleness = Idleness::Goes;
+            self.idleness = AutoDelete::Goes;
         }
         stays
     }
@@ -67,8 +67,8 @@ impl Mailbox {
     pub(crate) fn become_idle(&mut self, cx: &mut Context<'_>) {
         let has_subscriptions = |rules: &Arc<RuleSet>| rules.subscriptions().next().is_some();
         self.idleness = match self.rules().is_some_and(has_subscriptions) {
-            true => Idleness::Asks,
-            false => Idleness::Goes,
+            true => AutoDelete::Asks,
+            false => AutoDelete::Goes,
         };
         cx.effects.push(Effect::Delete(self.path.clone()));
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{ConsumerId, Context, Mailbox, SessionName, Timestamp};
+use crate::{Context, Entity, ReceiverId, SessionName, Timestamp};
 
 /// A session as it is seen by looking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,14 @@ pub struct SessionView<'a> {
     /// Messages set aside.
     pub deferred: usize,
     /// Who holds it.
-    pub holder: Option<ConsumerId>,
+    pub holder: Option<ReceiverId>,
     /// When its lock ends.
     pub locked_until: Option<Timestamp>,
     /// What its application keeps with it.
     pub state: Option<&'a Bytes>,
 }
 
-impl Mailbox {
+impl Entity {
     /// Sessions with active messages or with state; with `since`, those instead whose state was set after that and is
     /// still there. Ordered by name: up to `top` behind the first `skip`.
     pub fn sessions(
@@ -45,8 +45,8 @@ impl Mailbox {
     }
 
     /// Every session about which there is anything to know, by name. Nobody notices: time does not pass, and the
-    /// mailbox is not used by it.
-    pub fn look_sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
+    /// entity is not used by it.
+    pub fn snapshot_sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let sessions = self.active.sessions.iter();
         let sessions = sessions.flat_map(|sessions| sessions.iter());
         sessions.map(|session| SessionView {
@@ -54,7 +54,7 @@ impl Mailbox {
             active: session.active(),
             locked: session.locked.len(),
             deferred: session.deferred,
-            holder: session.lock.map(|lock| lock.consumer),
+            holder: session.lock.map(|lock| lock.receiver),
             locked_until: session.lock.map(|lock| lock.until),
             state: session.state.as_ref().map(|state| &state.bytes),
         })

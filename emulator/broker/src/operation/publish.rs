@@ -2,7 +2,7 @@
 //!
 //! Publishing is forwarding with several targets: the topic's store carries a batch at a time, so that every
 //! subscription sees the topic's order; filters are evaluated while no entity is in hand, and each subscription gets
-//! its copies under its own lock. A copy shares the letter (architecture §2.3).
+//! its copies under its own lock. A copy shares the message (architecture §2.3).
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -14,7 +14,7 @@ use crate::entity::role::Role;
 use crate::filter::RuleError;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Deviation, EntityId, EntityPath, FactKind, IdSource, Mailbox, Message, RuleSet,
+    Context, Deviation, Entity, EntityId, EntityPath, EventKind, IdSource, Message, RuleSet,
     SequenceNumber,
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct MessageCopy {
 /// Hands a batch of a topic to the subscriptions whose rules match.
 pub(super) fn publish(
     entities: &mut impl Entities,
-    (topic, entity): (&EntityPath, EntityId),
+    (topic, id): (&EntityPath, EntityId),
     rules: &RuleSet,
     batch: Vec<Transfer>,
 ) {
@@ -55,14 +55,12 @@ pub(super) fn publish(
         }
     }
     for (subscription, copies) in copies {
-        entities.with_entity(&subscription, |mailbox, cx| {
-            mailbox.accept_copies(cx, copies)
-        });
+        entities.with_entity(&subscription, |entity, cx| entity.accept_copies(cx, copies));
     }
-    entities.with_entity(topic, |mailbox, cx| {
+    entities.with_entity(topic, |entity, cx| {
         // Another topic may have its path by now, whose messages have the same places.
-        if mailbox.active.entity() == entity {
-            mailbox.published(cx, places);
+        if entity.id() == id {
+            entity.published(cx, places);
         }
     });
 }
@@ -80,7 +78,7 @@ impl IdSource for Drawn {
     }
 }
 
-impl Mailbox {
+impl Entity {
     /// Takes in what the topic has for this subscription. That is no use of the subscription (semantics §5).
     fn accept_copies(&mut self, cx: &mut Context<'_>, copies: Vec<MessageCopy>) {
         if self.check_whole().is_err() {
@@ -90,7 +88,7 @@ impl Mailbox {
         for copy in copies {
             self.accept_copy(&mut cx.at(cx.now), copy);
         }
-        self.assign(cx);
+        self.reserve(cx);
     }
 
     fn accept_copy(&mut self, cx: &mut Context<'_>, mut copy: MessageCopy) {
@@ -106,8 +104,8 @@ impl Mailbox {
             .session_of(copy.sent.as_ref().unwrap_or(&copy.message));
         let cause = self.cause_of_arrival(session, copy.message.outgrown());
         let number = self.active.next_number();
-        let rule = cx.facts.text(&copy.rule);
-        self.active.note(cx, number, FactKind::Matched { rule });
+        let rule = cx.events.text(&copy.rule);
+        self.active.record(cx, number, EventKind::Matched { rule });
         let entry = Entry {
             enqueued_number: copy.enqueued_number,
             is_moved: true,
@@ -131,11 +129,11 @@ impl Mailbox {
         self.handle_timeout(cx);
         let cx = &mut cx.at(cx.now);
         for place in places {
-            if self.active.forwards.carries(place) {
-                self.active.note(cx, place, FactKind::Published);
+            if self.active.forwards.is_in_transfer(place) {
+                self.active.record(cx, place, EventKind::Published);
                 self.active.remove(place);
             }
         }
-        self.assign(cx);
+        self.reserve(cx);
     }
 }

@@ -1,13 +1,13 @@
-//! A consumer takes what is assigned to it: here the lock begins, or the message goes.
+//! A receiver takes what is reserved to it: here the lock begins, or the message goes.
 
-use super::browse::STATE_SCHEDULED;
+use super::peek::STATE_SCHEDULED;
 use super::send::{effective_time_to_live, milliseconds};
 use crate::ids::LockNonce;
-use crate::message::Stamp;
+use crate::message::BrokerProperties;
 use crate::store::entry::{Entry, Lock};
 use crate::{
-    ConsumerId, Context, Deviation, FactKind, LockToken, Mailbox, Message, MessageStore,
-    SequenceNumber, StoreKind, StorePolicy, Timestamp,
+    Context, Deviation, Entity, EventKind, LockToken, Message, MessageStore, ReceiverId,
+    SequenceNumber, StorePolicy, SubQueue, Timestamp,
 };
 
 /// `x-opt-message-state` of a message that was deferred.
@@ -16,7 +16,7 @@ pub(crate) const STATE_DEFERRED: i32 = 1;
 /// Most bytes that the broker adds to a message when it hands it out.
 const ADDED: usize = 512;
 
-/// How a consumer receives (semantics §2.2).
+/// How a receiver receives (semantics §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveMode {
     /// Under a lock, until it is settled.
@@ -25,40 +25,40 @@ pub enum ReceiveMode {
     ReceiveAndDelete,
 }
 
-/// A message on its way to a consumer.
+/// A message on its way to a receiver.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// The lock under which it goes; in receive-and-delete a token that settles nothing, because
     /// every delivery needs a tag (wire.md §4.2).
     pub token: LockToken,
     /// What the broker writes on it.
-    pub stamp: Stamp,
+    pub broker_properties: BrokerProperties,
     /// The message itself.
     pub message: Message,
 }
 
-impl Mailbox {
-    /// The message that a consumer would take next, and how it would.
+impl Entity {
+    /// The message that a receiver would take next, and how it would.
     pub fn next_assigned(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
-        id: ConsumerId,
+        kind: SubQueue,
+        id: ReceiverId,
     ) -> Option<(ReceiveMode, &Message)> {
         self.begin(cx);
         let store = self.store(kind);
-        let (number, mode) = store.consumers.first_assigned(id)?;
+        let (number, mode) = store.receivers.first_reserved(id)?;
         let entry = store.entries.get(number.0)?;
         Some((mode, &entry.message))
     }
 
-    /// Takes up to `max` assigned messages in order and appends them to `taken`. Stops behind the first with
+    /// Takes up to `max` reserved messages in order and appends them to `taken`. Stops behind the first with
     /// which they need more than `bytes` bytes, headers and annotations included.
-    pub fn take(
+    pub fn acquire(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
-        id: ConsumerId,
+        kind: SubQueue,
+        id: ReceiverId,
         max: usize,
         bytes: usize,
         taken: &mut Vec<Delivery>,
@@ -70,7 +70,7 @@ impl Mailbox {
             if size > bytes {
                 break;
             }
-            let Some((number, mode)) = store.consumers.take(id) else {
+            let Some((number, mode)) = store.receivers.acquire(id) else {
                 break;
             };
             let delivery = store.hand_out(cx, number, mode, id);
@@ -79,25 +79,25 @@ impl Mailbox {
                 .map_or(0, |delivery| ADDED + delivery.message.size() as usize);
             taken.extend(delivery);
         }
-        self.assign(cx);
+        self.reserve(cx);
     }
 }
 
 impl MessageStore {
-    /// Gives an entry to a consumer, which it is assigned to, or which asked for it by its number.
+    /// Gives an entry to a receiver, which it is reserved to, or which asked for it by its number.
     pub(crate) fn hand_out(
         &mut self,
         cx: &mut Context<'_>,
         number: SequenceNumber,
         mode: ReceiveMode,
-        consumer: ConsumerId,
+        receiver: ReceiverId,
     ) -> Option<Delivery> {
         let nonce = match self.deviates(Deviation::LockTokenStays) {
             true => LockNonce::constant(),
             false => LockNonce::generate(cx.ids),
         };
         match mode {
-            ReceiveMode::PeekLock => self.take_locked(cx, number, nonce, consumer),
+            ReceiveMode::PeekLock => self.take_locked(cx, number, nonce, receiver),
             ReceiveMode::ReceiveAndDelete => self.take_away(cx, number, nonce),
         }
     }
@@ -107,7 +107,7 @@ impl MessageStore {
         cx: &mut Context<'_>,
         number: SequenceNumber,
         nonce: LockNonce,
-        consumer: ConsumerId,
+        receiver: ReceiverId,
     ) -> Option<Delivery> {
         let governing = self.session_lock_over(number);
         let until = governing.map_or(cx.now + self.policy.lock_duration, |lock| lock.until);
@@ -116,7 +116,7 @@ impl MessageStore {
         let deferred = entry.is_deferred();
         let delivery = Delivery {
             token,
-            stamp: Stamp {
+            broker_properties: BrokerProperties {
                 lock: Some((token.uuid(), until)),
                 ..received(&self.policy, entry, number)
             },
@@ -128,15 +128,15 @@ impl MessageStore {
                 nonce,
                 // Under a session the lock ends with that of the session.
                 until: governing.map_or(until, |_| Timestamp::NEVER),
-                consumer: governing.map_or(consumer, |lock| lock.consumer),
+                receiver: governing.map_or(receiver, |lock| lock.receiver),
                 deferred,
             },
         );
-        let kind = FactKind::Delivered {
-            delivery: delivery.stamp.delivery_count + 1,
+        let kind = EventKind::Delivered {
+            delivery: delivery.broker_properties.delivery_count + 1,
             locked_until: until,
         };
-        self.note_as(cx, delivery.stamp.sequence_number, kind);
+        self.record_as(cx, delivery.broker_properties.sequence_number, kind);
         Some(delivery)
     }
 
@@ -146,12 +146,12 @@ impl MessageStore {
         number: SequenceNumber,
         nonce: LockNonce,
     ) -> Option<Delivery> {
-        // It is no longer among what is assigned, so its credit is used up and does not come back.
+        // It is no longer among what is reserved, so its credit is used up and does not come back.
         let entry = self.remove(number)?;
-        self.note_as(cx, entry.number(number), FactKind::ReceivedAndDeleted);
+        self.record_as(cx, entry.number(number), EventKind::ReceivedAndDeleted);
         Some(Delivery {
             token: LockToken::new(nonce, number),
-            stamp: Stamp {
+            broker_properties: BrokerProperties {
                 is_removed: true,
                 ..received(&self.policy, &entry, number)
             },
@@ -162,10 +162,10 @@ impl MessageStore {
 
 /// What a received message shows: a time to live whenever one applies (decision D7), and its state only if it was deferred
 /// or scheduled (semantics §7, observed 6).
-fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> Stamp {
+fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> BrokerProperties {
     let lifetime = effective_time_to_live(policy, entry);
     let more = policy.deviations.has(Deviation::DeliveryCountStartsAtOne);
-    Stamp {
+    BrokerProperties {
         delivery_count: entry.delivery_count + u32::from(more),
         time_to_live: match policy.expires {
             true => lifetime.map(milliseconds),

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::receive::{Delivery, ReceiveMode};
 use crate::store::entry::{Entry, State};
-use crate::{ConsumerId, Context, Mailbox, MessageStore, SequenceNumber, SessionName, StoreKind};
+use crate::{Context, Entity, MessageStore, ReceiverId, SequenceNumber, SessionName, SubQueue};
 
 /// Why deferred messages were not handed out; none of them was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -24,18 +24,18 @@ pub enum ReceiveDeferredError {
     Disabled,
 }
 
-impl Mailbox {
+impl Entity {
     /// Hands out deferred messages, all or none, in the order asked for; of `session` only if it is given. `id` is who
-    /// holds the locks; where there are sessions, whoever holds the session, which must be a consumer of the same
+    /// holds the locks; where there are sessions, whoever holds the session, which must be a receiver of the same
     /// client. What has
     /// expired is not there any more, and leaves now that somebody has asked for it (decision D9).
     pub fn receive_deferred(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         numbers: &[SequenceNumber],
         mode: ReceiveMode,
-        id: ConsumerId,
+        id: ReceiverId,
         session: Option<&SessionName>,
     ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
         self.begin(cx);
@@ -53,7 +53,7 @@ impl Mailbox {
                 self.expire(cx, number.place());
             }
         }
-        self.assign(cx);
+        self.reserve(cx);
         let store = self.store_mut(kind);
         if !store.are_deferred(numbers, session) {
             return Err(ReceiveDeferredError::NotFound);
@@ -62,7 +62,7 @@ impl Mailbox {
             .iter()
             .filter_map(|number| store.hand_out(cx, number.place(), mode, id));
         let deliveries = each.collect();
-        self.assign(cx);
+        self.reserve(cx);
         Ok(deliveries)
     }
 }

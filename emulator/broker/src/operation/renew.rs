@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::store::entry::State;
 use crate::{
-    Context, Deviation, FactKind, LockToken, Mailbox, SequenceNumber, StoreKind, Timestamp,
+    Context, Deviation, Entity, EventKind, LockToken, SequenceNumber, SubQueue, Timestamp,
 };
 
 /// By how much a renewed lock ends later than before, however soon it is renewed (observed 16).
@@ -26,14 +26,14 @@ pub enum RenewError {
     Disabled,
 }
 
-impl Mailbox {
+impl Entity {
     /// Renews locks: each lasts from now for the lock duration, whatever was left of it (semantics §2.4), and ends at least
     /// a millisecond later than before (observed 16).
     /// Returns their new ends in order. All or none.
     pub fn renew_locks(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         tokens: &[LockToken],
     ) -> Result<Vec<Timestamp>, RenewError> {
         self.begin(cx);
@@ -64,7 +64,7 @@ impl Mailbox {
                 lock.until = locked_until;
                 store.locks.insert(locked_until, number);
             }
-            store.note(cx, number, FactKind::LockRenewed { locked_until });
+            store.record(cx, number, EventKind::LockRenewed { locked_until });
             ends.push(locked_until);
         }
         // Only where a test has lost locks renew are there fewer.

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::entity::role::Role;
 use crate::filter::Rule;
-use crate::{Context, EntityPath, Mailbox, RuleSet};
+use crate::{Context, Entity, EntityPath, RuleSet};
 
 /// Why a rule was not added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -22,7 +22,7 @@ pub enum ChangeRuleError {
     NotFound(String),
 }
 
-impl Mailbox {
+impl Entity {
     /// The rules of a topic's subscriptions; none at a queue or subscription.
     pub fn rules(&self) -> Option<&Arc<RuleSet>> {
         match &self.role {

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deviation, FactKind, Mailbox, SequenceNumber, partition};
+use crate::{Context, Deviation, Entity, EventKind, SequenceNumber, partition};
 
 /// Why messages were not cancelled; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -13,7 +13,7 @@ pub enum CancelError {
     NotFound(Vec<SequenceNumber>),
 }
 
-impl Mailbox {
+impl Entity {
     /// Takes scheduled messages away before they become active; all or none. Their ids stay known to duplicate
     /// detection for a window from when they were accepted.
     pub fn cancel_scheduled(
@@ -42,14 +42,14 @@ impl Mailbox {
                 continue;
             };
             self.active
-                .note_as(cx, entry.number(number), FactKind::Cancelled);
+                .record_as(cx, entry.number(number), EventKind::Cancelled);
             if let Some(history) = &mut self.history {
                 let partitioned = self.description.enable_partitioning;
                 let id = partition::duplicate_key(&entry.message, partitioned);
                 history.restart(&id, entry.enqueued_at);
             }
         }
-        self.assign(cx);
+        self.reserve(cx);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Mailbox {
         entry.message.set_was_scheduled();
         let moved_to = entry.number(self.active.next_number());
         self.active
-            .note_as(cx, entry.number(number), FactKind::Activated { moved_to });
+            .record_as(cx, entry.number(number), EventKind::Activated { moved_to });
         // Until now it has kept the entity from being idle (semantics §5); its time begins to count here.
         self.used_at = self.used_at.max(cx.now);
         // What came from elsewhere keeps the number of its origin.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::idle::Idleness;
+use super::idle::AutoDelete;
 use crate::partition;
 use crate::store::entry::{Entry, State};
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, EntityKind, EntityPath, FactKind, Mailbox, Message, SequenceNumber,
+    Context, Deviation, Entity, EntityKind, EntityPath, EventKind, Message, SequenceNumber,
     SessionName, StorePolicy, Timestamp,
 };
 
@@ -78,7 +78,7 @@ pub enum SendError {
     },
 }
 
-impl Mailbox {
+impl Entity {
     /// Accepts a message and returns its number: to receive it by, or to cancel it by while it is scheduled.
     /// A duplicate is accepted too, and dropped; its number is 0 (semantics §9).
     ///
@@ -89,12 +89,12 @@ impl Mailbox {
         message: Message,
     ) -> Result<SequenceNumber, SendError> {
         self.begin(cx);
-        self.check_room(message.size())?;
+        self.check_quota(message.size())?;
         self.check_session(&message)?;
         let key = self.partition_key(&message)?;
         let partition = self.partition(key.as_deref());
         let number = self.accept(cx, message, partition);
-        self.assign(cx);
+        self.reserve(cx);
         Ok(number)
     }
 
@@ -105,7 +105,7 @@ impl Mailbox {
         messages: Vec<Message>,
     ) -> Result<Vec<SequenceNumber>, SendError> {
         self.begin(cx);
-        self.check_room(messages.iter().map(Message::size).sum())?;
+        self.check_quota(messages.iter().map(Message::size).sum())?;
         messages.iter().try_for_each(|m| self.check_session(m))?;
         let keys = messages.iter().map(|message| self.partition_key(message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
@@ -115,14 +115,14 @@ impl Mailbox {
             .into_iter()
             .map(|message| self.accept(cx, message, partition));
         let numbers = numbers.collect();
-        self.assign(cx);
+        self.reserve(cx);
         Ok(numbers)
     }
 
     /// Whether so many bytes more are welcome.
-    pub(crate) fn check_room(&self, bytes: u64) -> Result<(), SendError> {
+    pub(crate) fn check_quota(&self, bytes: u64) -> Result<(), SendError> {
         self.check_whole()?;
-        if self.idleness == Idleness::Goes {
+        if self.idleness == AutoDelete::Goes {
             // It has asked to be deleted: what it took now would go with it.
             return Err(SendError::NotFound(self.path.clone()));
         }
@@ -219,9 +219,9 @@ impl Mailbox {
         if history.admit(&id, cx.now, since) {
             return false;
         }
-        let message_id = cx.facts.text(&message.id());
-        let kind = FactKind::DuplicateDropped { message_id };
-        self.active.note(cx, SequenceNumber(0), kind);
+        let message_id = cx.events.text(&message.id());
+        let kind = EventKind::DuplicateDropped { message_id };
+        self.active.record(cx, SequenceNumber(0), kind);
         true
     }
 
@@ -232,7 +232,7 @@ impl Mailbox {
         at: Timestamp,
         session: Option<Slot>,
     ) {
-        let number = self.active.reserve();
+        let number = self.active.reserve_number();
         self.schedule_as(cx, number, entry, at, session);
     }
 
@@ -248,12 +248,12 @@ impl Mailbox {
         let lifetime = effective_time_to_live(&self.active.policy, &entry);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| at + lifetime);
         entry.state = State::Scheduled(at);
-        let kind = FactKind::Scheduled {
-            message_id: cx.facts.text(&entry.message.id()),
+        let kind = EventKind::Scheduled {
+            message_id: cx.events.text(&entry.message.id()),
             bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
             activates_at: at,
         };
-        self.active.note_as(cx, entry.number(number), kind);
+        self.active.record_as(cx, entry.number(number), kind);
         self.active.append_at(number, entry, session);
     }
 
@@ -268,13 +268,13 @@ impl Mailbox {
         crate::deviation::panic_at(&entry.message, &self.path);
         let lifetime = effective_time_to_live(&self.active.policy, &entry);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
-        let kind = FactKind::Enqueued {
-            message_id: cx.facts.text(&entry.message.id()),
+        let kind = EventKind::Enqueued {
+            message_id: cx.events.text(&entry.message.id()),
             bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
             expires_at: entry.expires_at,
         };
         let number = entry.number(self.active.next_number());
-        self.active.note_as(cx, number, kind);
+        self.active.record_as(cx, number, kind);
         self.active.append(entry, session);
     }
 }

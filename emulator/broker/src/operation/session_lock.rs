@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::store::sessions::{Ended, Slot};
 use crate::{
-    ClientId, ConsumerId, Context, Deviation, Effect, EntityKind, EntityPath, FactKind, Mailbox,
-    SequenceNumber, SessionName, StoreKind, Text, Timestamp,
+    ClientId, Context, Deviation, Effect, Entity, EntityKind, EntityPath, EventKind, ReceiverId,
+    SequenceNumber, SessionName, SubQueue, Text, Timestamp,
 };
 
 /// Why something was not done for the holder of a session; nothing has changed.
@@ -45,8 +45,8 @@ pub enum SessionError {
     NoSessions,
 }
 
-impl Mailbox {
-    /// Renews the lock of a session that a consumer of `client` holds: it lasts from now for the lock duration, and
+impl Entity {
+    /// Renews the lock of a session that a receiver of `client` holds: it lasts from now for the lock duration, and
     /// so does the lock of every message under it. Returns its new end.
     pub fn renew_session_lock(
         &mut self,
@@ -60,11 +60,11 @@ impl Mailbox {
         if let Some(sessions) = &mut self.active.sessions {
             locked_until = sessions.renew(slot, locked_until);
         }
-        self.note_session(cx, session, |session| FactKind::SessionLockRenewed {
+        self.note_session(cx, session, |session| EventKind::SessionLockRenewed {
             session,
             locked_until,
         });
-        self.assign(cx);
+        self.reserve(cx);
         Ok(locked_until)
     }
 
@@ -78,19 +78,19 @@ impl Mailbox {
             return false;
         };
         self.session_lock_expired(&mut cx.at(cx.now), slot);
-        self.assign(cx);
+        self.reserve(cx);
         true
     }
 
-    /// Whether a consumer is not, or not any more, the one that holds a session which may be taken over.
-    pub fn is_superseded(&self, consumer: ConsumerId, session: &SessionName) -> bool {
+    /// Whether a receiver is not, or not any more, the one that holds a session which may be taken over.
+    pub fn is_superseded(&self, receiver: ReceiverId, session: &SessionName) -> bool {
         let sessions = self.active.sessions.as_ref();
         let found = sessions.and_then(|sessions| sessions.find(session));
         let lock = found.and_then(|(_, session)| session.lock);
-        lock.is_some_and(|lock| lock.token.is_some() && lock.consumer != consumer)
+        lock.is_some_and(|lock| lock.token.is_some() && lock.receiver != receiver)
     }
 
-    /// The session of this name, if a consumer of this client holds it and may do something with it.
+    /// The session of this name, if a receiver of this client holds it and may do something with it.
     pub(crate) fn session_of_client(
         &self,
         client: ClientId,
@@ -112,12 +112,12 @@ impl Mailbox {
         let Some(ended) = self.active.end_session(slot) else {
             return;
         };
-        self.note_session(cx, &ended.session, |session| FactKind::SessionLockExpired {
-            session,
+        self.note_session(cx, &ended.session, |session| {
+            EventKind::SessionLockExpired { session }
         });
-        cx.effects.push(Effect::SessionLost(ended.lock.consumer));
+        cx.effects.push(Effect::SessionLost(ended.lock.receiver));
         for number in ended.locked {
-            self.lock_expired(cx, StoreKind::Active, number);
+            self.expire_lock(cx, SubQueue::Active, number);
         }
     }
 
@@ -129,9 +129,9 @@ impl Mailbox {
         }
     }
 
-    /// Ends what a consumer that goes has of sessions: a session that it held is free at once, and what was locked
+    /// Ends what a receiver that goes has of sessions: a session that it held is free at once, and what was locked
     /// under it was not delivered (semantics §3.1, decision D2).
-    pub(crate) fn leave_session(&mut self, cx: &mut Context<'_>, id: ConsumerId) {
+    pub(crate) fn leave_session(&mut self, cx: &mut Context<'_>, id: ReceiverId) {
         let Some(sessions) = &mut self.active.sessions else {
             return;
         };
@@ -139,7 +139,7 @@ impl Mailbox {
         if let Some(slot) = sessions.held_by(id)
             && let Some(ended) = self.active.end_session(slot)
         {
-            self.note_session(cx, &ended.session, |session| FactKind::SessionReleased {
+            self.note_session(cx, &ended.session, |session| EventKind::SessionReleased {
                 session,
             });
             self.release_locked(cx, ended);
@@ -149,11 +149,11 @@ impl Mailbox {
     fn release_locked(&mut self, cx: &mut Context<'_>, ended: Ended) {
         for number in ended.locked {
             if self.deviates(Deviation::SessionReleaseCounts) {
-                self.lock_expired(cx, StoreKind::Active, number);
+                self.expire_lock(cx, SubQueue::Active, number);
                 continue;
             }
-            self.active.note(cx, number, FactKind::Released);
-            self.lock_ended(cx, StoreKind::Active, number);
+            self.active.record(cx, number, EventKind::Released);
+            self.requeue_or_dead_letter(cx, SubQueue::Active, number);
         }
     }
 
@@ -162,8 +162,8 @@ impl Mailbox {
         let sessions = self.active.sessions.as_ref();
         for slot in sessions.map_or_else(Vec::new, |sessions| sessions.held()) {
             if let Some(ended) = self.active.end_session(slot) {
-                cx.effects.push(Effect::SessionLost(ended.lock.consumer));
-                self.note_session(cx, &ended.session, |session| FactKind::SessionReleased {
+                cx.effects.push(Effect::SessionLost(ended.lock.receiver));
+                self.note_session(cx, &ended.session, |session| EventKind::SessionReleased {
                     session,
                 });
             }
@@ -178,9 +178,9 @@ impl Mailbox {
         &self,
         cx: &mut Context<'_>,
         session: &SessionName,
-        kind: impl FnOnce(Text) -> FactKind,
+        kind: impl FnOnce(Text) -> EventKind,
     ) {
-        let session = cx.facts.text(session.as_str());
-        self.active.note(cx, SequenceNumber(0), kind(session));
+        let session = cx.events.text(session.as_str());
+        self.active.record(cx, SequenceNumber(0), kind(session));
     }
 }

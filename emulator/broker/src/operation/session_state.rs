@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use super::session_lock::SessionError;
 use crate::store::sessions::SessionState;
-use crate::{ClientId, Context, FactKind, Mailbox, SessionName};
+use crate::{ClientId, Context, Entity, EventKind, SessionName};
 
-impl Mailbox {
-    /// The state of a session that a consumer of `client` holds.
+impl Entity {
+    /// The state of a session that a receiver of `client` holds.
     pub fn session_state(
         &mut self,
         cx: &mut Context<'_>,
@@ -21,7 +21,7 @@ impl Mailbox {
         Ok(state.map(|state| state.bytes.clone()))
     }
 
-    /// Sets the state of a session that a consumer of `client` holds; it lives until it is set to none
+    /// Sets the state of a session that a receiver of `client` holds; it lives until it is set to none
     /// or to an empty one.
     pub fn set_session_state(
         &mut self,
@@ -49,11 +49,11 @@ impl Mailbox {
         if let Some(sessions) = &mut self.active.sessions {
             sessions.set_state(slot, state);
         }
-        self.note_session(cx, session, |session| FactKind::SessionStateSet {
+        self.note_session(cx, session, |session| EventKind::SessionStateSet {
             session,
             size,
         });
-        self.assign(cx);
+        self.reserve(cx);
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use crate::{
-    Context, Deviation, FactKind, LockToken, Mailbox, Message, MessageStore, PropertyChanges,
-    SequenceNumber, StoreKind, Timestamp,
+    Context, Deviation, Entity, EventKind, LockToken, Message, MessageStore, PropertyChanges,
+    SequenceNumber, SubQueue, Timestamp,
 };
 
 /// What became of a message (semantics §2.3).
@@ -61,65 +61,65 @@ pub enum SettleError {
     Properties(#[from] DecodeError),
 }
 
-impl Mailbox {
+impl Entity {
     /// Ends a lock with an outcome.
     pub fn settle(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         token: LockToken,
         outcome: Outcome,
     ) -> Result<(), SettleError> {
         self.begin(cx);
         self.check_settling()?;
-        let number = self.store(kind).settleable(token, cx.now);
+        let number = self.store(kind).find_lock(token, cx.now);
         let number = number.ok_or_else(|| self.store(kind).lock_lost())?;
-        self.conclude(cx, kind, number, outcome)?;
-        self.assign(cx);
+        self.apply_outcome(cx, kind, number, outcome)?;
+        self.reserve(cx);
         Ok(())
     }
 
     /// Does to a locked message what the holder of its lock said.
-    pub(crate) fn conclude(
+    pub(crate) fn apply_outcome(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
         outcome: Outcome,
     ) -> Result<(), SettleError> {
         let store = self.store_mut(kind);
         match outcome {
             Outcome::Complete => {
-                store.note(cx, number, FactKind::Completed);
+                store.record(cx, number, EventKind::Completed);
                 store.remove(number);
             }
             Outcome::Abandon { changes } => {
                 store.abandon(cx, number, &changes)?;
                 if !self.buried_outgrown(cx, kind, number, &changes) {
-                    self.lock_ended(cx, kind, number);
+                    self.requeue_or_dead_letter(cx, kind, number);
                 }
             }
             Outcome::Defer { changes } => {
                 store.count_delivery(number, &changes)?;
-                store.note(cx, number, FactKind::Deferred);
+                store.record(cx, number, EventKind::Deferred);
                 if self.deviates(Deviation::DeferredComesBack) {
                     self.store_mut(kind).put_back(number);
                 } else if !self.buried_outgrown(cx, kind, number, &changes)
-                    && !self.buried_exhausted(cx, kind, number)
+                    && !self.dead_letter_exhausted(cx, kind, number)
                 {
                     self.store_mut(kind).defer(number);
                 }
             }
             Outcome::Release => {
-                store.note(cx, number, FactKind::Released);
-                self.lock_ended(cx, kind, number);
+                store.record(cx, number, EventKind::Released);
+                self.requeue_or_dead_letter(cx, kind, number);
             }
             Outcome::DeadLetter {
                 reason,
                 description,
                 changes,
             } => {
-                if kind != StoreKind::Active {
+                if kind != SubQueue::Active {
                     return Err(SettleError::AlreadyDeadLettered);
                 }
                 let cause = DeadLetterCause::Client(reason, description);
@@ -130,18 +130,18 @@ impl Mailbox {
     }
 }
 
-impl Mailbox {
+impl Entity {
     /// Ends several locks with the same outcome: all, or none when one of them is not held or is named twice.
     pub fn settle_all(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), SettleError> {
         self.begin(cx);
         self.check_settling()?;
-        self.settleable(cx.now, kind, tokens)?;
+        self.find_lock(cx.now, kind, tokens)?;
         // What else can fail fails for the first one: it lies in the outcome, which they share.
         tokens
             .iter()
@@ -149,11 +149,11 @@ impl Mailbox {
     }
 }
 
-impl Mailbox {
+impl Entity {
     /// The message that a token locks and its number, as its receiver was shown it; none when the lock is over.
     pub fn locked_message(
         &self,
-        kind: StoreKind,
+        kind: SubQueue,
         token: LockToken,
     ) -> Option<(SequenceNumber, &Message)> {
         let store = self.store(kind);
@@ -163,26 +163,26 @@ impl Mailbox {
     }
 }
 
-impl Mailbox {
+impl Entity {
     /// Ends the lock of a message as if its time had run out; false when the lock is over, or is that of a session.
-    pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: StoreKind, token: LockToken) -> bool {
+    pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: SubQueue, token: LockToken) -> bool {
         self.begin(cx);
         let store = self.store(kind);
         let number = store
             .locked_by(token)
             .filter(|_| !store.policy.has_sessions);
         if let Some(number) = number {
-            self.lock_expired(&mut cx.at(cx.now), kind, number);
-            self.assign(cx);
+            self.expire_lock(&mut cx.at(cx.now), kind, number);
+            self.reserve(cx);
         }
         number.is_some()
     }
 
     /// The messages under these locks, if all of them are held and none is named twice.
-    pub(crate) fn settleable(
+    pub(crate) fn find_lock(
         &self,
         now: Timestamp,
-        kind: StoreKind,
+        kind: SubQueue,
         tokens: &[LockToken],
     ) -> Result<Vec<SequenceNumber>, SettleError> {
         let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
@@ -190,7 +190,7 @@ impl Mailbox {
         if distinct.len() < tokens.len() {
             return Err(lost());
         }
-        let locked = |&token: &LockToken| self.store(kind).settleable(token, now);
+        let locked = |&token: &LockToken| self.store(kind).find_lock(token, now);
         let numbers = tokens.iter().map(locked).collect::<Option<Vec<_>>>();
         numbers.ok_or_else(lost)
     }
@@ -206,12 +206,12 @@ impl Mailbox {
     fn buried_outgrown(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
         changes: &PropertyChanges,
     ) -> bool {
         let entry = self.store(kind).entries.get(number.0);
-        let outgrown = kind == StoreKind::Active
+        let outgrown = kind == SubQueue::Active
             && !changes.is_empty()
             && entry.is_some_and(|entry| entry.message.outgrown());
         if outgrown {
@@ -243,7 +243,7 @@ impl MessageStore {
         changes: &PropertyChanges,
     ) -> Result<(), SettleError> {
         let delivery_count = self.count_delivery(number, changes)?;
-        self.note(cx, number, FactKind::Abandoned { delivery_count });
+        self.record(cx, number, EventKind::Abandoned { delivery_count });
         Ok(())
     }
 

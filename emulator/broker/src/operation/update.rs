@@ -2,26 +2,25 @@
 
 use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
+use crate::entity::policy;
 use crate::entity::role::Role;
-use crate::mailbox::policy;
 use crate::store::entry::{Entry, State};
 use crate::{
-    Context, Mailbox, QueueDescription, SequenceNumber, StoreKind, SubscriptionDescription,
-    Timestamp,
+    Context, Entity, QueueDescription, SequenceNumber, SubQueue, SubscriptionDescription, Timestamp,
 };
 
-impl Mailbox {
+impl Entity {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
     /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
     /// none (decision D7).
     pub fn update(&mut self, cx: &mut Context<'_>, description: QueueDescription) {
         self.begin(cx);
         let before = std::mem::replace(&mut self.description, description);
-        for kind in StoreKind::ALL {
+        for kind in SubQueue::ALL {
             let policy = policy(&self.role, kind, &self.description, &self.settings);
             let store = self.store_mut(kind);
             store.policy = policy;
-            for number in store.consumers.unassign_all() {
+            for number in store.receivers.unreserve_all() {
                 store.put_back(number);
             }
         }
@@ -46,7 +45,7 @@ impl Mailbox {
             history.set_window(cx.now, window);
         }
         self.run_due(cx);
-        self.assign(cx);
+        self.reserve(cx);
     }
 
     /// The same of a subscription.
@@ -59,23 +58,23 @@ impl Mailbox {
             own.dead_letters_filter_errors =
                 description.dead_lettering_on_filter_evaluation_exceptions;
         }
-        self.update(cx, description.mailbox());
+        self.update(cx, description.queue_description());
     }
 
     /// Ends every lock, of messages and of sessions, as if its time had run out.
     pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
         self.end_locks(cx);
-        self.assign(cx);
+        self.reserve(cx);
     }
 
     fn end_locks(&mut self, cx: &mut Context<'_>) {
         let cx = &mut cx.at(cx.now);
         self.session_locks_expired(cx);
-        for kind in StoreKind::ALL {
+        for kind in SubQueue::ALL {
             let locks: Vec<SequenceNumber> = self.store(kind).locks.numbers().collect();
             for number in locks {
-                self.lock_expired(cx, kind, number);
+                self.expire_lock(cx, kind, number);
             }
         }
     }

@@ -53,7 +53,7 @@ impl Enlistments {
 
 impl MessageStore {
     /// The message that this token locks now, unless a transaction is to settle it.
-    pub(crate) fn settleable(&self, token: LockToken, now: Timestamp) -> Option<SequenceNumber> {
+    pub(crate) fn find_lock(&self, token: LockToken, now: Timestamp) -> Option<SequenceNumber> {
         let number = self.locked_by(token)?;
         let enlistment = self.enlistments.as_ref();
         let enlistment = enlistment.and_then(|all| all.0.get(&number));

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::ids::LockNonce;
-use crate::{ConsumerId, Message, SequenceNumber, Timestamp};
+use crate::{Message, ReceiverId, SequenceNumber, Timestamp};
 
 /// One message with what the broker knows about it. Where it stands in its life is `state` and nothing else.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(crate) struct Entry {
 pub(crate) enum State {
     /// Nobody has it.
     Ready,
-    /// A consumer with credit for it has yet to take it; nothing has begun.
-    Assigned(ConsumerId),
+    /// A receiver with credit for it has yet to take it; nothing has begun.
+    Assigned(ReceiverId),
     /// Whoever holds the token.
     Locked(Lock),
     /// Set aside until somebody asks for its number.
@@ -54,7 +54,7 @@ pub(crate) struct Lock {
     /// [`Timestamp::NEVER`] under a session, whose lock ends it.
     pub(crate) until: Timestamp,
     /// Who took it; may be gone by now.
-    pub(crate) consumer: ConsumerId,
+    pub(crate) receiver: ReceiverId,
     /// Whether the message was deferred, and is again when the lock ends.
     pub(crate) deferred: bool,
 }

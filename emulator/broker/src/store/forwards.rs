@@ -14,7 +14,7 @@ pub(crate) struct Forwards {
     /// Those that wait.
     waiting: BTreeSet<SequenceNumber>,
     /// Those that somebody carries right now.
-    carried: BTreeSet<SequenceNumber>,
+    complete_transfers: BTreeSet<SequenceNumber>,
     /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
     #[expect(
         clippy::box_collection,
@@ -37,16 +37,16 @@ enum Progress {
 
 impl Forwards {
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len() + self.carried.len()
+        self.waiting.len() + self.complete_transfers.len()
     }
 
-    pub(crate) fn carries(&self, number: SequenceNumber) -> bool {
-        self.carried.contains(&number)
+    pub(crate) fn is_in_transfer(&self, number: SequenceNumber) -> bool {
+        self.complete_transfers.contains(&number)
     }
 
     /// Whether somebody must be told that there is something to carry; true once.
     pub(crate) fn must_announce(&mut self) -> bool {
-        let idle = !self.waiting.is_empty() && self.carried.is_empty();
+        let idle = !self.waiting.is_empty() && self.complete_transfers.is_empty();
         let must = idle && self.progress == Progress::Quiet;
         if must {
             self.progress = Progress::Announced;
@@ -81,11 +81,14 @@ impl Forwards {
     /// Takes an entry off its way.
     fn halt(&mut self, number: SequenceNumber) {
         self.waiting.remove(&number);
-        self.carried.remove(&number);
+        self.complete_transfers.remove(&number);
     }
 
     pub(super) fn all(&self) -> BTreeSet<SequenceNumber> {
-        self.waiting.union(&self.carried).copied().collect()
+        self.waiting
+            .union(&self.complete_transfers)
+            .copied()
+            .collect()
     }
 
     /// What waits without a destination of its own, and what has one.
@@ -113,14 +116,14 @@ impl MessageStore {
     }
 
     /// Whether an entry that nobody has is on its way from here.
-    pub(super) fn goes_on(&self, number: SequenceNumber, stays: bool) -> bool {
+    pub(super) fn auto_forwards(&self, number: SequenceNumber, stays: bool) -> bool {
         let by_store = self.policy.forwards && !stays && self.forwards.retry_at().is_none();
         by_store || self.forwards.destination(number).is_some()
     }
 
     /// The next entries to carry to the same place, at most `max`; none while others are carried.
-    pub(crate) fn carry(&mut self, max: usize) -> Vec<SequenceNumber> {
-        if !self.forwards.carried.is_empty() || self.forwards.retry_at().is_some() {
+    pub(crate) fn begin_transfers(&mut self, max: usize) -> Vec<SequenceNumber> {
+        if !self.forwards.complete_transfers.is_empty() || self.forwards.retry_at().is_some() {
             return Vec::new();
         }
         self.forwards.progress = Progress::Quiet;
@@ -131,7 +134,7 @@ impl MessageStore {
         let numbers: Vec<_> = together.take(max).collect();
         for &number in &numbers {
             self.forwards.waiting.remove(&number);
-            self.forwards.carried.insert(number);
+            self.forwards.complete_transfers.insert(number);
             let expires_at = self.entries.get(number.0).map(|entry| entry.expires_at);
             if let Some(expires_at) = expires_at {
                 self.protect(number, expires_at);
@@ -145,11 +148,11 @@ impl MessageStore {
         if let Some(entry) = self.entries.get_mut(number.0) {
             entry.stays = true;
         }
-        self.bring_back(number);
+        self.abort_transfer(number);
     }
 
     /// Takes an entry off its way: where it goes from here is as the store now is.
-    pub(crate) fn bring_back(&mut self, number: SequenceNumber) {
+    pub(crate) fn abort_transfer(&mut self, number: SequenceNumber) {
         self.forwards.halt(number);
         self.put_back(number);
     }
@@ -158,7 +161,7 @@ impl MessageStore {
     pub(crate) fn pause_forwards(&mut self, retry_at: Timestamp) {
         self.forwards.progress = Progress::PausedUntil(retry_at);
         for number in self.forwards.all() {
-            self.bring_back(number);
+            self.abort_transfer(number);
         }
     }
 

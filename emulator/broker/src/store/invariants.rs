@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::{ConsumerId, LocksOnDetach, Mailbox, SequenceNumber, Timestamp};
+use crate::{Entity, LocksOnDetach, ReceiverId, SequenceNumber, Timestamp};
 
-impl Mailbox {
+impl Entity {
     /// Panics with what is wrong if anything is.
     pub fn check_invariants(&self) {
         for store in self.stores() {
@@ -28,7 +28,7 @@ struct Expected {
     expiries: BTreeSet<(Timestamp, SequenceNumber)>,
     activations: BTreeSet<(Timestamp, SequenceNumber)>,
     forwarding: BTreeSet<SequenceNumber>,
-    assigned: BTreeMap<ConsumerId, Vec<SequenceNumber>>,
+    reserved: BTreeMap<ReceiverId, Vec<SequenceNumber>>,
     deferred: usize,
     size: u64,
 }
@@ -70,7 +70,7 @@ impl MessageStore {
                     "came back and is not ready"
                 );
                 assert!(
-                    self.ready.len() == 0 || !self.policy.serves || !self.consumers.has_credit(),
+                    self.ready.len() == 0 || !self.policy.serves || !self.receivers.has_credit(),
                     "somebody waits while a message is ready"
                 );
             }
@@ -97,7 +97,7 @@ impl MessageStore {
             (self.enlistments.iter()).all(|all| all.numbers().all(is_locked)),
             "a transaction settles what is not locked"
         );
-        self.consumers.check_invariants(&expected.assigned);
+        self.receivers.check_invariants(&expected.reserved);
         self.check_held();
     }
 
@@ -111,8 +111,8 @@ impl MessageStore {
                 State::Ready => {
                     expected.ready.insert(number);
                 }
-                State::Assigned(consumer) => {
-                    expected.assigned.entry(consumer).or_default().push(number);
+                State::Assigned(receiver) => {
+                    expected.reserved.entry(receiver).or_default().push(number);
                 }
                 State::Locked(lock) => {
                     expected.locks.insert((lock.until, number));
@@ -125,7 +125,7 @@ impl MessageStore {
                 }
                 State::Deferred => {}
             }
-            if entry.can_expire() && !self.forwards.carries(number) {
+            if entry.can_expire() && !self.forwards.is_in_transfer(number) {
                 expected.expiries.insert((entry.expires_at, number));
             }
             let limit = self.policy.max_delivery_count.unwrap_or(u32::MAX);
@@ -139,19 +139,19 @@ impl MessageStore {
         expected
     }
 
-    /// What consumers hold is known where it is released when they go, and nowhere else.
+    /// What receivers hold is known where it is released when they go, and nowhere else.
     fn check_held(&self) {
         let locks = self.entries.iter().filter_map(|(number, entry)| {
-            let holder = entry.lock()?.consumer;
+            let holder = entry.lock()?.receiver;
             let noted =
                 self.policy.locks_on_detach == LocksOnDetach::Release && self.sessions.is_none();
-            (noted && self.consumers.knows(holder)).then_some((holder, SequenceNumber(number)))
+            (noted && self.receivers.knows(holder)).then_some((holder, SequenceNumber(number)))
         });
         let mut locks: Vec<_> = locks.collect();
         locks.sort_unstable();
         assert!(
-            self.consumers.held().eq(locks),
-            "locks and what consumers hold differ"
+            self.receivers.held().eq(locks),
+            "locks and what receivers hold differ"
         );
     }
 }

@@ -13,9 +13,9 @@ mod session;
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
-use super::numbers::Numbers;
-use super::segments::Segments;
-use crate::{ConsumerId, SequenceNumber, SessionName, Timestamp};
+use super::segmented_map::SegmentedMap;
+use super::sequence_set::SequenceSet;
+use crate::{ReceiverId, SequenceNumber, SessionName, Timestamp};
 pub(crate) use holding::{Ended, Grant};
 use holding::{Standing, Waiting};
 use session::Session;
@@ -29,17 +29,17 @@ pub(crate) struct Sessions {
     /// Slots without a session.
     free: Vec<Slot>,
     /// The session of each message.
-    of: Segments<Slot>,
+    of: SegmentedMap<Slot>,
     /// The messages of each session.
-    members: Numbers<Slot>,
+    members: SequenceSet<Slot>,
     /// Sessions that may be accepted, by their oldest ready message (decision D10).
     available: BTreeMap<SequenceNumber, Slot>,
-    /// When session locks end, of several at once the one of the oldest consumer first.
-    ends: BTreeMap<(Timestamp, ConsumerId), Slot>,
+    /// When session locks end, of several at once the one of the oldest receiver first.
+    ends: BTreeMap<(Timestamp, ReceiverId), Slot>,
     /// Sessions that somebody holds and that have changed since they were served.
     changed: Vec<Slot>,
     /// Who waits for a session or holds one; not those who have lost theirs.
-    standings: BTreeMap<ConsumerId, Standing>,
+    standings: BTreeMap<ReceiverId, Standing>,
     /// Who waits for any session, in order of arrival.
     waiting: BTreeMap<u64, Waiting>,
     /// The last place given out among those who wait.
@@ -58,8 +58,8 @@ impl Sessions {
             names: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            of: Segments::new(),
-            members: Numbers::new(),
+            of: SegmentedMap::new(),
+            members: SequenceSet::new(),
             available: BTreeMap::new(),
             ends: BTreeMap::new(),
             changed: Vec::new(),
@@ -201,8 +201,8 @@ impl Sessions {
             new_place.map(|place| self.available.insert(place, slot));
         }
         if lock != new_lock {
-            lock.map(|lock| self.ends.remove(&(lock.until, lock.consumer)));
-            new_lock.map(|lock| self.ends.insert((lock.until, lock.consumer), slot));
+            lock.map(|lock| self.ends.remove(&(lock.until, lock.receiver)));
+            new_lock.map(|lock| self.ends.insert((lock.until, lock.receiver), slot));
         }
         if new_lock.is_some() && !std::mem::replace(&mut session.is_changed, true) {
             self.changed.push(slot);

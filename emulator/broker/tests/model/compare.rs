@@ -1,15 +1,15 @@
 //! The real queues and the reference, side by side: everything that can be seen of them after each step.
 
 use servicebus_broker::{
-    ConsumerId, Facts, Message, ReceiveMode, SequenceNumber, Stamp, StoreKind,
+    BrokerProperties, Events, Message, ReceiveMode, ReceiverId, SequenceNumber, SubQueue,
 };
 
 use crate::START;
+use crate::event::id_of;
 use crate::history::{NAMES, Place, QUEUES, Rules, Seen, Step, Transition};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::reference::{Queue, Reference, Told};
-use crate::word::id_of;
 use crate::world::World;
 use crate::world::wire::properties;
 
@@ -64,11 +64,11 @@ impl Pair {
                 self.compare(q, step);
             }
         }
-        self.names.forget_lost(|q| self.world.mailbox(q).is_some());
-        let words = &self.reference.log;
+        self.names.forget_lost(|q| self.world.entity(q).is_some());
+        let events = &self.reference.log;
         self.ledger
-            .check(step, words, &self.world, &self.names.open);
-        self.world.facts = Facts::new();
+            .check(step, events, &self.world, &self.names.open);
+        self.world.events = Events::new();
         self.world.wire.clear();
         self.world.woken.clear();
         self.world.lost.clear();
@@ -79,25 +79,25 @@ impl Pair {
     }
 
     fn compare_words(&mut self, step: &Step) {
-        let same = self.world.words().eq(self.reference.log.iter().cloned());
+        let same = self.world.events().eq(self.reference.log.iter().cloned());
         if !same {
-            let words: Vec<_> = self.world.words().collect();
-            assert_eq!(words, self.reference.log, "what {step:?} caused");
+            let events: Vec<_> = self.world.events().collect();
+            assert_eq!(events, self.reference.log, "what {step:?} caused");
         }
     }
 
     fn compare(&self, q: usize, step: &Step) {
         let expected = self.reference.queue(q);
-        let Some(mailbox) = self.world.mailbox(q) else {
+        let Some(entity) = self.world.entity(q) else {
             assert!(expected.is_none(), "{} is gone after {step:?}", NAMES[q]);
             return;
         };
         let expected = expected.unwrap_or_else(|| panic!("{} stays after {step:?}", NAMES[q]));
-        mailbox.check_invariants();
-        for kind in StoreKind::ALL {
+        entity.check_invariants();
+        for kind in SubQueue::ALL {
             self.compare_store((q, kind), expected, step);
             assert_eq!(
-                mailbox.counts(kind),
+                entity.counts(kind),
                 expected.counts(kind),
                 "counts of {kind:?} of {} after {step:?}",
                 NAMES[q]
@@ -109,7 +109,7 @@ impl Pair {
             "deadline of {} after {step:?}",
             NAMES[q]
         );
-        let sessions = mailbox.look_sessions().map(|session| Told::of(&session));
+        let sessions = entity.snapshot_sessions().map(|session| Told::of(&session));
         assert_eq!(
             sessions.collect::<Vec<_>>(),
             expected.told_sessions(),
@@ -118,35 +118,35 @@ impl Pair {
         );
         for &((at, kind), id) in &self.names.open {
             if at == q {
-                let assigned = mailbox.assigned(kind, ConsumerId(id));
-                let expected = expected.store(kind).assigned_to(id).len();
-                assert_eq!(assigned, expected, "assigned to {id} after {step:?}");
+                let reserved = entity.reserved(kind, ReceiverId(id));
+                let expected = expected.store(kind).reserved_to(id).len();
+                assert_eq!(reserved, expected, "reserved to {id} after {step:?}");
             }
         }
     }
 
     fn compare_store(&self, (q, kind): Place, expected: &Queue, step: &Step) {
-        let mailbox = self.world.mailbox(q).expect("it is there");
-        let mut letters = expected.store(kind).letters.iter();
-        for (stamp, message) in mailbox.look(kind, SequenceNumber(0)) {
-            let letter = letters.next().map(|letter| expected.browsed(kind, letter));
-            let same = letter
+        let entity = self.world.entity(q).expect("it is there");
+        let mut messages = expected.store(kind).messages.iter();
+        for (broker_properties, message) in entity.snapshot(kind, SequenceNumber(0)) {
+            let expected = messages.next().map(|next| expected.browsed(kind, next));
+            let same = expected
                 .as_ref()
-                .is_some_and(|letter| is_same(letter, &stamp, message));
+                .is_some_and(|expected| is_same(expected, &broker_properties, message));
             if !same {
-                let seen = crate::world::wire::see(&stamp, message);
+                let seen = crate::world::wire::see(&broker_properties, message);
                 assert_eq!(
                     Some(seen),
-                    letter,
+                    expected,
                     "{kind:?} of {} after {step:?}",
                     NAMES[q]
                 );
             }
         }
-        let letter = letters.next();
+        let message = messages.next();
         assert!(
-            letter.is_none(),
-            "{letter:?} is missing in {kind:?} of {} after {step:?}",
+            message.is_none(),
+            "{message:?} is missing in {kind:?} of {} after {step:?}",
             NAMES[q]
         );
     }
@@ -154,25 +154,25 @@ impl Pair {
     /// The order in which messages come is compared to the last one.
     fn receive_what_is_left(&mut self) {
         for (place, id) in std::mem::take(&mut self.names.open) {
-            if self.world.mailbox(place.0).is_some() {
+            if self.world.entity(place.0).is_some() {
                 self.take(&Step::Close(place, id));
             }
         }
         for q in 0..QUEUES {
             self.receive_sessions_that_are_left(q);
-            for (at, kind) in StoreKind::ALL.into_iter().enumerate() {
+            for (at, kind) in SubQueue::ALL.into_iter().enumerate() {
                 let queue = self.reference.queue(q);
                 if queue.is_some_and(|queue| queue.has_sessions(kind)) {
                     continue;
                 }
-                if self.world.mailbox(q).is_some() {
+                if self.world.entity(q).is_some() {
                     let place = (q, kind);
                     let id = u64::MAX - (q * 3 + at) as u64;
                     self.names.open.push((place, id));
                     self.take(&Step::Open(place, id, ReceiveMode::ReceiveAndDelete));
                     self.take(&Step::Credit(place, id, 10_000));
                 }
-                if self.world.mailbox(q).is_some() {
+                if self.world.entity(q).is_some() {
                     let id = u64::MAX - (q * 3 + at) as u64;
                     self.take(&Step::Take((q, kind), id, usize::MAX));
                 }
@@ -184,19 +184,19 @@ impl Pair {
 impl Pair {
     /// As long as somebody completes what there is, no session starves: the oldest message is next.
     fn receive_sessions_that_are_left(&mut self, q: usize) {
-        let has_sessions = |queue: &Queue| queue.has_sessions(StoreKind::Active);
+        let has_sessions = |queue: &Queue| queue.has_sessions(SubQueue::Active);
         if !self.reference.queue(q).is_some_and(has_sessions) {
             return;
         }
-        let place = (q, StoreKind::Active);
+        let place = (q, SubQueue::Active);
         for round in 0.. {
             let id = u64::MAX - 100 - (q * 100 + round) as u64;
             self.names.open.push((place, id));
             self.take(&Step::Accept(q, id, ReceiveMode::ReceiveAndDelete, None));
-            let Some(mailbox) = self.world.mailbox(q) else {
+            let Some(entity) = self.world.entity(q) else {
                 return;
             };
-            let accepted = mailbox.accepted_session(ConsumerId(id));
+            let accepted = entity.accepted_session(ReceiverId(id));
             if accepted.is_some() {
                 self.take(&Step::Credit(place, id, 10_000));
                 self.take(&Step::Take(place, id, usize::MAX));
@@ -207,9 +207,9 @@ impl Pair {
                 break;
             }
         }
-        let mailbox = self.world.mailbox(q).expect("it was there just now");
-        if mailbox.description().status.can_receive() {
-            let active = mailbox.look_sessions().map(|session| session.active);
+        let entity = self.world.entity(q).expect("it was there just now");
+        if entity.description().status.can_receive() {
+            let active = entity.snapshot_sessions().map(|session| session.active);
             assert_eq!(
                 active.sum::<usize>(),
                 0,
@@ -221,17 +221,20 @@ impl Pair {
 }
 
 /// The same as `see`, without making anything.
-fn is_same(seen: &Seen, stamp: &Stamp, message: &Message) -> bool {
+fn is_same(seen: &Seen, broker_properties: &BrokerProperties, message: &Message) -> bool {
     let section = message.application_properties();
-    seen.number == stamp.sequence_number.0
-        && seen.enqueued_number == stamp.enqueued_sequence_number.map(|number| number.0)
+    seen.number == broker_properties.sequence_number.0
+        && seen.enqueued_number
+            == broker_properties
+                .enqueued_sequence_number
+                .map(|number| number.0)
         && seen.id == id_of(&message.id())
         && seen.size == message.size()
-        && seen.delivery_count == stamp.delivery_count
-        && seen.enqueued_at == stamp.enqueued_at.as_millis()
-        && seen.time_to_live == stamp.time_to_live
-        && seen.state == stamp.state
-        && stamp.lock.is_none()
+        && seen.delivery_count == broker_properties.delivery_count
+        && seen.enqueued_at == broker_properties.enqueued_at.as_millis()
+        && seen.time_to_live == broker_properties.time_to_live
+        && seen.state == broker_properties.state
+        && broker_properties.lock.is_none()
         && (seen.properties.0.is_empty() == section.is_empty())
         && (section.is_empty() || seen.properties == properties(section))
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::START;
 use crate::draw::history;
+use crate::event::What;
 use crate::history::Answer;
 use crate::names::Names;
 use crate::reference::Reference;
-use crate::word::What;
 
 const HISTORIES: u64 = 1000;
 
-/// Facts, with their reasons, and refusals.
+/// Events, with their reasons, and refusals.
 const EXPECTED: [&str; 49] = [
     "Abandoned",
     "Activated",
@@ -76,7 +76,7 @@ fn everything_happens() {
                 let answer = reference.apply(&step);
                 names.learn(&step, &answer);
                 names.forget_lost(|q| reference.queue(q).is_some());
-                happened.extend(reference.log.drain(..).map(|word| fact(&word.what)));
+                happened.extend(reference.log.drain(..).map(|event| name_of(&event.what)));
                 happened.extend(refusal(&answer));
             }
         }
@@ -91,7 +91,7 @@ fn everything_happens() {
     );
 }
 
-fn fact(what: &What) -> String {
+fn name_of(what: &What) -> String {
     let name = format!("{what:?}");
     let name = name.split('(').next().unwrap_or_default();
     if let What::DeadLettered(_, reason, _) | What::TransferFailed(_, reason, _) = what {

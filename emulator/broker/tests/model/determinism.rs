@@ -4,10 +4,10 @@ use servicebus_broker::LockToken;
 
 use crate::START;
 use crate::draw::history;
+use crate::event::ModelEvent;
 use crate::history::{Answer, QUEUES, Rules, Step, Transition};
 use crate::names::Names;
 use crate::reference::Reference;
-use crate::word::Word;
 use crate::world::World;
 
 const HISTORIES: u64 = 400;
@@ -28,7 +28,7 @@ fn tokens_decide_nothing() {
         let steps = resolve(&rules, &transitions);
         let [one, other] = [1, 2].map(|seed| Story::of(&rules, &steps, seed, Timer::Late));
         assert!(one.tokens != other.tokens || one.tokens.is_empty());
-        assert_eq!((one.answers, one.words), (other.answers, other.words));
+        assert_eq!((one.answers, one.events), (other.answers, other.events));
     }
 }
 
@@ -67,7 +67,7 @@ enum Timer {
 #[derive(Debug, PartialEq, Eq)]
 struct Story {
     answers: Vec<Answer>,
-    words: Vec<Word>,
+    events: Vec<ModelEvent>,
     woken: Vec<u64>,
     tokens: Vec<LockToken>,
     wire: Vec<u8>,
@@ -89,23 +89,23 @@ impl Story {
             answers.push(world.apply(step));
         }
         for q in (0..QUEUES)
-            .filter(|&q| world.mailbox(q).is_some())
+            .filter(|&q| world.entity(q).is_some())
             .collect::<Vec<_>>()
         {
             world.apply(&Step::Timeout(q));
         }
         Self {
             answers,
-            words: world.words().collect(),
+            events: world.events().collect(),
             woken: world.woken.iter().map(|id| id.0).collect(),
             tokens: world.tokens,
             wire: world.wire,
         }
     }
 
-    /// Facts queue by queue: between queues that do not touch each other there is no order.
+    /// Events queue by queue: between queues that do not touch each other there is no order.
     fn sorted(mut self) -> Self {
-        self.words.sort_by_key(|word| word.queue);
+        self.events.sort_by_key(|event| event.queue);
         self.woken.sort_unstable();
         self
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servicebus_broker::{
     EntityStatus, Expiry, FailedForwards, IdSource, LocksOnDetach, NamespaceSettings,
-    QueueDescription, ReceiveMode, StoreKind,
+    QueueDescription, ReceiveMode, SubQueue,
 };
 
 use crate::history::{
@@ -15,9 +15,9 @@ use crate::history::{
 
 /// SplitMix64: the smallest generator that will do.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct SeededRng(pub(crate) u64);
 
-impl IdSource for Dice {
+impl IdSource for SeededRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -27,7 +27,7 @@ impl IdSource for Dice {
     }
 }
 
-impl Dice {
+impl SeededRng {
     fn pick(&mut self) -> Pick {
         Pick((self.next() >> 32) as u32)
     }
@@ -57,13 +57,13 @@ impl Dice {
 /// Rules and what happens under them.
 pub(crate) fn history(seed: u64, length: usize) -> (Rules, Vec<Transition>) {
     // Neighbouring seeds must not share their numbers.
-    let mut dice = Dice(Dice(seed).next());
+    let mut dice = SeededRng(SeededRng(seed).next());
     let rules = rules(&mut dice);
     let transitions = (0..length).map(|_| transition(&mut dice)).collect();
     (rules, transitions)
 }
 
-fn rules(dice: &mut Dice) -> Rules {
+fn rules(dice: &mut SeededRng) -> Rules {
     let either = |yes| usize::from(yes);
     let settings = NamespaceSettings {
         expiry: [Expiry::Eager, Expiry::OnReceive][either(dice.chance(35))],
@@ -79,7 +79,7 @@ fn rules(dice: &mut Dice) -> Rules {
     Rules { queues, settings }
 }
 
-fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
+fn queue(dice: &mut SeededRng, at: usize, count: usize) -> QueueDescription {
     let forward_to = dice.maybe(30, |dice| target(dice, count));
     let requires_session = dice.chance(30);
     let idle = dice.chance(20);
@@ -108,14 +108,14 @@ fn queue(dice: &mut Dice, at: usize, count: usize) -> QueueDescription {
 }
 
 /// A queue, itself too (observed 26); rarely one that does not exist.
-fn target(dice: &mut Dice, count: usize) -> usize {
+fn target(dice: &mut SeededRng, count: usize) -> usize {
     match dice.chance(4) {
         true => NAMES.len() - 1,
         false => dice.below(count as u64) as usize,
     }
 }
 
-fn transition(dice: &mut Dice) -> Transition {
+fn transition(dice: &mut SeededRng) -> Transition {
     // A queue, or somebody who receives.
     let queue = dice.pick();
     match dice.below(1000) {
@@ -152,7 +152,7 @@ fn transition(dice: &mut Dice) -> Transition {
 }
 
 /// Few ids, so that there are duplicates; times that meet those of locks and windows, so that deadlines coincide.
-fn draft(dice: &mut Dice) -> Draft {
+fn draft(dice: &mut SeededRng) -> Draft {
     let size = match dice.below(200) {
         0..6 => Size::Large,
         6 => Size::Filling(dice.below(2) as u8),
@@ -176,11 +176,11 @@ fn draft(dice: &mut Dice) -> Draft {
 }
 
 /// Few, so that they are held.
-fn session(dice: &mut Dice) -> u8 {
+fn session(dice: &mut SeededRng) -> u8 {
     dice.below(3) as u8
 }
 
-fn of_session(dice: &mut Dice) -> OfSession {
+fn of_session(dice: &mut SeededRng) -> OfSession {
     match dice.below(12) {
         0..3 => OfSession::Renew,
         3 => OfSession::Lose,
@@ -195,22 +195,22 @@ fn of_session(dice: &mut Dice) -> OfSession {
     }
 }
 
-fn store(dice: &mut Dice) -> StoreKind {
+fn store(dice: &mut SeededRng) -> SubQueue {
     match dice.below(10) {
-        0..6 => StoreKind::Active,
-        6..9 => StoreKind::DeadLetters,
-        _ => StoreKind::TransferDeadLetters,
+        0..6 => SubQueue::Active,
+        6..9 => SubQueue::DeadLetter,
+        _ => SubQueue::TransferDeadLetter,
     }
 }
 
-fn mode(dice: &mut Dice) -> ReceiveMode {
+fn mode(dice: &mut SeededRng) -> ReceiveMode {
     match dice.chance(75) {
         true => ReceiveMode::PeekLock,
         false => ReceiveMode::ReceiveAndDelete,
     }
 }
 
-fn token(dice: &mut Dice) -> Token {
+fn token(dice: &mut SeededRng) -> Token {
     match dice.below(100) {
         0..72 => Token::Recent(dice.below(4) as usize),
         72..94 => Token::Given(dice.pick()),
@@ -219,15 +219,15 @@ fn token(dice: &mut Dice) -> Token {
     }
 }
 
-fn number(dice: &mut Dice) -> Number {
+fn number(dice: &mut SeededRng) -> Number {
     match dice.chance(88) {
         true => Number::Known(dice.pick()),
         false => Number::Any(dice.pick(), dice.below(3) as u8, dice.below(12)),
     }
 }
 
-fn outcome(dice: &mut Dice) -> Outcome {
-    let text = |dice: &mut Dice| dice.maybe(50, |dice| dice.one_of(&["", "why", "bad"]));
+fn outcome(dice: &mut SeededRng) -> Outcome {
+    let text = |dice: &mut SeededRng| dice.maybe(50, |dice| dice.one_of(&["", "why", "bad"]));
     match dice.below(13) {
         0..3 => Outcome::Complete,
         3..6 => Outcome::Abandon(properties(dice)),
@@ -238,7 +238,7 @@ fn outcome(dice: &mut Dice) -> Outcome {
 }
 
 /// Now and then so long that one or a few of them are too much for a message.
-fn properties(dice: &mut Dice) -> Properties {
+fn properties(dice: &mut SeededRng) -> Properties {
     let mut properties = Properties::default();
     if dice.chance(70) {
         return properties;
@@ -256,8 +256,9 @@ fn properties(dice: &mut Dice) -> Properties {
     properties
 }
 
-fn change(dice: &mut Dice) -> Change {
-    let other = |dice: &mut Dice| dice.maybe(60, |dice| dice.below(NAMES.len() as u64) as usize);
+fn change(dice: &mut SeededRng) -> Change {
+    let other =
+        |dice: &mut SeededRng| dice.maybe(60, |dice| dice.below(NAMES.len() as u64) as usize);
     match dice.below(16) {
         0 => Change::Nothing,
         1..3 => Change::Status(dice.one_of(&EntityStatus::ALL)),
@@ -273,7 +274,7 @@ fn change(dice: &mut Dice) -> Change {
     }
 }
 
-fn by(dice: &mut Dice) -> By {
+fn by(dice: &mut SeededRng) -> By {
     match dice.below(60) {
         0..36 => By::Deadline(dice.pick(), dice.below(3) as i64 - 1),
         36..56 => By::Milliseconds(dice.below(20_000) as i64),

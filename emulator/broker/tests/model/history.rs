@@ -1,15 +1,13 @@
 //! What can happen in a history: as it is drawn ([`Transition`]), and with real names in it ([`Step`]).
 //!
-//! A transition names queues, consumers, tokens and messages by an index, so that it still means something after
+//! A transition names queues, receivers, tokens and messages by an index, so that it still means something after
 //! others before it were taken out to shrink the history.
 
 use std::fmt;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use servicebus_broker::{
-    EntityStatus, NamespaceSettings, QueueDescription, ReceiveMode, StoreKind,
-};
+use servicebus_broker::{EntityStatus, NamespaceSettings, QueueDescription, ReceiveMode, SubQueue};
 
 /// Names of queues; a history has the first few. Nobody is ever called the last.
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "x"];
@@ -33,7 +31,7 @@ pub(crate) enum Transition {
     /// All at once as a batch, or one by one.
     Send(Pick, Vec<Draft>, bool),
     /// At the messages of a queue with sessions a session is wanted: a certain one, or the next.
-    Open(Pick, StoreKind, ReceiveMode, Option<u8>),
+    Open(Pick, SubQueue, ReceiveMode, Option<u8>),
     /// Where there are sessions.
     Session(Pick, u8, OfSession),
     Consume(Pick, Consume),
@@ -44,12 +42,12 @@ pub(crate) enum Transition {
     ReceiveDeferred(Vec<Number>, ReceiveMode, Pick),
     Cancel(Vec<Number>),
     /// What is older than so many milliseconds.
-    DeleteMessages(Pick, StoreKind, usize, i64),
+    DeleteMessages(Pick, SubQueue, usize, i64),
     Update(Pick, Change),
     LoseLocks(Pick),
     Advance(By),
     Timeout(Pick),
-    Browse(Pick, StoreKind, u64, usize),
+    Browse(Pick, SubQueue, u64, usize),
     Reset(Pick),
     Create(Pick),
     Drop(Pick),
@@ -187,7 +185,7 @@ pub(crate) enum Step {
 }
 
 /// A store of a queue.
-pub(crate) type Place = (usize, StoreKind);
+pub(crate) type Place = (usize, SubQueue);
 
 /// A message, encoded.
 #[derive(Clone)]

@@ -1,11 +1,11 @@
-//! What must hold whatever the reference says: conclusions from the facts and effects alone.
+//! What must hold whatever the reference says: conclusions from the events and effects alone.
 
 use std::collections::BTreeSet;
 
-use servicebus_broker::{ConsumerId, Expiry, SequenceNumber, StoreKind};
+use servicebus_broker::{Expiry, ReceiverId, SequenceNumber, SubQueue};
 
+use crate::event::{ModelEvent, What, session_text};
 use crate::history::{OfSession, Place, QUEUES, Rules, Step};
-use crate::word::{What, Word, session_text};
 use crate::world::World;
 
 /// A fold over everything that was ever said.
@@ -16,15 +16,15 @@ pub(crate) struct Ledger {
     held: [Vec<Held>; QUEUES],
     /// Sessions that somebody holds.
     sessions: [BTreeSet<u8>; QUEUES],
-    /// Consumers that were told to take and have not.
+    /// Receivers that were told to take and have not.
     told: BTreeSet<u64>,
-    /// Consumers that know that there is more, because they took less than there was.
+    /// Receivers that know that there is more, because they took less than there was.
     knowing: BTreeSet<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    store: StoreKind,
+    store: SubQueue,
     number: u64,
     state: State,
     free_since: i64,
@@ -56,40 +56,40 @@ impl Ledger {
     pub(crate) fn check(
         &mut self,
         step: &Step,
-        words: &[Word],
+        events: &[ModelEvent],
         world: &World,
         open: &[(Place, u64)],
     ) {
         self.forget_expiries(step);
-        for word in words {
+        for event in events {
             let loses = matches!(
                 step,
                 Step::Update(..) | Step::LoseLocks(_) | Step::Session(_, _, OfSession::Lose)
             );
-            self.read(word, loses);
-            if let What::SessionRenewed(session, until) = word.what {
-                self.renew_locks_of(word.queue, session, until, world);
+            self.read(event, loses);
+            if let What::SessionRenewed(session, until) = event.what {
+                self.renew_locks_of(event.queue, session, until, world);
             }
             self.forget_expiries(step);
         }
         self.read_effects(step, world);
         self.note_who_took(step, world);
         for &(place, id) in open {
-            let waits = world.assigned(place, id) > 0;
+            let waits = world.reserved(place, id) > 0;
             let knows = self.told.contains(&id) || self.knowing.contains(&id);
             assert!(knows || !waits, "nobody told {id}");
         }
         for (q, held) in self.held.iter_mut().enumerate() {
-            match world.mailbox(q) {
+            match world.entity(q) {
                 None => {
                     held.clear();
                     self.sessions[q].clear();
                 }
-                Some(mailbox) if world.touched[q] => {
-                    let active = mailbox.counts(StoreKind::Active);
+                Some(entity) if world.touched[q] => {
+                    let active = entity.counts(SubQueue::Active);
                     let count = |kind| held.iter().filter(|held| held.store == kind).count();
                     let counts = (active.active + active.scheduled, active.dead_letter);
-                    let expected = (count(StoreKind::Active), count(StoreKind::DeadLetters));
+                    let expected = (count(SubQueue::Active), count(SubQueue::DeadLetter));
                     assert_eq!(counts, expected, "a message is lost");
                     if !matches!(step, Step::Open(..) | Step::Create(..)) {
                         assert_nothing_is_overdue(held, world.now(), self.eager);
@@ -110,13 +110,13 @@ impl Ledger {
 
     /// Locks of messages last as long as that of their session.
     fn renew_locks_of(&mut self, q: usize, session: u8, until: i64, world: &World) {
-        let mailbox = world.mailbox(q).expect("it was renewed there");
+        let entity = world.entity(q).expect("it was renewed there");
         let session = session_text(session);
-        for (stamp, message) in mailbox.look(StoreKind::Active, SequenceNumber(0)) {
+        for (broker_properties, message) in entity.snapshot(SubQueue::Active, SequenceNumber(0)) {
             let own = message.session_id().is_some_and(|own| own == session);
-            let number = stamp.sequence_number.0;
+            let number = broker_properties.sequence_number.0;
             let mut held = self.held[q].iter_mut();
-            let held = held.find(|h| own && h.store == StoreKind::Active && h.number == number);
+            let held = held.find(|h| own && h.store == SubQueue::Active && h.number == number);
             if let Some(Held {
                 state: State::Locked(end, _),
                 ..
@@ -129,15 +129,15 @@ impl Ledger {
 
     fn read_effects(&mut self, step: &Step, world: &World) {
         let asking = if let Step::Credit(place, id, _) | Step::Take(place, id, _) = *step {
-            Some((id, world.assigned(place, id)))
+            Some((id, world.reserved(place, id)))
         } else {
             None
         };
-        for &ConsumerId(consumer) in &world.woken {
-            let new = self.told.insert(consumer);
-            // Who takes, or sets its credit with nothing assigned, is told again.
-            let asks = asking.is_some_and(|(id, _)| id == consumer);
-            assert!(new || asks, "{consumer} was told twice");
+        for &ReceiverId(receiver) in &world.woken {
+            let new = self.told.insert(receiver);
+            // Who takes, or sets its credit with nothing reserved, is told again.
+            let asks = asking.is_some_and(|(id, _)| id == receiver);
+            assert!(new || asks, "{receiver} was told twice");
         }
         if let (Step::Credit(..), Some((id, 0))) = (step, asking) {
             self.told.remove(&id);
@@ -149,7 +149,7 @@ impl Ledger {
             && max > 0
         {
             self.told.remove(&id);
-            match world.assigned(place, id) {
+            match world.reserved(place, id) {
                 0 => self.knowing.remove(&id),
                 _ => self.knowing.insert(id),
             };
@@ -157,125 +157,137 @@ impl Ledger {
     }
 
     /// `drops_locks`: whether locks may end before their time.
-    fn read(&mut self, word: &Word, drops_locks: bool) {
-        let at = word.at;
-        match word.what {
+    fn read(&mut self, event: &ModelEvent, drops_locks: bool) {
+        let at = event.at;
+        match event.what {
             What::Enqueued(_, _, expires_at) => {
-                self.enter(word, word.store, word.number).expires_at = expires_at;
+                self.enter(event, event.store, event.number).expires_at = expires_at;
             }
             What::Scheduled(_, _, active_at) => {
-                self.enter(word, word.store, word.number).state = State::Scheduled(active_at);
+                self.enter(event, event.store, event.number).state = State::Scheduled(active_at);
             }
             What::Activated(_) => {
-                let held = self.leave(word);
-                assert_eq!(held.state, State::Scheduled(at), "{word:?} at another time");
+                let held = self.leave(event);
+                assert_eq!(
+                    held.state,
+                    State::Scheduled(at),
+                    "{event:?} at another time"
+                );
             }
             What::Cancelled => {
-                let state = self.leave(word).state;
+                let state = self.leave(event).state;
                 assert!(
                     matches!(state, State::Scheduled(due) if at < due),
-                    "{word:?} too late"
+                    "{event:?} too late"
                 );
             }
             What::Delivered(_, until) => {
-                assert!(at < until, "{word:?} locks nothing");
-                let held = self.at(word);
-                held.assert_deliverable(word);
+                assert!(at < until, "{event:?} locks nothing");
+                let held = self.at(event);
+                held.assert_deliverable(event);
                 held.state = State::Locked(until, held.state == State::Deferred);
             }
             What::Renewed(until) => {
-                let deferred = self.at(word).assert_locked(word);
-                self.at(word).state = State::Locked(until, deferred);
+                let deferred = self.at(event).assert_locked(event);
+                self.at(event).state = State::Locked(until, deferred);
             }
             What::Abandoned(_) | What::Released => {
-                let deferred = self.at(word).assert_locked(word);
-                self.at(word).free(at, deferred);
+                let deferred = self.at(event).assert_locked(event);
+                self.at(event).free(at, deferred);
             }
-            What::LockExpired(_) => self.at(word).lock_expired(word, drops_locks),
+            What::LockExpired(_) => self.at(event).expire_lock(event, drops_locks),
             What::Deferred => {
-                self.at(word).assert_locked(word);
-                self.at(word).free(at, true);
+                self.at(event).assert_locked(event);
+                self.at(event).free(at, true);
             }
             What::Completed => {
-                self.leave(word).assert_locked(word);
+                self.leave(event).assert_locked(event);
             }
-            What::ReceivedAndDeleted => self.leave(word).assert_deliverable(word),
+            What::ReceivedAndDeleted => self.leave(event).assert_deliverable(event),
             What::Expired => {
                 let eager = self.eager;
-                self.leave(word).assert_expires_on_time(word, eager);
+                self.leave(event).assert_expires_on_time(event, eager);
             }
-            What::DeadLettered(there, ref reason, _) => self.read_burial(word, there, reason),
+            What::DeadLettered(there, ref reason, _) => self.read_burial(event, there, reason),
             What::TransferFailed(there, ..) => {
-                assert_eq!(self.leave(word).state, State::Free, "{word:?} was not free");
-                self.enter(word, StoreKind::TransferDeadLetters, there);
+                assert_eq!(
+                    self.leave(event).state,
+                    State::Free,
+                    "{event:?} was not free"
+                );
+                self.enter(event, SubQueue::TransferDeadLetter, there);
             }
             What::Forwarded(_) | What::Deleted => {
-                assert_eq!(self.leave(word).state, State::Free, "{word:?} was not free");
+                assert_eq!(
+                    self.leave(event).state,
+                    State::Free,
+                    "{event:?} was not free"
+                );
             }
             What::Removed => {
-                self.leave(word);
+                self.leave(event);
             }
             What::SessionAccepted(..)
             | What::SessionRenewed(..)
             | What::StateSet(..)
             | What::SessionExpired(_)
-            | What::SessionReleased(_) => self.read_session(word),
-            What::Duplicate(_) => assert_eq!(word.number, 0, "{word:?} was kept"),
+            | What::SessionReleased(_) => self.read_session(event),
+            What::Duplicate(_) => assert_eq!(event.number, 0, "{event:?} was kept"),
         }
     }
 
-    fn read_burial(&mut self, word: &Word, there: u64, reason: &str) {
-        let held = self.leave(word);
-        if word.by_client {
-            held.assert_locked(word);
+    fn read_burial(&mut self, event: &ModelEvent, there: u64, reason: &str) {
+        let held = self.leave(event);
+        if event.by_client {
+            held.assert_locked(event);
         }
-        if reason == "TTLExpiredException" && !word.by_client {
-            held.assert_expires_on_time(word, self.eager);
+        if reason == "TTLExpiredException" && !event.by_client {
+            held.assert_expires_on_time(event, self.eager);
         }
-        self.enter(word, StoreKind::DeadLetters, there);
+        self.enter(event, SubQueue::DeadLetter, there);
     }
 
     /// A session is held by one at a time.
-    fn read_session(&mut self, word: &Word) {
-        let held = &mut self.sessions[word.queue];
-        if let What::SessionAccepted(session, until) = word.what {
-            assert!(word.at < until, "{word:?} locks nothing");
-            assert!(held.insert(session), "{word:?}: somebody holds it");
-        } else if let What::SessionRenewed(session, _) | What::StateSet(session, _) = word.what {
-            assert!(held.contains(&session), "{word:?}: nobody holds it");
-        } else if let What::SessionExpired(session) | What::SessionReleased(session) = word.what {
-            assert!(held.remove(&session), "{word:?}: nobody holds it");
+    fn read_session(&mut self, event: &ModelEvent) {
+        let held = &mut self.sessions[event.queue];
+        if let What::SessionAccepted(session, until) = event.what {
+            assert!(event.at < until, "{event:?} locks nothing");
+            assert!(held.insert(session), "{event:?}: somebody holds it");
+        } else if let What::SessionRenewed(session, _) | What::StateSet(session, _) = event.what {
+            assert!(held.contains(&session), "{event:?}: nobody holds it");
+        } else if let What::SessionExpired(session) | What::SessionReleased(session) = event.what {
+            assert!(held.remove(&session), "{event:?}: nobody holds it");
         }
     }
 
-    fn enter(&mut self, word: &Word, store: StoreKind, number: u64) -> &mut Held {
-        let held = &mut self.held[word.queue];
+    fn enter(&mut self, event: &ModelEvent, store: SubQueue, number: u64) -> &mut Held {
+        let held = &mut self.held[event.queue];
         let is_new = !held.iter().any(|h| h.store == store && h.number == number);
-        assert!(is_new, "{word:?}: {number} is not new");
+        assert!(is_new, "{event:?}: {number} is not new");
         held.push(Held {
             store,
             number,
             state: State::Free,
-            free_since: word.at,
+            free_since: event.at,
             expires_at: None,
         });
         held.last_mut().expect("it was pushed")
     }
 
-    fn place(&self, word: &Word) -> usize {
-        let mut held = self.held[word.queue].iter();
-        held.position(|h| h.store == word.store && h.number == word.number)
-            .unwrap_or_else(|| panic!("{word:?} is not there"))
+    fn place(&self, event: &ModelEvent) -> usize {
+        let mut held = self.held[event.queue].iter();
+        held.position(|h| h.store == event.store && h.number == event.number)
+            .unwrap_or_else(|| panic!("{event:?} is not there"))
     }
 
-    fn at(&mut self, word: &Word) -> &mut Held {
-        let place = self.place(word);
-        &mut self.held[word.queue][place]
+    fn at(&mut self, event: &ModelEvent) -> &mut Held {
+        let place = self.place(event);
+        &mut self.held[event.queue][place]
     }
 
-    fn leave(&mut self, word: &Word) -> Held {
-        let place = self.place(word);
-        self.held[word.queue].swap_remove(place)
+    fn leave(&mut self, event: &ModelEvent) -> Held {
+        let place = self.place(event);
+        self.held[event.queue].swap_remove(place)
     }
 }
 
@@ -288,49 +300,49 @@ impl Held {
         };
     }
 
-    fn lock_expired(&mut self, word: &Word, drops_locks: bool) {
+    fn expire_lock(&mut self, event: &ModelEvent, drops_locks: bool) {
         let State::Locked(until, deferred) = self.state else {
-            panic!("{word:?} without a lock");
+            panic!("{event:?} without a lock");
         };
-        let dropped = drops_locks && word.at < until;
-        assert!(until == word.at || dropped, "{word:?} at another time");
-        self.free(word.at, deferred);
+        let dropped = drops_locks && event.at < until;
+        assert!(until == event.at || dropped, "{event:?} at another time");
+        self.free(event.at, deferred);
     }
 
     /// Says whether the message was deferred before.
-    fn assert_locked(&self, word: &Word) -> bool {
+    fn assert_locked(&self, event: &ModelEvent) -> bool {
         match self.state {
-            State::Locked(until, deferred) if word.at < until => deferred,
+            State::Locked(until, deferred) if event.at < until => deferred,
             State::Locked(..) | State::Free | State::Deferred | State::Scheduled(_) => {
-                panic!("{word:?} without a lock: {self:?}")
+                panic!("{event:?} without a lock: {self:?}")
             }
         }
     }
 
     /// Nothing is handed out twice at a time, or after its time.
-    fn assert_deliverable(&self, word: &Word) {
+    fn assert_deliverable(&self, event: &ModelEvent) {
         let free = matches!(self.state, State::Free | State::Deferred);
-        assert!(free, "{word:?} is {self:?}");
+        assert!(free, "{event:?} is {self:?}");
         assert!(
             self.expires_at
-                .is_none_or(|expires_at| word.at < expires_at),
-            "{word:?} past its time"
+                .is_none_or(|expires_at| event.at < expires_at),
+            "{event:?} past its time"
         );
     }
 
     /// Not too early; and not too late, unless a lock, a deferral or the absence of receivers delayed it.
-    fn assert_expires_on_time(&self, word: &Word, eager: bool) {
+    fn assert_expires_on_time(&self, event: &ModelEvent, eager: bool) {
         let Some(expires_at) = self.expires_at else {
             return;
         };
         assert!(
             matches!(self.state, State::Free | State::Deferred),
-            "{word:?} is {self:?}"
+            "{event:?} is {self:?}"
         );
         let due = expires_at.max(self.free_since);
-        assert!(due <= word.at, "{word:?} too early");
-        let punctual = due == word.at || !eager || self.state == State::Deferred;
-        assert!(punctual, "{word:?} too late");
+        assert!(due <= event.at, "{event:?} too early");
+        let punctual = due == event.at || !eager || self.state == State::Deferred;
+        assert!(punctual, "{event:?} too late");
     }
 }
 

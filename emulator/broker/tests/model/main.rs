@@ -2,7 +2,7 @@
 //!
 //! Every step is done to both. After each, the answers, what happened and when, every message in every store,
 //! the counts and the next deadline are compared, the real queues check their own invariants, and a ledger
-//! draws its own conclusions from the facts. What a step cannot have reached is not compared again.
+//! draws its own conclusions from the events. What a step cannot have reached is not compared again.
 //!
 //! A history is drawn from a number; one that fails prints that number and the few steps that are needed.
 //!
@@ -14,12 +14,12 @@ mod compare;
 mod density;
 mod determinism;
 mod draw;
+mod event;
 mod history;
 mod ledger;
 mod names;
 mod reference;
 mod shrink;
-mod word;
 mod world;
 
 use shrink::{check_all, setting};

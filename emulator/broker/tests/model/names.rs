@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
+use servicebus_broker::{QueueDescription, ReceiveMode, SubQueue};
 
 use crate::history::{
     Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
     Step, Token, Transition,
 };
-use crate::reference::{Letter, Queue, Reference};
+use crate::reference::{ModelMessage, Queue, Reference};
 use crate::world::wire::encoded;
 
 /// A queue that holds so many messages is sent no more: everything happens among a few.
@@ -17,13 +17,13 @@ const ENOUGH: usize = 12;
 /// Somebody who is not there, or not at this store.
 const STRANGER: u64 = 1_000_000;
 
-/// Consumers and tokens by their number.
+/// Receivers and tokens by their number.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// As the queues were declared.
     declared: Vec<QueueDescription>,
-    consumers: u64,
-    /// Consumers that are open.
+    receivers: u64,
+    /// Receivers that are open.
     pub(crate) open: Vec<(Place, u64)>,
     /// Where each token is from.
     tokens: Vec<Place>,
@@ -33,7 +33,7 @@ impl Names {
     pub(crate) fn new(rules: &Rules) -> Self {
         Self {
             declared: rules.queues.clone(),
-            consumers: 0,
+            receivers: 0,
             open: Vec::new(),
             tokens: Vec::new(),
         }
@@ -60,7 +60,7 @@ impl Names {
             }
             Transition::Session(pick, session, what) => {
                 let q = queue(pick)?;
-                let has_sessions = reference.queue(q)?.has_sessions(StoreKind::Active);
+                let has_sessions = reference.queue(q)?.has_sessions(SubQueue::Active);
                 has_sessions.then_some(Step::Session(q, *session, *what))?
             }
             Transition::Consume(who, what) => self.consume(*who, *what)?,
@@ -78,12 +78,12 @@ impl Names {
                 Step::Renew(place, keys)
             }
             Transition::ReceiveDeferred(numbers, mode, who) => {
-                let (place, numbers) = known(numbers, reference, Letter::is_deferred)?;
+                let (place, numbers) = known(numbers, reference, ModelMessage::is_deferred)?;
                 let session = reference.queue(place.0)?.session_of_any(place.1, &numbers);
                 Step::ReceiveDeferred(place, numbers, *mode, self.holder(place, *who)?, session)
             }
             Transition::Cancel(numbers) => {
-                let ((q, _), numbers) = known(numbers, reference, Letter::is_scheduled)?;
+                let ((q, _), numbers) = known(numbers, reference, ModelMessage::is_scheduled)?;
                 Step::Cancel(q, numbers)
             }
             Transition::DeleteMessages(pick, kind, max, age) => {
@@ -120,11 +120,11 @@ impl Names {
         wanted: Option<u8>,
         has_sessions: bool,
     ) -> Step {
-        self.consumers += 1;
-        self.open.push((place, self.consumers));
+        self.receivers += 1;
+        self.open.push((place, self.receivers));
         match has_sessions {
-            true => Step::Accept(place.0, self.consumers, mode, wanted),
-            false => Step::Open(place, self.consumers, mode),
+            true => Step::Accept(place.0, self.receivers, mode, wanted),
+            false => Step::Open(place, self.receivers, mode),
         }
     }
 
@@ -154,12 +154,12 @@ impl Names {
         }
     }
 
-    /// Consumers go with their queues.
+    /// Receivers go with their queues.
     pub(crate) fn forget_lost(&mut self, is_there: impl Fn(usize) -> bool) {
         self.open.retain(|&((q, _), _)| is_there(q));
     }
 
-    /// Who is to hold a lock: a consumer of the store, or somebody else.
+    /// Who is to hold a lock: a receiver of the store, or somebody else.
     fn holder(&self, place: Place, who: Pick) -> Option<u64> {
         let open = self.open.iter().filter(|(at, _)| *at == place);
         let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
@@ -190,7 +190,7 @@ impl Names {
                 let at = *pick.of(&given)?;
                 (Key::Forged(at, bit), self.tokens[at])
             }
-            Token::Garbage(bits) => (Key::Garbage(bits), (0, StoreKind::Active)),
+            Token::Garbage(bits) => (Key::Garbage(bits), (0, SubQueue::Active)),
         };
         reference.queue(place.0).map(|_| (key, place))
     }
@@ -217,7 +217,7 @@ fn sent(drafts: &[Draft], reference: &Reference, q: usize) -> Option<Vec<Parcel>
 
 /// Nearly everything that is sent to a queue with sessions has one.
 fn fitting(draft: Draft, queue: &Queue) -> Draft {
-    let has_sessions = queue.has_sessions(StoreKind::Active);
+    let has_sessions = queue.has_sessions(SubQueue::Active);
     match draft.session {
         None if has_sessions && draft.id > 0 => Draft {
             session: Some(draft.id % 3),
@@ -241,20 +241,20 @@ fn parcels(drafts: &[Draft], now: i64, mut room: u64) -> Vec<Parcel> {
 fn known(
     numbers: &[Number],
     reference: &Reference,
-    which: impl Fn(&Letter) -> bool,
+    which: impl Fn(&ModelMessage) -> bool,
 ) -> Option<(Place, Vec<u64>)> {
     let mut all = Vec::new();
     for (q, queue) in reference.queues() {
-        for kind in StoreKind::ALL {
-            let letters = queue.store(kind).letters.iter().filter(|l| which(l));
-            all.extend(letters.map(|letter| ((q, kind), letter.shown())));
+        for kind in SubQueue::ALL {
+            let messages = queue.store(kind).messages.iter().filter(|l| which(l));
+            all.extend(messages.map(|message| ((q, kind), message.shown())));
         }
     }
     let named = numbers.iter().filter_map(|number| match number {
         Number::Known(pick) => pick.of(&all).copied(),
         Number::Any(pick, partition, number) => {
             let queues: Vec<usize> = reference.queues().map(|(q, _)| q).collect();
-            let place = (*pick.of(&queues)?, StoreKind::Active);
+            let place = (*pick.of(&queues)?, SubQueue::Active);
             Some((place, number | u64::from(*partition) << 48))
         }
     });
@@ -264,10 +264,10 @@ fn known(
     Some((place, numbers.map(|(_, number)| number).collect()))
 }
 
-fn other(kind: StoreKind) -> StoreKind {
+fn other(kind: SubQueue) -> SubQueue {
     match kind {
-        StoreKind::Active => StoreKind::DeadLetters,
-        StoreKind::DeadLetters | StoreKind::TransferDeadLetters => StoreKind::Active,
+        SubQueue::Active => SubQueue::DeadLetter,
+        SubQueue::DeadLetter | SubQueue::TransferDeadLetter => SubQueue::Active,
     }
 }
 

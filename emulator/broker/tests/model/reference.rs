@@ -11,14 +11,14 @@ mod time;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, StoreKind};
+use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue};
 
 use queue::Store;
-pub(crate) use queue::{Letter, Queue, State};
+pub(crate) use queue::{ModelMessage, Queue, State};
 pub(crate) use sessions::Told;
 
+use crate::event::{ModelEvent, What};
 use crate::history::{Answer, NAMES, Place, QUEUES, Rules, Seen, Step};
-use crate::word::{What, Word};
 
 #[derive(Debug)]
 pub(crate) struct Reference {
@@ -29,7 +29,7 @@ pub(crate) struct Reference {
     /// The partition of every message that there is or was, by the last who had its number.
     partitions: BTreeMap<(usize, usize, u64), u64>,
     /// What happened since this was last cleared.
-    pub(crate) log: Vec<Word>,
+    pub(crate) log: Vec<ModelEvent>,
     /// Stores that have something to forward, in the order in which they said so, and whether they try again.
     agenda: VecDeque<Place>,
     leaving: Vec<usize>,
@@ -82,7 +82,7 @@ impl Reference {
     fn answer(&mut self, step: &Step) -> Answer {
         match step {
             &Step::Advance(to) => self.now = to,
-            &Step::Open((q, kind), id, mode) => self.store(q, kind).consumers.push((id, mode)),
+            &Step::Open((q, kind), id, mode) => self.store(q, kind).receivers.push((id, mode)),
             Step::Create(q, description) => self.create(*q, QueueDescription::clone(description)),
             &Step::Drop(q) => {
                 self.touched[q] = true;
@@ -121,7 +121,7 @@ impl Reference {
             }
             Step::Update(q, description) => self.update(*q, QueueDescription::clone(description)),
             &Step::Browse(place, from, max) => {
-                return Answer::Messages(self.browse(place, from, max, None));
+                return Answer::Messages(self.peek(place, from, max, None));
             }
             &Step::Reset(q) => self.reset(q),
         }
@@ -137,15 +137,15 @@ impl Reference {
         self.begin(q);
         let release = self.settings.locks_on_detach == LocksOnDetach::Release;
         let store = self.store(q, kind);
-        store.consumers.retain(|&(other, _)| other != id);
+        store.receivers.retain(|&(other, _)| other != id);
         store.waiting.retain(|&(waits, _)| waits != id);
-        for number in store.assigned_to(id) {
-            store.letter(number).state = State::Ready;
+        for number in store.reserved_to(id) {
+            store.message(number).state = State::Ready;
         }
         let held =
-            |l: &&Letter| matches!(l.state, State::Locked { consumer, .. } if consumer == id);
+            |l: &&ModelMessage| matches!(l.state, State::Locked { receiver, .. } if receiver == id);
         let held: Vec<u64> = store
-            .letters
+            .messages
             .iter()
             .filter(held)
             .map(|l| l.number)
@@ -168,27 +168,27 @@ impl Reference {
             return;
         }
         let store = self.store(q, kind);
-        let mut assigned = store.assigned_to(id);
-        for number in assigned.split_off(assigned.len().min(credit)) {
-            store.letter(number).state = State::Ready;
+        let mut reserved = store.reserved_to(id);
+        for number in reserved.split_off(reserved.len().min(credit)) {
+            store.message(number).state = State::Ready;
         }
-        let wanted = credit - assigned.len();
+        let wanted = credit - reserved.len();
         match store.waiting.iter_mut().find(|(waits, _)| *waits == id) {
             Some((_, credit)) => *credit = wanted,
             None => store.waiting.push((id, wanted)),
         }
         store.waiting.retain(|&(_, credit)| credit > 0);
         // What waited for a receiver expires now that there is one.
-        self.let_happen(q, self.now);
+        self.run_due(q, self.now);
         self.serve(q);
     }
 
     fn reset(&mut self, q: usize) {
         self.begin(q);
         self.forget_sessions(q);
-        for kind in StoreKind::ALL {
-            let letters = &self.store(q, kind).letters;
-            let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
+        for kind in SubQueue::ALL {
+            let messages = &self.store(q, kind).messages;
+            let numbers: Vec<u64> = messages.iter().map(|message| message.number).collect();
             for number in numbers {
                 self.remove((q, kind), number);
                 self.note((q, kind), number, What::Removed);
@@ -198,20 +198,14 @@ impl Reference {
         self.serve(q);
     }
 
-    fn browse(
-        &mut self,
-        (q, kind): Place,
-        from: u64,
-        max: usize,
-        session: Option<u8>,
-    ) -> Vec<Seen> {
+    fn peek(&mut self, (q, kind): Place, from: u64, max: usize, session: Option<u8>) -> Vec<Seen> {
         self.begin(q);
         let queue = self.at(q);
-        let letters = queue.store(kind).letters.iter();
+        let messages = queue.store(kind).messages.iter();
         let from = from & 0xffff_ffff_ffff;
-        let letters = letters.filter(|letter| letter.number >= from);
-        let letters = letters.filter(|l| session.is_none() || l.draft.session == session);
-        let seen = letters.take(max).map(|l| queue.browsed(kind, l));
+        let messages = messages.filter(|message| message.number >= from);
+        let messages = messages.filter(|l| session.is_none() || l.draft.session == session);
+        let seen = messages.take(max).map(|l| queue.browsed(kind, l));
         seen.collect()
     }
 
@@ -230,42 +224,42 @@ impl Reference {
     /// The same without granting sessions.
     fn serve_granted(&mut self, q: usize) {
         self.serve_sessions(q);
-        for kind in StoreKind::ALL {
+        for kind in SubQueue::ALL {
             let queue = self.queues[q].as_mut().expect("the queue is there");
             // Messages of sessions are served to their holders alone, but go on like others.
             let serves = queue.serves(kind) && !queue.has_sessions(kind);
             let sends_on = queue.sends_on(kind);
             let store = queue.store_mut(kind);
-            for at in 0..store.letters.len() {
-                let letter = &store.letters[at];
-                if letter.state != State::Ready {
+            for at in 0..store.messages.len() {
+                let message = &store.messages[at];
+                if message.state != State::Ready {
                     continue;
                 }
-                if sends_on && !letter.stays {
+                if sends_on && !message.stays {
                     // It comes back, if it does, because it could not go on.
-                    store.letters[at].former = None;
+                    store.messages[at].former = None;
                     if !std::mem::replace(&mut store.is_announced, true) {
                         self.agenda.push_back((q, kind));
                     }
                 } else if serves
-                    && let Some(consumer) = store.next_consumer(store.letters[at].former)
+                    && let Some(receiver) = store.next_consumer(store.messages[at].former)
                 {
-                    store.letters[at].state = State::Assigned(consumer);
-                    store.letters[at].former = None;
+                    store.messages[at].state = State::Assigned(receiver);
+                    store.messages[at].former = None;
                 }
             }
         }
     }
 
-    fn remove(&mut self, (q, kind): Place, number: u64) -> Letter {
+    fn remove(&mut self, (q, kind): Place, number: u64) -> ModelMessage {
         let store = self.store(q, kind);
-        let mut letters = store.letters.iter();
-        let at = letters.position(|letter| letter.number == number);
-        let letter = store.letters.remove(at.expect("the message is there"));
-        if let State::Assigned(consumer) = letter.state {
-            store.restore(consumer);
+        let mut messages = store.messages.iter();
+        let at = messages.position(|message| message.number == number);
+        let message = store.messages.remove(at.expect("the message is there"));
+        if let State::Assigned(receiver) = message.state {
+            store.restore(receiver);
         }
-        letter
+        message
     }
 
     fn at(&mut self, q: usize) -> &mut Queue {
@@ -273,15 +267,15 @@ impl Reference {
         self.queues[q].as_mut().expect("the queue is there")
     }
 
-    fn store(&mut self, q: usize, kind: StoreKind) -> &mut Store {
+    fn store(&mut self, q: usize, kind: SubQueue) -> &mut Store {
         self.at(q).store_mut(kind)
     }
 
     /// Adds a message to the end of a store.
-    fn push(&mut self, (q, kind): Place, letter: Letter) {
-        let known = (q, kind as usize, letter.number);
-        self.partitions.insert(known, letter.partition);
-        self.store(q, kind).letters.push(letter);
+    fn push(&mut self, (q, kind): Place, message: ModelMessage) {
+        let known = (q, kind as usize, message.number);
+        self.partitions.insert(known, message.partition);
+        self.store(q, kind).messages.push(message);
     }
 
     /// A client did it, now.
@@ -296,7 +290,7 @@ impl Reference {
 
     fn write(&mut self, at: i64, (queue, store): Place, number: u64, by_client: bool, what: What) {
         let partition = self.partitions.get(&(queue, store as usize, number));
-        self.log.push(Word {
+        self.log.push(ModelEvent {
             at,
             queue,
             store,

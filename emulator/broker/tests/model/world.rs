@@ -7,16 +7,16 @@ pub(crate) mod wire;
 use std::collections::{BTreeMap, VecDeque};
 
 use servicebus_broker::{
-    CancelError, ClientId, ConsumerId, Context, Delivery, Effect, Effects, Entities, EntityId,
-    EntityPath, Facts, LockToken, Mailbox, Message, NamespaceSettings, Outcome as Settlement,
-    Queue, QueueDescription, ReceiveDeferredError, ReceiveMode, RenewError, SendError,
-    SequenceNumber, SettleError, StoreKind, Timestamp, forward,
+    CancelError, ClientId, Context, Delivery, Effect, Effects, Entities, Entity, EntityId,
+    EntityPath, Events, LockToken, Message, NamespaceSettings, Outcome as Settlement,
+    QueueDescription, ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError,
+    SequenceNumber, SettleError, SubQueue, Timestamp, forward,
 };
 use uuid::Uuid;
 
-use crate::draw::Dice;
+use crate::draw::SeededRng;
+use crate::event::{ModelEvent, queue_of};
 use crate::history::{Answer, Key, NAMES, Outcome, Parcel, Place, QUEUES, Rules, Seen, Step};
-use crate::word::{Word, queue_of};
 pub(crate) use sessions::session_name;
 use wire::{changes, see};
 
@@ -27,17 +27,17 @@ pub(crate) const CLIENT: ClientId = ClientId(7);
 pub(crate) struct World {
     settings: NamespaceSettings,
     paths: Vec<EntityPath>,
-    queues: BTreeMap<EntityPath, Queue>,
+    queues: BTreeMap<EntityPath, Entity>,
     now: Timestamp,
     client: ClientId,
-    ids: Dice,
+    ids: SeededRng,
     pub(crate) tokens: Vec<LockToken>,
     effects: Effects,
-    pub(crate) facts: Facts,
-    sources: VecDeque<(EntityPath, StoreKind)>,
+    pub(crate) events: Events,
+    sources: VecDeque<(EntityPath, SubQueue)>,
     leaving: Vec<EntityPath>,
     /// Whom somebody told to take, since this was last cleared.
-    pub(crate) woken: Vec<ConsumerId>,
+    pub(crate) woken: Vec<ReceiverId>,
     /// Who lost its session, since this was last cleared.
     pub(crate) lost: Vec<u64>,
     /// Which queues something was done to, since this was last cleared.
@@ -55,10 +55,10 @@ impl World {
             queues: BTreeMap::new(),
             now: Timestamp::from_millis(now),
             client: CLIENT,
-            ids: Dice(seed),
+            ids: SeededRng(seed),
             tokens: Vec::new(),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             sources: VecDeque::new(),
             leaving: Vec::new(),
             woken: Vec::new(),
@@ -86,9 +86,8 @@ impl World {
         answer
     }
 
-    pub(crate) fn mailbox(&self, queue: usize) -> Option<&Mailbox> {
-        let queue = self.queues.get(&self.paths[queue]);
-        queue.map(|queue| &queue.mailbox)
+    pub(crate) fn entity(&self, queue: usize) -> Option<&Entity> {
+        self.queues.get(&self.paths[queue])
     }
 
     pub(crate) fn now(&self) -> i64 {
@@ -97,62 +96,64 @@ impl World {
 
     /// The next instant at which time will do something to a queue.
     pub(crate) fn deadline(&self, queue: usize) -> Option<i64> {
-        let due = self.mailbox(queue)?.next_deadline();
+        let due = self.entity(queue)?.next_deadline();
         due.map(Timestamp::as_millis)
     }
 
-    pub(crate) fn assigned(&self, (queue, kind): Place, id: u64) -> usize {
-        let mailbox = self.mailbox(queue);
-        mailbox.map_or(0, |mailbox| mailbox.assigned(kind, ConsumerId(id)))
+    pub(crate) fn reserved(&self, (queue, kind): Place, id: u64) -> usize {
+        let entity = self.entity(queue);
+        entity.map_or(0, |entity| entity.reserved(kind, ReceiverId(id)))
     }
 
-    /// Facts since they were last cleared.
-    pub(crate) fn words(&self) -> impl Iterator<Item = Word> {
-        self.facts.iter().map(|fact| Word::of(fact, &self.facts))
+    /// Events since they were last cleared.
+    pub(crate) fn events(&self) -> impl Iterator<Item = ModelEvent> {
+        self.events
+            .iter()
+            .map(|event| ModelEvent::of(event, &self.events))
     }
 
     fn answer(&mut self, step: &Step) -> Answer {
         match step {
             Step::Send(queue, parcels, batch) => Answer::Sent(self.send(*queue, parcels, *batch)),
             &Step::Open((queue, kind), id, mode) => {
-                self.operate(queue, |m, _| m.open_consumer(kind, ConsumerId(id), mode))
+                self.operate(queue, |m, _| m.attach_receiver(kind, ReceiverId(id), mode))
             }
             &Step::Close((queue, kind), id) => {
-                self.operate(queue, |m, cx| m.close_consumer(cx, kind, ConsumerId(id)))
+                self.operate(queue, |m, cx| m.detach_receiver(cx, kind, ReceiverId(id)))
             }
-            &Step::Credit((queue, kind), id, credit) => self.operate(queue, |mailbox, cx| {
-                mailbox.set_credit(cx, kind, ConsumerId(id), credit);
+            &Step::Credit((queue, kind), id, credit) => self.operate(queue, |entity, cx| {
+                entity.set_credit(cx, kind, ReceiverId(id), credit);
             }),
-            &Step::Take(place, id, max) => self.take(place, ConsumerId(id), max),
+            &Step::Take(place, id, max) => self.take(place, ReceiverId(id), max),
             Step::Settle(place, key, outcome) => self.settle(*place, &[*key], outcome, false),
             Step::SettleAll(place, keys, outcome) => self.settle(*place, keys, outcome, true),
             Step::Renew(place, keys) => self.renew(*place, keys),
             Step::ReceiveDeferred(place, numbers, mode, id, session) => {
-                self.receive_deferred(*place, numbers, *mode, ConsumerId(*id), *session)
+                self.receive_deferred(*place, numbers, *mode, ReceiverId(*id), *session)
             }
             &Step::Accept(queue, id, mode, wanted) => self.accept(queue, id, mode, wanted),
             &Step::Session(queue, session, what) => self.of_session(queue, session, what),
             Step::Cancel(queue, numbers) => self.cancel(*queue, numbers),
             &Step::DeleteMessages((queue, kind), max, before) => {
                 let before = Timestamp::from_millis(before);
-                Answer::Deleted(self.with(queue, |mailbox, cx| {
-                    mailbox.delete_messages(cx, kind, max, before, None)
+                Answer::Deleted(self.with(queue, |entity, cx| {
+                    entity.delete_messages(cx, kind, max, before, None)
                 }))
             }
             Step::Update(queue, description) => {
                 let description = QueueDescription::clone(description);
-                self.operate(*queue, |mailbox, cx| mailbox.update(cx, description))
+                self.operate(*queue, |entity, cx| entity.update(cx, description))
             }
-            &Step::LoseLocks(queue) => self.operate(queue, Mailbox::lose_locks),
+            &Step::LoseLocks(queue) => self.operate(queue, Entity::lose_locks),
             &Step::Advance(to) => {
                 self.now = Timestamp::from_millis(to);
                 Answer::Done
             }
-            &Step::Timeout(queue) => self.operate(queue, |mailbox, cx| {
-                mailbox.handle_timeout(cx);
+            &Step::Timeout(queue) => self.operate(queue, |entity, cx| {
+                entity.handle_timeout(cx);
             }),
-            &Step::Browse(place, from, max) => Answer::Messages(self.browse(place, from, max)),
-            &Step::Reset(queue) => self.operate(queue, Mailbox::reset),
+            &Step::Browse(place, from, max) => Answer::Messages(self.peek(place, from, max)),
+            &Step::Reset(queue) => self.operate(queue, Entity::reset),
             Step::Create(queue, description) => {
                 self.create(*queue, QueueDescription::clone(description));
                 Answer::Done
@@ -169,14 +170,14 @@ impl World {
         self.touched[at] = true;
         let id = EntityId(at as u32 + 1);
         let path = self.paths[at].clone();
-        let queue = Queue::new(id, path.clone(), description, &self.settings, self.now);
+        let queue = Entity::new(id, path.clone(), description, &self.settings, self.now);
         self.queues.insert(path, queue);
     }
 
     fn operate(
         &mut self,
         queue: usize,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>),
+        work: impl FnOnce(&mut Entity, &mut Context<'_>),
     ) -> Answer {
         self.with(queue, work);
         Answer::Done
@@ -185,7 +186,7 @@ impl World {
     fn with<T>(
         &mut self,
         queue: usize,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let path = self.paths[queue].clone();
         self.with_entity(&path, work).expect("the queue is there")
@@ -196,21 +197,21 @@ impl World {
             .iter()
             .map(|parcel| Message::parse(parcel.payload.clone(), &mut self.ids).unwrap())
             .collect();
-        let sent = self.with(queue, |mailbox, cx| match batch {
-            true => mailbox.send_batch(cx, messages),
+        let sent = self.with(queue, |entity, cx| match batch {
+            true => entity.send_batch(cx, messages),
             false => messages
                 .into_iter()
-                .map(|message| mailbox.send(cx, message))
+                .map(|message| entity.send(cx, message))
                 .collect(),
         });
         let sent = sent.map(|numbers| numbers.into_iter().map(|number| number.0).collect());
         sent.map_err(|refused: SendError| refused.to_string())
     }
 
-    fn take(&mut self, (queue, kind): Place, id: ConsumerId, max: usize) -> Answer {
+    fn take(&mut self, (queue, kind): Place, id: ReceiverId, max: usize) -> Answer {
         let mut taken: Vec<Delivery> = Vec::new();
-        self.with(queue, |mailbox, cx| {
-            mailbox.take(cx, kind, id, max, usize::MAX, &mut taken);
+        self.with(queue, |entity, cx| {
+            entity.acquire(cx, kind, id, max, usize::MAX, &mut taken);
         });
         Answer::Messages(self.receive(&taken))
     }
@@ -220,13 +221,13 @@ impl World {
         (queue, kind): Place,
         numbers: &[u64],
         mode: ReceiveMode,
-        id: ConsumerId,
+        id: ReceiverId,
         session: Option<u8>,
     ) -> Answer {
         let session = session.map(session_name);
         let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
-        let taken = self.with(queue, |mailbox, cx| {
-            mailbox.receive_deferred(cx, kind, &numbers, mode, id, session.as_ref())
+        let taken = self.with(queue, |entity, cx| {
+            entity.receive_deferred(cx, kind, &numbers, mode, id, session.as_ref())
         });
         let taken = taken.map(|taken| self.receive(&taken));
         Answer::Deferred(taken.map_err(|error| match error {
@@ -241,18 +242,20 @@ impl World {
         let mut all = Vec::with_capacity(taken.len());
         for Delivery {
             token,
-            stamp,
+            broker_properties,
             message,
         } in taken
         {
             self.tokens.push(*token);
             let begin = self.wire.len();
-            let letter = message.encode(stamp, 0, &mut self.wire).unwrap();
+            let encoded = message
+                .encode(broker_properties, 0, &mut self.wire)
+                .unwrap();
             let source = wire::source(&self.wire[begin..]).and_then(queue_of);
-            self.wire.extend_from_slice(&letter);
+            self.wire.extend_from_slice(&encoded);
             all.push(Seen {
                 source,
-                ..see(stamp, message)
+                ..see(broker_properties, message)
             });
         }
         all
@@ -281,9 +284,9 @@ impl World {
                 changes: changes(properties),
             },
         };
-        let result = self.with(queue, |mailbox, cx| match all {
-            true => mailbox.settle_all(cx, kind, &tokens, &outcome),
-            false => mailbox.settle(cx, kind, tokens[0], outcome),
+        let result = self.with(queue, |entity, cx| match all {
+            true => entity.settle_all(cx, kind, &tokens, &outcome),
+            false => entity.settle(cx, kind, tokens[0], outcome),
         });
         Answer::Settled(result.err().map(|error| match error {
             SettleError::LockLost => "lock lost",
@@ -296,7 +299,7 @@ impl World {
 
     fn renew(&mut self, (queue, kind): Place, keys: &[Key]) -> Answer {
         let tokens: Vec<LockToken> = keys.iter().map(|&key| self.token(key)).collect();
-        let result = self.with(queue, |mailbox, cx| mailbox.renew_locks(cx, kind, &tokens));
+        let result = self.with(queue, |entity, cx| entity.renew_locks(cx, kind, &tokens));
         let result = result.map(|ends| ends.into_iter().map(Timestamp::as_millis).collect());
         Answer::Renewed(result.map_err(|error| match error {
             RenewError::LockLost(lost) => tokens.iter().position(|&token| token == lost),
@@ -306,20 +309,18 @@ impl World {
 
     fn cancel(&mut self, queue: usize, numbers: &[u64]) -> Answer {
         let numbers: Vec<_> = numbers.iter().copied().map(SequenceNumber).collect();
-        let result = self.with(queue, |mailbox, cx| mailbox.cancel_scheduled(cx, &numbers));
+        let result = self.with(queue, |entity, cx| entity.cancel_scheduled(cx, &numbers));
         let missing = result.err().map(|CancelError::NotFound(missing)| missing);
         let missing = missing.into_iter().flatten();
         Answer::Cancelled(missing.map(|number| number.0).collect())
     }
 
-    fn browse(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {
+    fn peek(&mut self, (queue, kind): Place, from: u64, max: usize) -> Vec<Seen> {
         let from = SequenceNumber(from);
-        let browsed = self.with(queue, |mailbox, cx| {
-            mailbox.browse(cx, kind, from, max, None)
-        });
+        let browsed = self.with(queue, |entity, cx| entity.peek(cx, kind, from, max, None));
         let seen = browsed
             .iter()
-            .map(|browsed| see(&browsed.stamp, &browsed.message));
+            .map(|browsed| see(&browsed.broker_properties, &browsed.message));
         seen.collect()
     }
 
@@ -338,22 +339,22 @@ impl Entities for World {
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
         let queue = self.queues.get_mut(path)?;
-        self.touched[queue.id.0 as usize - 1] = true;
+        self.touched[queue.id().0 as usize - 1] = true;
         let mut cx = Context {
             now: self.now,
             client: self.client,
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = work(&mut queue.mailbox, &mut cx);
+        let result = work(queue, &mut cx);
         for effect in self.effects.drain(..) {
             match effect {
-                Effect::Wake(consumer) => self.woken.push(consumer),
-                Effect::SessionLost(consumer) => self.lost.push(consumer.0),
+                Effect::Wake(receiver) => self.woken.push(receiver),
+                Effect::SessionLost(receiver) => self.lost.push(receiver.0),
                 Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
                 Effect::Delete(path) => self.leaving.push(path),
             }
@@ -361,7 +362,7 @@ impl Entities for World {
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
+    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
         self.sources.pop_front()
     }
 }

@@ -1,6 +1,6 @@
 //! A queue with a clock that tests turn by hand, and verbs that read like sentences.
 
-mod letter;
+mod message;
 mod rules;
 mod sessions;
 mod verbs;
@@ -8,12 +8,12 @@ mod verbs;
 use std::time::Duration;
 
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Counts, Delivery, Effect, Effects, EntityId, EntityPath,
-    FactKind, Facts, IdSource, Mailbox, Message, Outcome, PropertyChanges, Queue, ReceiveMode,
-    SequenceNumber, Stamp, StoreKind, Timestamp,
+    BrokerProperties, ClientId, Context, Counts, Delivery, Effect, Effects, Entity, EntityId,
+    EntityPath, EventKind, Events, IdSource, Message, Outcome, PropertyChanges, ReceiveMode,
+    ReceiverId, SequenceNumber, SubQueue, Timestamp,
 };
 
-pub(crate) use letter::{Letter, annotation, letter, text};
+pub(crate) use message::{MessageBuilder, annotation, message, text};
 pub(crate) use rules::Rules;
 pub(crate) use sessions::{name, sessions};
 
@@ -21,11 +21,11 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 /// One queue, at a time of its own.
 pub(crate) struct Bus {
-    queue: Queue,
+    queue: Entity,
     pub(crate) now: Timestamp,
     ids: Counting,
     pub(crate) effects: Effects,
-    pub(crate) facts: Facts,
+    pub(crate) events: Events,
     receivers: u64,
     /// Who asks.
     pub(crate) client: ClientId,
@@ -36,8 +36,8 @@ pub(crate) struct Bus {
 /// Somebody who receives from one of the stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Receiver {
-    pub(crate) store: StoreKind,
-    pub(crate) id: ConsumerId,
+    pub(crate) store: SubQueue,
+    pub(crate) id: ReceiverId,
 }
 
 /// Numbers that differ, from a counter.
@@ -74,11 +74,11 @@ impl Bus {
         let problems = rules.queue.problems(rules.settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         Self {
-            queue: Queue::new(EntityId(1), path, rules.queue, &rules.settings, START),
+            queue: Entity::new(EntityId(1), path, rules.queue, &rules.settings, START),
             now: START,
             ids: Counting(0),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             receivers: 0,
             client: ClientId(7),
             unchecked: false,
@@ -87,28 +87,28 @@ impl Bus {
 
     /// Sends a message with this id.
     pub(crate) fn send(&mut self, id: &str) -> SequenceNumber {
-        self.post(&letter(id)).unwrap()
+        self.post(&message(id)).unwrap()
     }
 
     pub(crate) fn send_all(&mut self, ids: &[&str]) -> Vec<SequenceNumber> {
-        let letters: Vec<Letter> = ids.iter().map(|id| letter(id)).collect();
-        self.post_all(&letters).unwrap()
+        let messages: Vec<MessageBuilder> = ids.iter().map(|id| message(id)).collect();
+        self.post_all(&messages).unwrap()
     }
 
     pub(crate) fn send_with_ttl(&mut self, id: &str, time_to_live: Duration) -> SequenceNumber {
-        self.post(&letter(id).time_to_live(time_to_live)).unwrap()
+        self.post(&message(id).time_to_live(time_to_live)).unwrap()
     }
 
-    pub(crate) fn open(&mut self, store: StoreKind, mode: ReceiveMode) -> Receiver {
+    pub(crate) fn open(&mut self, store: SubQueue, mode: ReceiveMode) -> Receiver {
         self.receivers += 1;
-        let id = ConsumerId(self.receivers);
-        self.queue.mailbox.open_consumer(store, id, mode);
+        let id = ReceiverId(self.receivers);
+        self.queue.attach_receiver(store, id, mode);
         Receiver { store, id }
     }
 
     /// A receiver of the queue that locks what it receives.
     pub(crate) fn receiver(&mut self) -> Receiver {
-        self.open(StoreKind::Active, ReceiveMode::PeekLock)
+        self.open(SubQueue::Active, ReceiveMode::PeekLock)
     }
 
     /// The same with this credit.
@@ -119,30 +119,30 @@ impl Bus {
     }
 
     pub(crate) fn deleting_receiver(&mut self) -> Receiver {
-        self.open(StoreKind::Active, ReceiveMode::ReceiveAndDelete)
+        self.open(SubQueue::Active, ReceiveMode::ReceiveAndDelete)
     }
 
     pub(crate) fn dead_letter_receiver(&mut self) -> Receiver {
-        self.open(StoreKind::DeadLetters, ReceiveMode::PeekLock)
+        self.open(SubQueue::DeadLetter, ReceiveMode::PeekLock)
     }
 
     pub(crate) fn close(&mut self, Receiver { store, id }: Receiver) {
-        self.operate(|mailbox, cx| mailbox.close_consumer(cx, store, id));
+        self.operate(|entity, cx| entity.detach_receiver(cx, store, id));
     }
 
     pub(crate) fn dismiss(&mut self, Receiver { store, id }: Receiver) {
-        self.operate(|mailbox, cx| mailbox.dismiss_consumer(cx, store, id));
+        self.operate(|entity, cx| entity.detach_keeping_locks(cx, store, id));
     }
 
     pub(crate) fn credit(&mut self, Receiver { store, id }: Receiver, credit: u32) {
-        self.operate(|mailbox, cx| mailbox.set_credit(cx, store, id, credit));
+        self.operate(|entity, cx| entity.set_credit(cx, store, id, credit));
     }
 
-    pub(crate) fn assigned(&self, receiver: Receiver) -> usize {
-        self.queue.mailbox.assigned(receiver.store, receiver.id)
+    pub(crate) fn reserved(&self, receiver: Receiver) -> usize {
+        self.queue.reserved(receiver.store, receiver.id)
     }
 
-    /// Everything that is assigned to a receiver.
+    /// Everything that is reserved to a receiver.
     pub(crate) fn take(&mut self, receiver: Receiver) -> Vec<Delivery> {
         self.take_up_to(receiver, usize::MAX)
     }
@@ -159,7 +159,7 @@ impl Bus {
     ) -> Vec<Delivery> {
         let Receiver { store, id } = receiver;
         let mut taken = Vec::new();
-        self.operate(|mailbox, cx| mailbox.take(cx, store, id, max, bytes, &mut taken));
+        self.operate(|entity, cx| entity.acquire(cx, store, id, max, bytes, &mut taken));
         taken
     }
 
@@ -178,7 +178,7 @@ impl Bus {
     /// Lets time pass and fires the timer that a shell would have set, once, at the end.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.pass(by);
-        while self.operate(Mailbox::handle_timeout) > 0 {}
+        while self.operate(Entity::handle_timeout) > 0 {}
     }
 
     /// Lets time pass without anybody noticing.
@@ -187,70 +187,73 @@ impl Bus {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        self.queue.mailbox.next_deadline()
+        self.queue.next_deadline()
     }
 
-    pub(crate) fn mailbox(&self) -> &Mailbox {
-        &self.queue.mailbox
+    pub(crate) fn entity(&self) -> &Entity {
+        &self.queue
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.queue.mailbox.counts(StoreKind::Active)
+        self.queue.counts(SubQueue::Active)
     }
 
-    pub(crate) fn peek(&mut self, store: StoreKind) -> Vec<(Stamp, Message)> {
+    pub(crate) fn peek(&mut self, store: SubQueue) -> Vec<(BrokerProperties, Message)> {
         self.peek_from(store, 1, usize::MAX)
     }
 
     pub(crate) fn peek_from(
         &mut self,
-        store: StoreKind,
+        store: SubQueue,
         from: u64,
         max: usize,
-    ) -> Vec<(Stamp, Message)> {
+    ) -> Vec<(BrokerProperties, Message)> {
         let from = SequenceNumber(from);
-        let browsed = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max, None));
+        let browsed = self.operate(|entity, cx| entity.peek(cx, store, from, max, None));
         browsed
             .into_iter()
-            .map(|seen| (seen.stamp, seen.message))
+            .map(|seen| (seen.broker_properties, seen.message))
             .collect()
     }
 
     /// The ids of what is in the queue, whoever has it.
     pub(crate) fn queued(&mut self) -> Vec<String> {
-        let seen = self.peek(StoreKind::Active);
+        let seen = self.peek(SubQueue::Active);
         seen.iter()
             .map(|(_, message)| message.id().into_owned())
             .collect()
     }
 
     pub(crate) fn dead_letters(&mut self) -> Vec<String> {
-        let seen = self.peek(StoreKind::DeadLetters);
+        let seen = self.peek(SubQueue::DeadLetter);
         seen.iter()
             .map(|(_, message)| message.id().into_owned())
             .collect()
     }
 
     /// The only dead letter, with its reason and description.
-    pub(crate) fn the_dead_letter(&mut self) -> (Stamp, Option<String>, Option<String>) {
-        let mut seen = self.peek(StoreKind::DeadLetters);
-        let (stamp, message) = seen.pop().expect("a dead letter");
+    pub(crate) fn the_dead_letter(&mut self) -> (BrokerProperties, Option<String>, Option<String>) {
+        let mut seen = self.peek(SubQueue::DeadLetter);
+        let (broker_properties, message) = seen.pop().expect("a dead letter");
         assert!(seen.is_empty(), "more than one dead letter");
         let texts =
             ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name));
         let [reason, description] = texts;
-        (stamp, reason, description)
+        (broker_properties, reason, description)
     }
 
     /// When, and what, since the beginning.
-    pub(crate) fn history(&self) -> Vec<(Timestamp, FactKind)> {
-        self.facts.iter().map(|fact| (fact.at, fact.kind)).collect()
+    pub(crate) fn history(&self) -> Vec<(Timestamp, EventKind)> {
+        self.events
+            .iter()
+            .map(|event| (event.at, event.kind))
+            .collect()
     }
 
     /// Who was told to take since the last time that was asked.
-    pub(crate) fn woken(&mut self) -> Vec<ConsumerId> {
+    pub(crate) fn woken(&mut self) -> Vec<ReceiverId> {
         let woken = self.effects.drain(..).filter_map(|effect| match effect {
-            Effect::Wake(consumer) => Some(consumer),
+            Effect::Wake(receiver) => Some(receiver),
             Effect::SessionLost(_) | Effect::Forward(..) | Effect::Delete(_) => None,
         });
         woken.collect()
@@ -258,18 +261,18 @@ impl Bus {
 
     pub(crate) fn operate<T>(
         &mut self,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let mut cx = Context {
             now: self.now,
             client: self.client,
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = work(&mut self.queue.mailbox, &mut cx);
+        let result = work(&mut self.queue, &mut cx);
         if !self.unchecked {
-            self.queue.mailbox.check_invariants();
+            self.queue.check_invariants();
         }
         result
     }

@@ -1,6 +1,6 @@
-//! Who is served, and in which order: consumers with credit take turns (spec/observed.md 17).
+//! Who is served, and in which order: receivers with credit take turns (spec/observed.md 17).
 
-use servicebus_broker::{ReceiveMode, SequenceNumber, StoreKind};
+use servicebus_broker::{ReceiveMode, SequenceNumber, SubQueue};
 
 use crate::bus::{bus, ids, millis, secs};
 
@@ -95,9 +95,9 @@ fn lowering_credit_returns_what_is_assigned() {
     bus.send_all(&["a", "b", "c"]);
     let first = bus.receiver_with_credit(3);
     let second = bus.receiver_with_credit(5);
-    assert_eq!((bus.assigned(first), bus.assigned(second)), (3, 0));
+    assert_eq!((bus.reserved(first), bus.reserved(second)), (3, 0));
     bus.credit(first, 1);
-    assert_eq!((bus.assigned(first), bus.assigned(second)), (1, 2));
+    assert_eq!((bus.reserved(first), bus.reserved(second)), (1, 2));
     assert_eq!(ids(&bus.take(second)), ["b", "c"]);
     bus.credit(first, 0);
     assert!(bus.take(first).is_empty());
@@ -168,7 +168,7 @@ fn taking_stops_behind_the_message_that_goes_beyond_the_bytes() {
         ["a"],
         "one always goes"
     );
-    assert_eq!(bus.assigned(receiver), 2);
+    assert_eq!(bus.reserved(receiver), 2);
     assert_eq!(ids(&bus.take_bytes(receiver, 3, 100_000)), ["b", "c"]);
 }
 
@@ -180,7 +180,7 @@ fn a_receiver_is_told_once_until_it_takes() {
     bus.send("b");
     assert_eq!(bus.woken(), [receiver.id]);
     assert_eq!(ids(&bus.take_up_to(receiver, 1)), ["a"]);
-    assert_eq!(bus.assigned(receiver), 1, "it knows that there is more");
+    assert_eq!(bus.reserved(receiver), 1, "it knows that there is more");
     assert!(bus.woken().is_empty());
     bus.send("c");
     assert_eq!(bus.woken(), [receiver.id]);
@@ -220,7 +220,7 @@ fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
     }
     let names: Vec<String> = (0..2_500).map(|n| n.to_string()).collect();
     bus.send_all(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!((bus.assigned(first), bus.assigned(second)), (1_000, 1_000));
+    assert_eq!((bus.reserved(first), bus.reserved(second)), (1_000, 1_000));
     let taken = ids(&bus.take(first));
     assert_eq!(
         taken[..3],
@@ -237,7 +237,7 @@ fn credit_of_somebody_unknown_is_nothing() {
     bus.close(receiver);
     bus.credit(receiver, 5);
     assert!(bus.take(receiver).is_empty());
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
     bus.close(receiver);
     assert_eq!(bus.queued(), ["a"]);
 }
@@ -245,8 +245,8 @@ fn credit_of_somebody_unknown_is_nothing() {
 #[test]
 fn both_stores_have_credit_of_their_own() {
     let mut bus = bus();
-    let receiver = bus.open(StoreKind::DeadLetters, ReceiveMode::PeekLock);
+    let receiver = bus.open(SubQueue::DeadLetter, ReceiveMode::PeekLock);
     bus.credit(receiver, 5);
     bus.send("a");
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
 }

@@ -1,12 +1,12 @@
 //! Dead letters go on to another queue (semantics §3.3; decisions D3, D22, D23).
 
-use servicebus_broker::{EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, StoreKind};
+use servicebus_broker::{EntityStatus, RETRY_INTERVAL, ReceiveMode, SequenceNumber, SubQueue};
 
-use crate::bus::{annotation, letter, rules, secs, text};
+use crate::bus::{annotation, message, rules, secs, text};
 use crate::world::World;
 
-const ACTIVE: StoreKind = StoreKind::Active;
-const DEAD: StoreKind = StoreKind::DeadLetters;
+const ACTIVE: SubQueue = SubQueue::Active;
+const DEAD: SubQueue = SubQueue::DeadLetter;
 const SOURCE: &str = "x-opt-deadletter-source";
 
 /// A queue `orders` whose dead letters go to `graveyard`, which is not declared.
@@ -30,13 +30,16 @@ fn they_arrive_as_messages_with_their_reason_and_their_source() {
     world.receive("orders").unwrap();
     bury(&mut world, "1");
     assert!(world.dead_letters("orders").is_empty());
-    let (stamp, message) = world.the_only("graveyard", ACTIVE);
+    let (broker_properties, message) = world.the_only("graveyard", ACTIVE);
     assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("bad"));
-    let source = annotation(&message, &stamp, SOURCE);
+    let source = annotation(&message, &broker_properties, SOURCE);
     assert_eq!(source.as_deref(), Some("orders"));
-    assert_eq!(stamp.sequence_number, SequenceNumber(1));
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(2)));
-    assert_eq!(stamp.delivery_count, 0);
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(2))
+    );
+    assert_eq!(broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -44,8 +47,8 @@ fn what_is_not_forwarded_has_no_source() {
     let mut world = World::new();
     world.declare("orders", rules());
     bury(&mut world, "1");
-    let (stamp, message) = world.the_only("orders", DEAD);
-    assert_eq!(annotation(&message, &stamp, SOURCE), None);
+    let (broker_properties, message) = world.the_only("orders", DEAD);
+    assert_eq!(annotation(&message, &broker_properties, SOURCE), None);
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn what_time_has_dead_lettered_goes_on_too() {
     let orders = rules().dead_lettering_on_expiration();
     world.declare("orders", orders.forward_dead_letters_to("graveyard"));
     world.declare("graveyard", rules());
-    let short = letter("1").time_to_live(secs(10));
+    let short = message("1").time_to_live(secs(10));
     world.post("orders", &short).unwrap();
     world.advance(secs(10));
     assert_eq!(world.reasons("graveyard", ACTIVE), ["TTLExpiredException"]);
@@ -72,7 +75,7 @@ fn while_the_target_cannot_take_them_they_stay_with_their_first_reason() {
     disabled.declare("graveyard", rules().status(EntityStatus::Disabled));
     let mut full = world();
     full.declare("graveyard", rules().of_one_megabyte());
-    let filler = letter("filler").body(1_048_520);
+    let filler = message("filler").body(1_048_520);
     full.post("graveyard", &filler).unwrap();
     for mut world in [missing, disabled, full] {
         bury(&mut world, "1");
@@ -114,7 +117,7 @@ fn with_little_room() -> World {
     let mut world = world();
     world.declare("graveyard", rules().of_one_megabyte());
     for id in ["filler 1", "filler 2"] {
-        let filler = letter(id).body(500_000);
+        let filler = message(id).body(500_000);
         world.post("graveyard", &filler).unwrap();
     }
     world
@@ -124,7 +127,7 @@ fn with_little_room() -> World {
 fn they_go_on_in_order_when_there_is_room() {
     let mut world = with_little_room();
     for (id, bytes) in [("large", 300_000), ("small", 10)] {
-        world.post("orders", &letter(id).body(bytes)).unwrap();
+        world.post("orders", &message(id).body(bytes)).unwrap();
         world.dead_letter_next("orders", "bad");
     }
     assert_eq!(
@@ -142,7 +145,7 @@ fn each_is_tried_again_until_there_is_room_for_it() {
     let mut world = with_little_room();
     world.declare("returns", rules().forward_dead_letters_to("graveyard"));
     for name in ["orders", "returns"] {
-        world.post(name, &letter(name).body(300_000)).unwrap();
+        world.post(name, &message(name).body(300_000)).unwrap();
         world.dead_letter_next(name, "bad");
     }
     world.send("graveyard", "another");
@@ -240,7 +243,7 @@ fn a_dead_letter_has_no_more_hops_than_others() {
 fn one_that_can_never_go_on_does_not_hold_up_the_others() {
     let mut world = world();
     world.declare("graveyard", rules().partitioned());
-    let torn = letter("torn").session("s").partition_key("k");
+    let torn = message("torn").session("s").partition_key("k");
     world.post("orders", &torn).unwrap();
     world.dead_letter_next("orders", "bad");
     bury(&mut world, "sound");
@@ -256,7 +259,7 @@ fn a_copy_that_has_outgrown_its_headers_is_dead_lettered_where_it_arrives() {
     world.declare("graveyard", rules());
     // Just within the limits when it is sent; the name of the queue is added when it is forwarded.
     let texts = ["x".repeat(32 * 1024), "y".repeat(32 * 1024 - 200)];
-    let large = letter("1").text(&texts[0]).text(&texts[1]);
+    let large = message("1").text(&texts[0]).text(&texts[1]);
     world.post(&long, &large).unwrap();
     world.dead_letter_next(&long, "bad");
     assert!(world.queued("graveyard").is_empty());
@@ -290,11 +293,11 @@ fn room_that_became_free_without_an_operation_is_found_as_well() {
         .post_in(
             &mut transaction,
             "graveyard",
-            &[letter("reserved").body(900_000)],
+            &[message("reserved").body(900_000)],
         )
         .unwrap();
     world
-        .post("orders", &letter("large").body(300_000))
+        .post("orders", &message("large").body(300_000))
         .unwrap();
     world.dead_letter_next("orders", "bad");
     assert_eq!(world.dead_letters("orders"), ["large"]);

@@ -1,12 +1,12 @@
 //! How messages come into the dead-letter queue, and how it differs (semantics §3; D4, D5, D8, D32).
 
 use servicebus_broker::{
-    Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SettleError, StoreKind,
+    Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SettleError, SubQueue,
 };
 
 use crate::bus::{Bus, START, bus, dead_letter, ids, rules, secs, text};
 
-const DEAD: StoreKind = StoreKind::DeadLetters;
+const DEAD: SubQueue = SubQueue::DeadLetter;
 
 /// A queue whose only message was dead-lettered by a client.
 fn with_dead_letter(bus: &mut Bus) {
@@ -27,8 +27,11 @@ fn the_abandon_that_reaches_the_limit_moves_the_message_in_the_same_step() {
         bus.abandon(&delivery).unwrap();
     }
     assert!(bus.receive(receiver, 1).is_empty());
-    let (stamp, reason, description) = bus.the_dead_letter();
-    assert_eq!(stamp.delivery_count, 3, "kept, and as many as are allowed");
+    let (broker_properties, reason, description) = bus.the_dead_letter();
+    assert_eq!(
+        broker_properties.delivery_count, 3,
+        "kept, and as many as are allowed"
+    );
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     let text = "Message could not be consumed after 3 delivery attempts.";
     assert_eq!(description.as_deref(), Some(text));
@@ -43,8 +46,8 @@ fn so_does_the_lock_that_runs_out_at_the_limit() {
     bus.abandon(&delivery).unwrap();
     bus.receive_one(receiver);
     bus.advance(secs(60));
-    let (stamp, reason, _) = bus.the_dead_letter();
-    assert_eq!(stamp.delivery_count, 2);
+    let (broker_properties, reason, _) = bus.the_dead_letter();
+    assert_eq!(broker_properties.delivery_count, 2);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
 }
 
@@ -61,16 +64,16 @@ fn a_client_gives_reason_description_and_properties_of_its_own() {
         description: Some("very bad".into()),
         changes,
     };
-    bus.settle(StoreKind::Active, delivery.token, outcome)
+    bus.settle(SubQueue::Active, delivery.token, outcome)
         .unwrap();
-    let (stamp, reason, description) = bus.the_dead_letter();
+    let (broker_properties, reason, description) = bus.the_dead_letter();
     assert_eq!(
         (reason.as_deref(), description.as_deref()),
         (Some("bad"), Some("very bad"))
     );
     assert_eq!(text(&bus.peek(DEAD)[0].1, "node").as_deref(), Some("x"));
     assert_eq!(
-        stamp.delivery_count, 0,
+        broker_properties.delivery_count, 0,
         "dead-lettering is not a failed delivery"
     );
 }
@@ -91,10 +94,13 @@ fn a_dead_letter_has_a_new_number_and_remembers_where_it_was_enqueued() {
     let taken = bus.receive(receiver, 3);
     bus.advance(secs(5));
     bus.dead_letter(&taken[2]).unwrap();
-    let (stamp, ..) = bus.the_dead_letter();
-    assert_eq!(stamp.sequence_number, SequenceNumber(1));
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(3)));
-    assert_eq!(stamp.enqueued_at, START);
+    let (broker_properties, ..) = bus.the_dead_letter();
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(3))
+    );
+    assert_eq!(broker_properties.enqueued_at, START);
 }
 
 #[test]
@@ -117,8 +123,12 @@ fn dead_letters_do_not_expire() {
     bus.advance(secs(1_000_000));
     assert_eq!(bus.dead_letters(), ["a"]);
     let dead_letters = bus.dead_letter_receiver();
-    let stamp = bus.receive_one(dead_letters).stamp;
-    assert_eq!(stamp.time_to_live, Some(10_000), "as it was sent");
+    let broker_properties = bus.receive_one(dead_letters).broker_properties;
+    assert_eq!(
+        broker_properties.time_to_live,
+        Some(10_000),
+        "as it was sent"
+    );
 }
 
 #[test]
@@ -128,7 +138,7 @@ fn abandoning_a_dead_letter_neither_counts_nor_limits() {
     let receiver = bus.dead_letter_receiver();
     for _ in 0..10 {
         let delivery = bus.receive_one(receiver);
-        assert_eq!(delivery.stamp.delivery_count, 0);
+        assert_eq!(delivery.broker_properties.delivery_count, 0);
         let changes = PropertyChanges::new();
         bus.settle(DEAD, delivery.token, Outcome::Abandon { changes })
             .unwrap();
@@ -143,7 +153,7 @@ fn a_lock_that_runs_out_on_a_dead_letter_does_not_count() {
     let receiver = bus.dead_letter_receiver();
     for _ in 0..3 {
         let delivery = bus.receive_one(receiver);
-        assert_eq!(delivery.stamp.delivery_count, 0);
+        assert_eq!(delivery.broker_properties.delivery_count, 0);
         bus.advance(secs(60));
     }
 }

@@ -2,13 +2,13 @@
 
 use servicebus_broker::{
     Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber, SettleError,
-    StoreKind,
+    SubQueue,
 };
 
-use crate::bus::{START, bus, ids, letter, rules, secs, text};
+use crate::bus::{START, bus, ids, message, rules, secs, text};
 
 const NOT_FOUND: ReceiveDeferredError = ReceiveDeferredError::NotFound;
-const DEAD: StoreKind = StoreKind::DeadLetters;
+const DEAD: SubQueue = SubQueue::DeadLetter;
 
 #[test]
 fn a_deferred_message_is_passed_over_and_keeps_its_number() {
@@ -18,10 +18,13 @@ fn a_deferred_message_is_passed_over_and_keeps_its_number() {
     assert_eq!(number, SequenceNumber(1));
     let receiver = bus.receiver();
     assert_eq!(ids(&bus.receive(receiver, 2)), ["b"]);
-    let (stamp, message) = bus.peek(StoreKind::Active).swap_remove(0);
+    let (broker_properties, message) = bus.peek(SubQueue::Active).swap_remove(0);
     assert_eq!(message.id(), "a");
-    assert_eq!((stamp.sequence_number, stamp.state), (number, Some(1)));
-    assert_eq!(stamp.delivery_count, 1, "observed 10");
+    assert_eq!(
+        (broker_properties.sequence_number, broker_properties.state),
+        (number, Some(1))
+    );
+    assert_eq!(broker_properties.delivery_count, 1, "observed 10");
     let counts = bus.counts();
     assert_eq!((counts.active, counts.deferred), (2, 1));
 }
@@ -33,9 +36,9 @@ fn it_is_received_by_its_number_under_a_lock() {
     bus.advance(secs(5));
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
     assert_eq!(delivery.message.id(), "a");
-    assert_eq!(delivery.stamp.state, Some(1));
-    assert_eq!(delivery.stamp.sequence_number, number);
-    let (_, until) = delivery.stamp.lock.unwrap();
+    assert_eq!(delivery.broker_properties.state, Some(1));
+    assert_eq!(delivery.broker_properties.sequence_number, number);
+    let (_, until) = delivery.broker_properties.lock.unwrap();
     assert_eq!(until, START + secs(65));
     let counts = bus.counts();
     assert_eq!((counts.locked, counts.deferred), (1, 1));
@@ -50,9 +53,15 @@ fn or_received_and_deleted() {
     let mut bus = bus();
     let number = bus.send_deferred("a");
     let mode = ReceiveMode::ReceiveAndDelete;
-    let taken = bus.receive_deferred_from(StoreKind::Active, &[number], mode);
+    let taken = bus.receive_deferred_from(SubQueue::Active, &[number], mode);
     let delivery = taken.unwrap().remove(0);
-    assert_eq!((delivery.stamp.lock, delivery.stamp.state), (None, Some(1)));
+    assert_eq!(
+        (
+            delivery.broker_properties.lock,
+            delivery.broker_properties.state
+        ),
+        (None, Some(1))
+    );
     assert!(bus.queued().is_empty());
     assert_eq!(bus.counts().deferred, 0);
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
@@ -89,7 +98,7 @@ fn abandoned_it_stays_deferred_and_the_delivery_counts() {
     let number = bus.send_deferred("a");
     for count in 1..4 {
         let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
-        assert_eq!(delivery.stamp.delivery_count, count);
+        assert_eq!(delivery.broker_properties.delivery_count, count);
         bus.abandon(&delivery).unwrap();
         let receiver = bus.receiver();
         assert!(bus.receive(receiver, 1).is_empty());
@@ -104,7 +113,7 @@ fn released_it_stays_deferred_and_the_delivery_does_not_count() {
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
     bus.release(&delivery).unwrap();
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(delivery.stamp.delivery_count, 1);
+    assert_eq!(delivery.broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -117,7 +126,7 @@ fn when_its_lock_runs_out_it_is_deferred_again_and_the_delivery_counts() {
     assert_eq!((counts.locked, counts.deferred), (0, 1));
     assert_eq!(bus.complete(&first), Err(SettleError::LockLost));
     let second = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(second.stamp.delivery_count, 2);
+    assert_eq!(second.broker_properties.delivery_count, 2);
 }
 
 #[test]
@@ -128,7 +137,7 @@ fn it_can_be_deferred_again_and_dead_lettered() {
     bus.defer(&delivery).unwrap();
     assert_eq!(bus.counts().deferred, 1);
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(delivery.stamp.delivery_count, 2);
+    assert_eq!(delivery.broker_properties.delivery_count, 2);
     bus.dead_letter(&delivery).unwrap();
     assert_eq!(bus.dead_letters(), ["a"]);
     assert_eq!(bus.counts().deferred, 0);
@@ -142,8 +151,8 @@ fn its_deliveries_are_limited() {
     bus.abandon(&delivery).unwrap();
     bus.receive_deferred(&[number]).unwrap();
     bus.advance(secs(60));
-    let (stamp, reason, _) = bus.the_dead_letter();
-    assert_eq!(stamp.delivery_count, 3);
+    let (broker_properties, reason, _) = bus.the_dead_letter();
+    assert_eq!(broker_properties.delivery_count, 3);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
 }
@@ -153,8 +162,11 @@ fn its_deliveries_are_limited() {
 fn to_defer_at_the_limit_dead_letters() {
     let mut bus = rules().max_delivery_count(1).bus();
     let number = bus.send_deferred("a");
-    let (stamp, reason, _) = bus.the_dead_letter();
-    assert_eq!((stamp.delivery_count, stamp.state), (1, Some(0)));
+    let (broker_properties, reason, _) = bus.the_dead_letter();
+    assert_eq!(
+        (broker_properties.delivery_count, broker_properties.state),
+        (1, Some(0))
+    );
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     assert_eq!(bus.receive_deferred(&[number]).unwrap_err(), NOT_FOUND);
 }
@@ -168,9 +180,9 @@ fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
     let mut changes = PropertyChanges::new();
     changes.set_text("step", "2");
     let outcome = Outcome::Defer { changes };
-    let store = StoreKind::Active;
+    let store = SubQueue::Active;
     bus.settle(store, delivery.token, outcome).unwrap();
-    let number = delivery.stamp.sequence_number;
+    let number = delivery.broker_properties.sequence_number;
     let message = bus.receive_deferred(&[number]).unwrap().remove(0).message;
     assert_eq!(text(&message, "step").as_deref(), Some("2"));
 }
@@ -178,7 +190,7 @@ fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
 #[test]
 fn it_does_not_expire_by_itself_but_is_gone_when_somebody_asks() {
     let mut bus = bus();
-    let short = letter("a").time_to_live(secs(10));
+    let short = message("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
     let number = bus.defer_next();
     bus.advance(secs(1_000));
@@ -191,7 +203,7 @@ fn it_does_not_expire_by_itself_but_is_gone_when_somebody_asks() {
 #[test]
 fn then_it_is_dead_lettered_where_the_queue_says_so_and_the_others_stay() {
     let mut bus = rules().dead_lettering_on_expiration().bus();
-    bus.post(&letter("short").time_to_live(secs(10))).unwrap();
+    bus.post(&message("short").time_to_live(secs(10))).unwrap();
     let short = bus.defer_next();
     let long = bus.send_deferred("long");
     bus.advance(secs(10));
@@ -205,7 +217,7 @@ fn then_it_is_dead_lettered_where_the_queue_says_so_and_the_others_stay() {
 #[test]
 fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
     let mut bus = bus();
-    bus.post(&letter("a").time_to_live(secs(10))).unwrap();
+    bus.post(&message("a").time_to_live(secs(10))).unwrap();
     let number = bus.defer_next();
     let delivery = bus.receive_deferred(&[number]).unwrap().remove(0);
     bus.advance(secs(20));
@@ -218,7 +230,7 @@ fn a_lock_protects_it_as_any_other_and_its_end_leaves_it_deferred() {
 #[test]
 fn deferring_after_the_time_is_over_is_allowed() {
     let mut bus = bus();
-    bus.post(&letter("a").time_to_live(secs(10))).unwrap();
+    bus.post(&message("a").time_to_live(secs(10))).unwrap();
     let receiver = bus.receiver();
     let delivery = bus.receive_one(receiver);
     bus.advance(secs(20));
@@ -229,7 +241,7 @@ fn deferring_after_the_time_is_over_is_allowed() {
 #[test]
 fn dead_letters_can_be_deferred_too_and_never_expire() {
     let mut bus = bus();
-    bus.post(&letter("a").time_to_live(secs(100))).unwrap();
+    bus.post(&message("a").time_to_live(secs(100))).unwrap();
     let receiver = bus.receiver();
     let delivery = bus.receive_one(receiver);
     bus.dead_letter(&delivery).unwrap();
@@ -240,7 +252,7 @@ fn dead_letters_can_be_deferred_too_and_never_expire() {
     bus.settle(DEAD, delivery.token, outcome).unwrap();
     bus.advance(secs(1_000));
     assert!(bus.receive(dead_letters, 1).is_empty());
-    let numbers = [delivery.stamp.sequence_number];
+    let numbers = [delivery.broker_properties.sequence_number];
     assert_eq!(bus.receive_deferred(&numbers).unwrap_err(), NOT_FOUND);
     let mode = ReceiveMode::PeekLock;
     let taken = bus.receive_deferred_from(DEAD, &numbers, mode).unwrap();
@@ -262,15 +274,15 @@ fn closing_a_receiver_releases_what_it_deferred_and_holds_again() {
     bus.close(gone);
     assert_eq!(bus.counts().deferred, 2);
     assert_eq!(bus.complete(&held), Ok(()), "no link holds its lock");
-    let number = delivery.stamp.sequence_number;
-    let (store, mode) = (StoreKind::Active, ReceiveMode::PeekLock);
+    let number = delivery.broker_properties.sequence_number;
+    let (store, mode) = (SubQueue::Active, ReceiveMode::PeekLock);
     let link = bus.receiver();
     let numbers = [number];
-    bus.operate(|mailbox, cx| mailbox.receive_deferred(cx, store, &numbers, mode, link.id, None))
+    bus.operate(|entity, cx| entity.receive_deferred(cx, store, &numbers, mode, link.id, None))
         .unwrap();
     bus.close(link);
     let counts = bus.counts();
     assert_eq!((counts.locked, counts.deferred), (0, 1), "deferred again");
     let again = bus.receive_deferred(&numbers).unwrap().remove(0);
-    assert_eq!(again.stamp.delivery_count, 1);
+    assert_eq!(again.broker_properties.delivery_count, 1);
 }

@@ -1,6 +1,6 @@
 //! What a receiver leaves behind (semantics §2.4, decision D2), and what a reset does.
 
-use servicebus_broker::{FactKind, SettleError, StoreKind};
+use servicebus_broker::{EventKind, SettleError, SubQueue};
 
 use crate::bus::{Bus, bus, ids, rules, secs};
 
@@ -9,16 +9,16 @@ fn what_was_assigned_goes_to_others_as_if_nothing_had_been() {
     let mut bus = bus();
     bus.send_all(&["a", "b"]);
     let gone = bus.receiver_with_credit(2);
-    let facts = bus.facts.len();
+    let events = bus.events.len();
     bus.close(gone);
-    assert_eq!(bus.facts.len(), facts, "nothing happened");
+    assert_eq!(bus.events.len(), events, "nothing happened");
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 2);
     assert_eq!(ids(&taken), ["a", "b"]);
     assert!(
         taken
             .iter()
-            .all(|delivery| delivery.stamp.delivery_count == 0)
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
     );
 }
 
@@ -45,7 +45,7 @@ fn locks_outlive_their_receiver() {
     assert!(bus.renew(&[taken[1].token]).is_ok(), "and renews");
     bus.advance(secs(61));
     let again = bus.receive_one(receiver);
-    assert_eq!(again.stamp.delivery_count, 1, "then it counts");
+    assert_eq!(again.broker_properties.delivery_count, 1, "then it counts");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn locks_are_released_with_their_receiver_where_the_namespace_says_so() {
     assert!(
         again
             .iter()
-            .all(|delivery| delivery.stamp.delivery_count == 0)
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
     );
 }
 
@@ -83,7 +83,7 @@ fn only_locks_that_are_still_held_are_released() {
     assert_eq!(ids(&theirs), ["abandoned", "expired"]);
     bus.close(gone);
     let released = bus.history().into_iter();
-    let released = released.filter(|(_, kind)| *kind == FactKind::Released);
+    let released = released.filter(|(_, kind)| *kind == EventKind::Released);
     assert_eq!(released.count(), 1);
     assert_eq!(bus.counts().locked, 2);
     assert_eq!(ids(&bus.receive(other, 5)), ["renewed"]);
@@ -111,14 +111,14 @@ fn a_lock_that_has_ended_is_not_released_but_counts() {
     bus.receive_one(gone);
     bus.pass(secs(60));
     bus.close(gone);
-    let (stamp, _) = bus.peek(StoreKind::Active).pop().unwrap();
-    assert_eq!(stamp.delivery_count, 1);
+    let (broker_properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+    assert_eq!(broker_properties.delivery_count, 1);
 }
 
 #[test]
 fn a_reset_removes_everything_and_keeps_the_receivers() {
     let mut bus = bus();
-    bus.send_all(&["locked", "dead", "assigned", "ready"]);
+    bus.send_all(&["locked", "dead", "reserved", "ready"]);
     let busy = bus.receiver();
     let taken = bus.receive(busy, 2);
     bus.dead_letter(&taken[1]).unwrap();
@@ -157,7 +157,7 @@ fn a_token_leads_to_its_message_while_it_locks() {
     let taken = bus.receive(receiver, 2);
     let token = taken[1].token;
     let found = |bus: &Bus| {
-        let locked = bus.mailbox().locked_message(StoreKind::Active, token);
+        let locked = bus.entity().locked_message(SubQueue::Active, token);
         locked.map(|(number, message)| (number.0, message.id().into_owned()))
     };
     assert_eq!(found(&bus), Some((2, "b".to_owned())));

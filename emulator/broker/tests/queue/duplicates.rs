@@ -1,8 +1,8 @@
 //! Ids that were seen of late (semantics §9).
 
-use servicebus_broker::{FactKind, SequenceNumber};
+use servicebus_broker::{EventKind, SequenceNumber};
 
-use crate::bus::{Bus, START, letter, millis, rules, secs};
+use crate::bus::{Bus, START, message, millis, rules, secs};
 
 const DROPPED: SequenceNumber = SequenceNumber(0);
 
@@ -18,10 +18,10 @@ fn a_duplicate_is_accepted_and_dropped() {
     assert_eq!(bus.send("a"), DROPPED);
     assert_eq!(bus.send("b"), SequenceNumber(2), "it has used no number");
     assert_eq!(bus.queued(), ["a", "b"]);
-    let FactKind::DuplicateDropped { message_id } = bus.history()[1].1 else {
+    let EventKind::DuplicateDropped { message_id } = bus.history()[1].1 else {
         panic!("dropped: {:?}", bus.history());
     };
-    assert_eq!(bus.facts.read(message_id), "a");
+    assert_eq!(bus.events.read(message_id), "a");
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn a_refused_batch_leaves_no_trace() {
         .duplicate_detection(secs(60))
         .of_one_megabyte()
         .bus();
-    let letters = ["a", "b"].map(|id| letter(id).body(600_000));
-    bus.post_all(&letters).unwrap_err();
-    assert_eq!(bus.post(&letters[0]), Ok(SequenceNumber(1)));
+    let messages = ["a", "b"].map(|id| message(id).body(600_000));
+    bus.post_all(&messages).unwrap_err();
+    assert_eq!(bus.post(&messages[0]), Ok(SequenceNumber(1)));
 }
 
 #[test]
@@ -142,14 +142,14 @@ fn a_reset_forgets() {
 #[test]
 fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
     let mut bus = rules().duplicate_detection(secs(60)).partitioned().bus();
-    for letter in [
-        letter("a").partition_key("x"),
-        letter("a").partition_key("y"),
-        letter("a").session("z"),
-        letter("a"),
+    for message in [
+        message("a").partition_key("x"),
+        message("a").partition_key("y"),
+        message("a").session("z"),
+        message("a"),
     ] {
-        assert_ne!(bus.post(&letter), Ok(DROPPED));
-        assert_eq!(bus.post(&letter), Ok(DROPPED));
+        assert_ne!(bus.post(&message), Ok(DROPPED));
+        assert_eq!(bus.post(&message), Ok(DROPPED));
     }
 }
 
@@ -157,6 +157,6 @@ fn at_a_partitioned_queue_the_key_is_part_of_the_id() {
 fn elsewhere_it_is_not() {
     let mut bus = bus();
     bus.send("a");
-    let other = letter("a").session("z").partition_key("y");
+    let other = message("a").session("z").partition_key("y");
     assert_eq!(bus.post(&other), Ok(DROPPED));
 }

@@ -1,12 +1,12 @@
 //! Time to live, where expiry is eager (semantics §4; decisions D1, D5, D7, D24).
 
-use servicebus_broker::{FactKind, SettleError, StoreKind};
+use servicebus_broker::{EventKind, SettleError, SubQueue};
 
 use crate::bus::{Bus, START, bus, ids, millis, rules, secs};
 
 fn expiries(bus: &Bus) -> Vec<u64> {
     let history = bus.history().into_iter();
-    let expired = history.filter(|(_, kind)| *kind == FactKind::Expired);
+    let expired = history.filter(|(_, kind)| *kind == EventKind::Expired);
     expired.map(|(at, _)| at.since(START).as_secs()).collect()
 }
 
@@ -60,13 +60,13 @@ fn what_expires_is_dead_lettered_where_the_queue_says_so() {
     bus.send_with_ttl("a", secs(10));
     bus.advance(secs(10));
     assert!(bus.queued().is_empty());
-    let (stamp, reason, description) = bus.the_dead_letter();
+    let (broker_properties, reason, description) = bus.the_dead_letter();
     assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
     let text = "The message expired and was dead lettered.";
     assert_eq!(description.as_deref(), Some(text));
-    assert_eq!(stamp.delivery_count, 0);
+    assert_eq!(broker_properties.delivery_count, 0);
     assert_eq!(
-        stamp.enqueued_at, START,
+        broker_properties.enqueued_at, START,
         "when it was sent, not when it died"
     );
 }
@@ -161,9 +161,9 @@ fn expiry_wins_over_the_delivery_limit() {
         } else {
             bus.advance(secs(40));
         }
-        let (stamp, reason, _) = bus.the_dead_letter();
+        let (broker_properties, reason, _) = bus.the_dead_letter();
         assert_eq!(reason.as_deref(), Some("TTLExpiredException"));
-        assert_eq!(stamp.delivery_count, 1);
+        assert_eq!(broker_properties.delivery_count, 1);
     }
 }
 
@@ -183,9 +183,9 @@ fn what_is_assigned_but_not_taken_expires_and_its_credit_stays() {
     let mut bus = bus();
     bus.send_with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
-    assert_eq!(bus.assigned(receiver), 1);
+    assert_eq!(bus.reserved(receiver), 1);
     bus.advance(secs(10));
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
     bus.send("b");
     assert_eq!(ids(&bus.take(receiver)), ["b"]);
 }
@@ -198,7 +198,9 @@ fn a_received_message_shows_what_applies() {
     bus.send_with_ttl("more", secs(30));
     let receiver = bus.receiver();
     let taken = bus.receive(receiver, 3);
-    let shown = taken.iter().map(|delivery| delivery.stamp.time_to_live);
+    let shown = taken
+        .iter()
+        .map(|delivery| delivery.broker_properties.time_to_live);
     let shown: Vec<_> = shown.collect();
     assert_eq!(shown, [Some(20_000), Some(10_000), Some(20_000)]);
 }
@@ -209,8 +211,11 @@ fn a_peeked_message_shows_a_time_to_live_only_if_it_brought_one() {
     bus.send("none");
     bus.send_with_ttl("less", secs(10));
     bus.send_with_ttl("more", secs(30));
-    let seen = bus.peek(StoreKind::Active);
-    let shown: Vec<_> = seen.iter().map(|(stamp, _)| stamp.time_to_live).collect();
+    let seen = bus.peek(SubQueue::Active);
+    let shown: Vec<_> = seen
+        .iter()
+        .map(|(broker_properties, _)| broker_properties.time_to_live)
+        .collect();
     assert_eq!(shown, [None, Some(10_000), Some(20_000)]);
 }
 
@@ -219,6 +224,6 @@ fn where_nothing_applies_nothing_is_shown() {
     let mut bus = bus();
     bus.send("a");
     let receiver = bus.receiver();
-    let stamp = bus.receive_one(receiver).stamp;
-    assert_eq!(stamp.time_to_live, None);
+    let broker_properties = bus.receive_one(receiver).broker_properties;
+    assert_eq!(broker_properties.time_to_live, None);
 }

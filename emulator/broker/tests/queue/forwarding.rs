@@ -1,13 +1,13 @@
 //! Messages go on to another queue (semantics §11; decisions D3, D8).
 
 use servicebus_broker::{
-    EntityStatus, FactKind, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, StoreKind,
+    EntityStatus, EventKind, Outcome, PropertyChanges, ReceiveMode, SequenceNumber, SubQueue,
 };
 
-use crate::bus::{START, letter, rules, secs, text};
+use crate::bus::{START, message, rules, secs, text};
 use crate::world::World;
 
-const TRANSFER: StoreKind = StoreKind::TransferDeadLetters;
+const TRANSFER: SubQueue = SubQueue::TransferDeadLetter;
 
 #[test]
 fn what_is_sent_to_the_first_arrives_in_the_last_in_order() {
@@ -24,8 +24,8 @@ fn what_is_sent_to_the_first_arrives_in_the_last_in_order() {
 fn a_batch_that_is_larger_than_what_is_carried_at_a_time_keeps_its_order() {
     let mut world = World::chain(&["a", "b"]);
     let ids: Vec<String> = (0..200).map(|number| number.to_string()).collect();
-    let letters: Vec<_> = ids.iter().map(|id| letter(id)).collect();
-    world.post_all("a", &letters).unwrap();
+    let messages: Vec<_> = ids.iter().map(|id| message(id)).collect();
+    world.post_all("a", &messages).unwrap();
     assert_eq!(world.queued("b"), ids);
 }
 
@@ -35,12 +35,15 @@ fn a_forwarded_message_remembers_where_it_entered_and_nothing_else() {
     world.send("b", "before");
     world.send("a", "before");
     world.advance(secs(5));
-    let number = world.post("a", &letter("x").text("kept")).unwrap();
+    let number = world.post("a", &message("x").text("kept")).unwrap();
     assert_eq!(number, SequenceNumber(2));
-    let (stamp, message) = world.peek("c", StoreKind::Active).pop().unwrap();
-    assert_eq!(stamp.sequence_number, SequenceNumber(3));
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(2)));
-    assert_eq!(stamp.enqueued_at, START + secs(5));
+    let (broker_properties, message) = world.peek("c", SubQueue::Active).pop().unwrap();
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(3));
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(2))
+    );
+    assert_eq!(broker_properties.enqueued_at, START + secs(5));
     assert_eq!(text(&message, "text 0").as_deref(), Some("kept"));
 }
 
@@ -55,8 +58,8 @@ fn deliveries_begin_again_behind_a_forward() {
         world.settle_next("a", Outcome::Abandon { changes });
     }
     world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
-    let (stamp, _) = world.the_only("b", StoreKind::Active);
-    assert_eq!(stamp.delivery_count, 0);
+    let (broker_properties, _) = world.the_only("b", SubQueue::Active);
+    assert_eq!(broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -72,14 +75,14 @@ fn the_fifth_ends_in_the_transfer_dead_letters_of_the_fifth_queue() {
     world.send("q1", "1");
     world.send("q2", "2");
     assert_eq!(world.queued("q6"), ["2"]);
-    let (stamp, message) = world.the_only("q5", TRANSFER);
+    let (broker_properties, message) = world.the_only("q5", TRANSFER);
     let reason = text(&message, "DeadLetterReason");
     assert_eq!(reason.as_deref(), Some("MaxTransferHopCountExceeded"));
     let description = text(&message, "DeadLetterErrorDescription");
     let expected =
         "The maximum number of allowed hops when forwarding between queues. Value is set to 4.";
     assert_eq!(description.as_deref(), Some(expected));
-    assert_eq!(stamp.delivery_count, 0);
+    assert_eq!(broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -102,7 +105,7 @@ fn what_a_target_cannot_take_is_kept_with_the_reason() {
     no_sends.declare("b", rules().status(EntityStatus::SendDisabled));
     let mut full = World::new();
     full.declare("b", rules().of_one_megabyte());
-    full.post("b", &letter("filler").body(1_048_000)).unwrap();
+    full.post("b", &message("filler").body(1_048_000)).unwrap();
     let cases = [
         (missing, "MessagingEntityNotFoundException"),
         (disabled, "MessagingEntityDisabledException"),
@@ -111,12 +114,12 @@ fn what_a_target_cannot_take_is_kept_with_the_reason() {
     ];
     for (mut world, reason) in cases {
         world.declare("a", rules().forward_to("b"));
-        let letters = ["1", "2", "3"].map(|id| letter(id).body(1_000));
-        world.post_all("a", &letters).unwrap();
+        let messages = ["1", "2", "3"].map(|id| message(id).body(1_000));
+        world.post_all("a", &messages).unwrap();
         assert_eq!(world.transfer_dead_letters("a"), ["1", "2", "3"]);
         assert_eq!(world.reasons("a", TRANSFER), [reason; 3]);
         assert!(world.dead_letters("a").is_empty());
-        let counts = world.mailbox("a").counts(StoreKind::Active);
+        let counts = world.entity("a").counts(SubQueue::Active);
         assert_eq!((counts.transfer_dead_letter, counts.transfer), (3, 0));
     }
 }
@@ -138,9 +141,9 @@ fn a_target_that_fills_up_takes_what_fits() {
     let mut world = World::new();
     world.declare("b", rules().of_one_megabyte());
     world.declare("a", rules().forward_to("b"));
-    let letters = [("1", 600_000), ("2", 600_000), ("3", 300_000)];
-    let letters = letters.map(|(id, bytes)| letter(id).body(bytes));
-    world.post_all("a", &letters).unwrap();
+    let messages = [("1", 600_000), ("2", 600_000), ("3", 300_000)];
+    let messages = messages.map(|(id, bytes)| message(id).body(bytes));
+    world.post_all("a", &messages).unwrap();
     assert_eq!(world.queued("b"), ["1", "3"]);
     assert_eq!(world.transfer_dead_letters("a"), ["2"]);
 }
@@ -163,7 +166,7 @@ fn time_to_live_begins_again_at_the_target() {
     world.declare("b", rules());
     world.declare("a", rules());
     world
-        .post("a", &letter("own").time_to_live(secs(10)))
+        .post("a", &message("own").time_to_live(secs(10)))
         .unwrap();
     world.send("a", "none");
     world.advance(secs(6));
@@ -180,7 +183,7 @@ fn the_target_has_a_ceiling_of_its_own() {
     world.declare("b", rules().default_time_to_live(secs(5)));
     world.declare("a", rules().forward_to("b"));
     world
-        .post("a", &letter("1").time_to_live(secs(10)))
+        .post("a", &message("1").time_to_live(secs(10)))
         .unwrap();
     world.advance(secs(5));
     assert!(world.queued("b").is_empty());
@@ -223,7 +226,7 @@ fn what_was_locked_goes_on_too() {
     world.declare("a", rules());
     world.send("a", "1");
     let mode = ReceiveMode::PeekLock;
-    world.take("a", StoreKind::Active, mode).unwrap();
+    world.take("a", SubQueue::Active, mode).unwrap();
     world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
     assert_eq!(world.queued("b"), ["1"]);
 }
@@ -246,8 +249,8 @@ fn nobody_receives_from_a_queue_that_forwards() {
     let mut world = World::new();
     world.declare("a", rules().forward_to("b"));
     world.interrupt_before("b", |world| {
-        assert_eq!(world.mailbox("a").counts(StoreKind::Active).transfer, 1);
-        assert!(world.mailbox("a").is_forwarding());
+        assert_eq!(world.entity("a").counts(SubQueue::Active).transfer, 1);
+        assert!(world.entity("a").is_forwarding());
     });
     world.declare("b", rules());
     world.send("a", "1");
@@ -257,15 +260,15 @@ fn nobody_receives_from_a_queue_that_forwards() {
 #[test]
 fn a_scheduled_message_is_forwarded_when_it_becomes_active() {
     let mut world = World::chain(&["a", "b"]);
-    let later = letter("later").scheduled_at(START + secs(60));
+    let later = message("later").scheduled_at(START + secs(60));
     world.post("a", &later).unwrap();
     world.send("a", "now");
     assert_eq!(world.queued("a"), ["later"]);
     world.advance(secs(60));
     assert_eq!(world.queued("b"), ["now", "later"]);
-    let (stamp, _) = world.peek("b", StoreKind::Active).pop().unwrap();
-    assert_eq!(stamp.enqueued_at, START + secs(60));
-    let number = stamp.enqueued_sequence_number;
+    let (broker_properties, _) = world.peek("b", SubQueue::Active).pop().unwrap();
+    assert_eq!(broker_properties.enqueued_at, START + secs(60));
+    let number = broker_properties.enqueued_sequence_number;
     assert_eq!(number, Some(SequenceNumber(3)), "that of its activation");
 }
 
@@ -273,11 +276,11 @@ fn a_scheduled_message_is_forwarded_when_it_becomes_active() {
 fn what_went_on_is_recorded_with_its_target() {
     let mut world = World::chain(&["a", "b"]);
     world.send("a", "1");
-    let last = world.facts.iter().last().unwrap();
-    let FactKind::Forwarded { to } = last.kind else {
+    let last = world.events.iter().last().unwrap();
+    let EventKind::Forwarded { to } = last.kind else {
         panic!("forwarded, and nothing after it: {last:?}");
     };
-    assert_eq!(world.facts.read(to), "b");
+    assert_eq!(world.events.read(to), "b");
 }
 
 #[test]
@@ -292,8 +295,11 @@ fn a_queue_that_forwards_to_itself_ends_by_its_hops() {
     let hops = "MaxTransferHopCountExceeded".to_owned();
     assert_eq!(world.reasons("a", TRANSFER), [hops.clone(), hops]);
     // Each hop has a number: sent as 1, carried as 2 to 5, dead-lettered under the next.
-    let (stamp, _) = world.peek("a", TRANSFER).remove(0);
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(1)));
+    let (broker_properties, _) = world.peek("a", TRANSFER).remove(0);
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(1))
+    );
 }
 
 #[test]
@@ -311,15 +317,15 @@ fn an_entity_with_sessions_forwards_what_has_one() {
     let mut world = World::new();
     world.declare("b", rules().sessions());
     world.declare("a", rules().sessions().forward_to("b"));
-    world.post("a", &letter("1").session("s")).unwrap();
-    world.post("a", &letter("2").session("r")).unwrap();
-    assert!(world.post("a", &letter("3")).is_err());
+    world.post("a", &message("1").session("s")).unwrap();
+    world.post("a", &message("2").session("r")).unwrap();
+    assert!(world.post("a", &message("3")).is_err());
     assert!(world.queued("a").is_empty());
     assert_eq!(world.queued("b"), ["1", "2"]);
     // What waits when forwarding is set goes on, in the order of its numbers.
     world.update("a", |queue| queue.forward_to = None);
-    world.post("a", &letter("4").session("s")).unwrap();
-    world.post("a", &letter("5").session("r")).unwrap();
+    world.post("a", &message("4").session("s")).unwrap();
+    world.post("a", &message("5").session("r")).unwrap();
     world.update("a", |queue| queue.forward_to = Some("b".parse().unwrap()));
     assert!(world.queued("a").is_empty());
     assert_eq!(world.queued("b"), ["1", "2", "4", "5"]);

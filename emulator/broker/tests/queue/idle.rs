@@ -1,9 +1,9 @@
 //! Entities that nobody uses go away by themselves (semantics §5).
 
-use servicebus_broker::{Effect, LockToken, SendError, SequenceNumber, StoreKind};
+use servicebus_broker::{Effect, LockToken, SendError, SequenceNumber, SubQueue};
 use uuid::Uuid;
 
-use crate::bus::{Bus, START, letter, millis, rules, secs};
+use crate::bus::{Bus, START, message, millis, rules, secs};
 use crate::world::World;
 
 const IDLE: u64 = 300;
@@ -48,7 +48,7 @@ fn every_use_counts() {
             bus.send("a");
         }),
         ("refused send", |bus| {
-            bus.post(&letter("a").body(1024 * 1024)).unwrap_err();
+            bus.post(&message("a").body(1024 * 1024)).unwrap_err();
         }),
         ("receive", |bus| {
             let receiver = bus.receiver();
@@ -59,10 +59,10 @@ fn every_use_counts() {
             bus.receive(receiver, 1);
         }),
         ("peek", |bus| {
-            bus.peek(StoreKind::Active);
+            bus.peek(SubQueue::Active);
         }),
         ("peek dead letters", |bus| {
-            bus.peek(StoreKind::TransferDeadLetters);
+            bus.peek(SubQueue::TransferDeadLetter);
         }),
         ("update", |bus| {
             bus.update(|queue| queue.max_delivery_count = 3)
@@ -114,7 +114,7 @@ fn looking_unnoticed_is_no_use() {
 
 #[test]
 fn a_receiver_with_credit_keeps_it_whatever_it_receives_from() {
-    for store in StoreKind::ALL {
+    for store in SubQueue::ALL {
         let mut bus = bus();
         let receiver = bus.open(store, servicebus_broker::ReceiveMode::PeekLock);
         bus.credit(receiver, 1);
@@ -195,7 +195,7 @@ fn one_that_forwards_dead_letters_keeps_the_setting_and_is_never_idle() {
     world.declare("dead", rules());
     let forwards = rules().forward_dead_letters_to("dead");
     world.declare("a", forwards.auto_delete_on_idle(secs(IDLE)));
-    let kept = world.mailbox("a").description().auto_delete_on_idle;
+    let kept = world.entity("a").description().auto_delete_on_idle;
     assert_eq!(kept, Some(secs(IDLE)));
     world.advance(secs(10 * IDLE));
     assert!(world.exists("a"));
@@ -231,7 +231,7 @@ fn nothing_is_forwarded_to_what_was_idle_for_long_enough() {
 fn nor_is_anything_sent_to_it() {
     let mut bus = bus();
     bus.pass(secs(IDLE));
-    let refused = bus.post(&letter("a")).unwrap_err();
+    let refused = bus.post(&message("a")).unwrap_err();
     assert!(matches!(refused, SendError::NotFound(_)));
     let text = "The messaging entity 'orders' could not be found. To know more visit \
                 https://aka.ms/sbResourceMgrExceptions.";

@@ -6,26 +6,26 @@ use crate::bus::{Bus, Rules, bus, rules, secs};
 
 const MANY: usize = 30_000;
 
-/// A queue with many messages that one receiver was assigned and has not taken.
-fn assigned(rules: Rules) -> Bus {
+/// A queue with many messages that one receiver was reserved and has not taken.
+fn reserved(rules: Rules) -> Bus {
     let mut bus = rules.bus();
     let receiver = bus.receiver_with_credit(u32::MAX);
     bus.unchecked = true;
     bus.send_all(&vec!["a"; MANY]);
-    assert_eq!(bus.assigned(receiver), MANY);
+    assert_eq!(bus.reserved(receiver), MANY);
     bus
 }
 
 #[test]
 fn removing_what_is_assigned() {
-    let mut bus = assigned(rules());
+    let mut bus = reserved(rules());
     bus.reset();
     assert_eq!(bus.counts().active, 0);
 }
 
 #[test]
 fn expiring_what_is_assigned() {
-    let mut bus = assigned(rules().default_time_to_live(secs(10)));
+    let mut bus = reserved(rules().default_time_to_live(secs(10)));
     bus.advance(secs(10));
     assert_eq!(bus.counts().active, 0);
 }
@@ -65,7 +65,7 @@ fn credit_that_goes_up_and_down() {
     assert!(
         receivers
             .iter()
-            .all(|&receiver| bus.assigned(receiver) == 0)
+            .all(|&receiver| bus.reserved(receiver) == 0)
     );
 }
 

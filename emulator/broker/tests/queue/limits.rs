@@ -1,8 +1,8 @@
 //! How much a queue may hold (semantics §1, §20.2), and clearing it away (§17.3).
 
-use servicebus_broker::{EntityStatus, QueueDescription, SendError, StoreKind};
+use servicebus_broker::{EntityStatus, QueueDescription, SendError, SubQueue};
 
-use crate::bus::{Bus, Letter, START, bus, ids, letter, rules, secs};
+use crate::bus::{Bus, MessageBuilder, START, bus, ids, message, rules, secs};
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -12,8 +12,8 @@ fn small() -> Bus {
 }
 
 /// A message of about 400 kB, of which two fit.
-fn large(id: &str) -> Letter {
-    letter(id).body(400_000)
+fn large(id: &str) -> MessageBuilder {
+    message(id).body(400_000)
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn it_can_be_filled_to_the_last_byte() {
     let room = MEGABYTE - bus.counts().size;
     let overhead = bus.counts().size - 400_000;
     let exact = (room - overhead) as usize;
-    let too_large = bus.post(&letter("b").body(exact + 1));
+    let too_large = bus.post(&message("b").body(exact + 1));
     assert!(matches!(too_large, Err(SendError::QuotaExceeded { .. })));
-    bus.post(&letter("b").body(exact)).unwrap();
+    bus.post(&message("b").body(exact)).unwrap();
     assert_eq!(bus.counts().size, MEGABYTE);
 }
 
@@ -57,7 +57,7 @@ fn scheduled_and_dead_lettered_messages_count() {
     bus.dead_letter(&delivery).unwrap();
     assert!(bus.post(&large("a")).is_err());
     let deleting = bus.open(
-        StoreKind::DeadLetters,
+        SubQueue::DeadLetter,
         servicebus_broker::ReceiveMode::ReceiveAndDelete,
     );
     bus.receive_one(deleting);
@@ -69,15 +69,15 @@ fn a_full_queue_still_dead_letters() {
     let mut bus = small();
     let room = MEGABYTE as usize - 400_100;
     bus.post(&large("a")).unwrap();
-    bus.post(&letter("b").body(room)).unwrap();
+    bus.post(&message("b").body(room)).unwrap();
     let receiver = bus.receiver();
     let delivery = bus.receive_one(receiver);
     let outcome = crate::bus::dead_letter(Some("bad"), Some(&"x".repeat(1_000)));
-    bus.settle(StoreKind::Active, delivery.token, outcome)
+    bus.settle(SubQueue::Active, delivery.token, outcome)
         .unwrap();
     assert_eq!(bus.dead_letters(), ["a"]);
     assert!(bus.counts().size > MEGABYTE);
-    let refused = bus.post(&letter("c"));
+    let refused = bus.post(&message("c"));
     assert!(matches!(refused, Err(SendError::QuotaExceeded { .. })));
 }
 
@@ -109,7 +109,7 @@ fn an_update_gives_room() {
     assert!(bus.post(&large("c")).is_ok());
     bus.update(|queue| queue.max_size_in_megabytes = 1);
     assert_eq!(bus.queued(), ["a", "b", "c"], "what is there stays");
-    assert!(bus.post(&letter("d")).is_err());
+    assert!(bus.post(&message("d")).is_err());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
 #[test]
 fn what_somebody_has_is_passed_over_and_so_is_what_is_set_aside() {
     let mut bus = bus();
-    bus.send_all(&["deferred", "locked", "assigned", "ready"]);
+    bus.send_all(&["deferred", "locked", "reserved", "ready"]);
     bus.schedule("scheduled", START + secs(60));
     bus.defer_next();
     let receiver = bus.receiver();
@@ -139,9 +139,9 @@ fn what_somebody_has_is_passed_over_and_so_is_what_is_set_aside() {
     assert_eq!(bus.delete_messages(10, START + secs(1_000)), 1);
     assert_eq!(
         bus.queued(),
-        ["deferred", "locked", "assigned", "scheduled"]
+        ["deferred", "locked", "reserved", "scheduled"]
     );
-    assert_eq!(ids(&bus.take(waiting)), ["assigned"]);
+    assert_eq!(ids(&bus.take(waiting)), ["reserved"]);
 }
 
 #[test]
@@ -154,14 +154,14 @@ fn dead_letters_are_deleted_by_when_they_were_enqueued() {
     let taken = bus.receive(receiver, 2);
     bus.dead_letter(&taken[1]).unwrap();
     bus.dead_letter(&taken[0]).unwrap();
-    let deleted = bus.delete_messages_from(StoreKind::DeadLetters, 10, START + secs(10));
+    let deleted = bus.delete_messages_from(SubQueue::DeadLetter, 10, START + secs(10));
     assert_eq!(deleted, 1);
     assert_eq!(bus.dead_letters(), ["young"]);
 }
 
 #[test]
 fn the_largest_message_follows_tier_and_entity() {
-    use servicebus_broker::{NamespaceSettings, Queue, Tier};
+    use servicebus_broker::{Entity, NamespaceSettings, Tier};
     let size = |tier, own| {
         let description = QueueDescription {
             max_message_size_in_kilobytes: own,
@@ -173,9 +173,7 @@ fn the_largest_message_follows_tier_and_entity() {
         };
         let id = servicebus_broker::EntityId(1);
         let path = "orders".parse().unwrap();
-        Queue::new(id, path, description, &settings, START)
-            .mailbox
-            .max_message_size()
+        Entity::new(id, path, description, &settings, START).max_message_size()
     };
     assert_eq!(size(Tier::Basic, None), 256 * 1024);
     assert_eq!(size(Tier::Standard, None), 256 * 1024);

@@ -1,6 +1,6 @@
 //! Locks: when they begin, how long they last, what their end means (semantics §2.4).
 
-use servicebus_broker::{LockToken, RenewError, SettleError, StoreKind};
+use servicebus_broker::{LockToken, RenewError, SettleError, SubQueue};
 use uuid::Uuid;
 
 use crate::bus::{START, bus, ids, millis, secs};
@@ -11,9 +11,9 @@ fn a_lock_begins_when_the_message_is_taken() {
     bus.send("a");
     let receiver = bus.receiver_with_credit(1);
     bus.advance(secs(10));
-    assert_eq!(bus.counts().locked, 0, "assigned is not locked");
+    assert_eq!(bus.counts().locked, 0, "reserved is not locked");
     let taken = bus.take(receiver);
-    let (_, until) = taken[0].stamp.lock.unwrap();
+    let (_, until) = taken[0].broker_properties.lock.unwrap();
     assert_eq!(until, START + secs(10) + secs(60));
     assert_eq!(bus.counts().locked, 1);
     assert_eq!(bus.next_deadline(), Some(until));
@@ -34,12 +34,12 @@ fn a_lock_that_runs_out_counts_and_gives_the_message_back() {
     bus.send("a");
     let receiver = bus.receiver();
     let first = bus.receive_one(receiver);
-    assert_eq!(first.stamp.delivery_count, 0);
+    assert_eq!(first.broker_properties.delivery_count, 0);
     bus.advance(secs(60) - millis(1));
     assert!(bus.receive(receiver, 1).is_empty(), "the lock is held");
     bus.advance(millis(1));
     let second = bus.receive_one(receiver);
-    assert_eq!(second.stamp.delivery_count, 1);
+    assert_eq!(second.broker_properties.delivery_count, 1);
     assert_ne!(second.token, first.token);
 }
 
@@ -135,16 +135,16 @@ fn a_token_of_another_store_locks_nothing_here() {
     let complete = || servicebus_broker::Outcome::Complete;
     let lost = Err(SettleError::LockLost);
     assert_eq!(
-        bus.settle(StoreKind::DeadLetters, second.token, complete()),
+        bus.settle(SubQueue::DeadLetter, second.token, complete()),
         lost
     );
-    assert_eq!(bus.settle(StoreKind::Active, dead.token, complete()), lost);
+    assert_eq!(bus.settle(SubQueue::Active, dead.token, complete()), lost);
     assert_eq!(
-        bus.settle(StoreKind::DeadLetters, dead.token, complete()),
+        bus.settle(SubQueue::DeadLetter, dead.token, complete()),
         Ok(())
     );
     assert_eq!(
-        bus.settle(StoreKind::Active, second.token, complete()),
+        bus.settle(SubQueue::Active, second.token, complete()),
         Ok(())
     );
 }

@@ -2,16 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use servicebus_broker::{Mailbox, StoreKind};
+use servicebus_broker::{Entity, SubQueue};
 
-use crate::bus::{letter, rules, secs};
+use crate::bus::{message, rules, secs};
 use crate::world::World;
 
 #[test]
 fn what_is_removed_while_it_is_carried_is_not_missed() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| {
-        world.operate("a", Mailbox::reset);
+        world.operate("a", Entity::reset);
     });
     world.send("a", "1");
     assert!(world.queued("a").is_empty());
@@ -59,7 +59,7 @@ fn what_is_carried_by_the_name_of_another_is_not_taken_for_its_own() {
     world.send("a", "1");
     assert_eq!(world.queued("b"), ["1"]);
     assert_eq!(
-        world.held("a", StoreKind::Active),
+        world.held("a", SubQueue::Active),
         ["2"],
         "not handed over yet"
     );
@@ -106,7 +106,7 @@ fn what_is_sent_while_others_are_carried_follows_them() {
 fn nothing_expires_that_is_carried() {
     let mut world = World::chain(&["a", "b"]);
     world.interrupt_before("b", |world| world.advance(secs(10)));
-    let short = letter("1").time_to_live(secs(10));
+    let short = message("1").time_to_live(secs(10));
     world.post("a", &short).unwrap();
     assert_eq!(world.queued("b"), ["1"]);
     world.advance(secs(10));

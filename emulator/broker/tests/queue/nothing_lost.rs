@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use servicebus_broker::{
-    EntityStatus, Expiry, FactKind, FailedForwards, Outcome, PropertyChanges, ReceiveMode,
-    StoreKind,
+    EntityStatus, EventKind, Expiry, FailedForwards, Outcome, PropertyChanges, ReceiveMode,
+    SubQueue,
 };
 
-use crate::bus::{Rules, letter, rules, secs};
+use crate::bus::{Rules, message, rules, secs};
 use crate::world::World;
 
 /// Seven, so that a chain of them is longer than a message may go.
@@ -21,7 +21,7 @@ const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 #[derive(Debug, Clone)]
 enum Step {
     Send(&'static str, Sent),
-    Receive(&'static str, StoreKind, ReceiveMode),
+    Receive(&'static str, SubQueue, ReceiveMode),
     Settle(&'static str, End),
     Status(&'static str, EntityStatus),
     Size(&'static str, u64),
@@ -49,7 +49,7 @@ enum End {
     DeadLetter,
 }
 
-/// What became of messages as far as facts and stores do not tell. Shared, and borrowed for a moment only: steps are
+/// What became of messages as far as events and stores do not tell. Shared, and borrowed for a moment only: steps are
 /// taken within others.
 type Ledger = Rc<RefCell<Entries>>;
 
@@ -81,7 +81,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 /// What can happen while messages are carried: nothing that removes a queue, because then what has reached the target
 /// is also gone with its source.
 fn small_step() -> impl Strategy<Value = Step> {
-    let store = prop::sample::select(&StoreKind::ALL[..]);
+    let store = prop::sample::select(&SubQueue::ALL[..]);
     let mode = prop_oneof![
         Just(ReceiveMode::PeekLock),
         Just(ReceiveMode::ReceiveAndDelete)
@@ -154,7 +154,7 @@ impl Step {
                 world.update(name, |queue| queue.forward_dead_lettered_messages_to = to);
             }
             Self::Delete(name) => {
-                for kind in StoreKind::ALL {
+                for kind in SubQueue::ALL {
                     ledger.borrow_mut().gone.extend(world.held(name, kind));
                 }
                 world.delete(name);
@@ -176,26 +176,26 @@ fn send(world: &mut World, ledger: &Ledger, name: &str, sent: Sent) {
     let ids: Vec<String> = (first..first + sent.count)
         .map(|id| id.to_string())
         .collect();
-    let letters: Vec<_> = ids
+    let messages: Vec<_> = ids
         .iter()
         .map(|id| {
-            let mut letter = letter(id).body(sent.bytes);
+            let mut message = message(id).body(sent.bytes);
             if let Some(seconds) = sent.time_to_live {
-                letter = letter.time_to_live(secs(seconds));
+                message = message.time_to_live(secs(seconds));
             }
             match sent.scheduled_in {
-                Some(seconds) => letter.scheduled_at(now + secs(seconds)),
-                None => letter,
+                Some(seconds) => message.scheduled_at(now + secs(seconds)),
+                None => message,
             }
         })
         .collect();
-    if world.post_all(name, &letters).is_ok() {
+    if world.post_all(name, &messages).is_ok() {
         ledger.borrow_mut().accepted.extend(ids);
     }
 }
 
 fn settle(world: &mut World, ledger: &Ledger, name: &str, end: End) {
-    let Some(delivery) = world.take(name, StoreKind::Active, ReceiveMode::PeekLock) else {
+    let Some(delivery) = world.take(name, SubQueue::Active, ReceiveMode::PeekLock) else {
         return;
     };
     let changes = PropertyChanges::new();
@@ -210,8 +210,8 @@ fn settle(world: &mut World, ledger: &Ledger, name: &str, end: End) {
         },
     };
     let token = delivery.token;
-    let settled = world.operate(name, |mailbox, cx| {
-        mailbox.settle(cx, StoreKind::Active, token, outcome)
+    let settled = world.operate(name, |entity, cx| {
+        entity.settle(cx, SubQueue::Active, token, outcome)
     });
     if settled.is_ok() && matches!(end, End::Complete) {
         let id = delivery.message.id().into_owned();
@@ -225,15 +225,15 @@ fn check(world: &World, ledger: &Entries) {
     found.extend(ledger.gone.iter().cloned());
     let distinct: BTreeSet<String> = found.iter().cloned().collect();
     assert_eq!(distinct.len(), found.len(), "something is there twice");
-    let expired = world.facts.iter();
+    let expired = world.events.iter();
     let expired = expired
-        .filter(|fact| fact.kind == FactKind::Expired)
+        .filter(|event| event.kind == EventKind::Expired)
         .count();
     let missing: Vec<&String> = ledger.accepted.difference(&distinct).collect();
     assert_eq!(missing.len(), expired, "not to be found: {missing:?}");
     assert!(distinct.is_subset(&ledger.accepted));
     for name in NAMES {
-        assert!(!world.mailbox(name).is_forwarding(), "{name} is stuck");
+        assert!(!world.entity(name).is_forwarding(), "{name} is stuck");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expiry that waits for an active receiver (decision D1, `Expiry: on-receive`).
 
-use servicebus_broker::{FactKind, Timestamp};
+use servicebus_broker::{EventKind, Timestamp};
 
 use crate::bus::{Bus, START, ids, millis, rules, secs};
 
@@ -13,7 +13,7 @@ fn bus() -> Bus {
 
 fn expired_at(bus: &Bus) -> Vec<Timestamp> {
     let history = bus.history().into_iter();
-    let moved = history.filter(|(_, kind)| matches!(kind, FactKind::DeadLettered { .. }));
+    let moved = history.filter(|(_, kind)| matches!(kind, EventKind::DeadLettered { .. }));
     moved.map(|(at, _)| at).collect()
 }
 
@@ -96,7 +96,7 @@ fn the_receiver_who_got_everything_it_asked_for_is_active_no_longer() {
     bus.send("b");
     bus.send_with_ttl("a", secs(10));
     let receiver = bus.receiver_with_credit(1);
-    assert!(bus.next_deadline().is_some(), "assigned, and not taken yet");
+    assert!(bus.next_deadline().is_some(), "reserved, and not taken yet");
     assert_eq!(ids(&bus.take(receiver)), ["b"]);
     assert_eq!(bus.next_deadline(), Some(START + secs(60)), "the lock of b");
     bus.advance(secs(20));

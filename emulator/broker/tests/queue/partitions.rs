@@ -1,8 +1,8 @@
 //! Numbers that carry a partition (semantics §15, §17.1; decision D18).
 
-use servicebus_broker::{CancelError, SendError, SequenceNumber, StoreKind};
+use servicebus_broker::{CancelError, SendError, SequenceNumber, SubQueue};
 
-use crate::bus::{Bus, Letter, START, ids, letter, rules, secs};
+use crate::bus::{Bus, MessageBuilder, START, ids, message, rules, secs};
 
 fn bus() -> Bus {
     rules().partitioned().bus()
@@ -19,8 +19,8 @@ fn place(number: SequenceNumber) -> u64 {
 #[test]
 fn numbers_carry_the_partition_and_ascend_below_it() {
     let mut bus = bus();
-    let letters: Vec<Letter> = (0..64).map(|n| letter(&n.to_string())).collect();
-    let numbers: Vec<_> = letters.iter().map(|l| bus.post(l).unwrap()).collect();
+    let messages: Vec<MessageBuilder> = (0..64).map(|n| message(&n.to_string())).collect();
+    let numbers: Vec<_> = messages.iter().map(|l| bus.post(l).unwrap()).collect();
     assert!(numbers.iter().copied().map(place).eq(1..=64));
     let mut partitions: Vec<_> = numbers.into_iter().map(partition).collect();
     assert!(partitions[..16].iter().eq(&partitions[16..32]), "in turn");
@@ -32,21 +32,21 @@ fn numbers_carry_the_partition_and_ascend_below_it() {
 #[test]
 fn elsewhere_there_is_none() {
     let mut bus = crate::bus::bus();
-    let number = bus.post(&letter("a").partition_key("k")).unwrap();
+    let number = bus.post(&message("a").partition_key("k")).unwrap();
     assert_eq!(number, SequenceNumber(1));
 }
 
 #[test]
 fn a_key_means_one_partition_whichever_kind_of_key_it_is() {
     let mut bus = bus();
-    let letters = [
-        letter("a").partition_key("k"),
-        letter("b").session("k"),
-        letter("c").session("k").partition_key("k"),
+    let messages = [
+        message("a").partition_key("k"),
+        message("b").session("k"),
+        message("c").session("k").partition_key("k"),
     ];
-    let partitions = letters.map(|letter| partition(bus.post(&letter).unwrap()));
+    let partitions = messages.map(|message| partition(bus.post(&message).unwrap()));
     assert!(partitions.iter().all(|p| *p == partitions[0]));
-    let keys = (0..50).map(|key| letter("d").partition_key(&key.to_string()));
+    let keys = (0..50).map(|key| message("d").partition_key(&key.to_string()));
     let others: Vec<_> = keys.map(|l| partition(bus.post(&l).unwrap())).collect();
     assert!(others.iter().any(|p| *p != partitions[0]));
 }
@@ -63,10 +63,10 @@ fn where_duplicates_are_detected_the_id_is_the_key() {
 #[test]
 fn session_and_partition_key_must_not_differ() {
     let mut bus = bus();
-    let torn = letter("a").session("s").partition_key("k");
+    let torn = message("a").session("s").partition_key("k");
     let refused = bus.post(&torn).unwrap_err();
     assert!(matches!(refused, SendError::KeysDiffer { .. }));
-    assert!(bus.post_all(&[letter("b"), torn.clone()]).is_err());
+    assert!(bus.post_all(&[message("b"), torn.clone()]).is_err());
     assert!(bus.queued().is_empty());
     assert!(
         crate::bus::bus().post(&torn).is_ok(),
@@ -78,19 +78,19 @@ fn session_and_partition_key_must_not_differ() {
 fn a_batch_has_one_key_and_one_partition() {
     let mut bus = bus();
     let mixed = [
-        letter("a").partition_key("x"),
-        letter("b").partition_key("y"),
+        message("a").partition_key("x"),
+        message("b").partition_key("y"),
     ];
     let refused = bus.post_all(&mixed).unwrap_err();
     let expected = SendError::BatchKeysDiffer("x".into(), "y".into());
     assert_eq!(refused, expected);
     assert!(bus.queued().is_empty());
-    for letters in [
-        ["a", "b", "c"].map(letter),
-        ["a", "b", "c"].map(|id| letter(id).partition_key("x")),
-        ["a", "b", "c"].map(|id| letter(id).session("x")),
+    for messages in [
+        ["a", "b", "c"].map(message),
+        ["a", "b", "c"].map(|id| message(id).partition_key("x")),
+        ["a", "b", "c"].map(|id| message(id).session("x")),
     ] {
-        let numbers = bus.post_all(&letters).unwrap();
+        let numbers = bus.post_all(&messages).unwrap();
         assert!(
             numbers
                 .iter()
@@ -102,24 +102,27 @@ fn a_batch_has_one_key_and_one_partition() {
 #[test]
 fn messages_show_their_numbers_wherever_they_are_seen() {
     let mut bus = bus();
-    let number = bus.post(&letter("a").partition_key("key")).unwrap();
+    let number = bus.post(&message("a").partition_key("key")).unwrap();
     assert_ne!(partition(number), 0, "otherwise this shows nothing");
-    let (peeked, _) = bus.peek(StoreKind::Active).remove(0);
+    let (peeked, _) = bus.peek(SubQueue::Active).remove(0);
     assert_eq!(peeked.sequence_number, number);
     assert_eq!(peeked.enqueued_sequence_number, None);
     let receiver = bus.receiver();
     let delivery = bus.receive_one(receiver);
-    assert_eq!(delivery.stamp.sequence_number, number);
+    assert_eq!(delivery.broker_properties.sequence_number, number);
     bus.dead_letter(&delivery).unwrap();
-    let (stamp, ..) = bus.the_dead_letter();
-    assert_eq!(partition(stamp.sequence_number), partition(number));
-    assert_eq!(stamp.enqueued_sequence_number, Some(number));
+    let (broker_properties, ..) = bus.the_dead_letter();
+    assert_eq!(
+        partition(broker_properties.sequence_number),
+        partition(number)
+    );
+    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
 }
 
 #[test]
 fn deferred_messages_are_received_by_these_numbers_and_no_others() {
     let mut bus = bus();
-    bus.post(&letter("a").partition_key("key").time_to_live(secs(10)))
+    bus.post(&message("a").partition_key("key").time_to_live(secs(10)))
         .unwrap();
     let number = bus.defer_next();
     let bare = SequenceNumber(place(number));
@@ -138,7 +141,7 @@ fn scheduled_messages_are_cancelled_by_these_numbers_and_no_others() {
     let mut bus = bus();
     let at = START + secs(60);
     let number = bus
-        .post(&letter("a").partition_key("key").scheduled_at(at))
+        .post(&message("a").partition_key("key").scheduled_at(at))
         .unwrap();
     let bare = SequenceNumber(place(number));
     let refused = bus.cancel(&[bare]);
@@ -151,12 +154,15 @@ fn a_scheduled_message_stays_in_its_partition() {
     let mut bus = bus();
     let at = START + secs(60);
     let number = bus
-        .post(&letter("a").partition_key("key").scheduled_at(at))
+        .post(&message("a").partition_key("key").scheduled_at(at))
         .unwrap();
     bus.advance(secs(60));
-    let (stamp, _) = bus.peek(StoreKind::Active).remove(0);
-    assert_ne!(stamp.sequence_number, number);
-    assert_eq!(partition(stamp.sequence_number), partition(number));
+    let (broker_properties, _) = bus.peek(SubQueue::Active).remove(0);
+    assert_ne!(broker_properties.sequence_number, number);
+    assert_eq!(
+        partition(broker_properties.sequence_number),
+        partition(number)
+    );
 }
 
 #[test]
@@ -167,9 +173,9 @@ fn peeking_goes_on_behind_the_last_number_seen() {
     }
     let mut seen = Vec::new();
     let mut from = 0;
-    while let Some((stamp, message)) = bus.peek_from(StoreKind::Active, from, 1).pop() {
+    while let Some((broker_properties, message)) = bus.peek_from(SubQueue::Active, from, 1).pop() {
         seen.push(message.id().into_owned());
-        from = stamp.sequence_number.0 + 1;
+        from = broker_properties.sequence_number.0 + 1;
     }
     assert_eq!(seen, ["a", "b", "c"]);
 }
@@ -179,10 +185,10 @@ fn a_forwarded_message_gets_a_partition_of_its_target() {
     let mut world = crate::world::World::new();
     world.declare("b", rules().partitioned());
     world.declare("a", rules().forward_to("b"));
-    let keyed = letter("1").partition_key("key");
+    let keyed = message("1").partition_key("key");
     let number = world.post("a", &keyed).unwrap();
     assert_eq!(partition(number), 0);
-    let (stamp, _) = world.the_only("b", StoreKind::Active);
-    assert_ne!(partition(stamp.sequence_number), 0);
-    assert_eq!(stamp.enqueued_sequence_number, Some(number));
+    let (broker_properties, _) = world.the_only("b", SubQueue::Active);
+    assert_ne!(partition(broker_properties.sequence_number), 0);
+    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
 }

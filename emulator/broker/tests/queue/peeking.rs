@@ -1,24 +1,24 @@
 //! Looking without taking (semantics §10), and the numbers of messages (§8).
 
-use servicebus_broker::StoreKind;
+use servicebus_broker::SubQueue;
 
 use crate::bus::{Bus, bus, secs};
 
 fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
-    let seen = bus.peek_from(StoreKind::Active, from, max);
+    let seen = bus.peek_from(SubQueue::Active, from, max);
     seen.iter()
-        .map(|(stamp, _)| stamp.sequence_number.0)
+        .map(|(broker_properties, _)| broker_properties.sequence_number.0)
         .collect()
 }
 
 #[test]
 fn peeking_shows_messages_in_order_whoever_has_them() {
     let mut bus = bus();
-    bus.send_all(&["locked", "assigned", "ready"]);
+    bus.send_all(&["locked", "reserved", "ready"]);
     let busy = bus.receiver();
     bus.receive_one(busy);
     bus.receiver_with_credit(1);
-    assert_eq!(bus.queued(), ["locked", "assigned", "ready"]);
+    assert_eq!(bus.queued(), ["locked", "reserved", "ready"]);
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn peeking_begins_at_the_number_asked_for_and_ends_with_the_count() {
 fn peeking_changes_nothing() {
     let mut bus = bus();
     bus.send("a");
-    let before = bus.facts.len();
+    let before = bus.events.len();
     for _ in 0..3 {
-        let (stamp, _) = bus.peek(StoreKind::Active).pop().unwrap();
-        assert_eq!(stamp.delivery_count, 0);
-        assert_eq!(stamp.lock, None);
-        assert_eq!(stamp.state, Some(0));
+        let (broker_properties, _) = bus.peek(SubQueue::Active).pop().unwrap();
+        assert_eq!(broker_properties.delivery_count, 0);
+        assert_eq!(broker_properties.lock, None);
+        assert_eq!(broker_properties.state, Some(0));
     }
-    assert_eq!(bus.facts.len(), before);
+    assert_eq!(bus.events.len(), before);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_received_message_has_no_state() {
     let mut bus = bus();
     bus.send("a");
     let receiver = bus.receiver();
-    assert_eq!(bus.receive_one(receiver).stamp.state, None);
+    assert_eq!(bus.receive_one(receiver).broker_properties.state, None);
 }
 
 #[test]

@@ -1,16 +1,20 @@
 //! Messages that become active later (semantics §4, §8, §20.2).
 
-use servicebus_broker::{CancelError, FactKind, SequenceNumber, StoreKind};
+use servicebus_broker::{CancelError, EventKind, SequenceNumber, SubQueue};
 
-use crate::bus::{Bus, START, bus, ids, letter, millis, rules, secs};
+use crate::bus::{Bus, START, bus, ids, message, millis, rules, secs};
 
 /// Number, state and time of enqueueing of the only message.
 fn the_only(bus: &mut Bus) -> (u64, Option<i32>, u64) {
-    let seen = bus.peek(StoreKind::Active);
+    let seen = bus.peek(SubQueue::Active);
     assert_eq!(seen.len(), 1);
-    let stamp = &seen[0].0;
-    let enqueued = stamp.enqueued_at.since(START).as_secs();
-    (stamp.sequence_number.0, stamp.state, enqueued)
+    let broker_properties = &seen[0].0;
+    let enqueued = broker_properties.enqueued_at.since(START).as_secs();
+    (
+        broker_properties.sequence_number.0,
+        broker_properties.state,
+        enqueued,
+    )
 }
 
 #[test]
@@ -54,12 +58,12 @@ fn it_becomes_active_under_a_new_number() {
     bus.advance(secs(60));
     let receiver = bus.receiver();
     assert_eq!(ids(&bus.receive(receiver, 2)), ["b", "a"]);
-    let seen = bus.peek(StoreKind::Active);
-    let stamp = &seen[1].0;
-    assert_eq!(stamp.sequence_number, SequenceNumber(3));
-    assert_eq!(stamp.enqueued_sequence_number, None);
-    assert_eq!(stamp.enqueued_at, START + secs(60));
-    assert_eq!(stamp.state, Some(0));
+    let seen = bus.peek(SubQueue::Active);
+    let broker_properties = &seen[1].0;
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(3));
+    assert_eq!(broker_properties.enqueued_sequence_number, None);
+    assert_eq!(broker_properties.enqueued_at, START + secs(60));
+    assert_eq!(broker_properties.state, Some(0));
     let counts = bus.counts();
     assert_eq!((counts.active, counts.scheduled), (2, 0));
 }
@@ -79,14 +83,14 @@ fn those_of_one_instant_become_active_in_the_order_they_were_sent() {
 fn its_time_to_live_begins_when_it_becomes_active() {
     let mut bus = bus();
     let at = START + secs(300);
-    let scheduled = letter("a").scheduled_at(at).time_to_live(secs(600));
+    let scheduled = message("a").scheduled_at(at).time_to_live(secs(600));
     bus.post(&scheduled).unwrap();
     bus.advance(secs(300));
     assert_eq!(the_only(&mut bus).2, 300);
     bus.advance(secs(600) - millis(1));
     let receiver = bus.receiver();
     let delivery = bus.receive_one(receiver);
-    assert_eq!(delivery.stamp.time_to_live, Some(600_000));
+    assert_eq!(delivery.broker_properties.time_to_live, Some(600_000));
     bus.release(&delivery).unwrap();
     bus.advance(millis(1));
     assert!(bus.queued().is_empty());
@@ -107,14 +111,14 @@ fn it_does_not_expire_before() {
 #[test]
 fn a_late_timer_does_not_move_the_instants() {
     let mut bus = bus();
-    let scheduled = letter("a").scheduled_at(START + secs(10));
+    let scheduled = message("a").scheduled_at(START + secs(10));
     bus.post(&scheduled.time_to_live(secs(5))).unwrap();
     bus.schedule("b", START + secs(12));
     bus.pass(secs(1_000));
     assert_eq!(bus.queued(), ["b"]);
     let history = bus.history().into_iter();
-    let ends =
-        history.filter(|(_, kind)| matches!(kind, FactKind::Activated { .. } | FactKind::Expired));
+    let ends = history
+        .filter(|(_, kind)| matches!(kind, EventKind::Activated { .. } | EventKind::Expired));
     let instants: Vec<u64> = ends.map(|(at, _)| at.since(START).as_secs()).collect();
     assert_eq!(instants, [10, 12, 15]);
 }
@@ -127,20 +131,23 @@ fn a_time_that_is_past_or_now_means_at_once() {
     }
     let counts = bus.counts();
     assert_eq!((counts.active, counts.scheduled), (2, 0));
-    let seen = bus.peek(StoreKind::Active);
-    assert!(seen.iter().all(|(stamp, _)| stamp.enqueued_at == START));
+    let seen = bus.peek(SubQueue::Active);
+    assert!(
+        seen.iter()
+            .all(|(broker_properties, _)| broker_properties.enqueued_at == START)
+    );
 }
 
 #[test]
 fn numbers_of_a_batch_come_in_order() {
     let mut bus = bus();
     let at = START + secs(60);
-    let letters = [
-        letter("a").scheduled_at(at),
-        letter("b"),
-        letter("c").scheduled_at(at),
+    let messages = [
+        message("a").scheduled_at(at),
+        message("b"),
+        message("c").scheduled_at(at),
     ];
-    let numbers = bus.post_all(&letters).unwrap();
+    let numbers = bus.post_all(&messages).unwrap();
     assert_eq!(numbers, [1, 2, 3].map(SequenceNumber));
     assert_eq!(bus.counts().scheduled, 2);
 }
@@ -154,7 +161,7 @@ fn a_cancelled_message_never_comes() {
     bus.advance(secs(60));
     assert_eq!(bus.queued(), ["b"]);
     let history = bus.history().into_iter();
-    let cancelled = history.filter(|(_, kind)| *kind == FactKind::Cancelled);
+    let cancelled = history.filter(|(_, kind)| *kind == EventKind::Cancelled);
     assert_eq!(cancelled.count(), 2);
 }
 

@@ -1,6 +1,6 @@
 //! What the outcomes of a delivery do (semantics §2.3).
 
-use servicebus_broker::{FactKind, LockToken, Outcome, PropertyChanges, SettleError, StoreKind};
+use servicebus_broker::{EventKind, LockToken, Outcome, PropertyChanges, SettleError, SubQueue};
 use uuid::Uuid;
 
 use crate::bus::{bus, ids, secs, text};
@@ -46,7 +46,7 @@ fn tokens_out_of_the_blue_settle_nothing() {
     bus.send("a");
     for bits in [0, u128::MAX, 1, 0x1234_5678 << 64] {
         let token = LockToken::from(Uuid::from_u128(bits));
-        let settled = bus.settle(StoreKind::Active, token, Outcome::Complete);
+        let settled = bus.settle(SubQueue::Active, token, Outcome::Complete);
         assert_eq!(settled, Err(SettleError::LockLost));
     }
 }
@@ -60,8 +60,8 @@ fn an_abandoned_delivery_counts_and_the_message_is_served_first() {
     bus.abandon(&delivery).unwrap();
     let taken = bus.receive(receiver, 2);
     assert_eq!(ids(&taken), ["a", "b"]);
-    assert_eq!(taken[0].stamp.delivery_count, 1);
-    assert_eq!(taken[1].stamp.delivery_count, 0);
+    assert_eq!(taken[0].broker_properties.delivery_count, 1);
+    assert_eq!(taken[1].broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_released_delivery_does_not_count_and_the_message_goes_back_to_its_place() {
     assert!(
         again
             .iter()
-            .all(|delivery| delivery.stamp.delivery_count == 0)
+            .all(|delivery| delivery.broker_properties.delivery_count == 0)
     );
 }
 
@@ -103,7 +103,7 @@ fn properties_that_are_set_when_abandoning_are_shown_on_the_next_delivery() {
         let mut changes = PropertyChanges::new();
         changes.set_text(name, value);
         let outcome = Outcome::Abandon { changes };
-        bus.settle(StoreKind::Active, delivery.token, outcome)
+        bus.settle(SubQueue::Active, delivery.token, outcome)
             .unwrap();
     }
     let message = bus.receive_one(receiver).message;
@@ -117,8 +117,8 @@ fn receive_and_delete_removes_without_lock_and_cannot_be_undone() {
     bus.send_all(&["a", "b"]);
     let receiver = bus.deleting_receiver();
     let delivery = bus.receive_one(receiver);
-    assert_eq!(delivery.stamp.lock, None);
-    assert_eq!(delivery.stamp.delivery_count, 0);
+    assert_eq!(delivery.broker_properties.lock, None);
+    assert_eq!(delivery.broker_properties.delivery_count, 0);
     assert_eq!(bus.queued(), ["b"]);
     assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
     assert_eq!(bus.release(&delivery), Err(SettleError::LockLost));
@@ -150,13 +150,13 @@ fn what_happens_to_a_message_is_recorded_in_order() {
     assert!(matches!(
         kinds[..],
         [
-            FactKind::Enqueued { .. },
-            FactKind::Delivered { delivery: 1, .. },
-            FactKind::Abandoned { delivery_count: 1 },
-            FactKind::Delivered { delivery: 2, .. },
-            FactKind::LockExpired { delivery_count: 2 },
-            FactKind::Delivered { delivery: 3, .. },
-            FactKind::Completed,
+            EventKind::Enqueued { .. },
+            EventKind::Delivered { delivery: 1, .. },
+            EventKind::Abandoned { delivery_count: 1 },
+            EventKind::Delivered { delivery: 2, .. },
+            EventKind::LockExpired { delivery_count: 2 },
+            EventKind::Delivered { delivery: 3, .. },
+            EventKind::Completed,
         ]
     ));
 }

@@ -1,7 +1,7 @@
 //! What can be done with an entity that is not active (semantics §14, decision D27).
 
 use servicebus_broker::{
-    EntityStatus, ReceiveDeferredError, RenewError, SendError, SettleError, StoreKind,
+    EntityStatus, ReceiveDeferredError, RenewError, SendError, SettleError, SubQueue,
 };
 
 use crate::bus::{Bus, START, bus, ids, rules, secs};
@@ -24,7 +24,7 @@ fn each_status_allows_what_its_name_says() {
         let mut bus = bus();
         bus.send("before");
         set(&mut bus, status);
-        let sent = bus.post(&crate::bus::letter("a"));
+        let sent = bus.post(&crate::bus::message("a"));
         assert_eq!(sent.is_ok(), sends, "{status:?}");
         if let Err(refused) = sent {
             assert!(matches!(refused, SendError::Disabled(_)));
@@ -42,7 +42,7 @@ fn a_status_holds_from_the_declaration() {
     let mut bus = rules().status(EntityStatus::ReceiveDisabled).bus();
     bus.send("a");
     let receiver = bus.receiver_with_credit(1);
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_is_assigned_is_taken_back_and_credit_waits() {
     let first = bus.receiver_with_credit(1);
     let second = bus.receiver_with_credit(1);
     set(&mut bus, EntityStatus::Disabled);
-    assert_eq!((bus.assigned(first), bus.assigned(second)), (0, 0));
+    assert_eq!((bus.reserved(first), bus.reserved(second)), (0, 0));
     assert!(bus.take(first).is_empty());
     bus.woken();
     set(&mut bus, EntityStatus::Active);
@@ -89,7 +89,10 @@ fn a_lock_ends_as_it_would_have() {
     assert_eq!(bus.counts().locked, 0);
     set(&mut bus, EntityStatus::Active);
     assert_eq!(bus.complete(&delivery), Err(SettleError::LockLost));
-    assert_eq!(bus.receive_one(receiver).stamp.delivery_count, 1);
+    assert_eq!(
+        bus.receive_one(receiver).broker_properties.delivery_count,
+        1
+    );
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn time_goes_on_in_a_disabled_queue() {
     assert_eq!(bus.queued(), ["later"]);
     assert_eq!(bus.counts().scheduled, 0);
     assert_eq!(
-        bus.peek(StoreKind::Active)[0].0.enqueued_at,
+        bus.peek(SubQueue::Active)[0].0.enqueued_at,
         START + secs(10)
     );
 }

@@ -1,8 +1,8 @@
 //! Settings that change while a queue is used (semantics §2.4; decisions D7, D17).
 
-use servicebus_broker::{FactKind, SettleError, StoreKind};
+use servicebus_broker::{EventKind, SettleError, SubQueue};
 
-use crate::bus::{START, bus, ids, letter, rules, secs};
+use crate::bus::{START, bus, ids, message, rules, secs};
 
 #[test]
 fn all_locks_are_lost_and_the_deliveries_count() {
@@ -17,15 +17,19 @@ fn all_locks_are_lost_and_the_deliveries_count() {
     assert_eq!(bus.counts().locked, 0);
     assert_eq!(bus.complete(&taken[0]), Err(SettleError::LockLost));
     let settled = bus.settle(
-        StoreKind::DeadLetters,
+        SubQueue::DeadLetter,
         dead.token,
         servicebus_broker::Outcome::Complete,
     );
     assert_eq!(settled, Err(SettleError::LockLost));
     let again = bus.receive(receiver, 2);
     assert_eq!(ids(&again), ["a", "b"], "at their old places");
-    assert!(again.iter().all(|d| d.stamp.delivery_count == 1));
-    let (_, until) = again[0].stamp.lock.unwrap();
+    assert!(
+        again
+            .iter()
+            .all(|d| d.broker_properties.delivery_count == 1)
+    );
+    let (_, until) = again[0].broker_properties.lock.unwrap();
     assert_eq!(until, START + secs(30), "the new duration");
 }
 
@@ -70,7 +74,7 @@ fn a_lost_lock_of_a_deferred_message_leaves_it_deferred() {
     bus.receive_deferred(&[number]).unwrap();
     bus.update(|queue| queue.lock_duration = secs(30));
     let again = bus.receive_deferred(&[number]).unwrap().remove(0);
-    assert_eq!(again.stamp.delivery_count, 2);
+    assert_eq!(again.broker_properties.delivery_count, 2);
 }
 
 #[test]
@@ -97,9 +101,9 @@ fn a_lowered_limit_holds_for_failures_of_the_past() {
     let deferred = bus.defer_next();
     bus.update(|queue| queue.max_delivery_count = 2);
     assert_eq!(bus.queued(), ["once", "never"]);
-    let (stamp, reason, description) = bus.the_dead_letter();
-    assert_eq!(stamp.enqueued_sequence_number, Some(deferred));
-    assert_eq!(stamp.delivery_count, 3);
+    let (broker_properties, reason, description) = bus.the_dead_letter();
+    assert_eq!(broker_properties.enqueued_sequence_number, Some(deferred));
+    assert_eq!(broker_properties.delivery_count, 3);
     assert_eq!(reason.as_deref(), Some("MaxDeliveryCountExceeded"));
     let text = "Message could not be consumed after 2 delivery attempts.";
     assert_eq!(description.as_deref(), Some(text));
@@ -151,7 +155,7 @@ fn what_is_over_by_the_new_default_leaves_with_the_update() {
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
     assert_eq!(bus.dead_letters(), ["a"]);
     let history = bus.history().into_iter();
-    let at = history.filter(|(_, kind)| matches!(kind, FactKind::DeadLettered { .. }));
+    let at = history.filter(|(_, kind)| matches!(kind, EventKind::DeadLettered { .. }));
     let at: Vec<_> = at.map(|(at, _)| at).collect();
     assert_eq!(at, [START + secs(100)], "not in the past");
 }
@@ -159,7 +163,7 @@ fn what_is_over_by_the_new_default_leaves_with_the_update() {
 #[test]
 fn a_scheduled_message_lives_by_the_default_of_its_activation() {
     let mut bus = bus();
-    bus.post(&letter("a").scheduled_at(START + secs(100)))
+    bus.post(&message("a").scheduled_at(START + secs(100)))
         .unwrap();
     bus.update(|queue| queue.default_message_time_to_live = Some(secs(50)));
     bus.advance(secs(100));

@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use servicebus_broker::{
-    ClientId, ConsumerId, Context, Delivery, Effects, Entities, EntityPath, Facts, Mailbox,
-    Message, Outcome, PropertyChanges, Queue, QueueDescription, ReceiveMode, SendError,
-    SequenceNumber, SessionAccess, Stamp, StoreKind, Timestamp, forward,
+    BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityPath, Events,
+    Message, Outcome, PropertyChanges, QueueDescription, ReceiveMode, ReceiverId, SendError,
+    SequenceNumber, SessionAccess, SubQueue, Timestamp, forward,
 };
 
-use crate::bus::{Counting, Letter, Rules, START, letter, text};
+use crate::bus::{Counting, MessageBuilder, Rules, START, message, text};
 pub(crate) use topics::{acting, correlation, rule, sql};
 pub(crate) use transactions::{abandon, bury, defer};
 
 /// Queues, topics and subscriptions by name, at one time, that do what their effects say after every operation.
 pub(crate) struct World {
-    queues: BTreeMap<EntityPath, Queue>,
+    queues: BTreeMap<EntityPath, Entity>,
     pub(crate) now: Timestamp,
     ids: Counting,
     effects: Effects,
-    pub(crate) facts: Facts,
-    sources: VecDeque<(EntityPath, StoreKind)>,
+    pub(crate) events: Events,
+    sources: VecDeque<(EntityPath, SubQueue)>,
     /// Who asked to be deleted.
     idle: Vec<EntityPath>,
     /// What somebody else does just before this entity is reached the next time.
@@ -41,7 +41,7 @@ impl World {
             now: START,
             ids: Counting(0),
             effects: Effects::new(),
-            facts: Facts::new(),
+            events: Events::new(),
             sources: VecDeque::new(),
             idle: Vec::new(),
             interruption: None,
@@ -63,12 +63,12 @@ impl World {
     /// Declares a queue.
     pub(crate) fn declare(&mut self, name: &str, rules: Rules) {
         let id = self.next_id();
-        let queue = Queue::new(id, path(name), rules.queue, &rules.settings, self.now);
+        let queue = Entity::new(id, path(name), rules.queue, &rules.settings, self.now);
         self.insert(queue);
     }
 
-    fn insert(&mut self, queue: Queue) {
-        self.queues.insert(queue.path.clone(), queue);
+    fn insert(&mut self, queue: Entity) {
+        self.queues.insert(queue.path().clone(), queue);
     }
 
     pub(crate) fn delete(&mut self, name: &str) {
@@ -81,10 +81,10 @@ impl World {
     }
 
     pub(crate) fn update(&mut self, name: &str, change: impl FnOnce(&mut QueueDescription)) {
-        self.operate(name, |mailbox, cx| {
-            let mut description = mailbox.description().clone();
+        self.operate(name, |entity, cx| {
+            let mut description = entity.description().clone();
             change(&mut description);
-            mailbox.update(cx, description);
+            entity.update(cx, description);
         });
     }
 
@@ -94,31 +94,35 @@ impl World {
     }
 
     pub(crate) fn send(&mut self, name: &str, id: &str) -> SequenceNumber {
-        self.post(name, &letter(id)).unwrap()
+        self.post(name, &message(id)).unwrap()
     }
 
     pub(crate) fn post(
         &mut self,
         name: &str,
-        letter: &Letter,
+        message: &MessageBuilder,
     ) -> Result<SequenceNumber, SendError> {
-        let message = letter.message(&mut self.ids);
-        self.operate(name, |mailbox, cx| mailbox.send(cx, message))
+        let message = message.message(&mut self.ids);
+        self.operate(name, |entity, cx| entity.send(cx, message))
     }
 
     /// Sends a message as it is encoded here.
     pub(crate) fn send_encoded(&mut self, name: &str, payload: &[u8]) -> SequenceNumber {
         let message = Message::parse(payload.to_vec().into(), &mut self.ids).unwrap();
-        self.operate(name, |mailbox, cx| mailbox.send(cx, message))
+        self.operate(name, |entity, cx| entity.send(cx, message))
             .unwrap()
     }
 
-    pub(crate) fn post_all(&mut self, name: &str, letters: &[Letter]) -> Result<(), SendError> {
-        let messages: Vec<Message> = letters
+    pub(crate) fn post_all(
+        &mut self,
+        name: &str,
+        messages: &[MessageBuilder],
+    ) -> Result<(), SendError> {
+        let messages: Vec<Message> = messages
             .iter()
-            .map(|letter| letter.message(&mut self.ids))
+            .map(|message| message.message(&mut self.ids))
             .collect();
-        let sent = self.operate(name, |mailbox, cx| mailbox.send_batch(cx, messages));
+        let sent = self.operate(name, |entity, cx| entity.send_batch(cx, messages));
         sent.map(|_| ())
     }
 
@@ -126,11 +130,11 @@ impl World {
     pub(crate) fn take(
         &mut self,
         name: &str,
-        store: StoreKind,
+        store: SubQueue,
         mode: ReceiveMode,
     ) -> Option<Delivery> {
         let (taken, id) = self.open_and_take(name, store, mode);
-        self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
+        self.operate(name, |entity, cx| entity.detach_receiver(cx, store, id));
         taken
     }
 
@@ -138,30 +142,30 @@ impl World {
     pub(crate) fn take_and_stay(
         &mut self,
         name: &str,
-        store: StoreKind,
+        store: SubQueue,
         mode: ReceiveMode,
-    ) -> Option<(Delivery, ConsumerId)> {
+    ) -> Option<(Delivery, ReceiverId)> {
         let (taken, id) = self.open_and_take(name, store, mode);
-        self.operate(name, |mailbox, cx| mailbox.set_credit(cx, store, id, 0));
+        self.operate(name, |entity, cx| entity.set_credit(cx, store, id, 0));
         Some((taken?, id))
     }
 
     /// A message of the next session that is available, by somebody who holds the session on.
-    pub(crate) fn take_from_next_session(&mut self, name: &str) -> Option<(Delivery, ConsumerId)> {
+    pub(crate) fn take_from_next_session(&mut self, name: &str) -> Option<(Delivery, ReceiverId)> {
         self.receivers += 1;
-        let id = ConsumerId(self.receivers);
-        let store = StoreKind::Active;
+        let id = ReceiverId(self.receivers);
+        let store = SubQueue::Active;
         let mut taken = Vec::new();
-        let accepted = self.operate(name, |mailbox, cx| {
+        let accepted = self.operate(name, |entity, cx| {
             let mode = ReceiveMode::PeekLock;
             let accepted =
-                mailbox.open_session_consumer(cx, id, mode, None, SessionAccess::Exclusive);
-            mailbox.set_credit(cx, store, id, 1);
-            mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+                entity.attach_session_receiver(cx, id, mode, None, SessionAccess::Exclusive);
+            entity.set_credit(cx, store, id, 1);
+            entity.acquire(cx, store, id, 1, usize::MAX, &mut taken);
             accepted
         });
         if accepted.is_ok_and(|accepted| accepted.is_none()) {
-            self.operate(name, |mailbox, cx| mailbox.close_consumer(cx, store, id));
+            self.operate(name, |entity, cx| entity.detach_receiver(cx, store, id));
         }
         Some((taken.pop()?, id))
     }
@@ -169,31 +173,31 @@ impl World {
     fn open_and_take(
         &mut self,
         name: &str,
-        store: StoreKind,
+        store: SubQueue,
         mode: ReceiveMode,
-    ) -> (Option<Delivery>, ConsumerId) {
+    ) -> (Option<Delivery>, ReceiverId) {
         self.receivers += 1;
-        let id = ConsumerId(self.receivers);
+        let id = ReceiverId(self.receivers);
         let mut taken = Vec::new();
-        self.operate(name, |mailbox, cx| {
-            mailbox.open_consumer(store, id, mode);
-            mailbox.set_credit(cx, store, id, 1);
-            mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+        self.operate(name, |entity, cx| {
+            entity.attach_receiver(store, id, mode);
+            entity.set_credit(cx, store, id, 1);
+            entity.acquire(cx, store, id, 1, usize::MAX, &mut taken);
         });
         (taken.pop(), id)
     }
 
     /// Receives and deletes the next message.
     pub(crate) fn receive(&mut self, name: &str) -> Option<Delivery> {
-        self.take(name, StoreKind::Active, ReceiveMode::ReceiveAndDelete)
+        self.take(name, SubQueue::Active, ReceiveMode::ReceiveAndDelete)
     }
 
     /// Receives the next message under a lock and settles it.
     pub(crate) fn settle_next(&mut self, name: &str, outcome: Outcome) {
-        let delivery = self.take(name, StoreKind::Active, ReceiveMode::PeekLock);
+        let delivery = self.take(name, SubQueue::Active, ReceiveMode::PeekLock);
         let token = delivery.expect("a message is ready").token;
-        self.operate(name, |mailbox, cx| {
-            mailbox.settle(cx, StoreKind::Active, token, outcome)
+        self.operate(name, |entity, cx| {
+            entity.settle(cx, SubQueue::Active, token, outcome)
         })
         .unwrap();
     }
@@ -213,7 +217,7 @@ impl World {
         let end = self.now + by;
         while let Some((at, path)) = self.next_deadline().filter(|(at, _)| *at <= end) {
             self.now = at.max(self.now);
-            self.with_entity(&path, |mailbox, cx| mailbox.handle_timeout(cx));
+            self.with_entity(&path, |entity, cx| entity.handle_timeout(cx));
             forward(self, usize::MAX);
         }
         self.now = end;
@@ -221,28 +225,28 @@ impl World {
 
     fn next_deadline(&self) -> Option<(Timestamp, EntityPath)> {
         let due = self.queues.values().filter_map(|queue| {
-            let at = queue.mailbox.next_deadline()?;
-            Some((at, queue.path.clone()))
+            let at = queue.next_deadline()?;
+            Some((at, queue.path().clone()))
         });
         due.min()
     }
 
     /// What is in a store, seen without being noticed.
-    pub(crate) fn peek(&self, name: &str, store: StoreKind) -> Vec<(Stamp, Message)> {
-        let seen = self.mailbox(name).look(store, SequenceNumber(1));
-        seen.map(|(stamp, message)| (stamp, message.clone()))
+    pub(crate) fn peek(&self, name: &str, store: SubQueue) -> Vec<(BrokerProperties, Message)> {
+        let seen = self.entity(name).snapshot(store, SequenceNumber(1));
+        seen.map(|(broker_properties, message)| (broker_properties, message.clone()))
             .collect()
     }
 
     /// The only message of a store.
-    pub(crate) fn the_only(&self, name: &str, store: StoreKind) -> (Stamp, Message) {
+    pub(crate) fn the_only(&self, name: &str, store: SubQueue) -> (BrokerProperties, Message) {
         let mut seen = self.peek(name, store);
         assert_eq!(seen.len(), 1, "one message in {name} {store:?}");
         seen.remove(0)
     }
 
     /// The ids in a store, in order.
-    pub(crate) fn held(&self, name: &str, store: StoreKind) -> Vec<String> {
+    pub(crate) fn held(&self, name: &str, store: SubQueue) -> Vec<String> {
         let seen = self.peek(name, store);
         seen.iter()
             .map(|(_, message)| message.id().into_owned())
@@ -250,26 +254,27 @@ impl World {
     }
 
     pub(crate) fn queued(&self, name: &str) -> Vec<String> {
-        self.held(name, StoreKind::Active)
+        self.held(name, SubQueue::Active)
     }
 
     pub(crate) fn dead_letters(&self, name: &str) -> Vec<String> {
-        self.held(name, StoreKind::DeadLetters)
+        self.held(name, SubQueue::DeadLetter)
     }
 
     pub(crate) fn transfer_dead_letters(&self, name: &str) -> Vec<String> {
-        self.held(name, StoreKind::TransferDeadLetters)
+        self.held(name, SubQueue::TransferDeadLetter)
     }
 
     /// Why the messages of a store are there.
-    pub(crate) fn reasons(&self, name: &str, store: StoreKind) -> Vec<String> {
+    pub(crate) fn reasons(&self, name: &str, store: SubQueue) -> Vec<String> {
         let seen = self.peek(name, store);
-        let reason = |(_, message): &(Stamp, Message)| text(message, "DeadLetterReason").unwrap();
+        let reason =
+            |(_, message): &(BrokerProperties, Message)| text(message, "DeadLetterReason").unwrap();
         seen.iter().map(reason).collect()
     }
 
-    pub(crate) fn mailbox(&self, name: &str) -> &Mailbox {
-        &self.queues[&path(name)].mailbox
+    pub(crate) fn entity(&self, name: &str) -> &Entity {
+        &self.queues[&path(name)]
     }
 
     /// Every message that is anywhere.
@@ -277,7 +282,7 @@ impl World {
         let names: Vec<String> = self.queues.keys().map(EntityPath::to_string).collect();
         let places = names
             .iter()
-            .flat_map(|name| StoreKind::ALL.map(|kind| (name, kind)));
+            .flat_map(|name| SubQueue::ALL.map(|kind| (name, kind)));
         places
             .flat_map(|(name, kind)| self.held(name, kind))
             .collect()
@@ -286,7 +291,7 @@ impl World {
     pub(crate) fn operate<T>(
         &mut self,
         name: &str,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let result = self.with_entity(&path(name), work);
         forward(self, usize::MAX);
@@ -298,7 +303,7 @@ impl Entities for World {
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
-        work: impl FnOnce(&mut Mailbox, &mut Context<'_>) -> T,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
         if let Some((_, interrupt)) = self.interruption.take_if(|(at, _)| at == path) {
             interrupt(self);
@@ -309,15 +314,15 @@ impl Entities for World {
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = work(&mut queue.mailbox, &mut cx);
-        queue.mailbox.check_invariants();
+        let result = work(queue, &mut cx);
+        queue.check_invariants();
         self.follow_effects();
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, StoreKind)> {
+    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
         self.sources.pop_front()
     }
 }

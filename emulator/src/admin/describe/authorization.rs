@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::time::Instant;
 use super::super::xml::{Element, Writer};
 use crate::auth::{Claim, Claims};
@@ -21,12 +21,12 @@ const RULE: &str = "AuthorizationRule";
 const RULE_TYPE: &str = "SharedAccessAuthorizationRule";
 
 /// What rules are made with that did not say everything.
-pub(in crate::admin) struct Mint<'a> {
+pub(in crate::admin) struct KeyGenerator<'a> {
     /// Unpredictable bits, 64 at a time.
     pub(in crate::admin) bits: &'a dyn Fn() -> u64,
 }
 
-impl Mint<'_> {
+impl KeyGenerator<'_> {
     fn key(&self) -> String {
         let bytes: Vec<u8> = (0..KEY_LENGTH / 8)
             .flat_map(|_| (self.bits)().to_be_bytes())
@@ -40,21 +40,21 @@ impl Mint<'_> {
 pub(super) fn read_rules(
     list: &Element,
     before: &[AuthorizationRule],
-    mint: &Mint<'_>,
-) -> Result<Vec<AuthorizationRule>, Refusal> {
+    mint: &KeyGenerator<'_>,
+) -> Result<Vec<AuthorizationRule>, ServiceError> {
     let mut rules: Vec<AuthorizationRule> = Vec::new();
     for element in list.parts(RULE) {
         let rule = read_rule(element, before, mint)?;
         if rules.iter().any(|other| other.key_name == rule.key_name) {
             let text = "The names of authorization rules must differ.";
-            return Err(Refusal::parameter(text, "KeyName", &rule.key_name));
+            return Err(ServiceError::parameter(text, "KeyName", &rule.key_name));
         }
         rules.push(rule);
     }
     if rules.len() > MAX_RULES {
         let text = format!("An entity can have at most {MAX_RULES} authorization rules.");
         let count = rules.len().to_string();
-        return Err(Refusal::parameter(text, "AuthorizationRules", &count));
+        return Err(ServiceError::parameter(text, "AuthorizationRules", &count));
     }
     Ok(rules)
 }
@@ -62,13 +62,13 @@ pub(super) fn read_rules(
 fn read_rule(
     element: &Element,
     before: &[AuthorizationRule],
-    mint: &Mint<'_>,
-) -> Result<AuthorizationRule, Refusal> {
+    mint: &KeyGenerator<'_>,
+) -> Result<AuthorizationRule, ServiceError> {
     if let Some(other) = &element.xsi_type
         && other.name != RULE_TYPE
     {
         let text = format!("The type of an authorization rule must be {RULE_TYPE}.");
-        return Err(Refusal::parameter(text, RULE, &other.name));
+        return Err(ServiceError::parameter(text, RULE, &other.name));
     }
     let text = |name| element.part(name).map_or("", |part| part.text.trim());
     let key_name = text("KeyName");
@@ -77,7 +77,7 @@ fn read_rule(
         let text = format!(
             "The name of an authorization rule must have 1 to {MAX_KEY_NAME} characters and no white space."
         );
-        return Err(Refusal::parameter(text, "KeyName", key_name));
+        return Err(ServiceError::parameter(text, "KeyName", key_name));
     }
     let before = before.iter().find(|rule| rule.key_name == key_name);
     let instant = |name| match text(name) {
@@ -86,7 +86,7 @@ fn read_rule(
         given => {
             let message =
                 format!("The value of '{name}' cannot be understood; allowed: a dateTime.");
-            Err(Refusal::parameter(message, name, given))
+            Err(ServiceError::parameter(message, name, given))
         }
     };
     let key = |name, before: Option<&String>| match text(name) {
@@ -104,17 +104,17 @@ fn read_rule(
 }
 
 /// Any text of the length that base64 gives a key (observed 31). The value is a secret, and is not repeated.
-fn checked_key(name: &str, key: &str) -> Result<String, Refusal> {
+fn checked_key(name: &str, key: &str) -> Result<String, ServiceError> {
     let length = key.chars().count();
     if length == KEY_CHARACTERS {
         return Ok(key.to_owned());
     }
     let text = format!("A key must have {KEY_CHARACTERS} characters.");
     let found = format!("{length} characters");
-    Err(Refusal::parameter(text, name, &found))
+    Err(ServiceError::parameter(text, name, &found))
 }
 
-fn read_rights(element: &Element, key_name: &str) -> Result<Claims, Refusal> {
+fn read_rights(element: &Element, key_name: &str) -> Result<Claims, ServiceError> {
     let rights = element.part("Rights").into_iter();
     let mut claims: Vec<Claim> = Vec::new();
     for right in rights.flat_map(|rights| rights.parts("AccessRights")) {
@@ -125,7 +125,7 @@ fn read_rights(element: &Element, key_name: &str) -> Result<Claims, Refusal> {
             let text = format!(
                 "The rights of '{key_name}' must be Manage, Send and Listen, each at most once."
             );
-            Refusal::parameter(text, "Rights", name)
+            ServiceError::parameter(text, "Rights", name)
         };
         claims.push(claim.ok_or_else(wrong)?);
     }
@@ -135,7 +135,7 @@ fn read_rights(element: &Element, key_name: &str) -> Result<Claims, Refusal> {
         let text = format!(
             "'{key_name}' must have a right at least, and Manage only together with Send and Listen."
         );
-        return Err(Refusal::parameter(text, "Rights", &names.join(", ")));
+        return Err(ServiceError::parameter(text, "Rights", &names.join(", ")));
     }
     Ok(claims.into_iter().collect())
 }

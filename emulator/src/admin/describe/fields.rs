@@ -5,7 +5,7 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use servicebus_broker::{EntityKind, EntityPath, EntityStatus};
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::xml::Element;
 use super::elements;
 use crate::config::duration::{self, FOREVER};
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
         self.part(name).map(|part| part.text.as_str())
     }
 
-    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, ServiceError> {
         let allowed = "true or false";
         self.parsed(name, allowed, |text| match text {
             "1" => Some(true),
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A number; a negative one becomes 0 and one that is too large the largest: both are out of bounds everywhere.
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, ServiceError> {
         self.parsed(name, "a whole number", |text| {
             let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
             let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(super) fn duration(&self, name: &str) -> Result<Option<Duration>, Refusal> {
+    pub(super) fn duration(&self, name: &str) -> Result<Option<Duration>, ServiceError> {
         let allowed = "an ISO 8601 duration such as PT1M30S";
         self.parsed(name, allowed, |text| {
             let duration = duration::parse(text).ok()?;
@@ -65,13 +65,13 @@ impl<'a> Fields<'a> {
     }
 
     /// A duration that may be "for ever".
-    pub(super) fn endless(&self, name: &str) -> Result<Option<Option<Duration>>, Refusal> {
+    pub(super) fn endless(&self, name: &str) -> Result<Option<Option<Duration>>, ServiceError> {
         let ending =
             |duration: Duration| (duration.as_secs() < ENDLESS_SECONDS).then_some(duration);
         Ok(self.duration(name)?.map(ending))
     }
 
-    pub(super) fn status(&self) -> Result<Option<EntityStatus>, Refusal> {
+    pub(super) fn status(&self) -> Result<Option<EntityStatus>, ServiceError> {
         let names = EntityStatus::ALL.map(EntityStatus::name);
         let allowed = names.join(", ");
         self.parsed("Status", &allowed, |text| {
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Where something goes on to: a name, or a URI of which only the path counts.
-    pub(super) fn target(&self, name: &str) -> Result<Option<EntityPath>, Refusal> {
+    pub(super) fn target(&self, name: &str) -> Result<Option<EntityPath>, ServiceError> {
         if self.text(name).is_none_or(|text| text.trim().is_empty()) {
             return Ok(None);
         }
@@ -94,14 +94,14 @@ impl<'a> Fields<'a> {
         name: &str,
         allowed: &str,
         parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Refusal> {
+    ) -> Result<Option<T>, ServiceError> {
         let Some(text) = self.text(name).map(str::trim) else {
             return Ok(None);
         };
         let wrong = || {
             let message =
                 format!("The value of '{name}' cannot be understood; allowed: {allowed}.");
-            Refusal::parameter(message, name, text)
+            ServiceError::parameter(message, name, text)
         };
         parse(text).map(Some).ok_or_else(wrong)
     }

@@ -4,7 +4,7 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, SqlFilter, SyntaxError,
 };
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::xml::{Element, Writer};
 use super::value::{read_values, write_values};
 
@@ -14,12 +14,12 @@ const FILTERS: &str = "SqlFilter, TrueFilter, FalseFilter, CorrelationFilter";
 const ACTIONS: &str = "SqlRuleAction, EmptyRuleAction";
 
 /// Reads the filter of a rule. One that cannot be understood is refused: never one that selects everything.
-pub(super) fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filter, Refusal> {
+pub(super) fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filter, ServiceError> {
     let found = element.and_then(|element| Some((element, element.xsi_type.as_ref()?)));
     let unknown = |name| {
         let text =
             format!("The filter of the rule '{rule}' has no known type; allowed: {FILTERS}.");
-        Refusal::parameter(text, "Filter", name)
+        ServiceError::parameter(text, "Filter", name)
     };
     let (element, found) = found.ok_or_else(|| unknown(""))?;
     match found.name.as_str() {
@@ -28,7 +28,7 @@ pub(super) fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filte
         "SqlFilter" => {
             let filter = expression(rule, "filter", element, SqlFilter::parse)?;
             let missing = || {
-                Refusal::bad_request(format!(
+                ServiceError::bad_request(format!(
                     "The filter of the rule '{rule}' has no 'SqlExpression'."
                 ))
             };
@@ -43,7 +43,7 @@ pub(super) fn read_filter(rule: &str, element: Option<&Element>) -> Result<Filte
 pub(super) fn read_action(
     rule: &str,
     element: Option<&Element>,
-) -> Result<Option<Action>, Refusal> {
+) -> Result<Option<Action>, ServiceError> {
     let Some(element) = element else {
         return Ok(None);
     };
@@ -55,7 +55,7 @@ pub(super) fn read_action(
         other => {
             let text =
                 format!("The action of the rule '{rule}' has no known type; allowed: {ACTIONS}.");
-            Err(Refusal::parameter(
+            Err(ServiceError::parameter(
                 text,
                 "Action",
                 other.unwrap_or_default(),
@@ -69,7 +69,7 @@ fn expression<T>(
     part: &str,
     element: &Element,
     parse: impl FnOnce(&str, Parameters) -> Result<T, SyntaxError>,
-) -> Result<Option<T>, Refusal> {
+) -> Result<Option<T>, ServiceError> {
     let Some(text) = element.part("SqlExpression").map(|part| part.text.as_str()) else {
         return Ok(None);
     };
@@ -79,11 +79,11 @@ fn expression<T>(
     }
     parse(text, parameters).map(Some).map_err(|error| {
         let message = format!("The {part} of the rule '{rule}' cannot be understood: {error}.");
-        Refusal::parameter(message, "SqlExpression", text)
+        ServiceError::parameter(message, "SqlExpression", text)
     })
 }
 
-fn correlation(rule: &str, element: &Element) -> Result<Filter, Refusal> {
+fn correlation(rule: &str, element: &Element) -> Result<Filter, ServiceError> {
     let text = |name| element.part(name).map(|part| part.text.as_str().into());
     let properties = read_values(element.part("Properties"))?.into_iter();
     let description = Correlation {
@@ -103,7 +103,7 @@ fn correlation(rule: &str, element: &Element) -> Result<Filter, Refusal> {
         let text = format!(
             "The correlation filter of the rule '{rule}' has no condition; allowed: at least one property."
         );
-        return Err(Refusal::bad_request(text));
+        return Err(ServiceError::bad_request(text));
     }
     Ok(Filter::Correlation(CorrelationFilter::new(description)))
 }

@@ -8,7 +8,7 @@ use servicebus_broker::{
     TopicDescription,
 };
 
-use super::super::refusal::{MORE, Refusal};
+use super::super::refusal::{MORE, ServiceError};
 use super::super::time::time_span;
 use super::read::Wanted;
 use crate::namespace::Namespace;
@@ -24,20 +24,20 @@ pub(in crate::admin) fn check_legal(
     kind: EntityKind,
     path: &EntityPath,
     wanted: &Wanted,
-) -> Result<(), Refusal> {
+) -> Result<(), ServiceError> {
     let tier = namespace.config.settings.tier;
-    let window = wanted.mailbox.duplicate_detection_history_time_window;
+    let window = wanted.entity.duplicate_detection_history_time_window;
     if kind != EntityKind::Subscription && window < MIN_DUPLICATE_WINDOW {
         return Err(duplicate_window(window));
     }
     let problems = match kind {
-        EntityKind::Queue => wanted.mailbox.problems(tier),
-        EntityKind::Topic => TopicDescription::of_mailbox(&wanted.mailbox).problems(path, tier),
+        EntityKind::Queue => wanted.entity.problems(tier),
+        EntityKind::Topic => TopicDescription::of_mailbox(&wanted.entity).problems(path, tier),
         EntityKind::Subscription => subscription(wanted).problems(tier),
     };
     match problems.into_iter().next() {
         None => Ok(()),
-        Some(problem) => Err(refusal(namespace, kind, path, &problem, &wanted.mailbox)),
+        Some(problem) => Err(refusal(namespace, kind, path, &problem, &wanted.entity)),
     }
 }
 
@@ -46,14 +46,14 @@ pub(in crate::admin) fn check_fixed(
     kind: EntityKind,
     before: &QueueDescription,
     after: &QueueDescription,
-) -> Result<(), Refusal> {
+) -> Result<(), ServiceError> {
     match before.fixed_problems(after).first() {
         None => Ok(()),
         // Observed 33.
-        Some(problem) if problem.property == "EnablePartitioning" => Err(Refusal::bad_request(
-            format!("Partitioning cannot be changed for {kind}."),
-        )),
-        Some(problem) => Err(Refusal::bad_request(format!(
+        Some(problem) if problem.property == "EnablePartitioning" => Err(
+            ServiceError::bad_request(format!("Partitioning cannot be changed for {kind}.")),
+        ),
+        Some(problem) => Err(ServiceError::bad_request(format!(
             "The value for the {} property of an existing {kind} cannot be changed.",
             problem.property
         ))),
@@ -65,7 +65,7 @@ pub(in crate::admin) fn check_targets(
     namespace: &Namespace,
     path: &EntityPath,
     wanted: &QueueDescription,
-) -> Result<(), Refusal> {
+) -> Result<(), ServiceError> {
     for (property, target) in [
         ("ForwardTo", &wanted.forward_to),
         (
@@ -77,7 +77,7 @@ pub(in crate::admin) fn check_targets(
             && target != path
             && namespace.entity(target).is_none()
         {
-            return Err(Refusal::new(
+            return Err(ServiceError::new(
                 axum::http::StatusCode::BAD_REQUEST,
                 format!(
                     "SubCode=40400. The auto-forwarding destination entity '{target}' of '{path}' doesn't exist. \
@@ -91,7 +91,7 @@ pub(in crate::admin) fn check_targets(
 
 /// A subscription's description from what was read.
 pub(in crate::admin) fn subscription(wanted: &Wanted) -> SubscriptionDescription {
-    SubscriptionDescription::of_mailbox(&wanted.mailbox, wanted.dead_letters_filter_errors)
+    SubscriptionDescription::of_mailbox(&wanted.entity, wanted.dead_letters_filter_errors)
 }
 
 fn refusal(
@@ -99,26 +99,26 @@ fn refusal(
     kind: EntityKind,
     path: &EntityPath,
     problem: &Problem,
-    mailbox: &QueueDescription,
-) -> Refusal {
+    entity: &QueueDescription,
+) -> ServiceError {
     let (property, tier) = (problem.property, namespace.config.settings.tier);
     match property {
-        "LockDuration" => lock_duration(kind, mailbox.lock_duration),
+        "LockDuration" => lock_duration(kind, entity.lock_duration),
         "DuplicateDetectionHistoryTimeWindow" => {
-            duplicate_window(mailbox.duplicate_detection_history_time_window)
+            duplicate_window(entity.duplicate_detection_history_time_window)
         }
         "MaxMessageSizeInKilobytes" => message_size(namespace),
         // Observed 65.
         "AutoDeleteOnIdle" if tier == Tier::Basic => {
             let name = namespace.name();
-            Refusal::bad_request(format!(
+            ServiceError::bad_request(format!(
                 "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' \
                  is using 'Basic' tier."
             ))
         }
-        _ if tier == Tier::Basic && is_above_basic(property, mailbox) => {
+        _ if tier == Tier::Basic && is_above_basic(property, entity) => {
             let name = namespace.name();
-            Refusal::bad_request(format!(
+            ServiceError::bad_request(format!(
                 "The property '{property}' can't be set when creating a {kind} because the namespace '{name}' is \
                  using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier."
             ))
@@ -128,50 +128,50 @@ fn refusal(
             let text = format!(
                 "The value of '{property}' of '{path}' is not allowed; allowed: {allowed}. {MORE} ."
             );
-            Refusal::parameter(text, property, &problem.value)
+            ServiceError::parameter(text, property, &problem.value)
         }
     }
 }
 
 /// Properties that the basic tier does not have at all.
-fn is_above_basic(property: &str, mailbox: &QueueDescription) -> bool {
+fn is_above_basic(property: &str, entity: &QueueDescription) -> bool {
     match property {
         "RequiresDuplicateDetection" | "RequiresSession" | "Topic" => true,
-        "ForwardTo" => mailbox.forward_to.is_some(),
-        "ForwardDeadLetteredMessagesTo" => mailbox.forward_dead_lettered_messages_to.is_some(),
+        "ForwardTo" => entity.forward_to.is_some(),
+        "ForwardDeadLetteredMessagesTo" => entity.forward_dead_lettered_messages_to.is_some(),
         _ => false,
     }
 }
 
-fn lock_duration(kind: EntityKind, duration: Duration) -> Refusal {
+fn lock_duration(kind: EntityKind, duration: Duration) -> ServiceError {
     let text = match duration > MAX_LOCK {
         true => "The supplied lock time exceeds the allowed maximum of '5' minutes.",
         false => "The supplied lock time is less than the allowed minimum of '5' seconds.",
     };
     let text = format!("{text} {MORE} .");
-    let refusal = Refusal::parameter(text, "LockDuration", &time_span(duration));
+    let refusal = ServiceError::parameter(text, "LockDuration", &time_span(duration));
     match kind {
         EntityKind::Subscription => refusal.without_sub_code().by_back_end(),
         EntityKind::Queue | EntityKind::Topic => refusal,
     }
 }
 
-fn duplicate_window(window: Duration) -> Refusal {
-    Refusal::parameter(
+fn duplicate_window(window: Duration) -> ServiceError {
+    ServiceError::parameter(
         "The value supplied must be between 00:00:20 and 7.00:00:00.",
         "DuplicateDetectionHistoryTimeWindow",
         &time_span(window),
     )
 }
 
-fn message_size(namespace: &Namespace) -> Refusal {
+fn message_size(namespace: &Namespace) -> ServiceError {
     let name = namespace.name();
     let (range, tier) = match namespace.config.settings.tier {
         Tier::Premium => ("between 1024 and 102400", "Premium"),
         Tier::Standard => ("256", "Standard"),
         Tier::Basic => ("256", "Basic"),
     };
-    Refusal::bad_request(format!(
+    ServiceError::bad_request(format!(
         "The property value for 'MaxMessageSizeInKilobytes' must be {range} when the namespace '{name}' is using \
          '{tier}' tier."
     ))

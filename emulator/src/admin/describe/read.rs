@@ -1,14 +1,14 @@
-//! From a client's description to the broker's: all three kinds of entities are mailboxes, so one code reads them.
+//! From a client's description to the broker's: all three kinds of entities are entities, so one code reads them.
 
 use std::time::Duration;
 
 use servicebus_broker::{EntityKind, QueueDescription, Tier};
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::xml::Element;
-use super::authorization::{Mint, read_rules};
+use super::authorization::{KeyGenerator, read_rules};
 use super::fields::{Fields, target_text};
-use crate::namespace::Remarks;
+use crate::namespace::AdminMetadata;
 
 /// Longest metadata of a user, in characters.
 const MAX_USER_METADATA: usize = 1024;
@@ -19,10 +19,10 @@ const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 8
 /// What a client wants an entity to be.
 #[derive(Debug, Clone)]
 pub(in crate::admin) struct Wanted {
-    pub(in crate::admin) mailbox: QueueDescription,
+    pub(in crate::admin) entity: QueueDescription,
     /// Of a subscription alone.
     pub(in crate::admin) dead_letters_filter_errors: bool,
-    pub(in crate::admin) remarks: Remarks,
+    pub(in crate::admin) admin_metadata: AdminMetadata,
 }
 
 /// Reads a description. What it leaves out has its default; what clients of old versions do not know, or what is fixed,
@@ -32,58 +32,59 @@ pub(in crate::admin) fn read_entity(
     kind: EntityKind,
     current: Option<&Wanted>,
     tier: Tier,
-    mint: &Mint<'_>,
-) -> Result<Wanted, Refusal> {
+    mint: &KeyGenerator<'_>,
+) -> Result<Wanted, ServiceError> {
     let fields = Fields { element, kind };
     refuse_unsupported(&fields)?;
-    let remarks = remarks(&fields, current.map(|current| &current.remarks), mint)?;
-    let mut mailbox = match kind {
+    let admin_metadata = admin_metadata(
+        &fields,
+        current.map(|current| &current.admin_metadata),
+        mint,
+    )?;
+    let mut entity = match kind {
         EntityKind::Queue => QueueDescription::of_tier(tier),
         EntityKind::Topic | EntityKind::Subscription => QueueDescription::default(),
     };
-    if let Some(Wanted {
-        mailbox: before, ..
-    }) = current
-    {
-        mailbox.requires_duplicate_detection = before.requires_duplicate_detection;
-        mailbox.requires_session = before.requires_session;
-        mailbox.enable_partitioning = before.enable_partitioning;
-        mailbox.max_message_size_in_kilobytes = before.max_message_size_in_kilobytes;
+    if let Some(Wanted { entity: before, .. }) = current {
+        entity.requires_duplicate_detection = before.requires_duplicate_detection;
+        entity.requires_session = before.requires_session;
+        entity.enable_partitioning = before.enable_partitioning;
+        entity.max_message_size_in_kilobytes = before.max_message_size_in_kilobytes;
     }
-    read_durations(&fields, &mut mailbox)?;
-    mailbox.forward_to = fields.target("ForwardTo")?;
-    mailbox.forward_dead_lettered_messages_to = fields.target("ForwardDeadLetteredMessagesTo")?;
-    mailbox.status = fields.status()?.unwrap_or_default();
+    read_durations(&fields, &mut entity)?;
+    entity.forward_to = fields.target("ForwardTo")?;
+    entity.forward_dead_lettered_messages_to = fields.target("ForwardDeadLetteredMessagesTo")?;
+    entity.status = fields.status()?.unwrap_or_default();
     for (name, flag) in [
         (
             "DeadLetteringOnMessageExpiration",
-            &mut mailbox.dead_lettering_on_message_expiration,
+            &mut entity.dead_lettering_on_message_expiration,
         ),
         (
             "RequiresDuplicateDetection",
-            &mut mailbox.requires_duplicate_detection,
+            &mut entity.requires_duplicate_detection,
         ),
-        ("RequiresSession", &mut mailbox.requires_session),
-        ("EnablePartitioning", &mut mailbox.enable_partitioning),
+        ("RequiresSession", &mut entity.requires_session),
+        ("EnablePartitioning", &mut entity.enable_partitioning),
     ] {
         *flag = fields.flag(name)?.unwrap_or(*flag);
     }
-    read_numbers(&fields, &mut mailbox, tier)?;
+    read_numbers(&fields, &mut entity, tier)?;
     if let Some(size) = fields.number("MaxSizeInMegabytes")? {
-        let before = current.map(|current| &current.mailbox);
-        let is_partitioned = mailbox.enable_partitioning;
-        mailbox.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
+        let before = current.map(|current| &current.entity);
+        let is_partitioned = entity.enable_partitioning;
+        entity.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
     }
     let filter_errors = fields.flag("DeadLetteringOnFilterEvaluationExceptions")?;
     Ok(Wanted {
-        mailbox,
+        entity,
         dead_letters_filter_errors: filter_errors.unwrap_or(true),
-        remarks,
+        admin_metadata,
     })
 }
 
 /// What the emulator does not do must not seem to be done.
-fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), Refusal> {
+fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), ServiceError> {
     for name in [
         "FilteringMessagesBeforePublishing",
         "IsAnonymousAccessible",
@@ -93,43 +94,43 @@ fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), Refusal> {
         if fields.flag(name)? == Some(true) {
             let text =
                 format!("The property '{name}' is not supported by the emulator; allowed: false.");
-            return Err(Refusal::parameter(text, name, "true"));
+            return Err(ServiceError::parameter(text, name, "true"));
         }
     }
     Ok(())
 }
 
-fn read_durations(fields: &Fields<'_>, mailbox: &mut QueueDescription) -> Result<(), Refusal> {
+fn read_durations(fields: &Fields<'_>, entity: &mut QueueDescription) -> Result<(), ServiceError> {
     if let Some(duration) = fields.duration("LockDuration")? {
-        mailbox.lock_duration = duration;
+        entity.lock_duration = duration;
     }
     if let Some(duration) = fields.endless("DefaultMessageTimeToLive")? {
         // The basic tier has no "for ever", so that the broker is shown what it means there.
-        let is_bounded = mailbox.default_message_time_to_live.is_some();
+        let is_bounded = entity.default_message_time_to_live.is_some();
         let endless = is_bounded.then_some(Duration::MAX);
-        mailbox.default_message_time_to_live = duration.or(endless);
+        entity.default_message_time_to_live = duration.or(endless);
     }
     if let Some(duration) = fields.duration("DuplicateDetectionHistoryTimeWindow")? {
-        mailbox.duplicate_detection_history_time_window = duration;
+        entity.duplicate_detection_history_time_window = duration;
     }
     if let Some(duration) = fields.endless("AutoDeleteOnIdle")? {
-        mailbox.auto_delete_on_idle = duration;
+        entity.auto_delete_on_idle = duration;
     }
     Ok(())
 }
 
 fn read_numbers(
     fields: &Fields<'_>,
-    mailbox: &mut QueueDescription,
+    entity: &mut QueueDescription,
     tier: Tier,
-) -> Result<(), Refusal> {
+) -> Result<(), ServiceError> {
     if let Some(count) = fields.number("MaxDeliveryCount")? {
-        mailbox.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
+        entity.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
     }
     if let Some(size) = fields.number("MaxMessageSizeInKilobytes")? {
         // Clients send back what the tier decides.
         let is_own = size.saturating_mul(1024) != tier.max_message_size();
-        mailbox.max_message_size_in_kilobytes = is_own.then_some(size);
+        entity.max_message_size_in_kilobytes = is_own.then_some(size);
     }
     Ok(())
 }
@@ -141,7 +142,7 @@ fn max_size(
     is_partitioned: bool,
     before: Option<&QueueDescription>,
     tier: Tier,
-) -> Result<u64, Refusal> {
+) -> Result<u64, ServiceError> {
     if let Some(before) = before
         && [before.max_size_in_megabytes, before.capacity_in_megabytes()].contains(&size)
     {
@@ -169,19 +170,19 @@ fn max_size(
          values: {}.",
         known.join(";")
     );
-    Err(Refusal::parameter(
+    Err(ServiceError::parameter(
         text,
         "MaxSizeInMegabytes",
         &size.to_string(),
     ))
 }
 
-fn remarks(
+fn admin_metadata(
     fields: &Fields<'_>,
-    current: Option<&Remarks>,
-    mint: &Mint<'_>,
-) -> Result<Remarks, Refusal> {
-    let default = Remarks::default();
+    current: Option<&AdminMetadata>,
+    mint: &KeyGenerator<'_>,
+) -> Result<AdminMetadata, ServiceError> {
+    let default = AdminMetadata::default();
     let before = current.unwrap_or(&default);
     let target = |name| {
         let text = fields.text(name).map(str::trim);
@@ -194,12 +195,12 @@ fn remarks(
             let message =
                 format!("'UserMetadata' must have at most {MAX_USER_METADATA} characters.");
             let length = format!("{length} characters");
-            return Err(Refusal::parameter(message, "UserMetadata", &length));
+            return Err(ServiceError::parameter(message, "UserMetadata", &length));
         }
     }
     let rules = fields.part("AuthorizationRules");
     let rules = rules.map(|rules| read_rules(rules, &before.authorization_rules, mint));
-    Ok(Remarks {
+    Ok(AdminMetadata {
         user_metadata,
         forward_to: target("ForwardTo"),
         forward_dead_lettered_messages_to: target("ForwardDeadLetteredMessagesTo"),

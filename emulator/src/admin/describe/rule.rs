@@ -3,7 +3,7 @@
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{Timestamp, check_name};
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::time::Frame;
 use super::super::xml::{CONNECT, Element, INSTANCE, Writer};
 use super::RULE;
@@ -23,9 +23,10 @@ pub(in crate::admin) fn read_rule(
     element: &Element,
     name: &str,
     created_at: Timestamp,
-) -> Result<Rule, Refusal> {
-    check_name(name)
-        .map_err(|error| Refusal::bad_request(format!("The name '{name}' of a rule {error}.")))?;
+) -> Result<Rule, ServiceError> {
+    check_name(name).map_err(|error| {
+        ServiceError::bad_request(format!("The name '{name}' of a rule {error}."))
+    })?;
     Ok(Rule {
         name: name.into(),
         filter: read_filter(name, element.part("Filter"))?,
@@ -34,7 +35,7 @@ pub(in crate::admin) fn read_rule(
     })
 }
 
-/// Writes a rule; the prefix of types tells how deep it stands, and JavaScript wants four letters.
+/// Writes a rule; the prefix of types tells how deep it stands, and JavaScript wants four messages.
 pub(in crate::admin) fn write_rule(rule: &Rule, frame: Frame, in_feed: bool, out: &mut Writer) {
     let prefix = if in_feed { "d5p1" } else { "d6p1" };
     out.open(RULE, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use servicebus_broker::filter::{Encoded, Value};
 
-use super::super::refusal::Refusal;
+use super::super::refusal::ServiceError;
 use super::super::time::Instant;
 use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
 use crate::config::duration;
@@ -16,16 +16,17 @@ const ENTRY: &str = "KeyValueOfstringanyType";
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 
 /// Reads `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
-pub(super) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, Refusal> {
+pub(super) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let entries = list.into_iter().flat_map(|list| list.parts(ENTRY));
     entries
         .map(|entry| {
             let key = entry.part("Key").map(|key| key.text.clone());
             let key = key.filter(|key| !key.is_empty());
-            let key =
-                key.ok_or_else(|| Refusal::bad_request("A parameter or property has no 'Key'."))?;
+            let key = key.ok_or_else(|| {
+                ServiceError::bad_request("A parameter or property has no 'Key'.")
+            })?;
             let value = entry.part("Value");
-            let missing = || Refusal::bad_request(format!("'{key}' has no 'Value'."));
+            let missing = || ServiceError::bad_request(format!("'{key}' has no 'Value'."));
             let value = read_value(&key, value.ok_or_else(missing)?)?;
             Ok((key, value))
         })
@@ -53,7 +54,7 @@ pub(super) fn write_values<'a>(
     out.close(name);
 }
 
-fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
+fn read_value(key: &str, element: &Element) -> Result<Encoded, ServiceError> {
     let (text, name) = match &element.xsi_type {
         None => return Ok(Encoded::from(element.text.as_str())),
         Some(found) => match found.space {
@@ -63,7 +64,7 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
     };
     let wrong = || {
         let message = format!("The value of '{key}' is no {name}.");
-        Refusal::parameter(message, key, text)
+        ServiceError::parameter(message, key, text)
     };
     let value = match name {
         "string" => return Ok(Encoded::from(element.text.as_str())),
@@ -83,7 +84,7 @@ fn read_value(key: &str, element: &Element) -> Result<Encoded, Refusal> {
         _ => {
             let found = element.xsi_type.as_ref().map_or("", |found| &found.name);
             let text = format!("The type of '{key}' is not known; allowed: {ALLOWED}.");
-            return Err(Refusal::parameter(text, key, found));
+            return Err(ServiceError::parameter(text, key, found));
         }
     };
     value.map(|value| Encoded::from(&value)).ok_or_else(wrong)

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{Counts, EntityKind, EntityPath, StoreKind, Tier, Timestamp};
+use servicebus_broker::{Counts, EntityKind, EntityPath, SubQueue, Tier, Timestamp};
 
 use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
@@ -13,7 +13,7 @@ use super::fields::target;
 use super::read::Wanted;
 use super::{elements, root};
 use crate::config::duration::{self, FOREVER};
-use crate::namespace::{Entity, Namespace};
+use crate::namespace::{Namespace, SharedEntity};
 
 /// The version of the API since which sizes of messages and affine subscriptions are shown.
 const SINCE_2021: &str = "2021-05";
@@ -38,32 +38,31 @@ pub(in crate::admin) struct View {
 }
 
 impl View {
-    pub(in crate::admin) fn of(namespace: &Namespace, entity: &Entity) -> Self {
+    pub(in crate::admin) fn of(namespace: &Namespace, entity: &SharedEntity) -> Self {
         let now = namespace.clock.now();
-        namespace.look(entity, |queue| {
-            let mailbox = &queue.mailbox;
-            let particulars = entity.particulars();
-            let rules = mailbox.rules();
-            let subscription = mailbox.subscription_description();
+        let metadata = entity.metadata();
+        namespace.read(entity, |entity| {
+            let rules = entity.rules();
+            let subscription = entity.subscription_description();
             Self {
-                path: entity.path.clone(),
-                kind: entity.kind,
-                created_at: particulars.created_at(),
-                updated_at: particulars.updated_at(),
-                accessed_at: particulars.accessed_at(mailbox.last_used().min(now)),
+                path: entity.path().clone(),
+                kind: entity.kind(),
+                created_at: metadata.created_at(),
+                updated_at: metadata.updated_at(),
+                accessed_at: metadata.accessed_at(entity.last_used().min(now)),
                 wanted: Wanted {
-                    mailbox: mailbox.description().clone(),
+                    entity: entity.description().clone(),
                     dead_letters_filter_errors: subscription.is_none_or(|subscription| {
                         subscription.dead_lettering_on_filter_evaluation_exceptions
                     }),
-                    remarks: particulars.remarks(),
+                    admin_metadata: metadata.admin_metadata(),
                 },
-                counts: mailbox.counts(StoreKind::Active),
-                size: mailbox.whole_size(),
+                counts: entity.counts(SubQueue::Active),
+                size: entity.whole_size(),
                 subscriptions: rules.map_or(0, |rules| rules.subscriptions().count()),
                 sql_filters: rules.map_or(0, |rules| rules.sql_filters()),
                 correlation_filters: rules.map_or(0, |rules| rules.correlation_filters()),
-                tier: mailbox.tier(),
+                tier: entity.tier(),
             }
         })
     }
@@ -106,11 +105,13 @@ impl View {
         for &name in elements(self.kind) {
             match name {
                 "AuthorizationRules" => {
-                    write_rules(&self.wanted.remarks.authorization_rules, out);
+                    write_rules(&self.wanted.admin_metadata.authorization_rules, out);
                 }
                 "CountDetails" => self.write_counts(in_feed, out),
                 _ => {
-                    let text = self.setting(name).or_else(|| self.fact(name, query, frame));
+                    let text = self
+                        .setting(name)
+                        .or_else(|| self.event(name, query, frame));
                     if let Some(text) = text {
                         out.element(name, &text);
                     }
@@ -123,37 +124,37 @@ impl View {
     /// What was set.
     fn setting(&self, name: &str) -> Option<String> {
         let Wanted {
-            mailbox, remarks, ..
+            entity,
+            admin_metadata,
+            ..
         } = &self.wanted;
         let flag = |flag: bool| flag.to_string();
         Some(match name {
-            "LockDuration" => duration::format(mailbox.lock_duration),
-            "MaxSizeInMegabytes" => mailbox.capacity_in_megabytes().to_string(),
-            "RequiresDuplicateDetection" => flag(mailbox.requires_duplicate_detection),
-            "RequiresSession" => flag(mailbox.requires_session),
-            "DefaultMessageTimeToLive" => endless(mailbox.default_message_time_to_live),
-            "DeadLetteringOnMessageExpiration" => {
-                flag(mailbox.dead_lettering_on_message_expiration)
-            }
+            "LockDuration" => duration::format(entity.lock_duration),
+            "MaxSizeInMegabytes" => entity.capacity_in_megabytes().to_string(),
+            "RequiresDuplicateDetection" => flag(entity.requires_duplicate_detection),
+            "RequiresSession" => flag(entity.requires_session),
+            "DefaultMessageTimeToLive" => endless(entity.default_message_time_to_live),
+            "DeadLetteringOnMessageExpiration" => flag(entity.dead_lettering_on_message_expiration),
             "DeadLetteringOnFilterEvaluationExceptions" => {
                 flag(self.wanted.dead_letters_filter_errors)
             }
             "DuplicateDetectionHistoryTimeWindow" => {
-                duration::format(mailbox.duplicate_detection_history_time_window)
+                duration::format(entity.duplicate_detection_history_time_window)
             }
-            "MaxDeliveryCount" => mailbox.max_delivery_count.to_string(),
-            "EnableBatchedOperations" => flag(remarks.enable_batched_operations),
-            "Status" => mailbox.status.name().to_owned(),
-            "ForwardTo" => shown_target(&mailbox.forward_to, &remarks.forward_to)?,
+            "MaxDeliveryCount" => entity.max_delivery_count.to_string(),
+            "EnableBatchedOperations" => flag(admin_metadata.enable_batched_operations),
+            "Status" => entity.status.name().to_owned(),
+            "ForwardTo" => shown_target(&entity.forward_to, &admin_metadata.forward_to)?,
             "ForwardDeadLetteredMessagesTo" => shown_target(
-                &mailbox.forward_dead_lettered_messages_to,
-                &remarks.forward_dead_lettered_messages_to,
+                &entity.forward_dead_lettered_messages_to,
+                &admin_metadata.forward_dead_lettered_messages_to,
             )?,
-            "UserMetadata" => remarks.user_metadata.clone()?,
-            "SupportOrdering" => flag(remarks.support_ordering),
-            "AutoDeleteOnIdle" => endless(mailbox.auto_delete_on_idle),
-            "EnablePartitioning" => flag(mailbox.enable_partitioning),
-            "EnableExpress" => flag(remarks.enable_express),
+            "UserMetadata" => admin_metadata.user_metadata.clone()?,
+            "SupportOrdering" => flag(admin_metadata.support_ordering),
+            "AutoDeleteOnIdle" => endless(entity.auto_delete_on_idle),
+            "EnablePartitioning" => flag(entity.enable_partitioning),
+            "EnableExpress" => flag(admin_metadata.enable_express),
             "FilteringMessagesBeforePublishing"
             | "IsAnonymousAccessible"
             | "EnableSubscriptionPartitioning" => flag(false),
@@ -162,7 +163,7 @@ impl View {
     }
 
     /// What came about.
-    fn fact(&self, name: &str, query: &Query, frame: Frame) -> Option<String> {
+    fn event(&self, name: &str, query: &Query, frame: Frame) -> Option<String> {
         let instant = |at| match self.kind {
             EntityKind::Queue | EntityKind::Topic => frame.milliseconds(at),
             EntityKind::Subscription => frame.ticks(at),
@@ -185,7 +186,7 @@ impl View {
                 self.correlation_filters.to_string()
             }
             "MaxMessageSizeInKilobytes" if query.speaks(SINCE_2021) => {
-                let own = self.wanted.mailbox.max_message_size_in_kilobytes;
+                let own = self.wanted.entity.max_message_size_in_kilobytes;
                 let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
                 size.to_string()
             }

@@ -114,7 +114,7 @@ fn subscription(
     let description = settings::subscription(report, &properties, &base, tier);
     forwarders.push(Forwarder {
         path: None,
-        description: description.mailbox(),
+        description: description.queue_description(),
         places: properties.places,
     });
     let rules = rule::rules(report, rules);

@@ -1,6 +1,6 @@
 //! The properties of queues, topics and subscriptions: from the text to the broker's descriptions.
 //!
-//! All three are settings of a mailbox, so one code writes them. Bounds are the broker's: its problems are only
+//! All three are settings of an entity, so one code writes them. Bounds are the broker's: its problems are only
 //! led back to the places in the text.
 
 use std::str::FromStr;
@@ -40,19 +40,19 @@ pub(in crate::config) fn topic(
     path: Option<&EntityPath>,
     tier: Tier,
 ) -> TopicDescription {
-    let mailbox = write(report, properties, base.mailbox(), tier);
+    let entity = write(report, properties, base.queue_description(), tier);
     // The problem of a topic without a legal name is said of its place in the text.
     let unnamed = || EntityPath::from_str("topic").expect("a word is a legal name");
     let path = path.cloned().unwrap_or_else(unnamed);
     let description = TopicDescription {
-        default_message_time_to_live: mailbox.default_message_time_to_live,
-        status: mailbox.status,
-        requires_duplicate_detection: mailbox.requires_duplicate_detection,
-        duplicate_detection_history_time_window: mailbox.duplicate_detection_history_time_window,
-        auto_delete_on_idle: mailbox.auto_delete_on_idle,
-        max_size_in_megabytes: mailbox.max_size_in_megabytes,
-        max_message_size_in_kilobytes: mailbox.max_message_size_in_kilobytes,
-        enable_partitioning: mailbox.enable_partitioning,
+        default_message_time_to_live: entity.default_message_time_to_live,
+        status: entity.status,
+        requires_duplicate_detection: entity.requires_duplicate_detection,
+        duplicate_detection_history_time_window: entity.duplicate_detection_history_time_window,
+        auto_delete_on_idle: entity.auto_delete_on_idle,
+        max_size_in_megabytes: entity.max_size_in_megabytes,
+        max_message_size_in_kilobytes: entity.max_message_size_in_kilobytes,
+        enable_partitioning: entity.enable_partitioning,
     };
     for problem in description.problems(&path, tier) {
         match declared_at {
@@ -72,20 +72,20 @@ pub(in crate::config) fn subscription(
     base: &SubscriptionDescription,
     tier: Tier,
 ) -> SubscriptionDescription {
-    let mailbox = write(report, properties, base.mailbox(), tier);
+    let entity = write(report, properties, base.queue_description(), tier);
     let on_filter_errors = properties.dead_lettering_on_filter_evaluation_exceptions;
     let description = SubscriptionDescription {
-        lock_duration: mailbox.lock_duration,
-        max_delivery_count: mailbox.max_delivery_count,
-        default_message_time_to_live: mailbox.default_message_time_to_live,
-        dead_lettering_on_message_expiration: mailbox.dead_lettering_on_message_expiration,
+        lock_duration: entity.lock_duration,
+        max_delivery_count: entity.max_delivery_count,
+        default_message_time_to_live: entity.default_message_time_to_live,
+        dead_lettering_on_message_expiration: entity.dead_lettering_on_message_expiration,
         dead_lettering_on_filter_evaluation_exceptions: on_filter_errors
             .unwrap_or(base.dead_lettering_on_filter_evaluation_exceptions),
-        status: mailbox.status,
-        requires_session: mailbox.requires_session,
-        forward_to: mailbox.forward_to,
-        forward_dead_lettered_messages_to: mailbox.forward_dead_lettered_messages_to,
-        auto_delete_on_idle: mailbox.auto_delete_on_idle,
+        status: entity.status,
+        requires_session: entity.requires_session,
+        forward_to: entity.forward_to,
+        forward_dead_lettered_messages_to: entity.forward_dead_lettered_messages_to,
+        auto_delete_on_idle: entity.auto_delete_on_idle,
     };
     for problem in description.problems(tier) {
         report.setting(&properties.places, problem);

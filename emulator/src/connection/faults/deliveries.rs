@@ -4,19 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servicebus_amqp::LinkId;
-use servicebus_broker::{
-    Context, Delivery, LockToken, Mailbox, ReceiveMode, SessionName, StoreKind,
-};
+use servicebus_broker::{Context, Delivery, Entity, LockToken, ReceiveMode, SessionName, SubQueue};
 
 use super::later::PutOff;
 use crate::connection::attach::store_path;
 use crate::connection::links::Link;
-use crate::connection::peer::Peer;
-use crate::faults::{Blow, Effect, Operation, Sighting, Strike, Traits};
-use crate::namespace::Entity;
+use crate::connection::peer::ClientConnection;
+use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits};
+use crate::namespace::SharedEntity;
 
-impl Peer {
-    /// Takes and writes one message, or does to it what a fault says; whether more are assigned.
+impl ClientConnection {
+    /// Takes and writes one message, or does to it what a fault says; whether more are reserved.
     pub(in crate::connection) fn take_watched(&mut self, link: LinkId) -> bool {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
             (self.namespace.clone(), self.links.get(&link))
@@ -27,36 +25,36 @@ impl Peer {
             return false;
         }
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
-        let consumer = receiver.consumer;
+        let receiver_id = receiver.receiver_id;
         let client = namespace.client_name(self.caller.client);
         // One that was put off was struck already.
-        let carried = self.spoiled.receivers.remove(&link);
+        let carried = self.faults.receivers.remove(&link);
         let mut taken = std::mem::take(&mut self.taken);
-        let (strike, more) = namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
-            let Some((mode, message)) = mailbox.next_assigned(cx, kind, consumer) else {
-                return (Strike::default(), false);
+        let (find_match, more) = namespace.operate(&entity, &mut self.caller, |locked, cx| {
+            let Some((mode, message)) = locked.next_assigned(cx, kind, receiver_id) else {
+                return (MatchedFaults::default(), false);
             };
             let is_locked = mode == ReceiveMode::PeekLock;
-            let strike = match carried {
-                Some(put_off) => Strike {
+            let find_match = match carried {
+                Some(put_off) => MatchedFaults {
                     first: None,
-                    then: put_off.blow,
+                    then: put_off.fault,
                 },
-                None => namespace.faults.strike(&Sighting {
+                None => namespace.faults.find_match(&MatchContext {
                     operations: vec![Operation::Receive],
                     entities: vec![store_path(&entity, kind)],
                     messages: vec![Traits::of(message)],
                     client,
                     is_locked,
                     can_come_twice: is_locked,
-                    ..Sighting::default()
+                    ..MatchContext::default()
                 }),
             };
-            let mut blows = strike.first.iter().chain(&strike.then);
-            if !blows.any(|blow| blow.effect.prevents()) {
-                mailbox.take(cx, kind, consumer, 1, 0, &mut taken);
+            let mut all = find_match.first.iter().chain(&find_match.then);
+            if !all.any(|fault| fault.effect.prevents()) {
+                locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
             }
-            (strike, mailbox.assigned(kind, consumer) > 0)
+            (find_match, locked.reserved(kind, receiver_id) > 0)
         });
         let delivery = taken.first().map(|Delivery { token, message, .. }| {
             let session = message.session_id();
@@ -65,50 +63,50 @@ impl Peer {
         });
         self.taken = taken;
         self.write_taken(link);
-        self.spoil_delivery(link, strike, delivery, (&entity, kind));
+        self.fault_delivery(link, find_match, delivery, (&entity, kind));
         more && !self.is_paused(link)
     }
 
-    fn spoil_delivery(
+    fn fault_delivery(
         &mut self,
         link: LinkId,
-        strike: Strike,
+        find_match: MatchedFaults,
         delivery: Option<(LockToken, Option<SessionName>)>,
-        (entity, kind): (&Arc<Entity>, StoreKind),
+        (entity, kind): (&Arc<SharedEntity>, SubQueue),
     ) {
         let now = self.shared.real.elapsed();
-        if let Some(Blow {
+        if let Some(MatchedFault {
             effect: Effect::Delay(wait),
             ..
-        }) = strike.first
+        }) = find_match.first
         {
             let due = Some(self.due(wait, now));
-            self.note_blow(strike.first.as_ref(), std::slice::from_ref(entity));
-            let blow = strike.then;
-            self.spoiled.receivers.insert(link, PutOff { due, blow });
+            self.record_fault(find_match.first.as_ref(), std::slice::from_ref(entity));
+            let fault = find_match.then;
+            self.faults.receivers.insert(link, PutOff { due, fault });
             // Others may have what this one cannot take now.
             self.renew_credit(link);
             return;
         }
-        let Some(blow) = &strike.then else { return };
-        match &blow.effect {
+        let Some(fault) = &find_match.then else {
+            return;
+        };
+        match &fault.effect {
             Effect::Detach { words, .. } => self.detach_with(Some(link), words),
             Effect::Close { words, .. } => self.close_with(words),
             Effect::Drop { .. } => self.vanish(),
-            Effect::LoseLock => self.lose(entity, |mailbox, cx| {
+            Effect::LoseLock => self.lose(entity, |entity, cx| {
                 if let Some((token, _)) = delivery {
-                    mailbox.lose_lock(cx, kind, token);
+                    entity.lose_lock(cx, kind, token);
                 }
             }),
-            Effect::LoseSessionLock => self.lose(entity, |mailbox, cx| {
+            Effect::LoseSessionLock => self.lose(entity, |entity, cx| {
                 if let Some((_, Some(session))) = &delivery {
-                    mailbox.lose_session_lock(cx, session);
+                    entity.lose_session_lock(cx, session);
                 }
             }),
             Effect::DeliverTwice => {
-                self.spoiled
-                    .in_vain
-                    .extend(delivery.map(|(token, _)| token));
+                self.faults.in_vain.extend(delivery.map(|(token, _)| token));
             }
             Effect::ExpireToken => self.expire_tokens(),
             Effect::Stall(wait) => self.pause(*wait, now, false),
@@ -119,10 +117,10 @@ impl Peer {
             | Effect::HoldBack { .. }
             | Effect::RoundTrip(_) => {}
         }
-        self.note_blow(Some(blow), std::slice::from_ref(entity));
+        self.record_fault(Some(fault), std::slice::from_ref(entity));
     }
 
-    fn lose(&mut self, entity: &Entity, lose: impl FnOnce(&mut Mailbox, &mut Context<'_>)) {
+    fn lose(&mut self, entity: &SharedEntity, lose: impl FnOnce(&mut Entity, &mut Context<'_>)) {
         if let Some(namespace) = &self.namespace {
             namespace.operate(entity, &mut self.caller, lose);
         }
@@ -132,22 +130,22 @@ impl Peer {
     pub(in crate::connection) fn watches_deliveries(&self) -> bool {
         let namespace = self.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
-            || !self.spoiled.receivers.is_empty()
+            || !self.faults.receivers.is_empty()
     }
 
     /// Whether a receiver gets nothing for now.
     pub(in crate::connection) fn is_paused(&self, link: LinkId) -> bool {
-        self.spoiled.puts_off(link)
+        self.faults.puts_off(link)
     }
 
     /// Lets those receivers have messages again that have waited for long enough.
     pub(super) fn release_receivers(&mut self, now: Duration) {
-        let put_off = self.spoiled.receivers.iter();
+        let put_off = self.faults.receivers.iter();
         let over =
             put_off.filter(|(_, put_off)| put_off.due.is_some_and(|due| self.has_come(due, now)));
         let over: Vec<LinkId> = over.map(|(&link, _)| link).collect();
         for link in over {
-            if let Some(put_off) = self.spoiled.receivers.get_mut(&link) {
+            if let Some(put_off) = self.faults.receivers.get_mut(&link) {
                 put_off.due = None;
             }
             self.renew_credit(link);

@@ -8,9 +8,9 @@ use servicebus_broker::Timestamp;
 
 use super::link_of;
 use crate::connection::commit::Work;
-use crate::connection::peer::Peer;
-use crate::faults::{Blow, Sleeper, Wait};
-use crate::namespace::Entity;
+use crate::connection::peer::ClientConnection;
+use crate::faults::{MatchedFault, Sleeper, Wait};
+use crate::namespace::SharedEntity;
 
 /// Operations of a connection that may wait, and bytes of their messages; past that nothing more is read from it.
 const PARKED: usize = 16 * 1024;
@@ -30,8 +30,8 @@ pub(super) enum Due {
 pub(super) struct Parked {
     event: Event,
     /// What strikes it then.
-    blow: Option<Blow>,
-    entities: Vec<Arc<Entity>>,
+    fault: Option<MatchedFault>,
+    entities: Vec<Arc<SharedEntity>>,
 }
 
 /// A delivery that goes on later.
@@ -40,7 +40,7 @@ pub(super) struct PutOff {
     /// None when its time has come.
     pub(super) due: Option<Due>,
     /// What strikes it then.
-    pub(super) blow: Option<Blow>,
+    pub(super) fault: Option<MatchedFault>,
 }
 
 /// A connection that rests.
@@ -69,7 +69,7 @@ impl Parked {
     }
 }
 
-impl Peer {
+impl ClientConnection {
     /// The end of a wait that begins now; whoever waits for the namespace's time is told when it has come.
     pub(super) fn due(&self, wait: Wait, now: Duration) -> Due {
         match (wait, &self.namespace) {
@@ -88,29 +88,29 @@ impl Peer {
         &mut self,
         due: Due,
         event: Event,
-        blow: Option<Blow>,
-        entities: Vec<Arc<Entity>>,
+        fault: Option<MatchedFault>,
+        entities: Vec<Arc<SharedEntity>>,
     ) {
         let parked = Parked {
             event,
-            blow,
+            fault,
             entities,
         };
-        let spoiled = &mut self.spoiled;
-        spoiled.parked_bytes += parked.bytes();
-        spoiled.parked_ever += 1;
-        spoiled.parked.insert((due, spoiled.parked_ever), parked);
+        let faults = &mut self.faults;
+        faults.parked_bytes += parked.bytes();
+        faults.parked_ever += 1;
+        faults.parked.insert((due, faults.parked_ever), parked);
     }
 
     /// Lets go on what has waited for long enough.
     pub(in crate::connection) fn release_parked(&mut self, now: Duration, work: &mut Work) {
-        let pause = self.spoiled.pause.as_ref();
+        let pause = self.faults.pause.as_ref();
         if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
-            self.spoiled.pause = None;
+            self.faults.pause = None;
         }
         while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
-            self.go_on(parked.event, parked.blow, &parked.entities, now, work);
+            self.go_on(parked.event, parked.fault, &parked.entities, now, work);
             self.answered_late |= is_attach;
         }
         self.release_receivers(now);
@@ -118,7 +118,7 @@ impl Peer {
 
     /// Takes out one that is due: by each clock the first comes first.
     fn next_parked(&mut self, now: Duration) -> Option<Parked> {
-        let parked = &self.spoiled.parked;
+        let parked = &self.faults.parked;
         let firsts = [
             parked.first_key_value(),
             parked.range((Due::FIRST_VIRTUAL, 0)..).next(),
@@ -126,8 +126,8 @@ impl Peer {
         let firsts = firsts.map(|first| first.map(|(&key, _)| key));
         let mut firsts = firsts.into_iter().flatten();
         let key = firsts.find(|&(due, _)| self.has_come(due, now))?;
-        let parked = self.spoiled.parked.remove(&key)?;
-        self.spoiled.parked_bytes -= parked.bytes();
+        let parked = self.faults.parked.remove(&key)?;
+        self.faults.parked_bytes -= parked.bytes();
         Some(parked)
     }
 
@@ -142,31 +142,31 @@ impl Peer {
     /// Lets the connection rest.
     pub(super) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
         let due = self.due(wait, now);
-        self.spoiled.pause = Some(Pause { due, is_silent });
+        self.faults.pause = Some(Pause { due, is_silent });
     }
 
     /// Whether nothing is read now.
     pub(in crate::connection) fn is_deaf(&self) -> bool {
-        let spoiled = &self.spoiled;
-        spoiled.pause.is_some()
-            || spoiled.parked.len() >= PARKED
-            || spoiled.parked_bytes >= PARKED_BYTES
+        let faults = &self.faults;
+        faults.pause.is_some()
+            || faults.parked.len() >= PARKED
+            || faults.parked_bytes >= PARKED_BYTES
     }
 
     /// Whether nothing is written now.
     pub(in crate::connection) fn is_silent(&self) -> bool {
-        let pause = self.spoiled.pause.as_ref();
+        let pause = self.faults.pause.as_ref();
         pause.is_some_and(|pause| pause.is_silent)
     }
 
     /// When something goes on by real time, counted from the start of the clock.
     pub(in crate::connection) fn next_real(&self) -> Option<Duration> {
-        let spoiled = &self.spoiled;
-        let parked = spoiled.parked.first_key_value();
+        let faults = &self.faults;
+        let parked = faults.parked.first_key_value();
         let parked = parked.map(|(&(due, _), _)| due);
-        let receivers = spoiled.receivers.values();
+        let receivers = faults.receivers.values();
         let receivers = receivers.filter_map(|put_off| put_off.due);
-        let pause = spoiled.pause.as_ref().map(|pause| pause.due);
+        let pause = faults.pause.as_ref().map(|pause| pause.due);
         let dues = parked.into_iter().chain(receivers).chain(pause);
         let real = dues.filter_map(|due| match due {
             Due::Real(at) => Some(at),

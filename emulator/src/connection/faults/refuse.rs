@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use servicebus_amqp::{Error, Event, LinkId, Outcome};
-use servicebus_broker::{SessionName, StoreKind};
+use servicebus_broker::{SessionName, SubQueue};
 
 use super::End;
 use crate::connection::links::{Link, Node};
-use crate::connection::peer::Peer;
+use crate::connection::peer::ClientConnection;
 use crate::faults::Words;
-use crate::nodes::{Condition, Refusal, Reply, Request};
+use crate::nodes::{Condition, Reply, Request, ServiceError};
 
-impl Peer {
+impl ClientConnection {
     /// Refuses what a client asks for, in the way of its kind.
     pub(super) fn refuse_event(
         &mut self,
@@ -74,7 +74,7 @@ impl Peer {
 
     /// The error of a script, with a tracking id like any other.
     fn scripted_error(&mut self, words: &Words) -> Error {
-        let refusal = Refusal::new(Condition::InternalError, words.description.as_str());
+        let refusal = ServiceError::new(Condition::InternalError, words.description.as_str());
         let text = self.track_quietly(&refusal, None);
         Error::new(words.condition.clone(), text)
     }
@@ -92,11 +92,11 @@ impl Peer {
         self.forget_detached();
     }
 
-    fn late_refusal(&self, link: LinkId) -> Option<Refusal> {
+    fn late_refusal(&self, link: LinkId) -> Option<ServiceError> {
         match self.links.get(&link)? {
             Link::Receiver(receiver) => Some(self.lock_gone(&receiver.entity, receiver.kind)),
             Link::Waiting(waiting) => {
-                Some(self.lock_gone(&waiting.receiver.entity, StoreKind::Active))
+                Some(self.lock_gone(&waiting.receiver.entity, SubQueue::Active))
             }
             Link::Sender(_)
             | Link::Coordinator(_)
@@ -110,14 +110,14 @@ impl Peer {
     pub(super) fn close_with(&mut self, words: &Words) {
         let error = self.scripted_error(words);
         self.engine.close(Some(error));
-        self.spoiled.end = End::Closed;
+        self.faults.end = End::Closed;
     }
 
     /// Ends the connection without a word; what was said before is still written.
     pub(super) fn vanish(&mut self) {
         self.engine.flush();
         self.engine.lost();
-        self.spoiled.end = End::Dropped;
+        self.faults.end = End::Dropped;
     }
 
     pub(super) fn discard_output(&mut self) {
@@ -156,17 +156,17 @@ impl Peer {
         let Some(namespace) = &self.namespace else {
             return;
         };
-        namespace.operate(&entity, &mut self.caller, |mailbox, cx| {
+        namespace.operate(&entity, &mut self.caller, |entity, cx| {
             let of_message = tokens.iter().find_map(|&token| {
-                let (_, message) = mailbox.locked_message(kind, token)?;
+                let (_, message) = entity.locked_message(kind, token)?;
                 SessionName::new(&message.session_id()?)
             });
             if of_session && let Some(session) = session.or(of_message) {
-                mailbox.lose_session_lock(cx, &session);
+                entity.lose_session_lock(cx, &session);
             }
             if !of_session {
                 for token in tokens {
-                    mailbox.lose_lock(cx, kind, token);
+                    entity.lose_lock(cx, kind, token);
                 }
             }
         });

@@ -3,28 +3,33 @@
 use std::sync::Arc;
 
 use servicebus_amqp::{AttachRequest, Event, Outcome, Settlement, Transfer};
-use servicebus_broker::{LockToken, Message, SessionName, StoreKind};
+use servicebus_broker::{LockToken, Message, SessionName, SubQueue};
 
 use super::Seen;
 use crate::auth::audience_path;
 use crate::connection::attach::{management_path, store_path};
 use crate::connection::links::{Link, Node, Requests};
-use crate::connection::peer::Peer;
-use crate::faults::{Operation, Sighting, Strike, Traits};
-use crate::namespace::Entity;
-use crate::nodes::{Address, Demand, Destination, Request};
+use crate::connection::peer::ClientConnection;
+use crate::faults::{MatchContext, MatchedFaults, Operation, Traits};
+use crate::namespace::SharedEntity;
+use crate::nodes::{Address, CoordinatorRequest, Destination, Request};
 
 /// The message format of a batch (wire.md §3.3).
 const BATCH: u32 = 0x8001_3700;
 
 /// The locks that an event is about: where, by their tokens, and the session that it names.
-type Locks = (Arc<Entity>, StoreKind, Vec<LockToken>, Option<SessionName>);
+type Locks = (
+    Arc<SharedEntity>,
+    SubQueue,
+    Vec<LockToken>,
+    Option<SessionName>,
+);
 
-impl Peer {
+impl ClientConnection {
     /// Counts an event, and returns what becomes of it and whom that concerns.
-    pub(super) fn struck(&mut self, event: &Event) -> (Strike, Vec<Arc<Entity>>) {
+    pub(super) fn is_hit(&mut self, event: &Event) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
         let Some(namespace) = self.namespace.clone() else {
-            return (Strike::default(), Vec::new());
+            return (MatchedFaults::default(), Vec::new());
         };
         let mut request = None;
         let seen = if let Event::Transfer(transfer) = event {
@@ -40,18 +45,18 @@ impl Peer {
             None
         };
         let Some(mut seen) = seen else {
-            return (Strike::default(), Vec::new());
+            return (MatchedFaults::default(), Vec::new());
         };
-        seen.sighting.client = namespace.client_name(self.caller.client);
-        (namespace.faults.strike(&seen.sighting), seen.entities)
+        seen.context.client = namespace.client_name(self.caller.client);
+        (namespace.faults.find_match(&seen.context), seen.entities)
     }
 
-    pub(super) fn connection_seen(&self) -> Sighting<'static> {
+    pub(super) fn connection_seen(&self) -> MatchContext<'static> {
         let namespace = self.namespace.as_ref();
-        Sighting {
+        MatchContext {
             operations: vec![Operation::Connect],
             client: namespace.and_then(|ns| ns.client_name(self.caller.client)),
-            ..Sighting::default()
+            ..MatchContext::default()
         }
     }
 
@@ -63,11 +68,11 @@ impl Peer {
         match self.links.get(&transfer.link)? {
             Link::Sender(sender) => {
                 let entity = Arc::clone(&sender.entity);
-                let seen = Sighting {
+                let seen = MatchContext {
                     operations: vec![Operation::Send],
                     entities: vec![entity.path.to_string()],
                     messages: self.look_inside(transfer),
-                    ..Sighting::default()
+                    ..MatchContext::default()
                 };
                 Some(Seen::at(entity, seen))
             }
@@ -76,13 +81,13 @@ impl Peer {
                 node: Node::Cbs, ..
             }) => {
                 let audience = request.and_then(|request| request.property("name"));
-                let sighting = Sighting {
+                let context = MatchContext {
                     operations: vec![Operation::Token],
                     entities: audience.map(audience_path).into_iter().collect(),
-                    ..Sighting::default()
+                    ..MatchContext::default()
                 };
                 Some(Seen {
-                    sighting,
+                    context,
                     entities: Vec::new(),
                 })
             }
@@ -121,27 +126,29 @@ impl Peer {
     }
 
     fn see_demand<'a>(&mut self, transfer: &Transfer) -> Option<Seen<'a>> {
-        let Ok(Demand::Discharge { transaction, .. }) = Demand::parse(&transfer.payload) else {
+        let Ok(CoordinatorRequest::Discharge { transaction, .. }) =
+            CoordinatorRequest::parse(&transfer.payload)
+        else {
             return None;
         };
         let open = self.transactions.find(&transaction).ok();
         let entities = open.into_iter().flat_map(|open| open.entities());
         let entities: Vec<_> = entities.map(Arc::clone).collect();
-        let sighting = Sighting {
+        let context = MatchContext {
             operations: vec![Operation::Discharge],
             entities: entities
                 .iter()
                 .map(|entity| entity.path.to_string())
                 .collect(),
-            ..Sighting::default()
+            ..MatchContext::default()
         };
-        Some(Seen { sighting, entities })
+        Some(Seen { context, entities })
     }
 
     fn see_request<'a>(
         &self,
-        entity: &Arc<Entity>,
-        kind: StoreKind,
+        entity: &Arc<SharedEntity>,
+        kind: SubQueue,
         request: &'a Request,
     ) -> Seen<'a> {
         let name = request.property("operation");
@@ -168,15 +175,15 @@ impl Peer {
         let mut messages = self.locked_traits(entity, kind, &tokens);
         let session = session.as_ref().map(SessionName::as_str);
         messages.extend(session.map(Traits::of_session));
-        let sighting = Sighting {
+        let context = MatchContext {
             operations,
             name,
             entities: vec![store_path(entity, kind)],
             messages,
             is_locked,
-            ..Sighting::default()
+            ..MatchContext::default()
         };
-        Seen::at(Arc::clone(entity), sighting)
+        Seen::at(Arc::clone(entity), context)
     }
 
     fn see_settlement<'a>(&self, settlement: &Settlement) -> Option<Seen<'a>> {
@@ -195,27 +202,32 @@ impl Peer {
         };
         let (entity, kind) = (&receiver.entity, receiver.kind);
         let token = LockToken::from_tag(settlement.tag);
-        let sighting = Sighting {
+        let context = MatchContext {
             operations: particular.into_iter().chain([Operation::Settle]).collect(),
             entities: vec![store_path(entity, kind)],
             messages: self.locked_traits(entity, kind, &[token]),
             is_locked: true,
             can_come_twice: settlement.outcome == Outcome::Accepted,
-            ..Sighting::default()
+            ..MatchContext::default()
         };
-        Some(Seen::at(Arc::clone(entity), sighting))
+        Some(Seen::at(Arc::clone(entity), context))
     }
 
     /// What is known of the messages under these locks, as far as somebody asks for that.
-    fn locked_traits(&self, entity: &Entity, kind: StoreKind, tokens: &[LockToken]) -> Vec<Traits> {
+    fn locked_traits(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+        tokens: &[LockToken],
+    ) -> Vec<Traits> {
         let namespace = self.namespace.as_ref();
         let Some(namespace) = namespace.filter(|namespace| namespace.faults.look_inside()) else {
             return Vec::new();
         };
-        namespace.look(entity, |queue| {
+        namespace.read(entity, |entity| {
             let locked = tokens
                 .iter()
-                .filter_map(|&token| queue.mailbox.locked_message(kind, token));
+                .filter_map(|&token| entity.locked_message(kind, token));
             locked.map(|(_, message)| Traits::of(message)).collect()
         })
     }
@@ -234,13 +246,13 @@ impl Peer {
             (Some(entity), Destination::Management(kind)) => management_path(entity, kind),
             (None, _) | (_, Destination::Cbs) => address.path(),
         };
-        let sighting = Sighting {
+        let context = MatchContext {
             operations: vec![Operation::Attach],
             entities: vec![written],
-            ..Sighting::default()
+            ..MatchContext::default()
         };
         Some(Seen {
-            sighting,
+            context,
             entities: entity.into_iter().collect(),
         })
     }
@@ -272,9 +284,9 @@ impl Peer {
 }
 
 impl<'a> Seen<'a> {
-    fn at(entity: Arc<Entity>, sighting: Sighting<'a>) -> Self {
+    fn at(entity: Arc<SharedEntity>, context: MatchContext<'a>) -> Self {
         Self {
-            sighting,
+            context,
             entities: vec![entity],
         }
     }

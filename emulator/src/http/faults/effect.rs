@@ -40,7 +40,7 @@ pub(super) fn read(operation: Operation, path: &str, value: &Value) -> Result<Ef
     let kind = kinds.find(|kind| Some(kind.name()) == name);
     let kind = kind.filter(|kind| operation.allows(*kind));
     let kind = kind.ok_or_else(|| unknown(operation, path, value))?;
-    Particulars {
+    EntityMetadata {
         path: format!("{path}.{}", kind.name()),
         given,
     }
@@ -59,12 +59,12 @@ fn unknown(operation: Operation, path: &str, value: &Value) -> ApiError {
 }
 
 /// What stands under the name of an effect.
-struct Particulars<'a> {
+struct EntityMetadata<'a> {
     path: String,
     given: &'a Map<String, Value>,
 }
 
-impl Particulars<'_> {
+impl EntityMetadata<'_> {
     fn read(&self, operation: Operation, kind: Kind) -> Result<Effect, ApiError> {
         self.only(match kind {
             Kind::LoseReply

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "most kinds of facts neither name a message nor move one"
+    reason = "most kinds of events neither name a message nor move one"
 )]
 
 use std::collections::HashMap;
@@ -14,19 +14,19 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use servicebus_broker::{
-    ClientId, Counter, Fact, FactKind, Facts, Message, SequenceNumber, Stamp, StoreKind, Text,
-    Timestamp,
+    BrokerProperties, ClientId, Counter, Event, EventKind, Events, Message, SequenceNumber,
+    SubQueue, Text, Timestamp,
 };
 
 use super::{Wanted, rfc3339};
-use crate::namespace::{Letters, Namespace, Place};
+use crate::namespace::{Namespace, Place, RecordedMessages};
 
 /// Bytes of a piece, beyond which no event or message is added to it.
 const PIECE: usize = 64 * 1024;
 
 /// One event (interfaces.md).
 #[derive(Debug, Serialize)]
-struct Event {
+struct RenderedEvent {
     at: String,
     /// Seconds since the namespace was started.
     offset: f64,
@@ -49,9 +49,9 @@ struct Event {
 /// An answer of which a part has been rendered.
 pub(super) struct Rendering {
     namespace: Arc<Namespace>,
-    facts: Facts,
+    events: Events,
     wanted: Wanted,
-    /// How many facts were looked at.
+    /// How many events were looked at.
     read: usize,
     known: HashMap<Place, Known>,
     shown: Option<Shown>,
@@ -74,28 +74,28 @@ type Known = (Text, Place);
 /// The messages of some events, each once.
 #[derive(Default)]
 struct Shown {
-    messages: Vec<(Stamp, Message)>,
+    messages: Vec<(BrokerProperties, Message)>,
     /// Where they stand in that list; none for one that is kept no longer.
     by_place: HashMap<Place, Option<usize>>,
 }
 
 impl Shown {
     /// The place in the list of the message that came in at `place`.
-    fn show(&mut self, letters: &Letters, place: Place) -> Option<usize> {
+    fn show(&mut self, recorded_messages: &RecordedMessages, place: Place) -> Option<usize> {
         let messages = &mut self.messages;
         *self.by_place.entry(place).or_insert_with(|| {
-            messages.push(letters.kept_at(&place)?);
+            messages.push(recorded_messages.kept_at(&place)?);
             Some(messages.len() - 1)
         })
     }
 }
 
 impl Rendering {
-    /// Of these facts, behind the members in `head`.
+    /// Of these events, behind the members in `head`.
     pub(super) fn new(
         namespace: Arc<Namespace>,
         head: &Map<String, Value>,
-        facts: Facts,
+        events: Events,
         wanted: Wanted,
         shows_messages: bool,
     ) -> Self {
@@ -106,7 +106,7 @@ impl Rendering {
         lead.extend_from_slice(b"\"events\":[");
         Self {
             namespace,
-            facts,
+            events,
             wanted,
             read: 0,
             known: HashMap::new(),
@@ -119,12 +119,12 @@ impl Rendering {
     /// The next piece of the answer; none when it is whole.
     pub(super) fn piece(&mut self) -> Option<Bytes> {
         let mut piece = Vec::with_capacity(2 * PIECE);
-        // Facts that are not asked for cost time, too.
-        let last = self.read + PIECE / size_of::<Fact>();
+        // Events that are not asked for cost time, too.
+        let last = self.read + PIECE / size_of::<Event>();
         while piece.len() < PIECE && self.read <= last {
             match self.stage {
                 Stage::Events => match self.next_event() {
-                    Some(Some(event)) => self.append(&mut piece, &event),
+                    Some(Some(rendered)) => self.append(&mut piece, &rendered),
                     Some(None) => {}
                     None => self.end_events(),
                 },
@@ -183,59 +183,62 @@ impl Rendering {
 
     /// A message in base64, as a receiver would get it now.
     fn encoded(&self, index: usize) -> Option<String> {
-        let (stamp, message) = self.shown.as_ref()?.messages.get(index)?;
+        let (broker_properties, message) = self.shown.as_ref()?.messages.get(index)?;
         let ahead = self.namespace.clock.read().ahead;
         let mut encoded = Vec::new();
-        if let Ok(tail) = message.encode(stamp, ahead, &mut encoded) {
+        if let Ok(tail) = message.encode(broker_properties, ahead, &mut encoded) {
             encoded.extend_from_slice(&tail);
         }
         Some(BASE64_STANDARD.encode(encoded))
     }
 
-    /// The event of the next fact, if it is wanted; none after the last.
-    fn next_event(&mut self) -> Option<Option<Event>> {
-        let fact = *self.facts.get(self.read)?;
+    /// The event of the next event, if it is wanted; none after the last.
+    fn next_event(&mut self) -> Option<Option<RenderedEvent>> {
+        let event = *self.events.get(self.read)?;
         self.read += 1;
-        let here = place(&fact);
+        let here = place(&event);
         // A match stands before the arrival that it is about.
-        let next = self.facts.get(self.read);
-        let arrival = next.filter(|next| is_match(&fact) && place(next) == here);
-        let own = own_id(arrival.map_or(&fact.kind, |arrival| &arrival.kind));
+        let next = self.events.get(self.read);
+        let arrival = next.filter(|next| is_match(&event) && place(next) == here);
+        let own = own_id(arrival.map_or(&event.kind, |arrival| &arrival.kind));
         // What was never held has no number of its own, and shares none with others that have none.
-        if let Some(message_id) = own.filter(|_| fact.number.0 > 0) {
+        if let Some(message_id) = own.filter(|_| event.number.0 > 0) {
             self.known.insert(here, (message_id, here));
         }
         let whole = self.known.get(&here).copied();
         let id = own.or_else(|| whole.map(|(id, _)| id));
-        if let (Some((store, moved_to)), Some(whole)) = (moved(&fact.kind), whole) {
-            self.known.insert((fact.entity, store, moved_to), whole);
+        if let (Some((store, moved_to)), Some(whole)) = (moved(&event.kind), whole) {
+            self.known.insert((event.entity, store, moved_to), whole);
         }
-        if !self.wanted.takes(&fact) {
+        if !self.wanted.takes(&event) {
             return Some(None);
         }
-        let id = id.map(|id| self.facts.read(id));
+        let id = id.map(|id| self.events.read(id));
         let asked = self.wanted.message_id.as_ref();
         if asked.is_some() && id.is_some() && asked != id.as_ref() {
             return Some(None);
         }
-        let letters = &self.namespace.letters;
-        let shown = self.shown.as_mut().zip(whole.filter(|_| fact.number.0 > 0));
-        let message = shown.and_then(|(shown, (_, origin))| shown.show(letters, origin));
-        Some(Some(Event {
+        let recorded_messages = &self.namespace.recorded_messages;
+        let shown = self
+            .shown
+            .as_mut()
+            .zip(whole.filter(|_| event.number.0 > 0));
+        let message = shown.and_then(|(shown, (_, origin))| shown.show(recorded_messages, origin));
+        Some(Some(RenderedEvent {
             message,
-            ..self.event(&fact, id)
+            ..self.rendered(&event, id)
         }))
     }
 
-    fn event(&self, fact: &Fact, message_id: Option<String>) -> Event {
-        let mut event = Event {
-            at: rfc3339(fact.at),
-            offset: (fact.at.as_millis() - self.namespace.started_at.as_millis()) as f64 / 1000.0,
-            kind: Counter::from(&fact.kind).name(),
-            entity: self.address(fact),
-            sequence_number: Some(fact.number.0).filter(|&number| number > 0),
+    fn rendered(&self, event: &Event, message_id: Option<String>) -> RenderedEvent {
+        let mut rendered = RenderedEvent {
+            at: rfc3339(event.at),
+            offset: (event.at.as_millis() - self.namespace.started_at.as_millis()) as f64 / 1000.0,
+            kind: Counter::from(&event.kind).name(),
+            entity: self.address(event),
+            sequence_number: Some(event.number.0).filter(|&number| number > 0),
             message_id,
-            client: self.client(fact.client),
+            client: self.client(event.client),
             delivery_count: None,
             locked_until: None,
             reason: None,
@@ -243,104 +246,104 @@ impl Rendering {
             session: None,
             message: None,
         };
-        self.describe(fact, &mut event);
-        event
+        self.describe(event, &mut rendered);
+        rendered
     }
 
-    /// What there is to say of a fact besides.
-    fn describe(&self, fact: &Fact, event: &mut Event) {
-        let read = |text: Text| self.facts.read(text);
+    /// What there is to say of an event besides.
+    fn describe(&self, event: &Event, rendered: &mut RenderedEvent) {
+        let read = |text: Text| self.events.read(text);
         let texts = |reason: Text, detail: Text| (Some(read(reason)), Some(read(detail)));
-        match fact.kind {
-            FactKind::Enqueued {
+        match event.kind {
+            EventKind::Enqueued {
                 bytes, expires_at, ..
-            } => event.detail = Some(arrival(fact.at, bytes, expires_at)),
-            FactKind::Delivered {
+            } => rendered.detail = Some(arrival(event.at, bytes, expires_at)),
+            EventKind::Delivered {
                 delivery,
                 locked_until,
             } => {
-                event.delivery_count = Some(delivery);
-                event.locked_until = Some(rfc3339(locked_until));
+                rendered.delivery_count = Some(delivery);
+                rendered.locked_until = Some(rfc3339(locked_until));
             }
-            FactKind::SessionAccepted { .. }
-            | FactKind::SessionLockRenewed { .. }
-            | FactKind::SessionLockExpired { .. }
-            | FactKind::SessionReleased { .. }
-            | FactKind::SessionStateSet { .. } => self.describe_session(fact, event),
-            FactKind::LockRenewed { locked_until } => {
-                event.locked_until = Some(rfc3339(locked_until));
+            EventKind::SessionAccepted { .. }
+            | EventKind::SessionLockRenewed { .. }
+            | EventKind::SessionLockExpired { .. }
+            | EventKind::SessionReleased { .. }
+            | EventKind::SessionStateSet { .. } => self.describe_session(event, rendered),
+            EventKind::LockRenewed { locked_until } => {
+                rendered.locked_until = Some(rfc3339(locked_until));
             }
-            FactKind::Abandoned { delivery_count } | FactKind::LockExpired { delivery_count } => {
-                event.delivery_count = Some(delivery_count);
+            EventKind::Abandoned { delivery_count } | EventKind::LockExpired { delivery_count } => {
+                rendered.delivery_count = Some(delivery_count);
             }
-            FactKind::Scheduled {
+            EventKind::Scheduled {
                 bytes,
                 activates_at,
                 ..
-            } => event.detail = Some(format!("{bytes} bytes, for {}", rfc3339(activates_at))),
-            FactKind::Activated { moved_to } => {
-                event.detail = Some(format!("as number {moved_to}"));
+            } => rendered.detail = Some(format!("{bytes} bytes, for {}", rfc3339(activates_at))),
+            EventKind::Activated { moved_to } => {
+                rendered.detail = Some(format!("as number {moved_to}"));
             }
-            FactKind::Forwarded { to } => event.detail = Some(read(to)),
-            FactKind::Matched { rule } => event.detail = Some(read(rule)),
-            FactKind::Fault { fault } => event.detail = Some(read(fault)),
-            FactKind::DeadLettered {
+            EventKind::Forwarded { to } => rendered.detail = Some(read(to)),
+            EventKind::Matched { rule } => rendered.detail = Some(read(rule)),
+            EventKind::Fault { fault } => rendered.detail = Some(read(fault)),
+            EventKind::DeadLettered {
                 reason,
                 description,
                 ..
             }
-            | FactKind::TransferFailed {
+            | EventKind::TransferFailed {
                 reason,
                 description,
                 ..
-            } => (event.reason, event.detail) = texts(reason, description),
-            FactKind::Refused {
+            } => (rendered.reason, rendered.detail) = texts(reason, description),
+            EventKind::Refused {
                 condition,
                 description,
-            } => (event.reason, event.detail) = texts(condition, description),
-            FactKind::SendEnlisted { transaction, .. }
-            | FactKind::SettlementEnlisted { transaction }
-            | FactKind::TransactionCommitted { transaction }
-            | FactKind::TransactionRolledBack { transaction } => {
-                event.detail = Some(format!("transaction {transaction}"));
+            } => (rendered.reason, rendered.detail) = texts(condition, description),
+            EventKind::SendEnlisted { transaction, .. }
+            | EventKind::SettlementEnlisted { transaction }
+            | EventKind::TransactionCommitted { transaction }
+            | EventKind::TransactionRolledBack { transaction } => {
+                rendered.detail = Some(format!("transaction {transaction}"));
             }
-            FactKind::ClockAdvanced { milliseconds } => {
-                event.detail = Some(format!("{} s", milliseconds as f64 / 1000.0));
+            EventKind::ClockAdvanced { milliseconds } => {
+                rendered.detail = Some(format!("{} s", milliseconds as f64 / 1000.0));
             }
-            FactKind::ReceivedAndDeleted
-            | FactKind::Completed
-            | FactKind::Released
-            | FactKind::Cancelled
-            | FactKind::DuplicateDropped { .. }
-            | FactKind::Deferred
-            | FactKind::Deleted
-            | FactKind::EntityDeleted
-            | FactKind::Published
-            | FactKind::Expired
-            | FactKind::Removed => {}
+            EventKind::ReceivedAndDeleted
+            | EventKind::Completed
+            | EventKind::Released
+            | EventKind::Cancelled
+            | EventKind::DuplicateDropped { .. }
+            | EventKind::Deferred
+            | EventKind::Deleted
+            | EventKind::EntityDeleted
+            | EventKind::Published
+            | EventKind::Expired
+            | EventKind::Removed => {}
         }
     }
 
     /// The same of what happened to a session.
-    fn describe_session(&self, fact: &Fact, event: &mut Event) {
-        match fact.kind {
-            FactKind::SessionAccepted {
+    fn describe_session(&self, event: &Event, rendered: &mut RenderedEvent) {
+        match event.kind {
+            EventKind::SessionAccepted {
                 session,
                 locked_until,
             }
-            | FactKind::SessionLockRenewed {
+            | EventKind::SessionLockRenewed {
                 session,
                 locked_until,
             } => {
-                event.session = Some(self.facts.read(session));
-                event.locked_until = Some(rfc3339(locked_until));
+                rendered.session = Some(self.events.read(session));
+                rendered.locked_until = Some(rfc3339(locked_until));
             }
-            FactKind::SessionLockExpired { session } | FactKind::SessionReleased { session } => {
-                event.session = Some(self.facts.read(session));
+            EventKind::SessionLockExpired { session } | EventKind::SessionReleased { session } => {
+                rendered.session = Some(self.events.read(session));
             }
-            FactKind::SessionStateSet { session, size } => {
-                event.session = Some(self.facts.read(session));
-                event.detail = Some(match size {
+            EventKind::SessionStateSet { session, size } => {
+                rendered.session = Some(self.events.read(session));
+                rendered.detail = Some(match size {
                     Some(size) => format!("{size} bytes"),
                     None => "cleared".into(),
                 });
@@ -349,9 +352,11 @@ impl Rendering {
         }
     }
 
-    fn address(&self, fact: &Fact) -> String {
-        let path = self.namespace.entity_name(fact.entity);
-        path.map_or_else(String::new, |path| format!("{path}{}", fact.store.suffix()))
+    fn address(&self, event: &Event) -> String {
+        let path = self.namespace.entity_name(event.entity);
+        path.map_or_else(String::new, |path| {
+            format!("{path}{}", event.store.suffix())
+        })
     }
 
     fn client(&self, client: ClientId) -> Option<String> {
@@ -366,33 +371,33 @@ impl Rendering {
     }
 }
 
-fn place(fact: &Fact) -> Place {
-    (fact.entity, fact.store, fact.number)
+fn place(event: &Event) -> Place {
+    (event.entity, event.store, event.number)
 }
 
-fn is_match(fact: &Fact) -> bool {
-    matches!(fact.kind, FactKind::Matched { .. })
+fn is_match(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Matched { .. })
 }
 
-/// The id that a fact tells of its message.
-fn own_id(kind: &FactKind) -> Option<Text> {
+/// The id that an event tells of its message.
+fn own_id(kind: &EventKind) -> Option<Text> {
     match kind {
-        FactKind::Enqueued { message_id, .. }
-        | FactKind::Scheduled { message_id, .. }
-        | FactKind::SendEnlisted { message_id, .. }
-        | FactKind::DuplicateDropped { message_id } => Some(*message_id),
+        EventKind::Enqueued { message_id, .. }
+        | EventKind::Scheduled { message_id, .. }
+        | EventKind::SendEnlisted { message_id, .. }
+        | EventKind::DuplicateDropped { message_id } => Some(*message_id),
         _ => None,
     }
 }
 
 /// Where a message is found from now on, if it moved within its entity.
-fn moved(kind: &FactKind) -> Option<(StoreKind, SequenceNumber)> {
+fn moved(kind: &EventKind) -> Option<(SubQueue, SequenceNumber)> {
     match kind {
-        FactKind::DeadLettered { moved_to, .. } => Some((StoreKind::DeadLetters, *moved_to)),
-        FactKind::TransferFailed { moved_to, .. } => {
-            Some((StoreKind::TransferDeadLetters, *moved_to))
+        EventKind::DeadLettered { moved_to, .. } => Some((SubQueue::DeadLetter, *moved_to)),
+        EventKind::TransferFailed { moved_to, .. } => {
+            Some((SubQueue::TransferDeadLetter, *moved_to))
         }
-        FactKind::Activated { moved_to } => Some((StoreKind::Active, *moved_to)),
+        EventKind::Activated { moved_to } => Some((SubQueue::Active, *moved_to)),
         _ => None,
     }
 }

@@ -54,7 +54,7 @@ async fn what_happens_while_an_answer_is_rendered_waits_for_nothing() {
     let first = answer.frame().await.unwrap().unwrap().into_data().unwrap();
     // The next piece waits for a reader, and the record is free: this would wait for ever.
     refuse(&namespace, 10_000);
-    assert_eq!(namespace.timeline().facts().len(), 15_000);
+    assert_eq!(namespace.timeline().events().len(), 15_000);
     let rest = answer.collect().await.unwrap().to_bytes();
     assert!(
         first.len() < 256 * 1024 && rest.len() > first.len(),

@@ -1,7 +1,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use servicebus_broker::{EntityPath, Message, QueueDescription, StoreKind};
+use servicebus_broker::{EntityPath, Message, QueueDescription, SubQueue};
 
 use super::*;
 use crate::clock::tests::put_by_hand;
@@ -32,23 +32,21 @@ fn message() -> Message {
 fn send(namespace: &Namespace, name: &str) -> Result<(), String> {
     let message = message();
     let entity = namespace.entity(&path(name)).ok_or("it is not there")?;
-    let sent = namespace.operate_as_broker(&entity, |mailbox, cx| mailbox.send(cx, message));
+    let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
     sent.map(drop).map_err(|error| error.to_string())
 }
 
 fn active(namespace: &Namespace, name: &str) -> usize {
     let entity = namespace.entity(&path(name)).expect("it is there");
-    namespace.look(&entity, |queue| {
-        queue.mailbox.counts(StoreKind::Active).active
-    })
+    namespace.read(&entity, |entity| entity.counts(SubQueue::Active).active)
 }
 
 /// Panics in the middle of a verb, as a mistake in it would.
 fn panic_in(namespace: &Namespace, name: &str) -> Box<dyn Any + Send> {
     let entity = namespace.entity(&path(name)).expect("it is there");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        namespace.operate_as_broker(&entity, |mailbox, cx| {
-            mailbox.touch(cx);
+        namespace.operate_as_broker(&entity, |entity, cx| {
+            entity.touch(cx);
             panic!("on purpose");
         });
     }));
@@ -80,7 +78,7 @@ fn a_look_that_panics_breaks_as_well() {
     let namespace = namespace();
     let entity = namespace.entity(&path("a")).expect("it is there");
     let looked = catch_unwind(AssertUnwindSafe(|| {
-        namespace.look(&entity, |_| panic!("on purpose"));
+        namespace.read(&entity, |_| panic!("on purpose"));
     }));
     looked.expect_err("it panics");
     assert!(entity.broken().is_some());

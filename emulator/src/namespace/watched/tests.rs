@@ -37,7 +37,7 @@ fn send(namespace: &Namespace, queue: &str, seconds: u32) {
     bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
     let message = Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
     let entity = namespace.entity(&path(queue)).expect("it is there");
-    let sent = namespace.operate_as_broker(&entity, |mailbox, cx| mailbox.send(cx, message));
+    let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
     sent.expect("there is room");
 }
 
@@ -58,7 +58,7 @@ async fn ten_thousand_idle_queues_cost_nothing() {
     let visits = VISITS.get() - before;
     assert!(visits < 100, "{visits} visits");
     let entity = namespace.entity(&path("q7")).expect("it is there");
-    let left = namespace.look(&entity, |queue| queue.mailbox.size());
+    let left = namespace.read(&entity, |entity| entity.size());
     assert_eq!(left, 0, "all have expired");
 }
 
@@ -71,7 +71,7 @@ async fn what_is_due_at_once_in_many_queues_happens_in_one_step() {
     }
     namespace.advance(MINUTE, 10).await.expect("a few steps");
     let sizes = namespace.entities().into_iter();
-    let sizes = sizes.map(|entity| namespace.look(&entity, |queue| queue.mailbox.size()));
+    let sizes = sizes.map(|entity| namespace.read(&entity, |entity| entity.size()));
     assert_eq!(sizes.sum::<u64>(), 0);
 }
 
@@ -83,7 +83,7 @@ async fn a_deadline_that_was_removed_is_passed_over() {
     send(&namespace, "q1", 20);
     assert_eq!(due_in(&namespace), Some(Duration::from_secs(10)));
     let first = namespace.entity(&path("q0")).expect("it is there");
-    namespace.operate_as_broker(&first, |mailbox, cx| mailbox.reset(cx));
+    namespace.operate_as_broker(&first, |entity, cx| entity.reset(cx));
     assert_eq!(due_in(&namespace), Some(Duration::from_secs(20)));
     namespace.delete(&path("q1")).expect("it is there");
     assert_eq!(due_in(&namespace), None);
@@ -104,19 +104,14 @@ fn an_entity_is_restless_until_its_messages_have_gone_on() {
     };
     assert!(namespace.update(&entity, forwards));
     let names = |namespace: &Namespace| -> Vec<String> {
-        let restless = namespace.watched.restless(&namespace.registry);
-        restless
-            .iter()
-            .map(|entity| entity.path.to_string())
-            .collect()
+        let busy = namespace.watched.busy(&namespace.registry);
+        busy.iter().map(|entity| entity.path.to_string()).collect()
     };
     send(&namespace, "q0", 10);
     assert!(names(&namespace).is_empty(), "it has gone on at once");
     let second = namespace.entity(&path("q1")).expect("it is there");
-    let seen = namespace.look(&second, |queue| {
-        let seen = queue
-            .mailbox
-            .look(servicebus_broker::StoreKind::Active, SequenceNumber(1));
+    let seen = namespace.read(&second, |entity| {
+        let seen = entity.snapshot(servicebus_broker::SubQueue::Active, SequenceNumber(1));
         seen.count()
     });
     assert_eq!(seen, 1);

@@ -2,28 +2,28 @@
 
 use serde_amqp::Value;
 use servicebus_broker::{
-    Browsed, Message, Outcome, PropertyChanges, ReceiveDeferredError, ReceiveMode, SequenceNumber,
-    Stamp, Timestamp,
+    BrokerProperties, Message, Outcome, Peeked, PropertyChanges, ReceiveDeferredError, ReceiveMode,
+    SequenceNumber, Timestamp,
 };
 use servicebus_codec::DecodeError;
 
 use super::{Management, argument};
-use crate::nodes::{Condition, Refusal, Reply, settle_refusal, transact_refusal};
+use crate::nodes::{Condition, Reply, ServiceError, settle_refusal, transact_refusal};
 
 /// Most messages and bytes in one reply: "may return fewer than asked" (semantics §10). At least one message
 /// is always returned.
 const PEEK_MESSAGES: i64 = 1000;
 const PEEK_BYTES: usize = 1024 * 1024;
 
-fn not_encoded(error: DecodeError) -> Refusal {
+fn not_encoded(error: DecodeError) -> ServiceError {
     let text = format!("A message cannot be encoded: {error}.");
-    Refusal::new(Condition::InternalError, text)
+    ServiceError::new(Condition::InternalError, text)
 }
 
 impl Management<'_, '_> {
     /// `{from-sequence-number: long, message-count: int[, session-id][, omit-message-body: boolean]}` → `{messages:
     /// [{message: binary}]}`, or 204.
-    pub(super) fn peek_message(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn peek_message(&mut self) -> Result<Reply, ServiceError> {
         let request = self.request;
         let from = request.integer("from-sequence-number");
         let from = from.ok_or_else(|| argument("from-sequence-number", "a long"))?;
@@ -33,8 +33,8 @@ impl Management<'_, '_> {
         let count = count.min(PEEK_MESSAGES) as usize;
         let session = self.optional_session()?;
         let seen = self
-            .mailbox
-            .browse(self.cx, self.kind, from, count, session.as_ref());
+            .entity
+            .peek(self.cx, self.kind, from, count, session.as_ref());
         let messages = self.encode(&seen)?;
         if messages.is_empty() {
             return Ok(Reply::no_content());
@@ -52,14 +52,18 @@ impl Management<'_, '_> {
         }))
     }
 
-    fn encode(&self, seen: &[Browsed]) -> Result<Vec<Vec<u8>>, Refusal> {
+    fn encode(&self, seen: &[Peeked]) -> Result<Vec<Vec<u8>>, ServiceError> {
         let mut messages: Vec<Vec<u8>> = Vec::with_capacity(seen.len());
         let mut bytes = 0;
         let omit_body = self.request.field("omit-message-body") == Some(&Value::Bool(true));
-        for Browsed { stamp, message } in seen {
+        for Peeked {
+            broker_properties,
+            message,
+        } in seen
+        {
             let encoded = match omit_body {
-                true => self.encoded_without_body(stamp, message)?,
-                false => self.encoded(stamp, message)?,
+                true => self.encoded_without_body(broker_properties, message)?,
+                false => self.encoded(broker_properties, message)?,
             };
             bytes += encoded.len();
             if bytes > PEEK_BYTES && !messages.is_empty() {
@@ -70,23 +74,31 @@ impl Management<'_, '_> {
         Ok(messages)
     }
 
-    fn encoded(&self, stamp: &Stamp, message: &Message) -> Result<Vec<u8>, Refusal> {
+    fn encoded(
+        &self,
+        broker_properties: &BrokerProperties,
+        message: &Message,
+    ) -> Result<Vec<u8>, ServiceError> {
         let mut encoded = Vec::with_capacity(message.size() as usize + 256);
-        let tail = message.encode(stamp, self.ahead, &mut encoded);
+        let tail = message.encode(broker_properties, self.ahead, &mut encoded);
         encoded.extend_from_slice(&tail.map_err(not_encoded)?);
         Ok(encoded)
     }
 
-    fn encoded_without_body(&self, stamp: &Stamp, message: &Message) -> Result<Vec<u8>, Refusal> {
+    fn encoded_without_body(
+        &self,
+        broker_properties: &BrokerProperties,
+        message: &Message,
+    ) -> Result<Vec<u8>, ServiceError> {
         let mut encoded = Vec::with_capacity(256);
-        let written = message.encode_without_body(stamp, self.ahead, &mut encoded);
+        let written = message.encode_without_body(broker_properties, self.ahead, &mut encoded);
         written.map_err(not_encoded)?;
         Ok(encoded)
     }
 
     /// `{sequence-numbers: long[], receiver-settle-mode: uint[, session-id]}` → `{messages: [{lock-token: uuid, message:
     /// binary}]}`; all or none (wire.md §6.2).
-    pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, ServiceError> {
         let numbers = self.sequence_numbers()?;
         let mode = match self.request.integer("receiver-settle-mode") {
             Some(0) => ReceiveMode::ReceiveAndDelete,
@@ -97,26 +109,26 @@ impl Management<'_, '_> {
             }
         };
         let session = self.optional_held_session()?;
-        let received = self.mailbox.receive_deferred(
+        let received = self.entity.receive_deferred(
             self.cx,
             self.kind,
             &numbers,
             mode,
-            self.consumer,
+            self.receiver_id,
             session.as_ref(),
         );
         let received = received.map_err(|error| match error {
             ReceiveDeferredError::Disabled => {
-                Refusal::disabled(self.host, self.mailbox.path().as_str())
+                ServiceError::disabled(self.host, self.entity.path().as_str())
             }
-            ReceiveDeferredError::SessionLockLost => Refusal::session_lock_lost(),
+            ReceiveDeferredError::SessionLockLost => ServiceError::session_lock_lost(),
             ReceiveDeferredError::NotFound => {
-                Refusal::new(Condition::MessageNotFound, error.to_string())
+                ServiceError::new(Condition::MessageNotFound, error.to_string())
             }
         })?;
         let messages = received
             .iter()
-            .map(|delivery| self.encoded(&delivery.stamp, &delivery.message));
+            .map(|delivery| self.encoded(&delivery.broker_properties, &delivery.message));
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         Ok(Reply::map(1, |out| {
             out.string("messages");
@@ -135,26 +147,26 @@ impl Management<'_, '_> {
 
     /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, 0 included
     /// (spec/observed.md 56).
-    pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, Refusal> {
-        let limit = i64::from(self.mailbox.tier().max_batch_delete());
+    pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, ServiceError> {
+        let limit = i64::from(self.entity.tier().max_batch_delete());
         let count = self.request.integer("message-count");
         let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
         if !(1..=limit).contains(&count) {
             let text = format!(
                 "Invalid Message Count : requested {count}. Message count should be between 1 and {limit}."
             );
-            return Err(Refusal::new(Condition::ArgumentOutOfRange, text));
+            return Err(ServiceError::new(Condition::ArgumentOutOfRange, text));
         }
         let Some(Value::Timestamp(before)) = self.request.field("enqueued-time-utc") else {
             return Err(argument("enqueued-time-utc", "a timestamp"));
         };
         let before = before.clone().into_inner().saturating_add(self.ahead);
-        if self.mailbox.description().enable_partitioning {
-            return Err(Refusal::partitioned());
+        if self.entity.description().enable_partitioning {
+            return Err(ServiceError::partitioned());
         }
         let before = Timestamp::from_millis(before);
         let session = self.optional_session()?;
-        let deleted = self.mailbox.delete_messages(
+        let deleted = self.entity.delete_messages(
             self.cx,
             self.kind,
             count as usize,
@@ -170,25 +182,25 @@ impl Management<'_, '_> {
     /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}`
     /// → 200. A second settlement of the same token answers lock lost (semantics §2.4). A `session-id` says nothing that
     /// the tokens do not.
-    pub(super) fn update_disposition(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn update_disposition(&mut self) -> Result<Reply, ServiceError> {
         self.optional_held_session()?;
         let tokens = self.lock_tokens()?;
         let outcome = self.outcome()?;
-        let path = self.mailbox.path().clone();
+        let path = self.entity.path().clone();
         if let Some(transaction) = &mut self.transaction {
             let enlisted =
-                self.mailbox
+                self.entity
                     .enlist_settlement(self.cx, transaction, self.kind, &tokens, &outcome);
             enlisted.map_err(|error| transact_refusal(&error, self.host, &path))?;
             return Ok(Reply::done());
         }
-        self.mailbox
+        self.entity
             .settle_all(self.cx, self.kind, &tokens, &outcome)
             .map_err(|error| settle_refusal(&error, self.host, &path))?;
         Ok(Reply::done())
     }
 
-    fn outcome(&self) -> Result<Outcome, Refusal> {
+    fn outcome(&self) -> Result<Outcome, ServiceError> {
         let text = |name| self.request.text(name).filter(|text| !text.is_empty());
         match self.request.text("disposition-status") {
             Some("completed") => Ok(Outcome::Complete),
@@ -211,7 +223,7 @@ impl Management<'_, '_> {
         }
     }
 
-    fn changes(&self) -> Result<PropertyChanges, Refusal> {
+    fn changes(&self) -> Result<PropertyChanges, ServiceError> {
         let malformed = || argument("properties-to-modify", "a map from strings to AMQP values");
         match self.request.field("properties-to-modify") {
             None | Some(Value::Null) => Ok(PropertyChanges::new()),

@@ -6,11 +6,11 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
     SyntaxError,
 };
-use servicebus_broker::{ChangeRuleError, Context, EntityPath, Mailbox, check_name};
+use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, check_name};
 use servicebus_codec::{Reader, Value, Writer};
 
 use super::argument;
-use crate::nodes::{Condition, Refusal, Reply, Request};
+use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 /// Descriptors of what `enumerate-rules` returns (wire.md §6.2): rules and actions have one prefix, filters
 /// another.
@@ -30,7 +30,7 @@ const COMPATIBILITY: i32 = 20;
 /// One request about the rules of a subscription; `topic` holds them.
 pub(crate) struct Rules<'a, 'b> {
     pub(crate) request: &'a Request,
-    pub(crate) topic: &'a mut Mailbox,
+    pub(crate) topic: &'a mut Entity,
     pub(crate) cx: &'a mut Context<'b>,
     pub(crate) subscription: &'a EntityPath,
     pub(crate) host: &'a str,
@@ -56,7 +56,7 @@ pub(crate) fn is_batch_delete(request: &Request) -> bool {
 
 impl Rules<'_, '_> {
     /// Does what the request asks for.
-    pub(crate) fn perform(mut self) -> Result<Reply, Refusal> {
+    pub(crate) fn perform(mut self) -> Result<Reply, ServiceError> {
         match self.request.property("operation") {
             Some("com.microsoft:add-rule") => self.add(),
             Some("com.microsoft:remove-rule") => self.remove(),
@@ -65,7 +65,7 @@ impl Rules<'_, '_> {
     }
 
     /// `{rule-name, rule-description: {sql-filter | correlation-filter, sql-rule-action}}` → 200.
-    fn add(&mut self) -> Result<Reply, Refusal> {
+    fn add(&mut self) -> Result<Reply, ServiceError> {
         let name = self.name()?;
         let description = self.request.encoded("rule-description");
         let description = description.ok_or_else(|| argument("rule-description", "a map"))?;
@@ -81,7 +81,7 @@ impl Rules<'_, '_> {
     }
 
     /// `{rule-name}` → 200.
-    fn remove(&mut self) -> Result<Reply, Refusal> {
+    fn remove(&mut self) -> Result<Reply, ServiceError> {
         let name = self.name()?.to_owned();
         let removed = self.topic.remove_rule(self.cx, self.subscription, &name);
         removed.map_err(|error| self.refusal(&error))?;
@@ -89,7 +89,7 @@ impl Rules<'_, '_> {
     }
 
     /// `{skip: int, top: int}` → `{rules: [{rule-description}]}`, or 204.
-    fn enumerate(&mut self) -> Result<Reply, Refusal> {
+    fn enumerate(&mut self) -> Result<Reply, ServiceError> {
         let bound = |name, default| match self.request.integer(name) {
             None => Ok(default),
             Some(number) => {
@@ -116,17 +116,17 @@ impl Rules<'_, '_> {
         }))
     }
 
-    fn name(&self) -> Result<&str, Refusal> {
+    fn name(&self) -> Result<&str, ServiceError> {
         let name = self.request.text("rule-name");
         let name = name.ok_or_else(|| argument("rule-name", "a string"))?;
         check_name(name).map_err(|error| {
             let text = format!("rule-name {name:?} {error}.");
-            Refusal::new(Condition::ArgumentError, text)
+            ServiceError::new(Condition::ArgumentError, text)
         })?;
         Ok(name)
     }
 
-    fn refusal(&self, error: &ChangeRuleError) -> Refusal {
+    fn refusal(&self, error: &ChangeRuleError) -> ServiceError {
         let subscription = self.subscription.as_str();
         match error {
             ChangeRuleError::Exists(name) => {
@@ -138,24 +138,24 @@ impl Rules<'_, '_> {
                      https://aka.ms/sbResourceMgrExceptions.",
                     self.namespace
                 );
-                Refusal::new(Condition::EntityAlreadyExists, text)
+                ServiceError::new(Condition::EntityAlreadyExists, text)
             }
             ChangeRuleError::LimitReached(_) => {
-                Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
+                ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
             }
             ChangeRuleError::NotFound(name) if name == subscription => {
-                Refusal::not_found(self.host, subscription)
+                ServiceError::not_found(self.host, subscription)
             }
             // Without its words JavaScript takes it for trouble with the network, and tries again.
             ChangeRuleError::NotFound(name) => {
-                Refusal::not_found(self.host, &format!("{subscription}/Rules/{name}"))
+                ServiceError::not_found(self.host, &format!("{subscription}/Rules/{name}"))
             }
         }
     }
 }
 
 /// A rule without a filter that can be understood is none: never one that matches everything.
-fn filter(description: &[u8]) -> Result<Filter, Refusal> {
+fn filter(description: &[u8]) -> Result<Filter, ServiceError> {
     let sql = entry(description, "sql-filter").filter(|value| !is_nothing(value));
     let correlation = entry(description, "correlation-filter").filter(|value| !is_nothing(value));
     match (sql, correlation) {
@@ -178,7 +178,7 @@ fn filter(description: &[u8]) -> Result<Filter, Refusal> {
     }
 }
 
-fn action(description: &[u8]) -> Result<Option<Action>, Refusal> {
+fn action(description: &[u8]) -> Result<Option<Action>, ServiceError> {
     let action = entry(description, "sql-rule-action").filter(|value| !is_nothing(value));
     let Some(action) = action else {
         return Ok(None);
@@ -196,7 +196,7 @@ fn action(description: &[u8]) -> Result<Option<Action>, Refusal> {
     parsed.map(Some).map_err(|error| syntax("action", &error))
 }
 
-fn correlation_of(map: &[u8]) -> Result<Correlation, Refusal> {
+fn correlation_of(map: &[u8]) -> Result<Correlation, ServiceError> {
     let correlation = Correlation {
         correlation_id: own_text(map, "correlation-id")?,
         message_id: own_text(map, "message-id")?,
@@ -216,7 +216,7 @@ fn correlation_of(map: &[u8]) -> Result<Correlation, Refusal> {
 }
 
 /// One that is there and no string must not be left out: the rule would select more than it says.
-fn own_text(map: &[u8], name: &str) -> Result<Option<Box<str>>, Refusal> {
+fn own_text(map: &[u8], name: &str) -> Result<Option<Box<str>>, ServiceError> {
     let Some(value) = entry(map, name).filter(|value| !is_nothing(value)) else {
         return Ok(None);
     };
@@ -229,7 +229,7 @@ fn own_text(map: &[u8], name: &str) -> Result<Option<Box<str>>, Refusal> {
     Ok(Some(value.ok_or_else(wrong)?.into()))
 }
 
-fn user_properties(map: &[u8]) -> Result<Vec<(Box<str>, Encoded)>, Refusal> {
+fn user_properties(map: &[u8]) -> Result<Vec<(Box<str>, Encoded)>, ServiceError> {
     let Some(user) = entry(map, "properties").filter(|value| !is_nothing(value)) else {
         return Ok(Vec::new());
     };
@@ -249,8 +249,8 @@ fn user_properties(map: &[u8]) -> Result<Vec<(Box<str>, Encoded)>, Refusal> {
     Ok(properties)
 }
 
-fn syntax(part: &str, error: &SyntaxError) -> Refusal {
-    Refusal::new(
+fn syntax(part: &str, error: &SyntaxError) -> ServiceError {
+    ServiceError::new(
         Condition::ArgumentError,
         format!("The {part} of the rule cannot be understood: {error}."),
     )

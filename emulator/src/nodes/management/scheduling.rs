@@ -4,19 +4,21 @@ use serde_amqp::Value;
 use servicebus_broker::{Message, MessageError};
 
 use super::{Management, argument};
-use crate::nodes::{Condition, Refusal, Reply, message_refusal, send_refusal, transact_refusal};
+use crate::nodes::{
+    Condition, Reply, ServiceError, message_refusal, send_refusal, transact_refusal,
+};
 
 const MESSAGES: &str = "a list of maps, each with an encoded 'message' as binary";
 
 impl Management<'_, '_> {
     /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. What the maps
     /// say besides stands in the messages too.
-    pub(super) fn schedule_message(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn schedule_message(&mut self) -> Result<Reply, ServiceError> {
         self.check_is_queue()?;
         let messages = self.request.elements("messages");
         let messages = messages.filter(|messages| !messages.is_empty());
         let messages = messages.ok_or_else(|| argument("messages", MESSAGES))?;
-        let limit = self.mailbox.tier().max_message_size();
+        let limit = self.entity.tier().max_message_size();
         let mut parsed = Vec::with_capacity(messages.len());
         // All of them together, as in a batch that is sent.
         let mut size = 0;
@@ -24,7 +26,7 @@ impl Management<'_, '_> {
             let encoded = encoded(message).ok_or_else(|| argument("messages", MESSAGES))?;
             size += encoded.len() as u64;
             if size > limit {
-                return Err(Refusal::message_too_large(0, size, limit));
+                return Err(ServiceError::message_too_large(0, size, limit));
             }
             let refused = |error: MessageError| message_refusal(&error);
             let mut message =
@@ -40,15 +42,15 @@ impl Management<'_, '_> {
             Some(transaction) => {
                 let (cx, destination) = (&mut *self.cx, self.destination);
                 let numbers = self
-                    .mailbox
+                    .entity
                     .enlist_schedule(cx, transaction, parsed, destination);
-                let path = self.mailbox.path();
+                let path = self.entity.path();
                 numbers.map_err(|error| transact_refusal(&error, self.host, path))?
             }
             None => {
                 let numbers = match self.destination {
-                    Some(destination) => self.mailbox.schedule_via(self.cx, destination, parsed),
-                    None => self.mailbox.send_batch(self.cx, parsed),
+                    Some(destination) => self.entity.schedule_via(self.cx, destination, parsed),
+                    None => self.entity.send_batch(self.cx, parsed),
                 };
                 numbers.map_err(|error| send_refusal(&error, self.host))?
             }
@@ -60,29 +62,30 @@ impl Management<'_, '_> {
     }
 
     /// `{sequence-numbers: long[]}` → 200; all or none.
-    pub(super) fn cancel_scheduled_message(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn cancel_scheduled_message(&mut self) -> Result<Reply, ServiceError> {
         self.check_is_queue()?;
         if self.transaction.is_some() {
             let text = "Scheduled messages cannot be cancelled in a transaction.";
-            return Err(Refusal::new(Condition::NotAllowed, text));
+            return Err(ServiceError::new(Condition::NotAllowed, text));
         }
         let numbers = self.sequence_numbers()?;
-        let cancelled = self.mailbox.cancel_scheduled(self.cx, &numbers);
-        cancelled.map_err(|error| Refusal::new(Condition::MessageNotFound, error.to_string()))?;
+        let cancelled = self.entity.cancel_scheduled(self.cx, &numbers);
+        cancelled
+            .map_err(|error| ServiceError::new(Condition::MessageNotFound, error.to_string()))?;
         Ok(Reply::done())
     }
 
     /// Nothing is sent to a dead-letter queue, now or later (semantics §3.3).
-    fn check_is_queue(&self) -> Result<(), Refusal> {
-        if self.kind == servicebus_broker::StoreKind::Active {
+    fn check_is_queue(&self) -> Result<(), ServiceError> {
+        if self.kind == servicebus_broker::SubQueue::Active {
             return Ok(());
         }
         let text = format!(
             "Messages cannot be scheduled at '{}{}': a dead-letter queue is filled by the broker alone.",
-            self.mailbox.path(),
+            self.entity.path(),
             self.kind.suffix()
         );
-        Err(Refusal::new(Condition::NotAllowed, text))
+        Err(ServiceError::new(Condition::NotAllowed, text))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use serde_amqp::Value;
-use servicebus_broker::{SessionError, SessionName, StoreKind, Timestamp};
+use servicebus_broker::{SessionError, SessionName, SubQueue, Timestamp};
 
 use super::{Management, argument};
 use crate::nodes::session::session_name;
-use crate::nodes::{Condition, Refusal, Reply};
+use crate::nodes::{Condition, Reply, ServiceError};
 
 /// From this instant on, the last millisecond of the year 9999, it stands for "sessions with messages or state": .NET
 /// sends that one, others the next (spec/newest.md 2). It is a sign and no time, so that it is not converted.
@@ -16,10 +16,10 @@ const SESSIONS: i64 = 10_000;
 
 impl Management<'_, '_> {
     /// `{session-id: string}` → `{expiration: timestamp}`, in the client's time.
-    pub(super) fn renew_session_lock(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn renew_session_lock(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let renewed = self
-            .mailbox
+            .entity
             .renew_session_lock(self.cx, self.cx.client, &session);
         let end = renewed.map_err(|error| self.session_refusal(&error))?;
         let end = end.as_millis().saturating_sub(self.ahead);
@@ -31,12 +31,12 @@ impl Management<'_, '_> {
 
     /// `{session-id: string}` → `{session-state: binary | null}`: null as the service has it, though Rust cannot read it
     /// (wire.md §6.2).
-    pub(super) fn get_session_state(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn get_session_state(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let state = match self.browses {
             true => self.browsed_state(&session),
             false => self
-                .mailbox
+                .entity
                 .session_state(self.cx, self.cx.client, &session)
                 .map_err(|error| self.session_refusal(&error))?,
         };
@@ -51,12 +51,12 @@ impl Management<'_, '_> {
 
     /// The state of a session that another receiver may hold.
     fn browsed_state(&self, session: &SessionName) -> Option<Bytes> {
-        let mut sessions = self.mailbox.look_sessions();
+        let mut sessions = self.entity.snapshot_sessions();
         sessions.find(|seen| seen.name == session)?.state.cloned()
     }
 
     /// `{session-id: string, session-state: binary | null}` → 200; null clears.
-    pub(super) fn set_session_state(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn set_session_state(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let state = match self.request.field("session-state") {
             Some(Value::Null) => None,
@@ -64,7 +64,7 @@ impl Management<'_, '_> {
             _ => return Err(argument("session-state", "a binary, or null to clear it")),
         };
         let client = self.cx.client;
-        self.mailbox
+        self.entity
             .set_session_state(self.cx, client, &session, state)
             .map_err(|error| self.session_refusal(&error))?;
         Ok(Reply::done())
@@ -72,7 +72,7 @@ impl Management<'_, '_> {
 
     /// `{[last-updated-time: timestamp,] skip: int, top: int}` → `{skip: int, sessions-ids: string[]}`, or 204 when there
     /// are none. Java takes the next `skip` from the reply (spec/observed.md 54).
-    pub(super) fn get_message_sessions(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn get_message_sessions(&mut self) -> Result<Reply, ServiceError> {
         self.check_has_sessions()?;
         let since = match self.request.field("last-updated-time") {
             None | Some(Value::Null) => None,
@@ -84,7 +84,7 @@ impl Management<'_, '_> {
         let skip = self.whole("skip", 0)?;
         let top = self.whole("top", 1)?.min(SESSIONS);
         let sessions = self
-            .mailbox
+            .entity
             .sessions(self.cx, since, skip as usize, top as usize);
         if sessions.is_empty() {
             return Ok(Reply::Refused {
@@ -102,7 +102,7 @@ impl Management<'_, '_> {
     }
 
     /// A whole number that is not negative and fits an int.
-    fn whole(&self, name: &str, least: i64) -> Result<i64, Refusal> {
+    fn whole(&self, name: &str, least: i64) -> Result<i64, ServiceError> {
         let allowed = format!("an int from {least} to {}", i32::MAX);
         let number = self.request.integer(name);
         let number = number.ok_or_else(|| argument(name, &allowed))?;
@@ -110,13 +110,13 @@ impl Management<'_, '_> {
             true => Ok(number),
             false => {
                 let text = format!("{name} is {number}; it must be {allowed}.");
-                Err(Refusal::new(Condition::ArgumentOutOfRange, text))
+                Err(ServiceError::new(Condition::ArgumentOutOfRange, text))
             }
         }
     }
 
     /// `session-id`, which there must be.
-    fn held_session(&self) -> Result<SessionName, Refusal> {
+    fn held_session(&self) -> Result<SessionName, ServiceError> {
         self.check_has_sessions()?;
         let session = self.optional_held_session()?;
         session.ok_or_else(|| argument("session-id", "a string"))
@@ -124,46 +124,49 @@ impl Management<'_, '_> {
 
     /// `session-id`, if there is one, of a session that was not taken over from the receiver that asks: both may be of one
     /// connection (spec/newest.md 1).
-    pub(super) fn optional_held_session(&self) -> Result<Option<SessionName>, Refusal> {
+    pub(super) fn optional_held_session(&self) -> Result<Option<SessionName>, ServiceError> {
         let session = self.optional_session()?;
         match (&session, self.asked_by) {
-            (Some(id), Some(receiver)) if self.mailbox.is_superseded(receiver, id) => {
-                Err(Refusal::session_lock_lost())
+            (Some(id), Some(receiver)) if self.entity.is_superseded(receiver, id) => {
+                Err(ServiceError::session_lock_lost())
             }
             _ => Ok(session),
         }
     }
 
     /// `session-id`, if there is one: what a request is limited to.
-    pub(super) fn optional_session(&self) -> Result<Option<SessionName>, Refusal> {
+    pub(super) fn optional_session(&self) -> Result<Option<SessionName>, ServiceError> {
         match self.request.field("session-id") {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(id)) => session_name(id, self.mailbox.path()).map(Some),
+            Some(Value::String(id)) => session_name(id, self.entity.path()).map(Some),
             Some(_) => Err(argument("session-id", "a string")),
         }
     }
 
     /// Dead letters have none (semantics §3.3).
-    fn check_has_sessions(&self) -> Result<(), Refusal> {
-        match self.kind == StoreKind::Active && self.mailbox.description().requires_session {
+    fn check_has_sessions(&self) -> Result<(), ServiceError> {
+        match self.kind == SubQueue::Active && self.entity.description().requires_session {
             true => Ok(()),
-            false => Err(Refusal::without_sessions(self.mailbox.path(), self.kind)),
+            false => Err(ServiceError::without_sessions(
+                self.entity.path(),
+                self.kind,
+            )),
         }
     }
 
-    fn session_refusal(&self, error: &SessionError) -> Refusal {
-        let path = self.mailbox.path();
+    fn session_refusal(&self, error: &SessionError) -> ServiceError {
+        let path = self.entity.path();
         match error {
-            SessionError::LockLost(_) => Refusal::session_lock_lost(),
+            SessionError::LockLost(_) => ServiceError::session_lock_lost(),
             SessionError::StateTooLarge { .. } => {
                 let text = format!("The session state was refused: {error}.");
-                Refusal::new(Condition::MessageSizeExceeded, text)
+                ServiceError::new(Condition::MessageSizeExceeded, text)
             }
             SessionError::QuotaExceeded { .. } => {
-                Refusal::new(Condition::ResourceLimitExceeded, error.to_string())
+                ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
             }
-            SessionError::Disabled => Refusal::disabled(self.host, path.as_str()),
-            SessionError::NoSessions => Refusal::without_sessions(path, self.kind),
+            SessionError::Disabled => ServiceError::disabled(self.host, path.as_str()),
+            SessionError::NoSessions => ServiceError::without_sessions(path, self.kind),
         }
     }
 }

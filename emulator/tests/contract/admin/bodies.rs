@@ -119,7 +119,7 @@ fn a_body_is_bounded_in_size() {
     // One that never ends is answered while it comes.
     let mut stream = TcpStream::connect(bus.http.0).expect("HTTP accepts");
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(TIMEOUT))
         .expect("a time-out can be set");
     let head = admin.head("PUT", "/new", &[("Transfer-Encoding", "chunked")]) + "\r\n";
     stream

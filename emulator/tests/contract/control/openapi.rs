@@ -4,7 +4,7 @@ mod description;
 mod tour;
 
 use serde_json::{Value, json};
-use servicebus_emulator::{GivenCertificate, Options, TlsOptions};
+use servicebus_emulator::{Options, TlsOptions, UserCertificate};
 
 use crate::support::*;
 use description::Description;
@@ -90,7 +90,7 @@ fn the_description_is_served_as_it_stands_in_the_file() {
 
 /// Where a certificate was given there is none of ours to trust.
 fn without_authority(tour: &mut Tour<'_>) {
-    let given = GivenCertificate {
+    let given = UserCertificate {
         chain: "chain.pem".into(),
         key: "key.pem".into(),
     };

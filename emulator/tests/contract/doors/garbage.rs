@@ -47,7 +47,7 @@ fn what_breaks_a_protocol_is_logged_once() {
     let ca = process.ready["ca_certificate"].as_str().expect("a file");
     let ca = std::fs::read_to_string(ca).expect("it can be read");
     let read_to_end = |mut stream: Stream| {
-        stream.set_read_timeout(PATIENCE);
+        stream.set_read_timeout(TIMEOUT);
         let _ = stream.read_to_end(&mut Vec::new());
     };
     let door = process.address("amqps");
@@ -140,7 +140,7 @@ fn nobody_is_waited_for_any_longer_than_said() {
     ];
     for (connect, beginning) in slow {
         let mut stream = connect();
-        stream.set_read_timeout(PATIENCE);
+        stream.set_read_timeout(TIMEOUT);
         let mut answer = Vec::new();
         // A stream that was dropped ends TLS without a word, and one that is written to too late is reset; what
         // counts is that it ends, and well before the test's own patience.
@@ -166,7 +166,7 @@ fn smuggle(bus: &Bus, headers: &str, body: &str) -> String {
     let request = format!("{health}{headers}\r\n{body}{health}\r\n");
     // The rest may meet a closed socket, and the answer a reset.
     let _ = stream.write_all(request.as_bytes());
-    stream.set_read_timeout(PATIENCE);
+    stream.set_read_timeout(TIMEOUT);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
@@ -204,7 +204,7 @@ fn heads_are_bounded() {
     let mut head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ".to_vec();
     head.resize(1024 * 1024, b'x');
     let _ = stream.write_all(&head);
-    stream.set_read_timeout(PATIENCE);
+    stream.set_read_timeout(TIMEOUT);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     // Whoever writes on is reset, and may not see the answer.

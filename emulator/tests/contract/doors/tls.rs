@@ -118,7 +118,7 @@ fn a_lock_is_found_where_it_was_taken() {
             let written = stream.write_all(request.as_bytes());
             written.expect("a request can be written");
             let mut answer = Vec::new();
-            stream.set_read_timeout(PATIENCE);
+            stream.set_read_timeout(TIMEOUT);
             stream.read_to_end(&mut answer).expect("it is answered");
             let answer = Response::parse(&answer);
             let location = answer.header("Location").expect("a lock has a location");

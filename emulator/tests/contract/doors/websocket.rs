@@ -175,7 +175,7 @@ fn what_is_no_part_of_the_protocol_is_answered_with_a_reason() {
         let secured = Stream::secured(bus.amqp, "localhost", &ca).expect("TLS begins");
         for stream in [Stream::plain(bus.http.0), secured] {
             let (mut socket, _) = stream.upgraded(PATH, Some("amqp")).expect("it is granted");
-            socket.get_mut().set_read_timeout(PATIENCE);
+            socket.get_mut().set_read_timeout(TIMEOUT);
             let written = socket.get_mut().write_all(&bytes);
             written.expect("it can be written");
             match socket.read() {

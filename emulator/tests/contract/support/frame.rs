@@ -29,7 +29,7 @@ pub(crate) struct Frame {
 
 /// An AMQP error as a client reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ServiceError {
     pub(crate) condition: String,
     pub(crate) text: String,
 }
@@ -57,7 +57,7 @@ impl Frame {
     }
 
     /// The error in a field, which there must be.
-    pub(crate) fn refusal(&self, index: usize) -> Refusal {
+    pub(crate) fn refusal(&self, index: usize) -> ServiceError {
         refusal_of(self.field(index))
     }
 
@@ -102,7 +102,7 @@ impl Frame {
     }
 }
 
-impl Refusal {
+impl ServiceError {
     /// The text without its tail: tracking id, system tracker and time, all of which there must be (D29).
     pub(crate) fn words(&self) -> &str {
         untracked(&self.text).0
@@ -127,13 +127,13 @@ pub(crate) fn untracked(text: &str) -> (&str, &str) {
 }
 
 /// Condition and text of an error, all three fields of which must have been written (wire.md §0.7).
-pub(crate) fn refusal_of(error: &Value) -> Refusal {
+pub(crate) fn refusal_of(error: &Value) -> ServiceError {
     let (code, fields) = described_list(error);
     assert_eq!(code, 0x1d, "not an error: {error:?}");
     let [Value::Symbol(condition), Value::String(text), _info] = fields else {
         panic!("an error has a symbol, a string and a third field: {fields:?}");
     };
-    Refusal {
+    ServiceError {
         condition: condition.as_str().to_owned(),
         text: text.clone(),
     }

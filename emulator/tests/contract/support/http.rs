@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Longer than the emulator's own patience with clients that do not read, and than an unoptimised build takes to
 /// write a whole timeline on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Where the control API is.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ impl Http {
     fn exchange(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.0).expect("HTTP accepts");
         stream
-            .set_read_timeout(Some(PATIENCE))
+            .set_read_timeout(Some(TIMEOUT))
             .expect("a time-out can be set");
         // Who is answered before all of it is read may find nobody who reads on: what came back tells.
         let _ = stream.write_all(request);

@@ -2,7 +2,7 @@
 
 use serde_amqp::Value;
 
-use super::frame::{ATTACH, DETACH, Frame, Refusal};
+use super::frame::{ATTACH, DETACH, Frame, ServiceError};
 use super::peer::Peer;
 use super::value::{composite, text, uint};
 
@@ -98,7 +98,7 @@ impl Attach {
 
 impl Peer {
     /// Attaches a link and returns it, or what was said against it.
-    pub(crate) fn attach(&mut self, attach: &Attach) -> Result<Link, Refusal> {
+    pub(crate) fn attach(&mut self, attach: &Attach) -> Result<Link, ServiceError> {
         let handle = self.ask_to_attach(attach);
         self.answer_to(attach, handle)
     }
@@ -112,7 +112,7 @@ impl Peer {
     }
 
     /// The answer to what was asked for.
-    pub(crate) fn answer_to(&mut self, attach: &Attach, handle: u32) -> Result<Link, Refusal> {
+    pub(crate) fn answer_to(&mut self, attach: &Attach, handle: u32) -> Result<Link, ServiceError> {
         let channel = attach.channel;
         let ours = |code| {
             move |frame: &Frame| {
@@ -152,7 +152,7 @@ impl Peer {
     }
 
     /// Why a link is refused, as it must be.
-    pub(crate) fn refused(&mut self, attach: &Attach) -> Refusal {
+    pub(crate) fn refused(&mut self, attach: &Attach) -> ServiceError {
         match self.attach(attach) {
             Ok(link) => panic!("accepted: {link:?}"),
             Err(refusal) => refusal,

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use serde_amqp::Value;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::frame::{
-    ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, Refusal, TRANSFER, framed, performative,
+    ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, ServiceError, TRANSFER, framed, performative,
 };
 use super::stream::Stream;
 use super::value::{binary, symbol, text, uint};
@@ -181,7 +181,7 @@ impl Peer {
 
     /// Reads a protocol header.
     pub(crate) fn read_header(&mut self) -> [u8; 8] {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.input.len() < 8 {
             assert!(self.read_more(deadline), "ended before a header: {self:?}");
         }
@@ -198,7 +198,7 @@ impl Peer {
 
     /// The first frame that is wanted, arrived or still to come.
     pub(crate) fn take(&mut self, what: &str, wanted: impl Fn(&Frame) -> bool) -> Frame {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             self.sort_input();
             if let Some(index) = self.inbox.iter().position(&wanted) {
@@ -240,7 +240,7 @@ impl Peer {
     }
 
     /// The error of the emulator's close, after which the stream must end.
-    pub(crate) fn closed(&mut self) -> Refusal {
+    pub(crate) fn closed(&mut self) -> ServiceError {
         let close = self.expect(CLOSE);
         self.try_write(&performative(0, CLOSE, &[], &[]));
         self.read_to_end();
@@ -249,7 +249,7 @@ impl Peer {
 
     /// Reads until this many empty frames have come.
     pub(crate) fn wait_for_heartbeats(&mut self, count: u32) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.heartbeats < count {
             assert!(
                 self.read_more(deadline),
@@ -262,7 +262,7 @@ impl Peer {
 
     /// Reads until the emulator has closed the stream.
     pub(crate) fn read_to_end(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.read_more(deadline) {}
         assert!(self.ended, "the stream goes on: {self:?}");
     }

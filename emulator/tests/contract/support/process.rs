@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::http::Http;
 use super::peer::{Open, Peer};
-use super::{PATIENCE, eventually};
+use super::{TIMEOUT, eventually};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_servicebus-emulator");
 
@@ -71,12 +71,9 @@ impl Process {
             let _ = stderr.read_to_string(&mut text);
             let _ = errors_in.send(text);
         });
-        let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|error| {
+        let line = lines.recv_timeout(TIMEOUT).unwrap_or_else(|error| {
             let _ = child.kill();
-            panic!(
-                "no ready line: {error}; {:?}",
-                errors.recv_timeout(PATIENCE)
-            )
+            panic!("no ready line: {error}; {:?}", errors.recv_timeout(TIMEOUT))
         });
         let ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         Self {
@@ -149,7 +146,7 @@ impl Process {
         Ended {
             code,
             stdout: self.lines.iter().collect(),
-            stderr: self.errors.recv_timeout(PATIENCE).unwrap_or_default(),
+            stderr: self.errors.recv_timeout(TIMEOUT).unwrap_or_default(),
         }
     }
 }

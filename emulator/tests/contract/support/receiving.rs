@@ -3,7 +3,7 @@
 use serde_amqp::Value;
 use uuid::Uuid;
 
-use super::frame::{DISPOSITION, FLOW, Frame, Refusal, TRANSFER, refusal_of};
+use super::frame::{DISPOSITION, FLOW, Frame, ServiceError, TRANSFER, refusal_of};
 use super::link::Link;
 use super::message::Received;
 use super::peer::Peer;
@@ -171,7 +171,7 @@ pub(crate) fn deferred() -> Value {
 }
 
 /// The refusal in the answer to a settlement.
-pub(crate) fn refused(state: &Value) -> Refusal {
+pub(crate) fn refused(state: &Value) -> ServiceError {
     match described_list(state) {
         (0x25, [error]) => refusal_of(error),
         other => panic!("not rejected: {other:?}"),

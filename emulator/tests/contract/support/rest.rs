@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use serde_json::Value;
 use servicebus_emulator::auth::{Key, sas};
 
-use super::{Bus, PATIENCE, in_an_hour};
+use super::{Bus, TIMEOUT, in_an_hour};
 
 /// Where the data plane is, and the token that is shown there.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl Rest {
     pub(crate) fn begin_raw(&self, bytes: &[u8]) -> Pending {
         let mut stream = TcpStream::connect(self.address).expect("HTTP accepts");
         // Some requests wait for a minute by themselves.
-        let patience = Some(PATIENCE * 3);
+        let patience = Some(TIMEOUT * 3);
         stream.set_read_timeout(patience).expect("it can be set");
         // Who is answered before all of it is read may find nobody who reads on: what came back tells.
         let _ = stream.write_all(bytes);

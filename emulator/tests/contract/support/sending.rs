@@ -2,7 +2,7 @@
 
 use serde_amqp::Value;
 
-use super::frame::{DISPOSITION, Frame, Refusal, TRANSFER, performative, refusal_of};
+use super::frame::{DISPOSITION, Frame, ServiceError, TRANSFER, performative, refusal_of};
 use super::link::Link;
 use super::message::Message;
 use super::peer::Peer;
@@ -75,7 +75,7 @@ impl Peer {
     }
 
     /// The answer to a transfer of this peer: settled, and accepted or rejected.
-    pub(crate) fn outcome(&mut self, link: &Link, id: u32) -> Result<(), Refusal> {
+    pub(crate) fn outcome(&mut self, link: &Link, id: u32) -> Result<(), ServiceError> {
         let covers = |frame: &Frame| {
             let is_answer = frame.is_about(id) && frame.channel == link.channel && frame.flag(0);
             is_answer && frame.flag(3)
@@ -97,7 +97,7 @@ impl Peer {
     }
 
     /// Sends a payload that must be rejected.
-    pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> Refusal {
+    pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> ServiceError {
         let id = self.transfer(link, 0, false, payload);
         self.outcome(link, id).expect_err("the message is refused")
     }

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A blocking stream to the emulator.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Stream {
         while stream.conn.is_handshaking() {
             if let Err(error) = stream.conn.complete_io(&mut stream.sock) {
                 // Until the emulator has heard of it.
-                stream.sock.set_read_timeout(Some(PATIENCE))?;
+                stream.sock.set_read_timeout(Some(TIMEOUT))?;
                 let _ = stream.sock.read_to_end(&mut Vec::new());
                 return Err(error);
             }

@@ -2,7 +2,7 @@
 
 use serde_amqp::Value;
 
-use super::frame::{DISPOSITION, Frame, Refusal, TRANSFER, performative, refusal_of};
+use super::frame::{DISPOSITION, Frame, ServiceError, TRANSFER, performative, refusal_of};
 use super::link::{Attach, Link};
 use super::message::Message;
 use super::node::{Node, Reply};
@@ -52,7 +52,11 @@ impl Peer {
         }
     }
 
-    pub(crate) fn commit(&mut self, coordinator: &Link, transaction: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn commit(
+        &mut self,
+        coordinator: &Link,
+        transaction: &[u8],
+    ) -> Result<(), ServiceError> {
         self.discharge(coordinator, transaction, false)
     }
 
@@ -66,7 +70,7 @@ impl Peer {
         coordinator: &Link,
         transaction: &[u8],
         fail: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let id = self.demand(coordinator, discharge(transaction, fail));
         self.outcome(coordinator, id)
     }
@@ -83,7 +87,7 @@ impl Peer {
         link: &Link,
         transaction: &[u8],
         message: &Message,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         self.post_in(link, transaction, 0, &message.encode())
     }
 
@@ -94,7 +98,7 @@ impl Peer {
         transaction: &[u8],
         format: u32,
         payload: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let id = self.next_delivery_id();
         let fields = [
             uint(link.handle),
@@ -123,7 +127,7 @@ impl Peer {
         delivery: &Delivery,
         transaction: &[u8],
         outcome: Value,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let (code, _) = described_list(&outcome);
         let (id, channel) = (delivery.id, delivery.channel);
         self.dispose(channel, id, id, false, in_transaction(transaction, outcome));

@@ -1,4 +1,4 @@
-//! AMQP values with as few letters as possible.
+//! AMQP values with as few messages as possible.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;

@@ -12,7 +12,7 @@ fn full(bus: &Bus) -> (Peer, Link) {
     (peer, sender)
 }
 
-fn send_batch(peer: &mut Peer, sender: &Link, messages: &[Message]) -> Result<(), Refusal> {
+fn send_batch(peer: &mut Peer, sender: &Link, messages: &[Message]) -> Result<(), ServiceError> {
     let encoded: Vec<Vec<u8>> = messages.iter().map(Message::encode).collect();
     let id = peer.transfer(sender, BATCH, false, &batch(&encoded));
     peer.outcome(sender, id)

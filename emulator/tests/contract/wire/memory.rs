@@ -138,7 +138,7 @@ fn unread_pongs() {
 }
 
 /// Attaches links with names of 4,000 bytes, and says how many were before the end.
-fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), Refusal> {
+fn attach_many(peer: &mut Peer, address: &str, count: usize) -> Result<(), ServiceError> {
     for number in 0..count {
         let link = Attach::sender(address).named(&format!("{number:04000}"));
         let handle = number as u32 + 10;

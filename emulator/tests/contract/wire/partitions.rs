@@ -145,13 +145,13 @@ fn the_timeline_has_the_numbers_that_clients_see() {
     assert!(own >> 48 > 0, "it shows its partition");
     peer.settle(&taken[2], dead_lettered("Why", "so"));
     let dead = peer.receiver("q/$deadletterqueue");
-    let letter = peer.receive_one(&dead);
-    peer.complete(&letter);
+    let message = peer.receive_one(&dead);
+    peer.complete(&message);
     let of = |number: i64| -> Vec<String> {
         let events = bus.http.events(&format!("?sequence_number={number}"));
         let kind = |event: &serde_json::Value| event["kind"].as_str().map(str::to_owned);
         events.iter().filter_map(kind).collect()
     };
     assert_eq!(of(own), ["sent", "delivered", "dead-lettered"]);
-    assert_eq!(of(number(&letter.message)), ["delivered", "completed"]);
+    assert_eq!(of(number(&message.message)), ["delivered", "completed"]);
 }

@@ -183,7 +183,7 @@ fn an_id_is_given_to_a_large_message_and_before_other_sections() {
     assert_eq!(message.time_to_live(), Some(5));
     let given = Delivered::of(&message, &plain()).properties().to_vec();
     assert_eq!(message.size() as usize, sent.len() + given.len());
-    let expiring = Stamp {
+    let expiring = BrokerProperties {
         time_to_live: Some(4),
         ..plain()
     };
@@ -192,8 +192,8 @@ fn an_id_is_given_to_a_large_message_and_before_other_sections() {
         if changed {
             message.change_properties(&new).unwrap();
         }
-        for stamp in [plain(), expiring] {
-            let delivered = Delivered::of(&message, &stamp);
+        for broker_properties in [plain(), expiring] {
+            let delivered = Delivered::of(&message, &broker_properties);
             assert_eq!(raw_fields(delivered.properties(), 1), raw_fields(&given, 1));
             let value = if changed { string("new") } else { string("v") };
             assert_eq!(entries(delivered.application()), [(&*string("k"), &*value)]);

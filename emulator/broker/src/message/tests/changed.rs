@@ -144,11 +144,11 @@ fn changes_work_together_with_the_expiry_instant() {
     message
         .change_properties(&changes(&[&string("k"), &string("new")]))
         .unwrap();
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         time_to_live: Some(4),
         ..plain()
     };
-    let delivered = Delivered::of(&message, &stamp);
+    let delivered = Delivered::of(&message, &broker_properties);
     assert_eq!(entries(delivered.application())[0].1, string("new"));
     assert_eq!(
         raw_fields(delivered.properties(), 9)[8],

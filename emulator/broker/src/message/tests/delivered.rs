@@ -17,12 +17,12 @@ fn as_owned(entries: Vec<(&[u8], &[u8])>) -> Vec<(Vec<u8>, Vec<u8>)> {
 #[test]
 fn the_header_is_fresh() {
     let message = parse(properties("id")).unwrap();
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         delivery_count: 300,
         time_to_live: Some(60_000),
         ..plain()
     };
-    let delivered = Delivered::of(&message, &stamp);
+    let delivered = Delivered::of(&message, &broker_properties);
     let mut header = delivered.header();
     assert_eq!(header.bool().unwrap(), None, "durable");
     assert_eq!(header.value().unwrap(), Value::Null, "priority");
@@ -55,11 +55,11 @@ fn what_the_sender_put_into_the_header_is_kept_but_its_delivery_count() {
 #[test]
 fn a_time_to_live_beyond_the_field_is_shown_as_its_maximum() {
     let message = parse(properties("id")).unwrap();
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         time_to_live: Some(u64::from(u32::MAX) + 1),
         ..plain()
     };
-    let delivered = Delivered::of(&message, &stamp);
+    let delivered = Delivered::of(&message, &broker_properties);
     let header = delivered.sections.header(&delivered.bytes);
     assert_eq!(raw_fields(header, 3)[2], encoded(|out| out.uint(u32::MAX)));
 }
@@ -68,12 +68,12 @@ fn a_time_to_live_beyond_the_field_is_shown_as_its_maximum() {
 fn annotations_have_the_types_that_clients_cast_to() {
     let message = parse(properties("id")).unwrap();
     let token = Uuid::from_u128(77);
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         lock: Some((token, Timestamp::from_millis(61_000))),
         state: Some(0),
         ..plain()
     };
-    let delivered = Delivered::of(&message, &stamp);
+    let delivered = Delivered::of(&message, &broker_properties);
     assert_eq!(
         as_owned(delivered.message_annotations()),
         [
@@ -102,12 +102,12 @@ fn annotations_have_the_types_that_clients_cast_to() {
 #[test]
 fn what_is_received_and_deleted_where_it_was_sent_has_two_annotations_and_an_empty_section() {
     let message = parse(properties("id")).unwrap();
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         enqueued_sequence_number: None,
         is_removed: true,
         ..plain()
     };
-    let delivered = Delivered::of(&message, &stamp);
+    let delivered = Delivered::of(&message, &broker_properties);
     let section = delivered.sections.delivery_annotations(&delivered.bytes);
     assert_eq!(
         section,
@@ -177,15 +177,15 @@ fn annotations_of_service_bus_without_value_are_left_out() {
 
 #[test]
 fn from_the_properties_on_the_payload_is_shared() {
-    let letter = [
+    let sections = [
         properties("id"),
         application(&[&string("k"), &string("v")]),
         data(b"body"),
     ];
-    let message = parse([header(5), letter.concat()].concat()).unwrap();
+    let message = parse([header(5), sections.concat()].concat()).unwrap();
     let mut fresh = Vec::new();
     let rest = message.encode(&plain(), 0, &mut fresh).unwrap();
-    assert_eq!(*rest, *letter.concat());
+    assert_eq!(*rest, *sections.concat());
     assert_eq!(rest.as_ptr_range().end, message.payload.as_ptr_range().end);
 }
 
@@ -208,11 +208,11 @@ fn another_time_to_live_replaces_the_expiry_instant_and_no_other_field() {
         let sent = section(sections::PROPERTIES, &list(&all[..count]));
         let application = application(&[]);
         let message = parse([sent.clone(), application.clone(), data(b"x")].concat()).unwrap();
-        let stamp = Stamp {
+        let broker_properties = BrokerProperties {
             time_to_live: Some(97),
             ..plain()
         };
-        let delivered = Delivered::of(&message, &stamp);
+        let delivered = Delivered::of(&message, &broker_properties);
         let mut expected = raw_fields(&sent, 13);
         let expiry = encoded(|out| out.timestamp(99));
         expected[8] = &expiry;
@@ -240,11 +240,11 @@ fn instants_are_written_in_the_time_of_the_client() {
     let annotations = section(sections::MESSAGE_ANNOTATIONS, &sent);
     let message = parse([annotations, lifetime(123, 456)].concat()).unwrap();
     let at = Timestamp::from_millis;
-    let stamp = Stamp {
+    let broker_properties = BrokerProperties {
         lock: Some((Uuid::nil(), at(61_000))),
         ..plain()
     };
-    let delivered = Delivered::ahead(&message, &stamp, 500);
+    let delivered = Delivered::ahead(&message, &broker_properties, 500);
     let entries = as_owned(delivered.message_annotations());
     let expected = [
         annotation("x-opt-scheduled-enqueue-time", |out| out.timestamp(-496)),
@@ -263,11 +263,11 @@ fn instants_are_written_in_the_time_of_the_client() {
 #[test]
 fn the_expiry_instant_is_that_of_the_sender_or_follows_from_its_creation_time() {
     let expiry = |message: &Message, time_to_live| {
-        let stamp = Stamp {
+        let broker_properties = BrokerProperties {
             time_to_live,
             ..plain()
         };
-        raw_fields(Delivered::of(message, &stamp).properties(), 9)[8].to_vec()
+        raw_fields(Delivered::of(message, &broker_properties).properties(), 9)[8].to_vec()
     };
     let at = |instant| encoded(|out| out.timestamp(instant));
     let sent = parse([header(500), lifetime(1_000, 1_600)].concat()).unwrap();
@@ -283,11 +283,11 @@ fn no_expiry_is_later_than_the_year_9999() {
     let message = parse(lifetime(0, 1)).unwrap();
     let end = encoded(|out| out.timestamp(253_402_300_799_999));
     for time_to_live in [u64::MAX, 253_402_300_800_000] {
-        let stamp = Stamp {
+        let broker_properties = BrokerProperties {
             time_to_live: Some(time_to_live),
             ..plain()
         };
-        let delivered = Delivered::of(&message, &stamp);
+        let delivered = Delivered::of(&message, &broker_properties);
         assert_eq!(raw_fields(delivered.properties(), 9)[8], end);
     }
 }

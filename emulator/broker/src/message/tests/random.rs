@@ -8,14 +8,14 @@ use crate::filter::{Action, Parameters, SqlFilter, System};
 
 /// The sections of a message; those that it does not have are empty.
 #[derive(Debug, Clone)]
-struct Letter {
+struct SentMessage {
     /// In order: header, delivery annotations, message annotations, properties, application properties.
     envelope: [Vec<u8>; 5],
     body: Vec<u8>,
     footer: Vec<u8>,
 }
 
-impl Letter {
+impl SentMessage {
     fn payload(&self) -> Vec<u8> {
         [&self.envelope.concat(), &self.body, &self.footer]
             .map(Vec::as_slice)
@@ -35,17 +35,17 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_sent_is_received(letter in letter(), time_to_live in any::<Option<u64>>()) {
-        let message = parse(letter.payload()).unwrap();
-        let stamp = Stamp {
+    fn what_is_sent_is_received(sent in sent_message(), time_to_live in any::<Option<u64>>()) {
+        let message = parse(sent.payload()).unwrap();
+        let broker_properties = BrokerProperties {
             time_to_live,
             ..plain()
         };
-        let delivered = Delivered::of(&message, &stamp);
-        let [_, _, _, properties, application] = &letter.envelope;
+        let delivered = Delivered::of(&message, &broker_properties);
+        let [_, _, _, properties, application] = &sent.envelope;
         prop_assert_eq!(delivered.application(), application);
-        let footer = sections::standard_form(&letter.footer).unwrap();
-        prop_assert_eq!(delivered.body(), [&*letter.body, &*footer].concat());
+        let footer = sections::standard_form(&sent.footer).unwrap();
+        prop_assert_eq!(delivered.body(), [&*sent.body, &*footer].concat());
         let empty = section(sections::PROPERTIES, &list(&[]));
         let properties = if properties.is_empty() { &empty } else { properties };
         let (sent, received) = (raw_fields(properties, 16), raw_fields(delivered.properties(), 16));
@@ -83,10 +83,10 @@ proptest! {
 
     /// Observed 1.
     #[test]
-    fn the_order_of_sections_means_nothing(letter in letter(), at in any::<[Index; 6]>()) {
-        let expected = Delivered::of(&parse(letter.payload()).unwrap(), &plain());
-        let mut parts: Vec<&[u8]> = letter.envelope.iter().map(Vec::as_slice).collect();
-        parts.extend([&*letter.body, &*letter.footer]);
+    fn the_order_of_sections_means_nothing(sent in sent_message(), at in any::<[Index; 6]>()) {
+        let expected = Delivered::of(&parse(sent.payload()).unwrap(), &plain());
+        let mut parts: Vec<&[u8]> = sent.envelope.iter().map(Vec::as_slice).collect();
+        parts.extend([&*sent.body, &*sent.footer]);
         for (from, to) in at.iter().enumerate() {
             parts.swap(from, to.index(7));
         }
@@ -95,8 +95,8 @@ proptest! {
     }
 
     #[test]
-    fn what_was_received_can_be_sent_again(letter in letter()) {
-        let message = parse(letter.payload()).unwrap();
+    fn what_was_received_can_be_sent_again(sent in sent_message()) {
+        let message = parse(sent.payload()).unwrap();
         let once = Delivered::of(&message, &plain());
         let again = Delivered::of(&parse(once.bytes.clone()).unwrap(), &plain());
         prop_assert_eq!(once.bytes, again.bytes);
@@ -104,10 +104,10 @@ proptest! {
 
     #[test]
     fn whatever_is_accepted_can_be_delivered_and_changed(
-        letter in letter(),
+        sent in sent_message(),
         damage in prop::collection::vec((any::<Index>(), any::<u8>()), 0..4),
     ) {
-        let mut payload = letter.payload();
+        let mut payload = sent.payload();
         payload.push(0);
         for (at, byte) in damage {
             let at = at.index(payload.len());
@@ -145,20 +145,22 @@ fn live_through(payload: Vec<u8>) {
         message
             .change_properties(&changes(&[&string("k"), &string("v")]))
             .unwrap();
-        let stamp = Stamp {
+        let broker_properties = BrokerProperties {
             time_to_live: Some(1),
             ..plain()
         };
-        Delivered::of(&message, &stamp);
+        Delivered::of(&message, &broker_properties);
         message.enter(1_000);
         message.set_dead_letter_source("q");
-        Delivered::ahead(&message, &stamp, 1_000);
+        Delivered::ahead(&message, &broker_properties, 1_000);
         drop((message.id(), message.session_id(), message.partition_key()));
         message.scheduled_at();
         message.outgrown();
         act_on(&mut message);
         // What was made of it may not be a message that could be sent: then it is a dead letter, and delivered as such.
-        message.encode(&stamp, 1_000, &mut Vec::new()).unwrap();
+        message
+            .encode(&broker_properties, 1_000, &mut Vec::new())
+            .unwrap();
     }
 }
 
@@ -181,7 +183,7 @@ fn act_on(message: &mut Message) {
     }
 }
 
-fn letter() -> impl Strategy<Value = Letter> {
+fn sent_message() -> impl Strategy<Value = SentMessage> {
     let properties = prop::collection::vec(value(), 0..16).prop_map(|fields| {
         let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
         section(sections::PROPERTIES, &list(&fields))
@@ -195,10 +197,12 @@ fn letter() -> impl Strategy<Value = Letter> {
             map_of(primitive()).prop_map(|map| section(sections::APPLICATION_PROPERTIES, &map)),
         ),
     );
-    (envelope, body(), optional(map_section(0x78))).prop_map(|(envelope, body, footer)| Letter {
-        envelope: envelope.into(),
-        body,
-        footer,
+    (envelope, body(), optional(map_section(0x78))).prop_map(|(envelope, body, footer)| {
+        SentMessage {
+            envelope: envelope.into(),
+            body,
+            footer,
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! A transaction is committed: everything in it happens at once, or nothing does.
 //!
-//! Whoever commits holds all mailboxes that take part, so that nobody sees a part of it. First everything is checked
+//! Whoever commits holds all entities that take part, so that nobody sees a part of it. First everything is checked
 //! that may have changed since it was enlisted; what comes after cannot fail. What follows elsewhere, as messages are
 //! forwarded and published, follows as it does from any other operation.
 
@@ -10,7 +10,7 @@ use crate::operation::send::SendError;
 use crate::operation::settle::SettleError;
 use crate::transaction::{Enlisted, TIME_LIMIT, Transaction, Work};
 use crate::{
-    Context, EntityId, EntityPath, FactKind, LockToken, Mailbox, SequenceNumber, StoreKind,
+    Context, Entity, EntityId, EntityPath, EventKind, LockToken, SequenceNumber, SubQueue,
     TransactionId,
 };
 
@@ -54,41 +54,41 @@ pub enum CommitError {
     },
 }
 
-/// Lets everything in a transaction happen, in the order in which it was enlisted. `mailboxes` are those of its
+/// Lets everything in a transaction happen, in the order in which it was enlisted. `entities` are those of its
 /// [participants](Transaction::participants), each once; one that is missing is one that is gone.
 pub fn commit(
     transaction: Transaction,
-    mailboxes: &mut [&mut Mailbox],
+    entities: &mut [&mut Entity],
     cx: &mut Context<'_>,
 ) -> Result<(), CommitError> {
-    for mailbox in &mut *mailboxes {
-        mailbox.begin(cx);
+    for entity in &mut *entities {
+        entity.begin(cx);
     }
-    if let Err(error) = check(&transaction, mailboxes, cx) {
-        for mailbox in mailboxes {
-            mailbox.roll_back(cx, &transaction);
+    if let Err(error) = check(&transaction, entities, cx) {
+        for entity in entities {
+            entity.roll_back(cx, &transaction);
         }
         return Err(error);
     }
     let id = transaction.id();
-    for mailbox in &mut *mailboxes {
-        let kind = FactKind::TransactionCommitted { transaction: id };
-        mailbox.active.note(cx, SequenceNumber(0), kind);
+    for entity in &mut *entities {
+        let kind = EventKind::TransactionCommitted { transaction: id };
+        entity.active.record(cx, SequenceNumber(0), kind);
     }
     for Enlisted { entity, work, .. } in transaction.work {
-        if let Some(at) = find(mailboxes, entity) {
-            mailboxes[at].perform(cx, work);
+        if let Some(at) = find(entities, entity) {
+            entities[at].perform(cx, work);
         }
     }
-    for mailbox in mailboxes {
-        mailbox.assign(cx);
+    for entity in entities {
+        entity.reserve(cx);
     }
     Ok(())
 }
 
 fn check(
     transaction: &Transaction,
-    mailboxes: &[&mut Mailbox],
+    entities: &[&mut Entity],
     cx: &Context<'_>,
 ) -> Result<(), CommitError> {
     let id = transaction.id();
@@ -100,11 +100,11 @@ fn check(
             transaction: id,
             error,
         };
-        let at = find(mailboxes, entity);
+        let at = find(entities, entity);
         let at = at.ok_or_else(|| refused(SendError::NotFound(path.clone())))?;
         if transaction.sends_to(entity) {
             // Its bytes count already.
-            mailboxes[at].check_room(0).map_err(refused)?;
+            entities[at].check_quota(0).map_err(refused)?;
         }
     }
     for Enlisted { entity, work, .. } in &transaction.work {
@@ -114,25 +114,24 @@ fn check(
             number,
             ..
         } = work
-            && let Some(at) = find(mailboxes, *entity)
+            && let Some(at) = find(entities, *entity)
         {
-            mailboxes[at].check_enlisted(id, *kind, (*token, *number))?;
+            entities[at].check_enlisted(id, *kind, (*token, *number))?;
         }
     }
     Ok(())
 }
 
-fn find(mailboxes: &[&mut Mailbox], entity: EntityId) -> Option<usize> {
-    let mut mailboxes = mailboxes.iter();
-    mailboxes.position(|mailbox| mailbox.active.entity() == entity)
+fn find(entities: &[&mut Entity], id: EntityId) -> Option<usize> {
+    entities.iter().position(|entity| entity.id() == id)
 }
 
-impl Mailbox {
+impl Entity {
     /// Whether the lock that this transaction is to settle is still held, and can be settled.
     fn check_enlisted(
         &self,
         transaction: TransactionId,
-        kind: StoreKind,
+        kind: SubQueue,
         (token, number): (LockToken, SequenceNumber),
     ) -> Result<(), CommitError> {
         let entity = self.path.clone();
@@ -176,7 +175,7 @@ impl Mailbox {
                 message,
                 partition,
                 destination,
-            } => self.accept_to_pass_on(cx, message, partition, destination),
+            } => self.accept_send_via(cx, message, partition, destination),
             Work::Settle {
                 kind,
                 number,

@@ -1,9 +1,9 @@
 //! A transaction is rolled back: what was enlisted does not happen.
 
 use crate::transaction::{Enlisted, Transaction, Work};
-use crate::{Context, FactKind, Mailbox, SequenceNumber};
+use crate::{Context, Entity, EventKind, SequenceNumber};
 
-impl Mailbox {
+impl Entity {
     /// Takes back what a transaction was to do here, which is to be said to each of its participants. Messages stay
     /// locked until their locks end, and may be settled by them meanwhile; delivery counts are as they were.
     pub fn roll_back(&mut self, cx: &mut Context<'_>, transaction: &Transaction) {
@@ -20,9 +20,9 @@ impl Mailbox {
                 enlistments.withdraw(*number, transaction.id());
             }
         }
-        let kind = FactKind::TransactionRolledBack {
+        let kind = EventKind::TransactionRolledBack {
             transaction: transaction.id(),
         };
-        self.active.note(cx, SequenceNumber(0), kind);
+        self.active.record(cx, SequenceNumber(0), kind);
     }
 }

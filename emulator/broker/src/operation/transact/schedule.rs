@@ -7,9 +7,9 @@ use super::TransactError;
 use crate::operation::send::SendError;
 use crate::store::entry::Entry;
 use crate::transaction::{Transaction, Work};
-use crate::{Context, EntityPath, Mailbox, Message, SequenceNumber};
+use crate::{Context, Entity, EntityPath, Message, SequenceNumber};
 
-impl Mailbox {
+impl Entity {
     /// Enlists messages to be scheduled, all or none, and returns the numbers that they will have until they become
     /// active. With a destination they go on there then (observed 61).
     pub fn enlist_schedule(
@@ -19,14 +19,14 @@ impl Mailbox {
         messages: Vec<Message>,
         destination: Option<&EntityPath>,
     ) -> Result<Vec<SequenceNumber>, TransactError> {
-        let key = |mailbox: &Self, message: &Message| match destination {
-            Some(_) => Ok(mailbox.via_key(message)),
-            None => mailbox.own_key(message),
+        let key = |entity: &Self, message: &Message| match destination {
+            Some(_) => Ok(entity.via_key(message)),
+            None => entity.own_key(message),
         };
         let partition = self.check_sends(cx, transaction, &messages, key)?;
         let mut numbers = Vec::with_capacity(messages.len());
         for message in messages {
-            let number = self.active.reserve();
+            let number = self.active.reserve_number();
             let shown = number.in_partition(partition);
             self.note_send(cx, transaction, &message, shown);
             numbers.push(shown);
@@ -53,11 +53,11 @@ impl Mailbox {
         let partition = self.check_via(&messages)?;
         let mut numbers = Vec::with_capacity(messages.len());
         for message in messages {
-            let number = self.active.reserve();
+            let number = self.active.reserve_number();
             numbers.push(number.in_partition(partition));
             self.accept_scheduled(cx, message, partition, number, Some(destination.clone()));
         }
-        self.assign(cx);
+        self.reserve(cx);
         Ok(numbers)
     }
 

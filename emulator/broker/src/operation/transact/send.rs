@@ -1,13 +1,13 @@
 //! Messages are sent in a transaction: checked at once, buffered, accepted at the commit.
 //!
-//! Numbers, enqueue times and what is a duplicate are found at the commit.
+//! SequenceSet, enqueue times and what is a duplicate are found at the commit.
 
 use super::TransactError;
 use crate::operation::send::SendError;
 use crate::transaction::{Partition, Transaction, Work};
-use crate::{Context, FactKind, Mailbox, Message, SequenceNumber, partition};
+use crate::{Context, Entity, EventKind, Message, SequenceNumber, partition};
 
-impl Mailbox {
+impl Entity {
     /// Enlists messages to be sent to this entity, all or none.
     pub fn enlist_send(
         &mut self,
@@ -34,7 +34,7 @@ impl Mailbox {
     ) -> Result<u8, TransactError> {
         self.begin(cx);
         transaction.check(cx.now, &self.path, messages.len())?;
-        self.check_room(messages.iter().map(Message::size).sum())?;
+        self.check_quota(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| key(self, message));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let key = partition::key_of_batch(&keys)?;
@@ -65,10 +65,10 @@ impl Mailbox {
         message: &Message,
         number: SequenceNumber,
     ) {
-        let kind = FactKind::SendEnlisted {
-            message_id: cx.facts.text(&message.id()),
+        let kind = EventKind::SendEnlisted {
+            message_id: cx.events.text(&message.id()),
             transaction: transaction.id(),
         };
-        self.active.note_as(cx, number, kind);
+        self.active.record_as(cx, number, kind);
     }
 }

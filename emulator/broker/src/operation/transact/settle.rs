@@ -4,24 +4,24 @@ use super::TransactError;
 use crate::operation::settle::SettleError;
 use crate::transaction::{Partition, Transaction, Work};
 use crate::{
-    Context, FactKind, LockToken, Mailbox, Outcome, PropertyChanges, SequenceNumber, StoreKind,
+    Context, Entity, EventKind, LockToken, Outcome, PropertyChanges, SequenceNumber, SubQueue,
 };
 
-impl Mailbox {
+impl Entity {
     /// Enlists the end of several locks with the same outcome: all, or none when one of them is not held, is named
     /// twice or is enlisted already. Locks of another partition end.
     pub fn enlist_settlement(
         &mut self,
         cx: &mut Context<'_>,
         transaction: &mut Transaction,
-        kind: StoreKind,
+        kind: SubQueue,
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), TransactError> {
         self.begin(cx);
         transaction.check(cx.now, &self.path, 0)?;
         self.check_settling()?;
-        let numbers = self.settleable(cx.now, kind, tokens)?;
+        let numbers = self.find_lock(cx.now, kind, tokens)?;
         self.check_outcome(kind, &numbers, outcome)?;
         if let Err(error) = self.join_partition_of(transaction, kind, &numbers) {
             self.give_back(cx, kind, numbers);
@@ -32,10 +32,10 @@ impl Mailbox {
             let store = self.store_mut(kind);
             let enlistments = store.enlistments.get_or_insert_default();
             enlistments.add(number, transaction.id(), until);
-            let enlisted = FactKind::SettlementEnlisted {
+            let enlisted = EventKind::SettlementEnlisted {
                 transaction: transaction.id(),
             };
-            store.note(cx, number, enlisted);
+            store.record(cx, number, enlisted);
             let work = Work::Settle {
                 kind,
                 token,
@@ -48,40 +48,40 @@ impl Mailbox {
     }
 
     /// What belongs to another partition comes back, as if it had been abandoned (spec/observed.md 42).
-    fn give_back(&mut self, cx: &mut Context<'_>, kind: StoreKind, numbers: Vec<SequenceNumber>) {
+    fn give_back(&mut self, cx: &mut Context<'_>, kind: SubQueue, numbers: Vec<SequenceNumber>) {
         for number in numbers {
             let changes = PropertyChanges::default();
             // Without changes it cannot fail.
-            let _ = self.conclude(cx, kind, number, Outcome::Abandon { changes });
+            let _ = self.apply_outcome(cx, kind, number, Outcome::Abandon { changes });
         }
-        self.assign(cx);
+        self.reserve(cx);
     }
 
     /// Settles a lock that a transaction has held until now.
     pub(super) fn settle_enlisted(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
         outcome: Outcome,
     ) {
         // An outcome that was possible stays so while the message is locked. Were it not so, the message would come back.
-        if self.conclude(cx, kind, number, outcome).is_err() {
-            self.lock_ended(cx, kind, number);
+        if self.apply_outcome(cx, kind, number, outcome).is_err() {
+            self.requeue_or_dead_letter(cx, kind, number);
         }
     }
 
     /// Whether this can be done to these messages at all: nothing but their locks can change until the commit.
     fn check_outcome(
         &self,
-        kind: StoreKind,
+        kind: SubQueue,
         numbers: &[SequenceNumber],
         outcome: &Outcome,
     ) -> Result<(), TransactError> {
         let changes = match outcome {
             Outcome::Complete => return Ok(()),
             Outcome::Release => return Err(TransactError::Release),
-            Outcome::DeadLetter { .. } if kind != StoreKind::Active => {
+            Outcome::DeadLetter { .. } if kind != SubQueue::Active => {
                 return Err(SettleError::AlreadyDeadLettered.into());
             }
             Outcome::Abandon { changes }
@@ -96,7 +96,7 @@ impl Mailbox {
 
     fn try_changes(
         &self,
-        kind: StoreKind,
+        kind: SubQueue,
         number: SequenceNumber,
         changes: &PropertyChanges,
     ) -> Result<(), SettleError> {
@@ -110,7 +110,7 @@ impl Mailbox {
     fn join_partition_of(
         &self,
         transaction: &mut Transaction,
-        kind: StoreKind,
+        kind: SubQueue,
         numbers: &[SequenceNumber],
     ) -> Result<(), TransactError> {
         if !self.description.enable_partitioning {

@@ -8,9 +8,9 @@ use super::TransactError;
 use crate::operation::send::SendError;
 use crate::store::entry::Entry;
 use crate::transaction::{Transaction, Work};
-use crate::{Context, EntityPath, Mailbox, Message, SequenceNumber, partition};
+use crate::{Context, Entity, EntityPath, Message, SequenceNumber, partition};
 
-impl Mailbox {
+impl Entity {
     /// Enlists messages to be sent to `destination` by way of this entity, all or none.
     pub fn enlist_transfer(
         &mut self,
@@ -19,7 +19,7 @@ impl Mailbox {
         destination: &EntityPath,
         messages: Vec<Message>,
     ) -> Result<(), TransactError> {
-        let key = |mailbox: &Self, message: &Message| Ok(mailbox.via_key(message));
+        let key = |entity: &Self, message: &Message| Ok(entity.via_key(message));
         let partition = self.check_sends(cx, transaction, &messages, key)?;
         for message in messages {
             self.note_send(cx, transaction, &message, SequenceNumber(0));
@@ -43,15 +43,15 @@ impl Mailbox {
         self.begin(cx);
         let partition = self.check_via(&messages)?;
         for message in messages {
-            self.accept_to_pass_on(cx, message, partition, destination.clone());
+            self.accept_send_via(cx, message, partition, destination.clone());
         }
-        self.assign(cx);
+        self.reserve(cx);
         Ok(())
     }
 
     /// Whether messages may go by way of this entity, and in which of its partitions.
     pub(super) fn check_via(&mut self, messages: &[Message]) -> Result<u8, SendError> {
-        self.check_room(messages.iter().map(Message::size).sum())?;
+        self.check_quota(messages.iter().map(Message::size).sum())?;
         let keys: Vec<_> = messages
             .iter()
             .map(|message| self.via_key(message))
@@ -60,7 +60,7 @@ impl Mailbox {
         Ok(self.partition(key))
     }
 
-    pub(super) fn accept_to_pass_on(
+    pub(super) fn accept_send_via(
         &mut self,
         cx: &mut Context<'_>,
         message: Message,

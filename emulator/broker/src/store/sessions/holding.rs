@@ -5,9 +5,9 @@ use uuid::Uuid;
 use super::{Sessions, Slot};
 use crate::operation::renew::RENEWED_BY;
 use crate::store::sessions::SessionLock;
-use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
+use crate::{ClientId, ReceiverId, SequenceNumber, SessionName, Timestamp};
 
-/// How a consumer stands to the sessions.
+/// How a receiver stands to the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It waits for any session, at this place in the order of arrival.
@@ -18,7 +18,7 @@ pub(super) enum Standing {
 /// Somebody who waits for any session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waiting {
-    pub(super) consumer: ConsumerId,
+    pub(super) receiver: ReceiverId,
     pub(super) client: ClientId,
     pub(super) exclusive: bool,
 }
@@ -40,24 +40,24 @@ pub(crate) struct Ended {
 }
 
 impl Sessions {
-    /// Lets a consumer hold a session that nobody holds.
+    /// Lets a receiver hold a session that nobody holds.
     pub(crate) fn hold(&mut self, name: &SessionName, lock: SessionLock) {
         if let Some(slot) = self.find_or_make(name.as_str()) {
             self.hold_slot(slot, lock);
         }
     }
 
-    /// Lets a consumer wait for any session, behind everybody who waits.
-    pub(crate) fn wait(&mut self, consumer: ConsumerId, client: ClientId, exclusive: bool) {
+    /// Lets a receiver wait for any session, behind everybody who waits.
+    pub(crate) fn wait(&mut self, receiver: ReceiverId, client: ClientId, exclusive: bool) {
         self.latest += 1;
         let waiting = Waiting {
-            consumer,
+            receiver,
             client,
             exclusive,
         };
         self.waiting.insert(self.latest, waiting);
         self.standings
-            .insert(consumer, Standing::Waits(self.latest));
+            .insert(receiver, Standing::Waits(self.latest));
     }
 
     /// Whether somebody waits for a session.
@@ -75,7 +75,7 @@ impl Sessions {
         let session = self.get(slot)?.name.clone();
         let (_, first) = self.waiting.pop_first()?;
         let lock = SessionLock {
-            consumer: first.consumer,
+            receiver: first.receiver,
             client: first.client,
             until,
             token: (!first.exclusive).then(new_token),
@@ -84,17 +84,17 @@ impl Sessions {
         Some(Grant { session, lock })
     }
 
-    /// The session that a consumer holds.
-    pub(crate) fn held_by(&self, consumer: ConsumerId) -> Option<Slot> {
-        match self.standings.get(&consumer)? {
+    /// The session that a receiver holds.
+    pub(crate) fn held_by(&self, receiver: ReceiverId) -> Option<Slot> {
+        match self.standings.get(&receiver)? {
             Standing::Waits(_) => None,
             Standing::Holds(slot) => Some(*slot),
         }
     }
 
-    /// Whether a consumer waits for a session or holds one.
-    pub(crate) fn knows(&self, consumer: ConsumerId) -> bool {
-        self.standings.contains_key(&consumer)
+    /// Whether a receiver waits for a session or holds one.
+    pub(crate) fn knows(&self, receiver: ReceiverId) -> bool {
+        self.standings.contains_key(&receiver)
     }
 
     /// Every session that somebody holds.
@@ -115,10 +115,10 @@ impl Sessions {
         end
     }
 
-    /// Ends the waiting of a consumer.
-    pub(crate) fn stop_waiting(&mut self, consumer: ConsumerId) {
-        if let Some(&Standing::Waits(place)) = self.standings.get(&consumer) {
-            self.standings.remove(&consumer);
+    /// Ends the waiting of a receiver.
+    pub(crate) fn stop_waiting(&mut self, receiver: ReceiverId) {
+        if let Some(&Standing::Waits(place)) = self.standings.get(&receiver) {
+            self.standings.remove(&receiver);
             self.waiting.remove(&place);
         }
     }
@@ -131,21 +131,21 @@ impl Sessions {
             lock: session.lock?,
             locked: session.locked.clone(),
         };
-        self.standings.remove(&ended.lock.consumer);
+        self.standings.remove(&ended.lock.receiver);
         self.change(slot, |session| session.lock = None);
         Some(ended)
     }
 
-    /// Notes that a consumer may be served more than before.
-    pub(crate) fn credit_changed(&mut self, consumer: ConsumerId) {
-        if let Some(slot) = self.held_by(consumer) {
+    /// Notes that a receiver may be served more than before.
+    pub(crate) fn credit_changed(&mut self, receiver: ReceiverId) {
+        if let Some(slot) = self.held_by(receiver) {
             // What its holder can take is a change of it.
             self.change(slot, |_| ());
         }
     }
 
     fn hold_slot(&mut self, slot: Slot, lock: SessionLock) {
-        self.standings.insert(lock.consumer, Standing::Holds(slot));
+        self.standings.insert(lock.receiver, Standing::Holds(slot));
         self.change(slot, |session| session.lock = Some(lock));
     }
 }

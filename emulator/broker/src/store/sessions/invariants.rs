@@ -32,17 +32,17 @@ impl MessageStore {
             own.deferred += usize::from(entry.is_deferred());
             own.scheduled += usize::from(entry.activates_at().is_some());
             let holder = sessions.get(*slot).and_then(|session| session.lock);
-            let holder = holder.map(|lock| lock.consumer);
+            let holder = holder.map(|lock| lock.receiver);
             match entry.state {
                 State::Ready => {
                     own.ready.insert(number);
                 }
-                State::Assigned(consumer) => {
-                    assert_eq!(holder, Some(consumer), "{number} is not its holder's");
+                State::Assigned(receiver) => {
+                    assert_eq!(holder, Some(receiver), "{number} is not its holder's");
                 }
                 State::Locked(lock) => {
                     own.locked.push(number);
-                    assert_eq!(holder, Some(lock.consumer), "{number} is not its holder's");
+                    assert_eq!(holder, Some(lock.receiver), "{number} is not its holder's");
                     assert_eq!(
                         lock.until,
                         Timestamp::NEVER,
@@ -92,9 +92,9 @@ impl MessageStore {
             let (Some(lock), Some(&first)) = (session.lock, session.ready.first()) else {
                 continue;
             };
-            let last = self.consumers.last_assigned(lock.consumer);
+            let last = self.receivers.last_reserved(lock.receiver);
             assert!(
-                !self.consumers.has_credit_of(lock.consumer)
+                !self.receivers.has_credit_of(lock.receiver)
                     && last.is_none_or(|last| last < first),
                 "{first} of {} is not served although it is next",
                 session.name
@@ -130,8 +130,8 @@ impl Sessions {
                 "{name} is to be served and nobody knows"
             );
             available.extend(session.place().map(|place| (place, slot)));
-            ends.extend(session.lock.map(|lock| ((lock.until, lock.consumer), slot)));
-            holders.extend(session.lock.map(|lock| (lock.consumer, slot)));
+            ends.extend(session.lock.map(|lock| ((lock.until, lock.receiver), slot)));
+            holders.extend(session.lock.map(|lock| (lock.receiver, slot)));
             state_bytes += session.state_size();
         }
         assert_eq!(
@@ -148,13 +148,13 @@ impl Sessions {
         assert_eq!(used + self.free.len(), self.slots.len(), "a slot is lost");
         let mut waiting = BTreeMap::new();
         let mut held = BTreeMap::new();
-        for (&consumer, standing) in &self.standings {
+        for (&receiver, standing) in &self.standings {
             match *standing {
                 Standing::Waits(place) => {
-                    waiting.insert(place, consumer);
+                    waiting.insert(place, receiver);
                 }
                 Standing::Holds(slot) => {
-                    held.insert(consumer, slot);
+                    held.insert(receiver, slot);
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Sessions {
         let order = self
             .waiting
             .iter()
-            .map(|(&place, waiting)| (place, waiting.consumer));
+            .map(|(&place, waiting)| (place, waiting.receiver));
         assert!(order.eq(waiting), "those who wait and their order differ");
     }
 }

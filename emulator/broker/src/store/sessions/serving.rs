@@ -5,7 +5,7 @@ use super::{Ended, Grant, SessionLock, Slot};
 use crate::operation::accept_session::session_token;
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deviation, Effect, FactKind, Message, SequenceNumber, SessionName};
+use crate::{Context, Deviation, Effect, EventKind, Message, SequenceNumber, SessionName};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -68,8 +68,8 @@ impl MessageStore {
                 sessions.grant_next(until, || session_token(cx.ids))
         {
             self.note_accepted(cx, &session, lock);
-            if self.consumers.wake(lock.consumer) {
-                cx.effects.push(Effect::Wake(lock.consumer));
+            if self.receivers.wake(lock.receiver) {
+                cx.effects.push(Effect::Wake(lock.receiver));
             }
         }
     }
@@ -81,14 +81,14 @@ impl MessageStore {
         session: &SessionName,
         lock: SessionLock,
     ) {
-        let kind = FactKind::SessionAccepted {
-            session: cx.facts.text(session.as_str()),
+        let kind = EventKind::SessionAccepted {
+            session: cx.events.text(session.as_str()),
             locked_until: lock.until,
         };
-        self.note(&mut cx.by(lock.client), SequenceNumber(0), kind);
+        self.record(&mut cx.by(lock.client), SequenceNumber(0), kind);
     }
 
-    /// Ends the lock of a session. What was assigned under it is ready again; what was locked is left to the caller.
+    /// Ends the lock of a session. What was reserved under it is ready again; what was locked is left to the caller.
     pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
         let forgets = self.deviates(Deviation::SessionStateEndsWithLock);
         let sessions = self.sessions.as_mut()?;
@@ -96,13 +96,13 @@ impl MessageStore {
         if forgets {
             sessions.set_state(slot, None);
         }
-        for number in self.consumers.set_credit(ended.lock.consumer, 0) {
+        for number in self.receivers.set_credit(ended.lock.receiver, 0) {
             self.put_back(number);
         }
         Some(ended)
     }
 
-    /// Hands a session that is held to the consumer of `lock`, and every lock in it: nothing is redelivered or counted.
+    /// Hands a session that is held to the receiver of `lock`, and every lock in it: nothing is redelivered or counted.
     pub(crate) fn hand_over_session(&mut self, slot: Slot, lock: SessionLock) {
         let Some(ended) = self.end_session(slot) else {
             return;
@@ -111,7 +111,7 @@ impl MessageStore {
             if let Some(entry) = self.entries.get_mut(number.0)
                 && let State::Locked(held) = &mut entry.state
             {
-                held.consumer = lock.consumer;
+                held.receiver = lock.receiver;
             }
         }
         if let Some(sessions) = &mut self.sessions {
@@ -137,22 +137,22 @@ impl MessageStore {
         }
     }
 
-    /// What came back is served before what stands behind it, even if that is assigned already.
+    /// What came back is served before what stands behind it, even if that is reserved already.
     fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
         while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
             && let (Some(lock), Some(number)) = (session.lock, self.next_ready(session))
         {
-            let holder = lock.consumer;
-            if !self.consumers.has_credit_of(holder) {
-                let last = self.consumers.last_assigned(holder);
+            let holder = lock.receiver;
+            if !self.receivers.has_credit_of(holder) {
+                let last = self.receivers.last_reserved(holder);
                 let in_order = !self.deviates(Deviation::SessionOrderIsReversed);
                 let Some(last) = last.filter(|&last| last > number && in_order) else {
                     return;
                 };
-                self.consumers.unassign(holder, last);
+                self.receivers.unreserve(holder, last);
                 self.put_back(last);
             }
-            let Some(wake) = self.consumers.assign_to(holder, number) else {
+            let Some(wake) = self.receivers.reserve_to(holder, number) else {
                 return;
             };
             self.take_from_ready(number);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::{ClientId, ConsumerId, SequenceNumber, SessionName, Timestamp};
+use crate::{ClientId, ReceiverId, SequenceNumber, SessionName, Timestamp};
 
 /// A session as long as there is anything to know about it.
 #[derive(Debug)]
@@ -30,11 +30,11 @@ pub(crate) struct Session {
 /// Who holds a session, for messages that are there and messages to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SessionLock {
-    pub(crate) consumer: ConsumerId,
-    /// Whose consumer it is.
+    pub(crate) receiver: ReceiverId,
+    /// Whose receiver it is.
     pub(crate) client: ClientId,
     pub(crate) until: Timestamp,
-    /// By which another consumer may take the session over; none where it is held exclusively.
+    /// By which another receiver may take the session over; none where it is held exclusively.
     pub(crate) token: Option<Uuid>,
 }
 

@@ -1,8 +1,8 @@
 //! Messages go on to other queues, one store after the other, until nothing moves any more.
 
-use servicebus_broker::StoreKind::{Active, DeadLetters};
+use servicebus_broker::SubQueue::{Active, DeadLetter};
 
-use super::queue::{Letter, State};
+use super::queue::{ModelMessage, State};
 use super::sending::Refused;
 use super::time::Cause;
 use super::{Reference, What};
@@ -34,12 +34,12 @@ impl Reference {
         let going = self.going(place);
         let going_on = !going.is_empty();
         for number in going {
-            let letter = self.store(q, kind).letter(number).clone();
-            match (letter.hops, kind) {
-                (0..4, _) => batch.push(letter),
+            let message = self.store(q, kind).message(number).clone();
+            match (message.hops, kind) {
+                (0..4, _) => batch.push(message),
                 (_, Active) => self.bury(q, number, self.now, Cause::Hops),
                 // It stays what it is.
-                _ => self.store(q, kind).letter(number).stays = true,
+                _ => self.store(q, kind).message(number).stays = true,
             }
         }
         // Nobody needs to be told of what is on its way.
@@ -53,11 +53,11 @@ impl Reference {
             self.begin(target);
         }
         let mut answers = Vec::new();
-        for letter in batch {
-            let number = letter.number;
-            let answer = self.transfer(place, target, letter);
+        for message in batch {
+            let number = message.number;
+            let answer = self.transfer(place, target, message);
             let may_pass = |refused: &Refused| refused.reason != "InvalidOperationException";
-            let stops = kind == DeadLetters && answer.as_ref().is_err_and(may_pass);
+            let stops = kind == DeadLetter && answer.as_ref().is_err_and(may_pass);
             answers.push((number, answer));
             if stops {
                 break;
@@ -74,9 +74,9 @@ impl Reference {
         if !self.at(q).sends_on(kind) {
             return Vec::new();
         }
-        let letters = self.store(q, kind).letters.iter();
-        let going = letters.filter(|l| l.state == State::Ready && !l.stays);
-        going.take(BATCH).map(|letter| letter.number).collect()
+        let messages = self.store(q, kind).messages.iter();
+        let going = messages.filter(|l| l.state == State::Ready && !l.stays);
+        going.take(BATCH).map(|message| message.number).collect()
     }
 
     /// What has asked to be deleted is not there any more.
@@ -84,28 +84,33 @@ impl Reference {
         self.queue(q).is_some_and(|queue| !queue.is_idle)
     }
 
-    fn transfer(&mut self, (q, kind): Place, to: usize, mut letter: Letter) -> Result<(), Refused> {
-        if kind == DeadLetters {
-            letter.source = Some(q);
-            letter.measure();
+    fn transfer(
+        &mut self,
+        (q, kind): Place,
+        to: usize,
+        mut message: ModelMessage,
+    ) -> Result<(), Refused> {
+        if kind == DeadLetter {
+            message.source = Some(q);
+            message.measure();
         }
-        self.check_room(to, letter.size)?;
-        let key = self.key(to, &letter.draft)?;
-        if self.is_duplicate(to, &letter.draft, self.now, false) {
+        self.check_quota(to, message.size)?;
+        let key = self.key(to, &message.draft)?;
+        if self.is_duplicate(to, &message.draft, self.now, false) {
             return Ok(());
         }
-        let outgrown = letter.is_outgrown();
-        let lacks_session = self.at(to).has_sessions(Active) && letter.draft.session.is_none();
+        let outgrown = message.is_outgrown();
+        let lacks_session = self.at(to).has_sessions(Active) && message.draft.session.is_none();
         let partition = self.partition(to, key);
-        let letter = Letter {
+        let message = ModelMessage {
             partition,
             is_moved: true,
             count: 0,
-            hops: letter.hops + 1,
+            hops: message.hops + 1,
             stays: false,
-            ..letter
+            ..message
         };
-        let number = self.enqueue(to, self.now, letter, false);
+        let number = self.enqueue(to, self.now, message, false);
         if lacks_session {
             self.bury(to, number, self.now, Cause::NoSession);
         } else if outgrown {
@@ -133,7 +138,7 @@ impl Reference {
                     self.bury(q, number, now, Cause::Transfer(reason, text));
                 }
                 Err(refused) if refused.reason == "InvalidOperationException" => {
-                    self.store(q, kind).letter(number).stays = true;
+                    self.store(q, kind).message(number).stays = true;
                 }
                 Err(_) => self.store(q, kind).retries_at = Some(now + RETRY),
             }

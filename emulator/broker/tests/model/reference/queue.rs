@@ -1,10 +1,10 @@
-//! What the reference knows of one queue: lists of messages, of consumers, of credit, of ids.
+//! What the reference knows of one queue: lists of messages, of receivers, of credit, of ids.
 
-use servicebus_broker::{QueueDescription, ReceiveMode, StoreKind};
+use servicebus_broker::{QueueDescription, ReceiveMode, SubQueue};
 
 use super::sessions::Sessions;
+use crate::event::queue_of;
 use crate::history::{Draft, Properties};
-use crate::word::queue_of;
 use crate::world::wire::section_size;
 
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(super) last: u64,
-    pub(crate) letters: Vec<Letter>,
-    pub(super) consumers: Vec<(u64, ReceiveMode)>,
+    pub(crate) messages: Vec<ModelMessage>,
+    pub(super) receivers: Vec<(u64, ReceiveMode)>,
     /// Who has how much credit, in the order in which they are served.
     pub(super) waiting: Vec<(u64, usize)>,
     /// When it tries again what the other queue refused; until then nothing goes on.
@@ -34,7 +34,7 @@ pub(crate) struct Store {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct ModelMessage {
     pub(crate) number: u64,
     pub(super) partition: u64,
     pub(super) enqueued_number: u64,
@@ -67,7 +67,7 @@ pub(crate) enum State {
     Locked {
         token: usize,
         until: i64,
-        consumer: u64,
+        receiver: u64,
         was_deferred: bool,
     },
     Deferred,
@@ -87,46 +87,46 @@ impl Queue {
         }
     }
 
-    pub(crate) fn store(&self, kind: StoreKind) -> &Store {
+    pub(crate) fn store(&self, kind: SubQueue) -> &Store {
         &self.stores[kind as usize]
     }
 
-    pub(super) fn store_mut(&mut self, kind: StoreKind) -> &mut Store {
+    pub(super) fn store_mut(&mut self, kind: SubQueue) -> &mut Store {
         &mut self.stores[kind as usize]
     }
 
     /// Where messages of a store go on to.
-    pub(super) fn target(&self, kind: StoreKind) -> Option<usize> {
+    pub(super) fn target(&self, kind: SubQueue) -> Option<usize> {
         let path = match kind {
-            StoreKind::Active => &self.description.forward_to,
-            StoreKind::DeadLetters => &self.description.forward_dead_lettered_messages_to,
-            StoreKind::TransferDeadLetters => &None,
+            SubQueue::Active => &self.description.forward_to,
+            SubQueue::DeadLetter => &self.description.forward_dead_lettered_messages_to,
+            SubQueue::TransferDeadLetter => &None,
         };
         queue_of(path.as_ref()?.as_str())
     }
 
-    pub(super) fn serves(&self, kind: StoreKind) -> bool {
-        let forwards = kind == StoreKind::Active && self.target(kind).is_some();
+    pub(super) fn serves(&self, kind: SubQueue) -> bool {
+        let forwards = kind == SubQueue::Active && self.target(kind).is_some();
         self.description.status.can_receive() && !forwards
     }
 
     /// Whether messages of a store that nobody has go on to another queue.
-    pub(super) fn sends_on(&self, kind: StoreKind) -> bool {
+    pub(super) fn sends_on(&self, kind: SubQueue) -> bool {
         self.target(kind).is_some() && self.store(kind).retries_at.is_none()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.stores.iter().map(|store| store.letters.len()).sum()
+        self.stores.iter().map(|store| store.messages.len()).sum()
     }
 
     pub(super) fn size(&self) -> u64 {
-        let letters = self.stores.iter().flat_map(|store| &store.letters);
-        let messages: u64 = letters.map(|letter| letter.size).sum();
+        let messages = self.stores.iter().flat_map(|store| &store.messages);
+        let messages: u64 = messages.map(|message| message.size).sum();
         messages + self.sessions.size()
     }
 
     /// Whether somebody receives from a store: with credit, or waiting for a session.
-    pub(super) fn is_awaited(&self, kind: StoreKind) -> bool {
+    pub(super) fn is_awaited(&self, kind: SubQueue) -> bool {
         let waits = self.has_sessions(kind) && !self.sessions.waiting.is_empty();
         waits || self.store(kind).is_active()
     }
@@ -155,44 +155,44 @@ impl Queue {
 }
 
 impl Store {
-    pub(super) fn letter(&mut self, number: u64) -> &mut Letter {
-        let mut letters = self.letters.iter_mut();
-        letters
-            .find(|letter| letter.number == number)
+    pub(super) fn message(&mut self, number: u64) -> &mut ModelMessage {
+        let mut messages = self.messages.iter_mut();
+        messages
+            .find(|message| message.number == number)
             .expect("the message is there")
     }
 
-    pub(crate) fn assigned_to(&self, id: u64) -> Vec<u64> {
-        let own = |l: &&Letter| l.state == State::Assigned(id);
-        self.letters.iter().filter(own).map(|l| l.number).collect()
+    pub(crate) fn reserved_to(&self, id: u64) -> Vec<u64> {
+        let own = |l: &&ModelMessage| l.state == State::Assigned(id);
+        self.messages.iter().filter(own).map(|l| l.number).collect()
     }
 
     pub(crate) fn count(&self, which: impl Fn(&State) -> bool) -> usize {
-        self.letters.iter().filter(|l| which(&l.state)).count()
+        self.messages.iter().filter(|l| which(&l.state)).count()
     }
 
     pub(super) fn is_active(&self) -> bool {
         !self.waiting.is_empty() || self.count(|s| matches!(s, State::Assigned(_))) > 0
     }
 
-    /// Takes an assigned message back, and with it gives credit.
-    pub(super) fn restore(&mut self, consumer: u64) {
-        match self.waiting.iter_mut().find(|(id, _)| *id == consumer) {
+    /// Takes an reserved message back, and with it gives credit.
+    pub(super) fn restore(&mut self, receiver: u64) {
+        match self.waiting.iter_mut().find(|(id, _)| *id == receiver) {
             Some((_, credit)) => *credit += 1,
-            None => self.waiting.push((consumer, 1)),
+            None => self.waiting.push((receiver, 1)),
         }
     }
 
     pub(super) fn restore_all(&mut self) {
-        let mut consumers = Vec::new();
-        for letter in &mut self.letters {
-            if let State::Assigned(consumer) = letter.state {
-                letter.state = State::Ready;
-                consumers.push(consumer);
+        let mut receivers = Vec::new();
+        for message in &mut self.messages {
+            if let State::Assigned(receiver) = message.state {
+                message.state = State::Ready;
+                receivers.push(receiver);
             }
         }
-        consumers.sort_unstable();
-        consumers.into_iter().for_each(|id| self.restore(id));
+        receivers.sort_unstable();
+        receivers.into_iter().for_each(|id| self.restore(id));
     }
 
     /// Whoever is next, but for the one who had it before if there are others, one message each.
@@ -210,7 +210,7 @@ impl Store {
     }
 }
 
-impl Letter {
+impl ModelMessage {
     /// As clients see it.
     pub(crate) fn shown(&self) -> u64 {
         self.number | self.partition << 48

@@ -1,10 +1,10 @@
 //! Messages come in, by a sender or from another queue.
 
-use super::queue::{Letter, State};
+use super::queue::{ModelMessage, State};
 use super::{Reference, name};
+use crate::event::{What, session_text};
 use crate::history::{Draft, Parcel, Properties};
-use crate::word::{What, session_text};
-use servicebus_broker::StoreKind::Active;
+use servicebus_broker::SubQueue::Active;
 
 /// Why a message was not accepted: as a dead letter says it, and as a sender is told.
 pub(super) struct Refused {
@@ -28,7 +28,7 @@ impl Reference {
         }
         self.begin(q);
         let size = parcels.iter().map(|parcel| parcel.payload.len() as u64);
-        self.check_room(q, size.sum()).map_err(|r| r.text)?;
+        self.check_quota(q, size.sum()).map_err(|r| r.text)?;
         for parcel in parcels {
             self.check_session(q, &parcel.draft)?;
         }
@@ -53,7 +53,7 @@ impl Reference {
     fn send_one(&mut self, q: usize, parcel: &Parcel) -> Result<u64, String> {
         self.begin(q);
         let size = parcel.payload.len() as u64;
-        self.check_room(q, size).map_err(|r| r.text)?;
+        self.check_quota(q, size).map_err(|r| r.text)?;
         self.check_session(q, &parcel.draft)?;
         let key = self.key(q, &parcel.draft).map_err(|r| r.text)?;
         let partition = self.partition(q, key);
@@ -62,7 +62,7 @@ impl Reference {
         Ok(number)
     }
 
-    pub(super) fn check_room(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
+    pub(super) fn check_quota(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
         if !self.is_there(q) {
             let text = format!(
                 "The messaging entity '{}' could not be found. To know more visit \
@@ -127,7 +127,7 @@ impl Reference {
         let lifetime = self.at(q).lifetime(&draft);
         let number = self.store(q, Active).last + 1;
         let bytes = parcel.payload.len() as u64;
-        let letter = Letter {
+        let message = ModelMessage {
             number,
             partition,
             enqueued_number: number | partition << 48,
@@ -147,32 +147,38 @@ impl Reference {
             state: State::Ready,
         };
         if delay == 0 {
-            self.enqueue(q, self.now, letter, true);
+            self.enqueue(q, self.now, message, true);
         } else {
             self.store(q, Active).last = number;
             let state = State::Scheduled(at);
-            self.push((q, Active), Letter { state, ..letter });
+            self.push((q, Active), ModelMessage { state, ..message });
             self.note((q, Active), number, What::Scheduled(draft.id, bytes, at));
         }
         number | partition << 48
     }
 
     /// A message begins to live, under the next number.
-    pub(super) fn enqueue(&mut self, q: usize, at: i64, letter: Letter, by_client: bool) -> u64 {
-        let lifetime = self.at(q).lifetime(&letter.draft);
+    pub(super) fn enqueue(
+        &mut self,
+        q: usize,
+        at: i64,
+        message: ModelMessage,
+        by_client: bool,
+    ) -> u64 {
+        let lifetime = self.at(q).lifetime(&message.draft);
         let store = self.store(q, Active);
         store.last += 1;
         let number = store.last;
         let expires_at = lifetime.map(|lifetime| at + lifetime);
-        let what = What::Enqueued(letter.draft.id, letter.size, expires_at);
-        let letter = Letter {
+        let what = What::Enqueued(message.draft.id, message.size, expires_at);
+        let message = ModelMessage {
             number,
             enqueued_at: at,
             expires_at,
             state: State::Ready,
-            ..letter
+            ..message
         };
-        self.push((q, Active), letter);
+        self.push((q, Active), message);
         self.write(at, (q, Active), number, by_client, what);
         number
     }

@@ -1,12 +1,12 @@
 //! Sessions told naively: who holds one, who waits for one, and what is kept with it.
 
-use servicebus_broker::StoreKind::Active;
-use servicebus_broker::{ReceiveMode, SessionView, StoreKind};
+use servicebus_broker::SubQueue::Active;
+use servicebus_broker::{ReceiveMode, SessionView, SubQueue};
 
-use super::queue::{Letter, Queue, State};
+use super::queue::{ModelMessage, Queue, State};
 use super::{Reference, What};
+use crate::event::{session_of, session_text};
 use crate::history::{Answer, Draft, OfSession};
-use crate::word::{session_of, session_text};
 
 /// How many sessions there can be.
 const SESSIONS: u8 = 10;
@@ -16,7 +16,7 @@ const MOST: usize = 256 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     pub(super) holds: Vec<Hold>,
-    /// Consumers in the order in which they came.
+    /// Receivers in the order in which they came.
     pub(super) waiting: Vec<u64>,
     states: Vec<Kept>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Sessions {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hold {
     session: u8,
-    pub(super) consumer: u64,
+    pub(super) receiver: u64,
     pub(super) until: i64,
 }
 
@@ -66,9 +66,9 @@ impl Sessions {
         holds.find(|hold| hold.session == session).copied()
     }
 
-    /// Whether a consumer waits for a session or holds one.
+    /// Whether a receiver waits for a session or holds one.
     pub(super) fn knows(&self, id: u64) -> bool {
-        self.waiting.contains(&id) || self.holds.iter().any(|hold| hold.consumer == id)
+        self.waiting.contains(&id) || self.holds.iter().any(|hold| hold.receiver == id)
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -83,15 +83,15 @@ impl Sessions {
 
 impl Queue {
     /// Whether the messages of a store belong to sessions.
-    pub(crate) fn has_sessions(&self, kind: StoreKind) -> bool {
+    pub(crate) fn has_sessions(&self, kind: SubQueue) -> bool {
         kind == Active && self.description.requires_session
     }
 
     /// The session of the first message of these that there is.
-    pub(crate) fn session_of_any(&self, kind: StoreKind, numbers: &[u64]) -> Option<u8> {
-        let mut letters = self.store(kind).letters.iter();
-        let letter = letters.find(|letter| numbers.contains(&letter.shown()))?;
-        letter.draft.session.filter(|_| self.has_sessions(kind))
+    pub(crate) fn session_of_any(&self, kind: SubQueue, numbers: &[u64]) -> Option<u8> {
+        let mut messages = self.store(kind).messages.iter();
+        let message = messages.find(|message| numbers.contains(&message.shown()))?;
+        message.draft.session.filter(|_| self.has_sessions(kind))
     }
 
     pub(crate) fn told_sessions(&self) -> Vec<Told> {
@@ -101,24 +101,24 @@ impl Queue {
     }
 
     fn told(&self, session: u8) -> Option<Told> {
-        let letters = self.of_session(session);
+        let messages = self.of_session(session);
         let hold = self.sessions.hold(session);
         let state = self.sessions.state(session).map(|kept| kept.size);
-        let count = |which: fn(&Letter) -> bool| letters.iter().filter(|l| which(l)).count();
-        let is_known = !letters.is_empty() || hold.is_some() || state.is_some();
+        let count = |which: fn(&ModelMessage) -> bool| messages.iter().filter(|l| which(l)).count();
+        let is_known = !messages.is_empty() || hold.is_some() || state.is_some();
         is_known.then(|| Told {
             session,
             active: count(|l| !l.is_deferred() && !l.is_scheduled()),
             locked: count(|l| l.locked_until().is_some()),
-            deferred: count(Letter::is_deferred),
-            held: hold.map(|hold| (hold.consumer, hold.until)),
+            deferred: count(ModelMessage::is_deferred),
+            held: hold.map(|hold| (hold.receiver, hold.until)),
             state,
         })
     }
 
-    fn of_session(&self, session: u8) -> Vec<&Letter> {
-        let letters = self.store(Active).letters.iter();
-        let own = letters.filter(|letter| letter.draft.session == Some(session));
+    fn of_session(&self, session: u8) -> Vec<&ModelMessage> {
+        let messages = self.store(Active).messages.iter();
+        let own = messages.filter(|message| message.draft.session == Some(session));
         own.collect()
     }
 }
@@ -140,16 +140,16 @@ impl Reference {
                 );
                 return Answer::Accepted(Err(text));
             }
-            self.store(q, Active).consumers.push((id, mode));
+            self.store(q, Active).receivers.push((id, mode));
             self.hold(q, session, id);
         } else {
-            self.store(q, Active).consumers.push((id, mode));
+            self.store(q, Active).receivers.push((id, mode));
             self.at(q).sessions.waiting.push(id);
-            self.let_happen(q, self.now);
+            self.run_due(q, self.now);
         }
         self.serve(q);
         let mut holds = self.at(q).sessions.holds.iter();
-        let held = holds.find(|hold| hold.consumer == id);
+        let held = holds.find(|hold| hold.receiver == id);
         Answer::Accepted(Ok(held.map(|hold| (hold.session, hold.until))))
     }
 
@@ -160,7 +160,7 @@ impl Reference {
                 self.let_pass(q);
                 let hold = self.at(q).sessions.hold(session);
                 if let Some(hold) = hold {
-                    self.session_lock_expired(q, hold.consumer, self.now);
+                    self.session_lock_expired(q, hold.receiver, self.now);
                     self.serve(q);
                 }
                 Answer::Session(Ok(hold.map(|_| 1)))
@@ -192,7 +192,7 @@ impl Reference {
                 Answer::Sessions(listed.skip(skip).take(top).collect())
             }
             OfSession::Browse(from, max) => {
-                Answer::Messages(self.browse((q, Active), from, max, Some(session)))
+                Answer::Messages(self.peek((q, Active), from, max, Some(session)))
             }
             OfSession::Delete(max) => {
                 Answer::Deleted(self.delete((q, Active), max, i64::MAX, Some(session)))
@@ -272,11 +272,11 @@ impl Reference {
         }
     }
 
-    fn hold(&mut self, q: usize, session: u8, consumer: u64) {
+    fn hold(&mut self, q: usize, session: u8, receiver: u64) {
         let until = self.now + self.at(q).description.lock_duration.as_millis() as i64;
         self.at(q).sessions.holds.push(Hold {
             session,
-            consumer,
+            receiver,
             until,
         });
         self.note((q, Active), 0, What::SessionAccepted(session, until));
@@ -288,9 +288,9 @@ impl Reference {
             && queue.serves(Active)
             && let Some(&first) = queue.sessions.waiting.first()
         {
-            let letters = queue.store(Active).letters.iter();
-            let ready = letters.filter(|letter| letter.state == State::Ready);
-            let mut sessions = ready.filter_map(|letter| letter.draft.session);
+            let messages = queue.store(Active).messages.iter();
+            let ready = messages.filter(|message| message.state == State::Ready);
+            let mut sessions = ready.filter_map(|message| message.draft.session);
             let free = sessions.find(|&session| queue.sessions.hold(session).is_none());
             let Some(session) = free else {
                 return;
@@ -309,16 +309,16 @@ impl Reference {
         store.restore_all();
         for hold in self.at(q).sessions.holds.clone() {
             let store = self.store(q, Active);
-            let letters = store.letters.iter_mut();
-            let own = letters.filter(|l| l.draft.session == Some(hold.session));
-            for letter in own.filter(|letter| letter.state == State::Ready) {
+            let messages = store.messages.iter_mut();
+            let own = messages.filter(|l| l.draft.session == Some(hold.session));
+            for message in own.filter(|message| message.state == State::Ready) {
                 let mut waiting = store.waiting.iter_mut();
-                let own = waiting.find(|(id, credit)| *id == hold.consumer && *credit > 0);
+                let own = waiting.find(|(id, credit)| *id == hold.receiver && *credit > 0);
                 let Some((_, credit)) = own else {
                     break;
                 };
                 *credit -= 1;
-                letter.state = State::Assigned(hold.consumer);
+                message.state = State::Assigned(hold.receiver);
             }
         }
         let waiting = &mut self.store(q, Active).waiting;
@@ -326,22 +326,22 @@ impl Reference {
     }
 
     /// Every delivery under the lock of a session has failed.
-    pub(super) fn session_lock_expired(&mut self, q: usize, consumer: u64, at: i64) {
-        let (session, locked) = self.end_hold(q, consumer);
+    pub(super) fn session_lock_expired(&mut self, q: usize, receiver: u64, at: i64) {
+        let (session, locked) = self.end_hold(q, receiver);
         self.note_at(at, (q, Active), 0, What::SessionExpired(session));
-        self.lost.push(consumer);
+        self.lost.push(receiver);
         for number in locked {
-            self.lock_expired((q, Active), number, at);
+            self.expire_lock((q, Active), number, at);
         }
     }
 
     pub(super) fn lose_sessions(&mut self, q: usize) {
-        for consumer in self.holders(q) {
-            self.session_lock_expired(q, consumer, self.now);
+        for receiver in self.holders(q) {
+            self.session_lock_expired(q, receiver, self.now);
         }
     }
 
-    /// A consumer goes: what it had was not delivered.
+    /// A receiver goes: what it had was not delivered.
     pub(super) fn leave_session(&mut self, q: usize, id: u64) {
         self.at(q).sessions.waiting.retain(|&waiting| waiting != id);
         if !self.holders(q).contains(&id) {
@@ -356,9 +356,9 @@ impl Reference {
     }
 
     pub(super) fn forget_sessions(&mut self, q: usize) {
-        for consumer in self.holders(q) {
-            let (session, _) = self.end_hold(q, consumer);
-            self.lost.push(consumer);
+        for receiver in self.holders(q) {
+            let (session, _) = self.end_hold(q, receiver);
+            self.lost.push(receiver);
             self.note((q, Active), 0, What::SessionReleased(session));
         }
         self.at(q).sessions.states.clear();
@@ -366,23 +366,23 @@ impl Reference {
 
     fn holders(&mut self, q: usize) -> Vec<u64> {
         let holds = self.at(q).sessions.holds.iter();
-        let mut holders: Vec<u64> = holds.map(|hold| hold.consumer).collect();
+        let mut holders: Vec<u64> = holds.map(|hold| hold.receiver).collect();
         holders.sort_unstable();
         holders
     }
 
-    /// Takes a session from its holder, with what was assigned to it and its credit; says what is locked.
-    fn end_hold(&mut self, q: usize, consumer: u64) -> (u8, Vec<u64>) {
+    /// Takes a session from its holder, with what was reserved to it and its credit; says what is locked.
+    fn end_hold(&mut self, q: usize, receiver: u64) -> (u8, Vec<u64>) {
         let holds = &mut self.at(q).sessions.holds;
-        let at = holds.iter().position(|hold| hold.consumer == consumer);
+        let at = holds.iter().position(|hold| hold.receiver == receiver);
         let hold = holds.remove(at.expect("it holds a session"));
         let store = self.store(q, Active);
-        for number in store.assigned_to(consumer) {
-            store.letter(number).state = State::Ready;
+        for number in store.reserved_to(receiver) {
+            store.message(number).state = State::Ready;
         }
-        store.waiting.retain(|&(waits, _)| waits != consumer);
+        store.waiting.retain(|&(waits, _)| waits != receiver);
         let locked = self.at(q).of_session(hold.session).into_iter();
-        let locked = locked.filter(|letter| letter.locked_until().is_some());
-        (hold.session, locked.map(|letter| letter.number).collect())
+        let locked = locked.filter(|message| message.locked_until().is_some());
+        (hold.session, locked.map(|message| message.number).collect())
     }
 }

@@ -1,8 +1,8 @@
 //! Locks: how they begin, are renewed, and end.
 
-use servicebus_broker::{ReceiveMode, StoreKind};
+use servicebus_broker::{ReceiveMode, SubQueue};
 
-use super::queue::{Letter, State};
+use super::queue::{ModelMessage, State};
 use super::time::Cause;
 use super::{Reference, What};
 use crate::history::{Answer, Key, Outcome, Place, Seen};
@@ -11,9 +11,9 @@ impl Reference {
     pub(super) fn take(&mut self, (q, kind): Place, id: u64, max: usize) -> Vec<Seen> {
         self.begin(q);
         let store = self.store(q, kind);
-        let numbers = store.assigned_to(id);
-        let mut consumers = store.consumers.iter();
-        let mode = consumers.find(|consumer| consumer.0 == id).expect("open").1;
+        let numbers = store.reserved_to(id);
+        let mut receivers = store.receivers.iter();
+        let mode = receivers.find(|receiver| receiver.0 == id).expect("open").1;
         let numbers = numbers.into_iter().take(max);
         let seen = numbers.map(|number| self.hand_over((q, kind), number, mode, id));
         let seen = seen.collect();
@@ -26,7 +26,7 @@ impl Reference {
         (q, kind): Place,
         number: u64,
         mode: ReceiveMode,
-        consumer: u64,
+        receiver: u64,
     ) -> Seen {
         let token = self.tokens;
         self.tokens += 1;
@@ -34,25 +34,25 @@ impl Reference {
         let queue = self.at(q);
         let until = now + queue.description.lock_duration.as_millis() as i64;
         let locks = mode == ReceiveMode::PeekLock;
-        let letter = queue.store_mut(kind).letter(number).clone();
-        let hold = (letter.draft.session.filter(|_| queue.has_sessions(kind)))
+        let message = queue.store_mut(kind).message(number).clone();
+        let hold = (message.draft.session.filter(|_| queue.has_sessions(kind)))
             .and_then(|session| queue.sessions.hold(session));
         // Under a session the lock ends with that of the session.
         let shown = hold.map_or(until, |hold| hold.until);
-        let (until, consumer) = hold.map_or((until, consumer), |hold| (i64::MAX, hold.consumer));
-        let seen = queue.received(kind, &letter, locks.then_some(shown));
+        let (until, receiver) = hold.map_or((until, receiver), |hold| (i64::MAX, hold.receiver));
+        let seen = queue.received(kind, &message, locks.then_some(shown));
         if locks {
-            queue.store_mut(kind).letter(number).state = State::Locked {
+            queue.store_mut(kind).message(number).state = State::Locked {
                 token,
                 until,
-                consumer,
-                was_deferred: letter.is_deferred(),
+                receiver,
+                was_deferred: message.is_deferred(),
             };
-            let what = What::Delivered(letter.count + 1, shown);
+            let what = What::Delivered(message.count + 1, shown);
             self.note((q, kind), number, what);
         } else {
             // Its credit is used up.
-            queue.store_mut(kind).letter(number).state = State::Ready;
+            queue.store_mut(kind).message(number).state = State::Ready;
             self.remove((q, kind), number);
             self.note((q, kind), number, What::ReceivedAndDeleted);
         }
@@ -79,7 +79,7 @@ impl Reference {
                 _ => return Answer::Settled(Some("lock lost")),
             }
         }
-        if matches!(outcome, Outcome::DeadLetter(..)) && kind != StoreKind::Active {
+        if matches!(outcome, Outcome::DeadLetter(..)) && kind != SubQueue::Active {
             return Answer::Settled(Some("dead already"));
         }
         for number in numbers {
@@ -92,19 +92,19 @@ impl Reference {
 
     fn settle(&mut self, place @ (q, kind): Place, number: u64, outcome: &Outcome) {
         let now = self.now;
-        let letter = self.store(q, kind).letter(number);
+        let message = self.store(q, kind).message(number);
         match outcome {
             Outcome::Complete => {
                 self.remove(place, number);
                 self.note(place, number, What::Completed);
             }
             Outcome::Abandon(properties) => {
-                letter.count += u32::from(kind == StoreKind::Active);
-                letter.set(properties);
-                let buried = !properties.0.is_empty() && letter.is_outgrown();
-                let count = letter.count;
+                message.count += u32::from(kind == SubQueue::Active);
+                message.set(properties);
+                let buried = !properties.0.is_empty() && message.is_outgrown();
+                let count = message.count;
                 self.note(place, number, What::Abandoned(count));
-                match buried && kind == StoreKind::Active {
+                match buried && kind == SubQueue::Active {
                     true => self.bury(q, number, now, Cause::HeaderSize),
                     false => self.unlock(place, number, now),
                 }
@@ -114,21 +114,21 @@ impl Reference {
                 self.unlock(place, number, now);
             }
             Outcome::Defer(properties) => {
-                letter.count += u32::from(kind == StoreKind::Active);
-                letter.set(properties);
-                let buried = !properties.0.is_empty() && letter.is_outgrown();
-                let count = letter.count;
-                letter.state = State::Deferred;
+                message.count += u32::from(kind == SubQueue::Active);
+                message.set(properties);
+                let buried = !properties.0.is_empty() && message.is_outgrown();
+                let count = message.count;
+                message.state = State::Deferred;
                 self.note(place, number, What::Deferred);
                 let limit = self.at(q).description.max_delivery_count;
-                if kind == StoreKind::Active && buried {
+                if kind == SubQueue::Active && buried {
                     self.bury(q, number, now, Cause::HeaderSize);
-                } else if kind == StoreKind::Active && count >= limit {
+                } else if kind == SubQueue::Active && count >= limit {
                     self.bury(q, number, now, Cause::Deliveries(limit));
                 }
             }
             Outcome::DeadLetter(reason, description, properties) => {
-                letter.set(properties);
+                message.set(properties);
                 self.bury(q, number, now, Cause::Client(*reason, *description));
             }
         }
@@ -154,7 +154,7 @@ impl Reference {
         }
         let mut ends = Vec::new();
         for number in numbers {
-            let State::Locked { until, .. } = &mut self.store(q, kind).letter(number).state else {
+            let State::Locked { until, .. } = &mut self.store(q, kind).message(number).state else {
                 panic!("#{number} has no lock");
             };
             *until = renewed.max(*until + 1);
@@ -166,8 +166,8 @@ impl Reference {
     }
 
     fn locked_by(&mut self, (q, kind): Place, key: Key) -> Option<u64> {
-        let holds = |l: &&Letter| matches!(l.state, State::Locked { token, .. } if key == Key::Given(token));
-        let letters = &self.store(q, kind).letters;
-        letters.iter().find(holds).map(|letter| letter.number)
+        let holds = |l: &&ModelMessage| matches!(l.state, State::Locked { token, .. } if key == Key::Given(token));
+        let messages = &self.store(q, kind).messages;
+        messages.iter().find(holds).map(|message| message.number)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use servicebus_broker::StoreKind::{self, Active, DeadLetters, TransferDeadLetters};
+use servicebus_broker::SubQueue::{self, Active, DeadLetter, TransferDeadLetter};
 use servicebus_broker::{Expiry, FailedForwards, QueueDescription};
 
-use super::queue::{Letter, State};
+use super::queue::{ModelMessage, State};
 use super::{Reference, What};
 use crate::history::Place;
 
@@ -23,10 +23,10 @@ pub(super) enum Cause {
 
 /// What is due, when, in the order in which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Due(i64, StoreKind, Event, u64);
+struct Due(i64, SubQueue, DueEvent, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum DueEvent {
     LockEnds,
     SessionLockEnds,
     Expires,
@@ -36,7 +36,7 @@ enum Event {
 
 impl Reference {
     pub(super) fn let_pass(&mut self, q: usize) {
-        self.let_happen(q, i64::MIN);
+        self.run_due(q, i64::MIN);
         if self.idle_at(q).is_some_and(|at| at <= self.now) {
             self.at(q).is_idle = true;
             self.leaving.push(q);
@@ -44,7 +44,7 @@ impl Reference {
     }
 
     /// Everything that is due by now, in order; nothing of it before `earliest`.
-    pub(super) fn let_happen(&mut self, q: usize, earliest: i64) {
+    pub(super) fn run_due(&mut self, q: usize, earliest: i64) {
         self.touched[q] = true;
         let mut last = None;
         while let Some(Due(at, kind, event, number)) =
@@ -55,26 +55,26 @@ impl Reference {
                 self.serve_granted(q);
             }
             match event {
-                Event::LockEnds => self.lock_expired((q, kind), number, at),
-                Event::SessionLockEnds => self.session_lock_expired(q, number, at),
-                Event::Expires => self.expire(q, number, at),
-                Event::Activates => {
-                    let letter = self.remove((q, Active), number);
-                    let moved_to = (self.store(q, Active).last + 1) | (letter.partition << 48);
+                DueEvent::LockEnds => self.expire_lock((q, kind), number, at),
+                DueEvent::SessionLockEnds => self.session_lock_expired(q, number, at),
+                DueEvent::Expires => self.expire(q, number, at),
+                DueEvent::Activates => {
+                    let message = self.remove((q, Active), number);
+                    let moved_to = (self.store(q, Active).last + 1) | (message.partition << 48);
                     self.note_at(at, (q, Active), number, What::Activated(moved_to));
-                    let letter = Letter {
-                        enqueued_number: match letter.is_moved {
-                            true => letter.enqueued_number,
+                    let message = ModelMessage {
+                        enqueued_number: match message.is_moved {
+                            true => message.enqueued_number,
                             false => moved_to,
                         },
                         was_scheduled: true,
-                        ..letter
+                        ..message
                     };
-                    self.enqueue(q, at, letter, false);
+                    self.enqueue(q, at, message, false);
                     // Until now the scheduled message kept the queue.
                     self.at(q).used_at = at;
                 }
-                Event::Retries => {
+                DueEvent::Retries => {
                     let store = self.store(q, kind);
                     store.retries_at = None;
                     store.restore_all();
@@ -94,25 +94,32 @@ impl Reference {
     fn next_due(&self, q: usize) -> Option<Due> {
         let queue = self.queue(q)?;
         let eager = self.settings.expiry == Expiry::Eager;
-        let in_store = |kind: StoreKind| {
+        let in_store = |kind: SubQueue| {
             let store = queue.store(kind);
             let expires = eager || queue.target(kind).is_some() || queue.is_awaited(kind);
-            store.letters.iter().filter_map(move |l| match l.state {
+            store.messages.iter().filter_map(move |l| match l.state {
                 State::Locked { until, .. } if until < i64::MAX => {
-                    Some(Due(until, kind, Event::LockEnds, l.number))
+                    Some(Due(until, kind, DueEvent::LockEnds, l.number))
                 }
-                State::Scheduled(at) => Some(Due(at, kind, Event::Activates, l.number)),
+                State::Scheduled(at) => Some(Due(at, kind, DueEvent::Activates, l.number)),
                 State::Ready | State::Assigned(_) if expires => {
-                    Some(Due(l.expires_at?, kind, Event::Expires, l.number))
+                    Some(Due(l.expires_at?, kind, DueEvent::Expires, l.number))
                 }
                 State::Locked { .. } | State::Ready | State::Assigned(_) | State::Deferred => None,
             })
         };
         let holds = queue.sessions.holds.iter();
-        let retry = |kind| Some(Due(queue.store(kind).retries_at?, kind, Event::Retries, 0));
-        let retries = StoreKind::ALL.into_iter().filter_map(retry);
-        let sessions = holds.map(|h| Due(h.until, Active, Event::SessionLockEnds, h.consumer));
-        let messages = StoreKind::ALL.into_iter().flat_map(in_store);
+        let retry = |kind| {
+            Some(Due(
+                queue.store(kind).retries_at?,
+                kind,
+                DueEvent::Retries,
+                0,
+            ))
+        };
+        let retries = SubQueue::ALL.into_iter().filter_map(retry);
+        let sessions = holds.map(|h| Due(h.until, Active, DueEvent::SessionLockEnds, h.receiver));
+        let messages = SubQueue::ALL.into_iter().flat_map(in_store);
         messages.chain(sessions).chain(retries).min()
     }
 
@@ -126,42 +133,44 @@ impl Reference {
                 .description
                 .forward_dead_lettered_messages_to
                 .is_some()
-            || queue.store(Active).letters.iter().any(Letter::is_scheduled)
-            || StoreKind::ALL
-                .into_iter()
-                .any(|kind| queue.is_awaited(kind));
+            || queue
+                .store(Active)
+                .messages
+                .iter()
+                .any(ModelMessage::is_scheduled)
+            || SubQueue::ALL.into_iter().any(|kind| queue.is_awaited(kind));
         (!is_kept).then_some(queue.used_at + idle)
     }
 
-    pub(super) fn lock_expired(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
-        let letter = self.store(q, kind).letter(number);
-        letter.count += u32::from(kind == Active);
-        let count = letter.count;
+    pub(super) fn expire_lock(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
+        let message = self.store(q, kind).message(number);
+        message.count += u32::from(kind == Active);
+        let count = message.count;
         let State::Locked {
-            consumer: former, ..
-        } = letter.state
+            receiver: former, ..
+        } = message.state
         else {
             panic!("#{number} has no lock");
         };
         self.note_at(at, place, number, What::LockExpired(count));
         self.unlock(place, number, at);
-        let mut letters = self.store(q, kind).letters.iter_mut();
-        let back = letters.find(|l| l.number == number && l.state == State::Ready);
-        if let Some(letter) = back {
-            letter.former = Some(former);
+        let mut messages = self.store(q, kind).messages.iter_mut();
+        let back = messages.find(|l| l.number == number && l.state == State::Ready);
+        if let Some(message) = back {
+            message.former = Some(former);
         }
     }
 
     /// A lock is over: expiry comes before the delivery limit, but not for what is deferred.
     pub(super) fn unlock(&mut self, (q, kind): Place, number: u64, at: i64) {
         let limit = self.at(q).description.max_delivery_count;
-        let letter = self.store(q, kind).letter(number);
-        if !letter.is_deferred() && letter.expires_at.is_some_and(|expires| expires <= at) {
+        let message = self.store(q, kind).message(number);
+        if !message.is_deferred() && message.expires_at.is_some_and(|expires| expires <= at) {
             self.expire(q, number, at);
-        } else if kind == Active && letter.count >= limit {
+        } else if kind == Active && message.count >= limit {
             self.bury(q, number, at, Cause::Deliveries(limit));
         } else {
-            letter.state = match letter.is_deferred() {
+            message.state = match message.is_deferred() {
                 true => State::Deferred,
                 false => State::Ready,
             };
@@ -182,54 +191,54 @@ impl Reference {
         let transfer = matches!(cause, Cause::Transfer(..) | Cause::Hops);
         let kept_apart = self.settings.failed_forwards == FailedForwards::TransferDeadLetter;
         let place = match transfer && kept_apart {
-            true => TransferDeadLetters,
-            false => DeadLetters,
+            true => TransferDeadLetter,
+            false => DeadLetter,
         };
         let stays = matches!(cause, Cause::Hops) && !kept_apart;
         let by_client = matches!(cause, Cause::Client(..));
         let (reason, description) = cause.texts();
-        let mut letter = self.remove((q, Active), number);
+        let mut message = self.remove((q, Active), number);
         let texts = [
             ("DeadLetterReason", &reason),
             ("DeadLetterErrorDescription", &description),
         ];
         for (name, text) in texts {
             if let Some(text) = text {
-                letter.properties.set(name, Rc::from(text.as_str()));
+                message.properties.set(name, Rc::from(text.as_str()));
             }
         }
-        letter.measure();
+        message.measure();
         let store = self.store(q, place);
         store.last += 1;
         let there = store.last;
-        let letter = Letter {
+        let message = ModelMessage {
             number: there,
             is_moved: true,
             expires_at: None,
             stays,
             former: None,
             state: State::Ready,
-            ..letter
+            ..message
         };
-        let there = letter.shown();
-        self.push((q, place), letter);
+        let there = message.shown();
+        self.push((q, place), message);
         let (reason, description) = (reason.unwrap_or_default(), description.unwrap_or_default());
         let what = match place {
-            TransferDeadLetters => What::TransferFailed(there, reason, description),
-            Active | DeadLetters => What::DeadLettered(there, reason, description),
+            TransferDeadLetter => What::TransferFailed(there, reason, description),
+            Active | DeadLetter => What::DeadLettered(there, reason, description),
         };
         self.write(at, (q, Active), number, by_client, what);
     }
 
     pub(super) fn lose_locks(&mut self, q: usize) {
         self.lose_sessions(q);
-        for kind in StoreKind::ALL {
-            let letters = self.store(q, kind).letters.iter();
-            let locks = letters.filter_map(|l| Some((l.locked_until()?, l.number)));
+        for kind in SubQueue::ALL {
+            let messages = self.store(q, kind).messages.iter();
+            let locks = messages.filter_map(|l| Some((l.locked_until()?, l.number)));
             let mut locks: Vec<_> = locks.collect();
             locks.sort_unstable();
             for (_, number) in locks {
-                self.lock_expired((q, kind), number, self.now);
+                self.expire_lock((q, kind), number, self.now);
             }
         }
     }
@@ -261,7 +270,7 @@ impl Reference {
         if description.max_delivery_count < before.max_delivery_count {
             self.bury_delivered_too_often(q);
         }
-        self.let_happen(q, self.now);
+        self.run_due(q, self.now);
         self.serve(q);
     }
 
@@ -269,13 +278,13 @@ impl Reference {
     fn bury_delivered_too_often(&mut self, q: usize) {
         let queue = self.at(q);
         let (limit, sends_on) = (queue.description.max_delivery_count, queue.sends_on(Active));
-        let letters = queue.store(Active).letters.iter();
-        let past = letters.filter(|l| match l.state {
+        let messages = queue.store(Active).messages.iter();
+        let past = messages.filter(|l| match l.state {
             State::Ready => l.count >= limit && (l.stays || !sends_on),
             State::Deferred => l.count >= limit,
             State::Assigned(_) | State::Locked { .. } | State::Scheduled(_) => false,
         });
-        for number in past.map(|letter| letter.number).collect::<Vec<_>>() {
+        for number in past.map(|message| message.number).collect::<Vec<_>>() {
             self.bury(q, number, self.now, Cause::Deliveries(limit));
         }
     }
@@ -285,9 +294,9 @@ impl Reference {
         let queue = self.at(q);
         let default = queue.description.default_message_time_to_live;
         let default = default.map(|default| default.as_millis() as i64);
-        let letters = queue.store_mut(Active).letters.iter_mut();
-        for letter in letters.filter(|l| l.draft.time_to_live.is_none()) {
-            letter.expires_at = default.map(|default| letter.lives_since() + default);
+        let messages = queue.store_mut(Active).messages.iter_mut();
+        for message in messages.filter(|l| l.draft.time_to_live.is_none()) {
+            message.expires_at = default.map(|default| message.lives_since() + default);
         }
     }
 }

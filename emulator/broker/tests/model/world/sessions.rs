@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use servicebus_broker::{
-    ConsumerId, ReceiveMode, SequenceNumber, SessionAccess, SessionName, StoreKind, Timestamp,
+    ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SessionName, SubQueue, Timestamp,
 };
 
 use super::{CLIENT, World, see};
+use crate::event::{session_of, session_text};
 use crate::history::{Answer, OfSession};
-use crate::word::{session_of, session_text};
 
 impl World {
     pub(super) fn accept(
@@ -18,10 +18,10 @@ impl World {
         wanted: Option<u8>,
     ) -> Answer {
         let wanted = wanted.map(session_name);
-        let accepted = self.with(queue, |mailbox, cx| {
-            mailbox.open_session_consumer(
+        let accepted = self.with(queue, |entity, cx| {
+            entity.attach_session_receiver(
                 cx,
-                ConsumerId(id),
+                ReceiverId(id),
                 mode,
                 wanted.as_ref(),
                 SessionAccess::Exclusive,
@@ -38,44 +38,44 @@ impl World {
     pub(super) fn of_session(&mut self, queue: usize, session: u8, what: OfSession) -> Answer {
         let name = session_name(session);
         let now = self.now;
-        self.with(queue, |mailbox, cx| match what {
+        self.with(queue, |entity, cx| match what {
             OfSession::Renew => {
-                let until = mailbox.renew_session_lock(cx, CLIENT, &name);
+                let until = entity.renew_session_lock(cx, CLIENT, &name);
                 let until = until.map_err(|error| error.to_string());
                 Answer::Session(until.map(|until| Some(until.as_millis())))
             }
             OfSession::Lose => {
-                let was_held = mailbox.lose_session_lock(cx, &name);
+                let was_held = entity.lose_session_lock(cx, &name);
                 Answer::Session(Ok(was_held.then_some(1)))
             }
             OfSession::State => {
-                let state = mailbox.session_state(cx, CLIENT, &name);
+                let state = entity.session_state(cx, CLIENT, &name);
                 let state = state.map_err(|error| error.to_string());
                 Answer::Session(state.map(|state| state.map(|state| state.len() as i64)))
             }
             OfSession::SetState(size) => {
                 let state = size.map(|size| Bytes::from(vec![b's'; size]));
-                let set = mailbox.set_session_state(cx, CLIENT, &name, state);
+                let set = entity.set_session_state(cx, CLIENT, &name, state);
                 Answer::Session(set.map(|()| None).map_err(|error| error.to_string()))
             }
             OfSession::List(age, skip, top) => {
                 let since = age.map(|age| Timestamp::from_millis(now.as_millis() - age));
-                let names = mailbox.sessions(cx, since, skip, top);
+                let names = entity.sessions(cx, since, skip, top);
                 Answer::Sessions(names.iter().map(|name| session_of(name.as_str())).collect())
             }
             OfSession::Browse(from, max) => {
                 let from = SequenceNumber(from);
-                let seen = mailbox.browse(cx, StoreKind::Active, from, max, Some(&name));
+                let seen = entity.peek(cx, SubQueue::Active, from, max, Some(&name));
                 Answer::Messages(
                     seen.iter()
-                        .map(|seen| see(&seen.stamp, &seen.message))
+                        .map(|seen| see(&seen.broker_properties, &seen.message))
                         .collect(),
                 )
             }
             OfSession::Delete(max) => {
                 let before = Timestamp::NEVER;
-                let kind = StoreKind::Active;
-                Answer::Deleted(mailbox.delete_messages(cx, kind, max, before, Some(&name)))
+                let kind = SubQueue::Active;
+                Answer::Deleted(entity.delete_messages(cx, kind, max, before, Some(&name)))
             }
         })
     }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use servicebus_broker::{Message, PropertyChanges, Stamp};
+use servicebus_broker::{BrokerProperties, Message, PropertyChanges};
 use servicebus_codec::{Reader, Value, Writer};
 
+use crate::event::{id_of, session_text};
 use crate::history::{Draft, Properties, Seen, Size};
-use crate::word::{id_of, session_text};
 
 /// Three of them fit into a queue of one mebibyte and leave room for everything else.
 const LARGE: usize = 300 * 1024;
@@ -123,23 +123,25 @@ pub(crate) fn properties(section: &[u8]) -> Properties {
     properties
 }
 
-pub(crate) fn see(stamp: &Stamp, message: &Message) -> Seen {
+pub(crate) fn see(broker_properties: &BrokerProperties, message: &Message) -> Seen {
     Seen {
-        number: stamp.sequence_number.0,
-        enqueued_number: stamp.enqueued_sequence_number.map(|number| number.0),
+        number: broker_properties.sequence_number.0,
+        enqueued_number: broker_properties
+            .enqueued_sequence_number
+            .map(|number| number.0),
         id: id_of(&message.id()),
         size: message.size(),
-        delivery_count: stamp.delivery_count,
-        enqueued_at: stamp.enqueued_at.as_millis(),
-        time_to_live: stamp.time_to_live,
-        locked_until: stamp.lock.map(|(_, until)| until.as_millis()),
-        state: stamp.state,
+        delivery_count: broker_properties.delivery_count,
+        enqueued_at: broker_properties.enqueued_at.as_millis(),
+        time_to_live: broker_properties.time_to_live,
+        locked_until: broker_properties.lock.map(|(_, until)| until.as_millis()),
+        state: broker_properties.state,
         source: None,
         properties: properties(message.application_properties()),
     }
 }
 
-/// `x-opt-deadletter-source` in what goes out before the letter.
+/// `x-opt-deadletter-source` in what goes out before the message.
 pub(crate) fn source(mut head: &[u8]) -> Option<&str> {
     while let Some(rest) = head.get(3..) {
         let section = head[2];

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use servicebus_broker::{
-    AcceptSessionError, AcceptedSession, ConsumerId, Delivery, Effect, ReceiveDeferredError,
-    ReceiveMode, SequenceNumber, SessionAccess, SessionError, SessionName, StoreKind, Timestamp,
+    AcceptSessionError, AcceptedSession, Delivery, Effect, ReceiveDeferredError, ReceiveMode,
+    ReceiverId, SequenceNumber, SessionAccess, SessionError, SessionName, SubQueue, Timestamp,
 };
 
-use super::{Bus, Receiver, letter, rules};
+use super::{Bus, Receiver, message, rules};
 
 /// Who holds the locks of what is asked for by number: no link.
-const MANAGEMENT: ConsumerId = ConsumerId(1_000_000);
+const MANAGEMENT: ReceiverId = ReceiverId(1_000_000);
 
 /// A queue with the defaults that requires sessions.
 pub(crate) fn sessions() -> Bus {
@@ -23,7 +23,7 @@ pub(crate) fn name(session: &str) -> SessionName {
 impl Bus {
     /// Sends a message with this id to a session.
     pub(crate) fn send_to(&mut self, session: &str, id: &str) -> SequenceNumber {
-        self.post(&letter(id).session(session)).unwrap()
+        self.post(&message(id).session(session)).unwrap()
     }
 
     pub(crate) fn send_all_to(&mut self, session: &str, ids: &[&str]) -> Vec<SequenceNumber> {
@@ -45,12 +45,12 @@ impl Bus {
         access: SessionAccess,
     ) -> Result<(Receiver, Option<AcceptedSession>), AcceptSessionError> {
         self.receivers += 1;
-        let id = ConsumerId(self.receivers);
+        let id = ReceiverId(self.receivers);
         let wanted = session.map(name);
-        let accepted = self.operate(|mailbox, cx| {
-            mailbox.open_session_consumer(cx, id, mode, wanted.as_ref(), access)
+        let accepted = self.operate(|entity, cx| {
+            entity.attach_session_receiver(cx, id, mode, wanted.as_ref(), access)
         })?;
-        let store = StoreKind::Active;
+        let store = SubQueue::Active;
         Ok((Receiver { store, id }, accepted))
     }
 
@@ -79,13 +79,13 @@ impl Bus {
 
     /// The session that somebody holds, and until when.
     pub(crate) fn held(&self, receiver: Receiver) -> Option<(String, Timestamp)> {
-        let accepted = self.queue.mailbox.accepted_session(receiver.id)?;
+        let accepted = self.queue.accepted_session(receiver.id)?;
         Some((accepted.session.as_str().to_owned(), accepted.locked_until))
     }
 
     pub(crate) fn renew_session(&mut self, session: &str) -> Result<Timestamp, SessionError> {
         let client = self.client;
-        self.operate(|mailbox, cx| mailbox.renew_session_lock(cx, client, &name(session)))
+        self.operate(|entity, cx| entity.renew_session_lock(cx, client, &name(session)))
     }
 
     pub(crate) fn set_state(
@@ -95,12 +95,12 @@ impl Bus {
     ) -> Result<(), SessionError> {
         let client = self.client;
         let state = state.map(Bytes::copy_from_slice);
-        self.operate(|mailbox, cx| mailbox.set_session_state(cx, client, &name(session), state))
+        self.operate(|entity, cx| entity.set_session_state(cx, client, &name(session), state))
     }
 
     pub(crate) fn state(&mut self, session: &str) -> Result<Option<Bytes>, SessionError> {
         let client = self.client;
-        self.operate(|mailbox, cx| mailbox.session_state(cx, client, &name(session)))
+        self.operate(|entity, cx| entity.session_state(cx, client, &name(session)))
     }
 
     /// Ids of sessions with active messages, or of those whose state was set after `since`.
@@ -110,18 +110,18 @@ impl Bus {
         skip: usize,
         top: usize,
     ) -> Vec<String> {
-        let listed = self.operate(|mailbox, cx| mailbox.sessions(cx, since, skip, top));
+        let listed = self.operate(|entity, cx| entity.sessions(cx, since, skip, top));
         listed.iter().map(SessionName::to_string).collect()
     }
 
     /// Ids of all sessions that there is anything to know about.
     pub(crate) fn known_sessions(&self) -> Vec<String> {
-        let seen = self.queue.mailbox.look_sessions();
+        let seen = self.queue.snapshot_sessions();
         seen.map(|session| session.name.to_string()).collect()
     }
 
     pub(crate) fn lose_session(&mut self, session: &str) -> bool {
-        self.operate(|mailbox, cx| mailbox.lose_session_lock(cx, &name(session)))
+        self.operate(|entity, cx| entity.lose_session_lock(cx, &name(session)))
     }
 
     pub(crate) fn receive_deferred_of(
@@ -130,43 +130,43 @@ impl Bus {
         numbers: &[SequenceNumber],
     ) -> Result<Vec<Delivery>, ReceiveDeferredError> {
         let session = session.map(name);
-        self.operate(|mailbox, cx| {
+        self.operate(|entity, cx| {
             let mode = ReceiveMode::PeekLock;
             let session = session.as_ref();
-            mailbox.receive_deferred(cx, StoreKind::Active, numbers, mode, MANAGEMENT, session)
+            entity.receive_deferred(cx, SubQueue::Active, numbers, mode, MANAGEMENT, session)
         })
     }
 
     /// The ids of up to `max` messages of a session from this number on, whoever has them.
     pub(crate) fn peek_session(
         &mut self,
-        store: StoreKind,
+        store: SubQueue,
         session: &str,
         from: u64,
         max: usize,
     ) -> Vec<String> {
         let (from, session) = (SequenceNumber(from), name(session));
-        let seen = self.operate(|mailbox, cx| mailbox.browse(cx, store, from, max, Some(&session)));
+        let seen = self.operate(|entity, cx| entity.peek(cx, store, from, max, Some(&session)));
         let ids = seen.iter().map(|seen| seen.message.id().into_owned());
         ids.collect()
     }
 
     pub(crate) fn delete_of_session(
         &mut self,
-        store: StoreKind,
+        store: SubQueue,
         session: &str,
         max: usize,
     ) -> usize {
         let session = name(session);
-        self.operate(|mailbox, cx| {
-            mailbox.delete_messages(cx, store, max, Timestamp::NEVER, Some(&session))
+        self.operate(|entity, cx| {
+            entity.delete_messages(cx, store, max, Timestamp::NEVER, Some(&session))
         })
     }
 
     /// Who lost its session since effects were last asked for.
-    pub(crate) fn lost(&mut self) -> Vec<ConsumerId> {
+    pub(crate) fn lost(&mut self) -> Vec<ReceiverId> {
         let lost = self.effects.drain(..).filter_map(|effect| match effect {
-            Effect::SessionLost(consumer) => Some(consumer),
+            Effect::SessionLost(receiver) => Some(receiver),
             Effect::Wake(_) | Effect::Forward(..) | Effect::Delete(_) => None,
         });
         lost.collect()

@@ -1,6 +1,6 @@
 //! Somebody holds a session, and nobody else does.
 
-use servicebus_broker::{AcceptSessionError, FactKind, ReceiveMode, StoreKind};
+use servicebus_broker::{AcceptSessionError, EventKind, ReceiveMode, SubQueue};
 
 use crate::bus::{START, ids, name, secs, sessions};
 
@@ -75,7 +75,7 @@ fn deferred_and_scheduled_messages_make_no_session_available() {
     let delivery = bus.receive_one(receiver);
     bus.defer(&delivery).unwrap();
     bus.close(receiver);
-    let later = crate::bus::letter("2").session("b");
+    let later = crate::bus::message("2").session("b");
     bus.post(&later.scheduled_at(START + secs(500))).unwrap();
     assert_eq!(bus.accept_next().1, None);
 }
@@ -87,7 +87,7 @@ fn messages_are_locked_for_as_long_as_the_session() {
     let receiver = bus.accept("a");
     bus.advance(secs(20));
     let delivery = bus.receive_one(receiver);
-    let (_, until) = delivery.stamp.lock.unwrap();
+    let (_, until) = delivery.broker_properties.lock.unwrap();
     assert_eq!(until, START + secs(60));
     assert_eq!(bus.next_deadline(), Some(START + secs(60)));
     bus.renew_session("a").unwrap();
@@ -103,7 +103,7 @@ fn receive_and_delete_works_within_a_session() {
     let (receiver, _) = accepted.unwrap();
     let deliveries = bus.receive(receiver, 1);
     assert_eq!(ids(&deliveries), ["1"]);
-    assert_eq!(deliveries[0].stamp.lock, None);
+    assert_eq!(deliveries[0].broker_properties.lock, None);
     assert_eq!(bus.queued(), ["2"]);
 }
 
@@ -112,20 +112,20 @@ fn a_timeline_tells_who_held_a_session() {
     let mut bus = sessions();
     let receiver = bus.accept("a");
     bus.close(receiver);
-    let facts: Vec<_> = bus.facts.iter().copied().collect();
-    let FactKind::SessionAccepted {
+    let events: Vec<_> = bus.events.iter().copied().collect();
+    let EventKind::SessionAccepted {
         session,
         locked_until,
-    } = facts[0].kind
+    } = events[0].kind
     else {
-        panic!("{facts:?}");
+        panic!("{events:?}");
     };
-    assert_eq!(bus.facts.read(session), "a");
+    assert_eq!(bus.events.read(session), "a");
     assert_eq!(locked_until, START + secs(60));
     assert_eq!(
-        (facts[0].client, facts[0].store),
-        (bus.client, StoreKind::Active)
+        (events[0].client, events[0].store),
+        (bus.client, SubQueue::Active)
     );
-    assert!(matches!(facts[1].kind, FactKind::SessionReleased { .. }));
-    assert_eq!(facts.len(), 2);
+    assert!(matches!(events[1].kind, EventKind::SessionReleased { .. }));
+    assert_eq!(events.len(), 2);
 }

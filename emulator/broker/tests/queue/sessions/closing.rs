@@ -2,7 +2,7 @@
 
 use servicebus_broker::SettleError;
 
-use crate::bus::{ids, letter, rules, secs, sessions};
+use crate::bus::{ids, message, rules, secs, sessions};
 
 #[test]
 fn the_session_is_free_at_once_and_nothing_counts_as_delivered() {
@@ -15,7 +15,11 @@ fn the_session_is_free_at_once_and_nothing_counts_as_delivered() {
         let next = bus.accept("a");
         let again = bus.receive(next, 5);
         assert_eq!(ids(&again), ["1", "2", "3"]);
-        assert!(again.iter().all(|d| d.stamp.delivery_count == 0));
+        assert!(
+            again
+                .iter()
+                .all(|d| d.broker_properties.delivery_count == 0)
+        );
         assert!(bus.lost().is_empty(), "who goes has lost nothing");
         let late = bus.complete(&taken[0]);
         assert_eq!(late, Err(SettleError::SessionLockLost));
@@ -25,7 +29,7 @@ fn the_session_is_free_at_once_and_nothing_counts_as_delivered() {
 #[test]
 fn what_expired_while_it_was_locked_expires() {
     let mut bus = sessions();
-    let short = letter("short").session("a").time_to_live(secs(10));
+    let short = message("short").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
     bus.send_to("a", "long");
     let receiver = bus.accept("a");

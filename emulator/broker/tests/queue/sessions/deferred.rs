@@ -2,7 +2,7 @@
 
 use servicebus_broker::{ClientId, ReceiveDeferredError, SequenceNumber};
 
-use crate::bus::{Bus, START, ids, letter, secs, sessions};
+use crate::bus::{Bus, START, ids, message, secs, sessions};
 
 const LOST: ReceiveDeferredError = ReceiveDeferredError::SessionLockLost;
 const NOT_FOUND: ReceiveDeferredError = ReceiveDeferredError::NotFound;
@@ -47,13 +47,13 @@ fn they_are_locked_for_as_long_as_the_session_and_belong_to_its_holder() {
     let receiver = bus.accept("a");
     bus.advance(secs(10));
     let taken = bus.receive_deferred_of(Some("a"), &[number]).unwrap();
-    assert_eq!(taken[0].stamp.lock.unwrap().1, START + secs(60));
+    assert_eq!(taken[0].broker_properties.lock.unwrap().1, START + secs(60));
     bus.close(receiver);
     let counts = bus.counts();
     assert_eq!((counts.locked, counts.deferred), (0, 1));
     bus.accept("a");
     let taken = bus.receive_deferred_of(Some("a"), &[number]).unwrap();
-    assert_eq!(taken[0].stamp.delivery_count, 1);
+    assert_eq!(taken[0].broker_properties.delivery_count, 1);
     bus.complete(&taken[0]).unwrap();
     assert!(bus.queued().is_empty());
 }
@@ -67,13 +67,13 @@ fn a_lost_session_leaves_them_deferred_and_the_delivery_counts() {
     bus.advance(secs(60));
     bus.accept("a");
     let taken = bus.receive_deferred_of(Some("a"), &[number]).unwrap();
-    assert_eq!(taken[0].stamp.delivery_count, 2);
+    assert_eq!(taken[0].broker_properties.delivery_count, 2);
 }
 
 #[test]
 fn one_that_has_expired_is_not_found_and_leaves() {
     let mut bus = sessions();
-    let short = letter("1").session("a").time_to_live(secs(10));
+    let short = message("1").session("a").time_to_live(secs(10));
     let number = bus.post(&short).unwrap();
     let receiver = bus.accept("a");
     let delivery = bus.receive_one(receiver);

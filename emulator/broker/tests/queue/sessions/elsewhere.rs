@@ -1,13 +1,13 @@
 //! Messages come to sessions from topics and from other queues.
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{ConsumerId, Mailbox, ReceiveMode, SessionAccess, StoreKind};
+use servicebus_broker::{Entity, ReceiveMode, ReceiverId, SessionAccess, SubQueue};
 
-use crate::bus::{letter, name, rules};
+use crate::bus::{message, name, rules};
 use crate::world::{World, acting};
 
 const A: &str = "t/Subscriptions/a";
-const DEAD: StoreKind = StoreKind::DeadLetters;
+const DEAD: SubQueue = SubQueue::DeadLetter;
 
 fn topic() -> World {
     let mut world = World::topic(&[]);
@@ -16,7 +16,7 @@ fn topic() -> World {
 }
 
 fn sessions(world: &World, entity: &str) -> Vec<String> {
-    let seen = world.mailbox(entity).look_sessions();
+    let seen = world.entity(entity).snapshot_sessions();
     seen.map(|session| session.name.to_string()).collect()
 }
 
@@ -34,19 +34,19 @@ fn assert_dead_for_no_session(world: &World, entity: &str) {
 fn a_subscription_sorts_the_messages_of_its_topic_by_session() {
     let mut world = topic();
     for (id, session) in [("1", "a"), ("2", "b"), ("3", "a")] {
-        world.post("t", &letter(id).session(session)).unwrap();
+        world.post("t", &message(id).session(session)).unwrap();
     }
     assert_eq!(sessions(&world, A), ["a", "b"]);
     let mut taken = Vec::new();
-    let id = ConsumerId(77);
-    world.operate(A, |mailbox, cx| {
+    let id = ReceiverId(77);
+    world.operate(A, |entity, cx| {
         let mode = ReceiveMode::ReceiveAndDelete;
         let wanted = name("a");
-        mailbox
-            .open_session_consumer(cx, id, mode, Some(&wanted), SessionAccess::Exclusive)
+        entity
+            .attach_session_receiver(cx, id, mode, Some(&wanted), SessionAccess::Exclusive)
             .unwrap();
-        mailbox.set_credit(cx, StoreKind::Active, id, 10);
-        mailbox.take(cx, StoreKind::Active, id, 10, usize::MAX, &mut taken);
+        entity.set_credit(cx, SubQueue::Active, id, 10);
+        entity.acquire(cx, SubQueue::Active, id, 10, usize::MAX, &mut taken);
     });
     assert_eq!(crate::bus::ids(&taken), ["1", "3"]);
     assert_eq!(world.queued(A), ["2"]);
@@ -66,7 +66,7 @@ fn so_it_is_where_it_is_forwarded_to_a_queue() {
     world.declare("first", rules().forward_to("sessions"));
     world.send("first", "1");
     assert_dead_for_no_session(&world, "sessions");
-    world.post("first", &letter("2").session("a")).unwrap();
+    world.post("first", &message("2").session("a")).unwrap();
     assert_eq!(sessions(&world, "sessions"), ["a"]);
 }
 
@@ -75,7 +75,7 @@ fn an_action_does_not_change_the_session_in_its_own_subscription() {
     let mut world = World::topic(&[]);
     let rules = [acting("r", Filter::True, "SET sys.SessionId = 'b'")];
     world.subscribe_by(A, |own| own.requires_session = true, rules);
-    world.post("t", &letter("1").session("a")).unwrap();
+    world.post("t", &message("1").session("a")).unwrap();
     assert_eq!(sessions(&world, A), ["a"]);
 }
 
@@ -86,7 +86,7 @@ fn a_deleted_entity_tells_nobody_that_a_session_is_lost() {
     let receiver = bus.accept_with_credit("a", 1);
     bus.take(receiver);
     bus.effects.clear();
-    bus.operate(Mailbox::delete);
+    bus.operate(Entity::delete);
     assert!(bus.lost().is_empty());
     assert_eq!(bus.held(receiver), None);
     bus.close(receiver);

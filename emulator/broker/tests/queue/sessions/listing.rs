@@ -1,10 +1,10 @@
 //! Which sessions there are.
 
-use servicebus_broker::{ReceiveMode, StoreKind};
+use servicebus_broker::{ReceiveMode, SubQueue};
 
-use crate::bus::{START, ids, letter, millis, secs, sessions};
+use crate::bus::{START, ids, message, millis, secs, sessions};
 
-const ACTIVE: StoreKind = StoreKind::Active;
+const ACTIVE: SubQueue = SubQueue::Active;
 
 #[test]
 fn sessions_with_active_messages_are_listed_by_name_in_pages() {
@@ -15,7 +15,7 @@ fn sessions_with_active_messages_are_listed_by_name_in_pages() {
     let receiver = bus.accept("b");
     let delivery = bus.receive_one(receiver);
     bus.defer(&delivery).unwrap();
-    let later = letter("later").session("e");
+    let later = message("later").session("e");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
     bus.accept("f");
     let holder = bus.accept("a");
@@ -53,8 +53,8 @@ fn looking_shows_all_there_is_to_know_and_nobody_notices() {
     bus.defer(&taken[0]).unwrap();
     bus.set_state("a", Some(b"x")).unwrap();
     bus.send_to("b", "4");
-    let seen = bus.operate(|mailbox, _| {
-        let seen = mailbox.look_sessions().map(|session| {
+    let seen = bus.operate(|entity, _| {
+        let seen = entity.snapshot_sessions().map(|session| {
             (
                 (session.active, session.locked, session.deferred),
                 (session.holder, session.locked_until),
@@ -73,7 +73,7 @@ fn one_session_is_peeked_whoever_has_its_messages() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     bus.send_to("b", "4");
-    let later = letter("5").session("a");
+    let later = message("5").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
     let receiver = bus.accept("a");
     let taken = bus.receive(receiver, 2);

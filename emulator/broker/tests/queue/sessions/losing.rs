@@ -1,8 +1,8 @@
 //! The lock of a session ends although its holder is there.
 
-use servicebus_broker::{ClientId, EntityStatus, FactKind, RenewError, SessionError, SettleError};
+use servicebus_broker::{ClientId, EntityStatus, EventKind, RenewError, SessionError, SettleError};
 
-use crate::bus::{START, ids, letter, millis, name, rules, secs, sessions};
+use crate::bus::{START, ids, message, millis, name, rules, secs, sessions};
 
 #[test]
 fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
@@ -16,14 +16,14 @@ fn when_its_time_is_over_the_session_is_lost_and_every_delivery_has_failed() {
     bus.advance(millis(1));
     assert_eq!(bus.lost(), [receiver.id]);
     assert_eq!(bus.held(receiver), None);
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
     for delivery in &taken {
         assert_eq!(bus.complete(delivery), Err(SettleError::SessionLockLost));
     }
     let expired = bus.history().into_iter().filter(|(at, kind)| {
         let is_expiry = matches!(
             kind,
-            FactKind::SessionLockExpired { .. } | FactKind::LockExpired { delivery_count: 1 }
+            EventKind::SessionLockExpired { .. } | EventKind::LockExpired { delivery_count: 1 }
         );
         is_expiry && *at == START + secs(60)
     });
@@ -37,7 +37,7 @@ fn who_has_lost_its_session_gets_nothing_more() {
     let receiver = bus.accept_with_credit("a", 1);
     bus.advance(secs(60));
     bus.credit(receiver, 10);
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
     let (next, session) = bus.accept_next();
     assert_eq!(session.as_deref(), Some("a"));
     assert_eq!(ids(&bus.receive(next, 1)), ["1"]);
@@ -99,7 +99,7 @@ fn deliveries_that_failed_are_limited() {
 #[test]
 fn what_expired_under_the_lock_expires_with_it() {
     let mut bus = rules().sessions().dead_lettering_on_expiration().bus();
-    let short = letter("1").session("a").time_to_live(secs(10));
+    let short = message("1").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
     let receiver = bus.accept("a");
     bus.receive(receiver, 1);
@@ -119,7 +119,7 @@ fn somebody_may_end_it_on_purpose() {
     assert_eq!(bus.lost(), [receiver.id]);
     assert!(!bus.lose_session("a"), "nobody holds it now");
     let next = bus.accept("a");
-    assert_eq!(bus.receive_one(next).stamp.delivery_count, 1);
+    assert_eq!(bus.receive_one(next).broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn an_update_ends_it_unless_only_the_status_changes() {
     bus.update(|queue| queue.max_delivery_count = 5);
     assert_eq!(bus.lost(), [receiver.id]);
     let again = bus.accept("a");
-    assert_eq!(bus.receive_one(again).stamp.delivery_count, 1);
+    assert_eq!(bus.receive_one(again).broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn what_came_while_nothing_could_be_received_is_served_afterwards() {
     let receiver = bus.accept_with_credit("a", 2);
     bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);
     bus.send_all_to("a", &["1", "2", "3"]);
-    assert_eq!(bus.assigned(receiver), 0);
+    assert_eq!(bus.reserved(receiver), 0);
     bus.update(|queue| queue.status = EntityStatus::Active);
     assert_eq!(ids(&bus.take(receiver)), ["1", "2"]);
 }

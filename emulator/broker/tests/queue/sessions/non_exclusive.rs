@@ -1,7 +1,7 @@
-//! A session that another consumer may take over (spec/newest.md 1).
+//! A session that another receiver may take over (spec/newest.md 1).
 
 use servicebus_broker::{
-    AcceptSessionError, AcceptedSession, Effect, ReceiveMode, SessionAccess, StoreKind,
+    AcceptSessionError, AcceptedSession, Effect, ReceiveMode, SessionAccess, SubQueue,
 };
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ fn what_the_first_has_locked_the_second_settles_by_the_same_tokens() {
     let (third, _) = open(&mut bus);
     let again = bus.receive(third, 5);
     assert_eq!(ids(&again), ["3"]);
-    assert_eq!(again[0].stamp.delivery_count, 0);
+    assert_eq!(again[0].broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -109,7 +109,10 @@ fn the_lock_of_the_second_ends_like_any_other() {
     let (third, other) = open(&mut bus);
     assert_ne!(token, other);
     let again = bus.receive(third, 1);
-    assert_eq!(again[0].stamp.delivery_count, 1, "a failed delivery");
+    assert_eq!(
+        again[0].broker_properties.delivery_count, 1,
+        "a failed delivery"
+    );
 }
 
 #[test]
@@ -119,8 +122,8 @@ fn the_next_available_session_may_be_non_exclusive_too() {
     let (receiver, accepted) = waits.unwrap();
     assert_eq!(accepted, None);
     bus.send_to("a", "1");
-    let accepted = bus.mailbox().accepted_session(receiver.id).unwrap();
+    let accepted = bus.entity().accepted_session(receiver.id).unwrap();
     let second = take_over(&mut bus, accepted.token.unwrap()).unwrap();
     assert_eq!(ids(&bus.receive(second, 1)), ["1"]);
-    assert_eq!(bus.peek_session(StoreKind::Active, "a", 0, 9), ["1"]);
+    assert_eq!(bus.peek_session(SubQueue::Active, "a", 0, 9), ["1"]);
 }

@@ -1,8 +1,8 @@
 //! Within a session messages come in the order in which they were sent, whatever comes back.
 
-use servicebus_broker::{Outcome, StoreKind};
+use servicebus_broker::{Outcome, SubQueue};
 
-use crate::bus::{START, ids, letter, rules, secs, sessions};
+use crate::bus::{START, ids, message, rules, secs, sessions};
 
 #[test]
 fn an_abandoned_message_is_next() {
@@ -13,7 +13,7 @@ fn an_abandoned_message_is_next() {
     bus.abandon(&first).unwrap();
     let again = bus.receive_one(receiver);
     assert_eq!(again.message.id(), "1");
-    assert_eq!(again.stamp.delivery_count, 1);
+    assert_eq!(again.broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -22,10 +22,10 @@ fn so_it_is_when_what_stands_behind_it_is_assigned_already() {
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept_with_credit("a", 3);
     let first = bus.take_up_to(receiver, 1).remove(0);
-    assert_eq!(bus.assigned(receiver), 2);
+    assert_eq!(bus.reserved(receiver), 2);
     bus.credit(receiver, 2);
     bus.abandon(&first).unwrap();
-    assert_eq!(bus.assigned(receiver), 2, "there is no credit for more");
+    assert_eq!(bus.reserved(receiver), 2, "there is no credit for more");
     assert_eq!(ids(&bus.take(receiver)), ["1", "2"]);
 }
 
@@ -39,7 +39,7 @@ fn a_released_message_is_next_and_the_delivery_does_not_count() {
     bus.release(&both[0]).unwrap();
     let again = bus.receive(receiver, 2);
     assert_eq!(ids(&again), ["1", "2"]);
-    assert_eq!(again[0].stamp.delivery_count, 0);
+    assert_eq!(again[0].broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -53,7 +53,9 @@ fn after_a_lost_lock_the_next_holder_begins_where_the_last_one_stood() {
     let next = bus.accept("a");
     let again = bus.receive(next, 5);
     assert_eq!(ids(&again), ["2", "3", "4"]);
-    let counts = again.iter().map(|delivery| delivery.stamp.delivery_count);
+    let counts = again
+        .iter()
+        .map(|delivery| delivery.broker_properties.delivery_count);
     assert!(counts.eq([1, 0, 0]), "only what was taken was delivered");
 }
 
@@ -70,7 +72,7 @@ fn a_deferred_message_is_passed_over() {
 #[test]
 fn a_scheduled_message_stands_where_it_became_active() {
     let mut bus = sessions();
-    let later = letter("later").session("a");
+    let later = message("later").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
     bus.send_to("a", "1");
     bus.advance(secs(10));
@@ -82,7 +84,7 @@ fn a_scheduled_message_stands_where_it_became_active() {
 #[test]
 fn a_scheduled_message_joins_a_session_that_somebody_holds() {
     let mut bus = sessions();
-    let later = letter("later").session("a");
+    let later = message("later").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
     let receiver = bus.accept_with_credit("a", 1);
     bus.advance(secs(10));
@@ -107,11 +109,11 @@ fn too_many_deliveries_let_the_next_message_through() {
 #[test]
 fn an_expired_message_lets_the_next_one_through() {
     let mut bus = sessions();
-    let short = letter("short").session("a").time_to_live(secs(10));
+    let short = message("short").session("a").time_to_live(secs(10));
     bus.post(&short).unwrap();
     bus.send_to("a", "long");
     let receiver = bus.accept_with_credit("a", 1);
-    assert_eq!(bus.assigned(receiver), 1);
+    assert_eq!(bus.reserved(receiver), 1);
     bus.advance(secs(10));
     assert_eq!(ids(&bus.take(receiver)), ["long"], "its credit came back");
 }
@@ -129,7 +131,7 @@ fn sessions_of_a_partitioned_queue_have_one_partition_each() {
     let receiver = bus.accept("a");
     let taken = bus.receive(receiver, 5);
     assert_eq!(ids(&taken), ["1", "2", "3"]);
-    bus.settle(StoreKind::Active, taken[0].token, Outcome::Release)
+    bus.settle(SubQueue::Active, taken[0].token, Outcome::Release)
         .unwrap();
     assert_eq!(bus.receive_one(receiver).message.id(), "1");
 }

@@ -2,13 +2,13 @@
 
 use servicebus_broker::{QueueDescription, SendError, SubscriptionDescription, Tier};
 
-use crate::bus::{START, ids, letter, rules, secs, sessions};
+use crate::bus::{START, ids, message, rules, secs, sessions};
 
 #[test]
 fn a_message_without_session_id_is_refused() {
     let mut bus = sessions();
-    let later = letter("1").scheduled_at(START + secs(10));
-    for lacking in [letter("1"), later] {
+    let later = message("1").scheduled_at(START + secs(10));
+    for lacking in [message("1"), later] {
         assert_eq!(bus.post(&lacking), Err(SendError::NoSession));
     }
     let text = SendError::NoSession.to_string();
@@ -21,7 +21,7 @@ fn a_message_without_session_id_is_refused() {
 #[test]
 fn so_is_a_batch_with_one_among_them() {
     let mut bus = sessions();
-    let batch = [letter("1").session("a"), letter("2")];
+    let batch = [message("1").session("a"), message("2")];
     assert_eq!(bus.post_all(&batch), Err(SendError::NoSession));
     assert!(bus.queued().is_empty());
 }
@@ -30,7 +30,7 @@ fn so_is_a_batch_with_one_among_them() {
 fn a_batch_may_hold_messages_of_several_sessions() {
     let mut bus = sessions();
     let batch = [("1", "a"), ("2", "b"), ("3", "a")];
-    let batch = batch.map(|(id, session)| letter(id).session(session));
+    let batch = batch.map(|(id, session)| message(id).session(session));
     bus.post_all(&batch).unwrap();
     let receiver = bus.accept("a");
     assert_eq!(ids(&bus.receive(receiver, 5)), ["1", "3"]);

@@ -1,6 +1,6 @@
 //! What an application keeps with a session.
 
-use servicebus_broker::{FactKind, SessionError, Tier};
+use servicebus_broker::{EventKind, SessionError, Tier};
 
 use crate::bus::{rules, secs, sessions};
 
@@ -70,7 +70,7 @@ fn it_counts_towards_the_size_of_the_entity() {
         "{refused}"
     );
     bus.set_state("a", Some(&quarter)).unwrap();
-    assert!(bus.post(&crate::bus::letter("1").session("a")).is_err());
+    assert!(bus.post(&crate::bus::message("1").session("a")).is_err());
     bus.set_state("a", None).unwrap();
     bus.send_to("a", "1");
 }
@@ -79,12 +79,12 @@ fn it_counts_towards_the_size_of_the_entity() {
 fn a_timeline_tells_when_it_was_set() {
     let mut bus = sessions();
     bus.accept("a");
-    bus.facts = servicebus_broker::Facts::new();
+    bus.events = servicebus_broker::Events::new();
     bus.set_state("a", Some(b"1234")).unwrap();
     bus.set_state("a", None).unwrap();
-    let sizes = bus.facts.iter().map(|fact| {
-        let FactKind::SessionStateSet { size, .. } = fact.kind else {
-            panic!("{fact:?}");
+    let sizes = bus.events.iter().map(|event| {
+        let EventKind::SessionStateSet { size, .. } = event.kind else {
+            panic!("{event:?}");
         };
         size
     });

@@ -1,6 +1,6 @@
 //! Somebody waits for the next session.
 
-use servicebus_broker::{EntityStatus, Mailbox};
+use servicebus_broker::{Entity, EntityStatus};
 
 use crate::bus::{START, ids, rules, secs, sessions};
 
@@ -93,11 +93,11 @@ fn nobody_is_granted_a_session_while_nothing_can_be_received() {
 #[test]
 fn a_lock_that_was_granted_late_does_not_begin_in_the_past() {
     let mut bus = sessions();
-    let later = crate::bus::letter("1").session("a");
+    let later = crate::bus::message("1").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();
     let (receiver, _) = bus.accept_next();
     bus.pass(secs(500));
-    bus.operate(Mailbox::handle_timeout);
+    bus.operate(Entity::handle_timeout);
     assert_eq!(bus.held(receiver), Some(("a".into(), START + secs(560))));
 }
 
@@ -139,5 +139,5 @@ fn thousands_who_wait_are_woken_in_order() {
         assert_eq!(bus.held(receiver).unwrap().0, session.to_string());
     }
     bus.unchecked = false;
-    bus.operate(Mailbox::handle_timeout);
+    bus.operate(Entity::handle_timeout);
 }

@@ -2,29 +2,29 @@
 
 use bytes::Bytes;
 use servicebus_broker::filter::{Filter, Value};
-use servicebus_broker::{Message, Stamp, StoreKind};
+use servicebus_broker::{BrokerProperties, Message, SubQueue};
 
 use super::{A, B};
-use crate::bus::{Letter, letter, secs, text};
+use crate::bus::{MessageBuilder, message, secs, text};
 use crate::world::{World, acting, rule};
 
 /// The only message of a subscription.
-fn copy(world: &World, name: &str) -> (Stamp, Message) {
-    world.the_only(name, StoreKind::Active)
+fn copy(world: &World, name: &str) -> (BrokerProperties, Message) {
+    world.the_only(name, SubQueue::Active)
 }
 
-/// The copy that an action makes of a letter.
-fn changed(action: &str, letter: &Letter) -> (Stamp, Message) {
+/// The copy that an action makes of a message.
+fn changed(action: &str, message: &MessageBuilder) -> (BrokerProperties, Message) {
     let mut world = World::topic(&[]);
     world.select(A, [acting("r", Filter::True, action)]);
-    world.post("t", letter).unwrap();
+    world.post("t", message).unwrap();
     copy(&world, A)
 }
 
 /// Everything behind the annotations, and the part of it that is shared.
-fn letter_of((stamp, message): &(Stamp, Message)) -> (Vec<u8>, Bytes) {
+fn letter_of((broker_properties, message): &(BrokerProperties, Message)) -> (Vec<u8>, Bytes) {
     let mut head = Vec::new();
-    let rest = message.encode(stamp, 0, &mut head).unwrap();
+    let rest = message.encode(broker_properties, 0, &mut head).unwrap();
     head.extend_from_slice(&rest);
     let mut reader = servicebus_codec::Reader::new(&head);
     while !reader.rest().starts_with(&[0x00, 0x53, 0x73]) {
@@ -34,21 +34,21 @@ fn letter_of((stamp, message): &(Stamp, Message)) -> (Vec<u8>, Bytes) {
 }
 
 /// What a client would have sent, had it sent the copy; an action adds `RuleName`.
-fn as_sent(letter: &Letter) -> Vec<u8> {
-    letter.encoded().to_vec()
+fn as_sent(message: &MessageBuilder) -> Vec<u8> {
+    message.encoded().to_vec()
 }
 
 #[test]
 fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte() {
     let [one, red, x] = [Value::Signed(1), Value::text("red"), Value::text("x")];
-    let sent = letter("1")
+    let sent = message("1")
         .label("l")
         .property("n", &one)
         .property("Color", &red)
         .property("gone", &x)
         .property("kept", &Value::Binary(vec![1, 2].into()));
     let action = "SET color = 'blue'; REMOVE GONE; SET fresh = 2; SET n = n + 1";
-    let expected = letter("1")
+    let expected = message("1")
         .label("l")
         .property("kept", &Value::Binary(vec![1, 2].into()))
         .property("Color", &Value::text("blue"))
@@ -62,7 +62,7 @@ fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte
 #[test]
 fn without_action_a_copy_is_what_was_sent() {
     let mut world = World::topic(&[A]);
-    let sent = letter("1").label("l").text("a").content_type("text/plain");
+    let sent = message("1").label("l").text("a").content_type("text/plain");
     world.post("t", &sent).unwrap();
     let (found, _) = letter_of(&copy(&world, A));
     assert_eq!(found, as_sent(&sent));
@@ -71,11 +71,11 @@ fn without_action_a_copy_is_what_was_sent() {
 
 #[test]
 fn system_properties_are_set_in_their_places() {
-    let sent = letter("1").label("old").correlation_id("c").to("there");
+    let sent = message("1").label("old").correlation_id("c").to("there");
     let action = "SET sys.Label = 'new'; SET sys.ContentType = 'text/plain'; REMOVE sys.To; \
                   SET sys.SessionId = 's'; SET sys.MessageId = '2'";
     let (found, _) = letter_of(&changed(action, &sent));
-    let expected = letter("2")
+    let expected = message("2")
         .label("new")
         .correlation_id("c")
         .content_type("text/plain")
@@ -86,7 +86,7 @@ fn system_properties_are_set_in_their_places() {
 
 #[test]
 fn an_action_sees_what_its_statements_before_changed() {
-    let (_, copy) = changed("SET a = 'x'; SET b = a + 'y'; REMOVE a", &letter("1"));
+    let (_, copy) = changed("SET a = 'x'; SET b = a + 'y'; REMOVE a", &message("1"));
     assert_eq!(text(&copy, "a"), None);
     assert_eq!(text(&copy, "b").as_deref(), Some("xy"));
 }
@@ -100,11 +100,11 @@ fn other_copies_keep_what_was_sent() {
         "SET sys.Label = 'new'; SET color = 'blue'",
     );
     world.select(A, [action, rule("plain", Filter::True)]);
-    let sent = letter("1").label("old").text("t");
+    let sent = message("1").label("old").text("t");
     world.post("t", &sent).unwrap();
     let (own, _) = letter_of(&copy(&world, B));
     assert_eq!(own, as_sent(&sent));
-    let copies = world.peek(A, StoreKind::Active);
+    let copies = world.peek(A, SubQueue::Active);
     let plain = copies
         .iter()
         .map(letter_of)
@@ -117,7 +117,7 @@ fn copies_share_the_body() {
     for body in [100, 100_000] {
         let mut world = World::topic(&[B]);
         world.select(A, [acting("r", Filter::True, "SET color = 'blue'")]);
-        world.post("t", &letter("1").text("t").body(body)).unwrap();
+        world.post("t", &message("1").text("t").body(body)).unwrap();
         let [(_, acted), (_, plain)] = [A, B].map(|name| letter_of(&copy(&world, name)));
         assert!(acted.len() >= body);
         assert_eq!(acted.as_ptr_range().end, plain.as_ptr_range().end);
@@ -137,17 +137,17 @@ fn a_time_to_live_that_an_action_sets_is_that_of_the_copy() {
 
 #[test]
 fn the_shortest_time_to_live_is_not_none() {
-    let (stamp, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &letter("1"));
-    assert_eq!(stamp.time_to_live, Some(1));
+    let (broker_properties, _) = changed("SET sys.TimeToLive = '00:00:00.0000001'", &message("1"));
+    assert_eq!(broker_properties.time_to_live, Some(1));
 }
 
 #[test]
 fn an_action_gives_every_message_an_id_of_its_own() {
     let mut world = World::topic(&[]);
     world.select(A, [acting("r", Filter::True, "SET tag = newid()")]);
-    let letters: Vec<_> = (0..100).map(|id| letter(&id.to_string())).collect();
-    world.post_all("t", &letters).unwrap();
-    let copies = world.peek(A, StoreKind::Active);
+    let messages: Vec<_> = (0..100).map(|id| message(&id.to_string())).collect();
+    world.post_all("t", &messages).unwrap();
+    let copies = world.peek(A, SubQueue::Active);
     let mut tags: Vec<_> = copies
         .iter()
         .map(|(_, copy)| copy.application_properties().to_vec())

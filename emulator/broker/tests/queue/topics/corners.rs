@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Filter, Value};
-use servicebus_broker::{Message, StoreKind};
+use servicebus_broker::{Message, SubQueue};
 
 use super::{A, B};
-use crate::bus::{Counting, START, letter};
+use crate::bus::{Counting, START, message};
 use crate::world::{World, acting, rule, sql};
 
 /// A message that has a bit of everything.
 fn sample() -> Vec<u8> {
-    let sent = letter("id")
+    let sent = message("id")
         .to("t")
         .label("l")
         .correlation_id("c")
@@ -58,14 +58,14 @@ proptest! {
                       SET sys.PartitionKey = 'k'; REMOVE sys.ScheduledEnqueueTimeUtc";
         let filter = sql("sys.Label IS NOT NULL OR b LIKE 'b%' OR EXISTS(a) OR TRUE = TRUE");
         world.select(B, [acting("r", filter, action), rule("plain", Filter::True)]);
-        world.operate("t", |mailbox, cx| mailbox.send(cx, message)).unwrap();
-        if world.mailbox("t").counts(StoreKind::Active).scheduled == 0 {
-            prop_assert_eq!(world.peek(A, StoreKind::Active).len(), 1);
-            let copies = world.peek(B, StoreKind::Active);
-            let dead = world.peek(B, StoreKind::DeadLetters);
+        world.operate("t", |entity, cx| entity.send(cx, message)).unwrap();
+        if world.entity("t").counts(SubQueue::Active).scheduled == 0 {
+            prop_assert_eq!(world.peek(A, SubQueue::Active).len(), 1);
+            let copies = world.peek(B, SubQueue::Active);
+            let dead = world.peek(B, SubQueue::DeadLetter);
             prop_assert!(copies.len() + dead.len() >= 1);
-            for (stamp, copy) in copies.iter().chain(&dead) {
-                copy.encode(stamp, 0, &mut Vec::new()).unwrap();
+            for (broker_properties, copy) in copies.iter().chain(&dead) {
+                copy.encode(broker_properties, 0, &mut Vec::new()).unwrap();
             }
         }
     }

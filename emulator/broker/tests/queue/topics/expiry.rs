@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{EntityStatus, Message, ReceiveMode, Stamp, StoreKind, Timestamp};
+use servicebus_broker::{
+    BrokerProperties, EntityStatus, Message, ReceiveMode, SubQueue, Timestamp,
+};
 
 use super::{A, B};
-use crate::bus::{START, letter, millis, secs};
+use crate::bus::{START, message, millis, secs};
 use crate::world::World;
 
 fn world(topic: Option<u64>, subscription: Option<u64>) -> World {
@@ -22,8 +24,8 @@ fn world(topic: Option<u64>, subscription: Option<u64>) -> World {
 
 /// When the only copy expires that was published at the start, as a receiver sees it.
 fn expiry(world: &mut World) -> Timestamp {
-    let taken = world.take(A, StoreKind::Active, ReceiveMode::PeekLock);
-    let time_to_live = taken.expect("a copy").stamp.time_to_live;
+    let taken = world.take(A, SubQueue::Active, ReceiveMode::PeekLock);
+    let time_to_live = taken.expect("a copy").broker_properties.time_to_live;
     time_to_live.map_or(Timestamp::NEVER, |after| START + millis(after))
 }
 
@@ -42,7 +44,7 @@ fn of_three_times_to_live_the_smallest_counts() {
     ];
     for [topic, subscription, own, expected] in table {
         let mut world = world(topic, subscription);
-        let mut sent = letter("1");
+        let mut sent = message("1");
         if let Some(own) = own {
             sent = sent.time_to_live(secs(own));
         }
@@ -67,7 +69,7 @@ fn a_copy_leaves_at_its_instant_and_others_stay() {
     world.advance(millis(1));
     assert_eq!(world.queued(B), [""; 0]);
     assert_eq!(
-        world.reasons(B, StoreKind::DeadLetters),
+        world.reasons(B, SubQueue::DeadLetter),
         ["TTLExpiredException"]
     );
 }
@@ -78,11 +80,14 @@ fn the_topics_ceiling_does_not_go_on_with_the_copy() {
     world.declare("q", crate::bus::rules());
     world.update(A, |own| own.forward_to = Some("q".parse().unwrap()));
     world
-        .post("t", &letter("1").time_to_live(secs(50)))
+        .post("t", &message("1").time_to_live(secs(50)))
         .unwrap();
     world.send("t", "2");
-    let seen = world.peek("q", StoreKind::Active);
-    let shown: Vec<_> = seen.iter().map(|(stamp, _)| stamp.time_to_live).collect();
+    let seen = world.peek("q", SubQueue::Active);
+    let shown: Vec<_> = seen
+        .iter()
+        .map(|(broker_properties, _)| broker_properties.time_to_live)
+        .collect();
     assert_eq!(shown, [Some(50_000), None], "what their senders gave");
 }
 
@@ -91,15 +96,16 @@ fn a_dead_letter_shows_what_its_sender_gave() {
     let mut world = world(Some(30), None);
     world.subscribe(B, |own| own.dead_lettering_on_message_expiration = true);
     world
-        .post("t", &letter("1").time_to_live(secs(50)))
+        .post("t", &message("1").time_to_live(secs(50)))
         .unwrap();
     assert_eq!(
-        world.the_only(B, StoreKind::Active).0.time_to_live,
+        world.the_only(B, SubQueue::Active).0.time_to_live,
         Some(30_000)
     );
     world.advance(secs(30));
-    let (stamp, _): (Stamp, Message) = world.the_only(B, StoreKind::DeadLetters);
-    assert_eq!(stamp.time_to_live, Some(50_000));
+    let (broker_properties, _): (BrokerProperties, Message) =
+        world.the_only(B, SubQueue::DeadLetter);
+    assert_eq!(broker_properties.time_to_live, Some(50_000));
 }
 
 #[test]
@@ -120,7 +126,7 @@ fn a_changed_ceiling_of_the_topic_concerns_what_is_sent_later() {
 fn a_scheduled_message_begins_to_live_when_it_is_published() {
     let mut world = world(Some(30), None);
     world
-        .post("t", &letter("1").scheduled_at(START + secs(100)))
+        .post("t", &message("1").scheduled_at(START + secs(100)))
         .unwrap();
     world.advance(secs(129));
     assert_eq!(world.queued(A), ["1"]);

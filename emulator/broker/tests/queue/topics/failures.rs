@@ -2,19 +2,19 @@
 //! decisions D6, D23).
 
 use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};
-use servicebus_broker::{Entities, SequenceNumber, StoreKind};
+use servicebus_broker::{Entities, SequenceNumber, SubQueue};
 
 use super::{A, B};
-use crate::bus::{Letter, letter, text};
+use crate::bus::{MessageBuilder, message, text};
 use crate::world::{World, acting, rule, sql};
 
-/// A condition that cannot be evaluated for a letter that [`fails`].
+/// A condition that cannot be evaluated for a message that [`fails`].
 const FAILING: &str = "n / 0 = 1";
 /// More bytes than all headers may have.
 const LARGE: usize = 30 * 1024;
 
-fn fails(id: &str) -> Letter {
-    letter(id).property("n", &Value::Signed(1))
+fn fails(id: &str) -> MessageBuilder {
+    message(id).property("n", &Value::Signed(1))
 }
 
 /// A subscription with these rules that keeps or drops what fails.
@@ -29,7 +29,7 @@ fn world(keeps: bool, rules: impl IntoIterator<Item = Rule>) -> World {
 
 /// Reason and description of the only dead letter.
 fn verdict(world: &World) -> [Option<String>; 2] {
-    let (_, message) = world.the_only(A, StoreKind::DeadLetters);
+    let (_, message) = world.the_only(A, SubQueue::DeadLetter);
     ["DeadLetterReason", "DeadLetterErrorDescription"].map(|name| text(&message, name))
 }
 
@@ -57,10 +57,13 @@ fn what_an_action_fails_on_is_dead_lettered_as_it_was_sent() {
     let [reason, description] = verdict(&world);
     assert_eq!(reason.as_deref(), Some("RuleActionException"));
     assert!(description.unwrap().contains("bad"));
-    let (stamp, message) = world.the_only(A, StoreKind::DeadLetters);
+    let (broker_properties, message) = world.the_only(A, SubQueue::DeadLetter);
     assert_eq!(text(&message, "color"), None, "nothing is half done");
     assert_eq!(text(&message, "RuleName"), None);
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(1)));
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(1))
+    );
 }
 
 #[test]
@@ -80,11 +83,11 @@ fn without_the_setting_it_is_not_delivered() {
 fn the_setting_can_be_changed() {
     let mut world = world(false, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
-    world.operate(A, |mailbox, cx| {
-        let mut description = mailbox.subscription_description().expect("it is one");
+    world.operate(A, |entity, cx| {
+        let mut description = entity.subscription_description().expect("it is one");
         assert!(!description.dead_lettering_on_filter_evaluation_exceptions);
         description.dead_lettering_on_filter_evaluation_exceptions = true;
-        mailbox.update_subscription(cx, &description);
+        entity.update_subscription(cx, &description);
     });
     world.post("t", &fails("2")).unwrap();
     assert_eq!(world.dead_letters(A), ["2"]);
@@ -127,7 +130,7 @@ fn dead_letters_of_a_filter_go_on_like_others() {
     world.add_rule(A, rule("bad", sql(FAILING))).unwrap();
     world.post("t", &fails("1")).unwrap();
     assert_eq!(
-        world.reasons("graves", StoreKind::Active),
+        world.reasons("graves", SubQueue::Active),
         ["FilterException"]
     );
 }
@@ -138,7 +141,7 @@ fn a_copy_that_an_action_makes_too_large_is_dead_lettered_whatever_the_setting()
     for keeps in [false, true] {
         let mut world = world(keeps, [double(), rule("plain", Filter::True)]);
         let [big, more] = ["x".repeat(LARGE), "y".repeat(6000)];
-        let sent = letter("1").property("big", &Value::text(&big));
+        let sent = message("1").property("big", &Value::text(&big));
         world
             .post("t", &sent.property("more", &Value::text(&more)))
             .unwrap();
@@ -155,11 +158,11 @@ fn one_property_beyond_its_limit_is_enough() {
     let mut world = world(false, [acting("grow", Filter::True, "SET big = big + big")]);
     let big = "x".repeat(17 * 1024);
     world
-        .post("t", &letter("1").property("big", &Value::text(&big)))
+        .post("t", &message("1").property("big", &Value::text(&big)))
         .unwrap();
     assert_eq!(world.queued(A), [""; 0]);
     assert_eq!(
-        world.reasons(A, StoreKind::DeadLetters),
+        world.reasons(A, SubQueue::DeadLetter),
         ["HeaderSizeExceeded"]
     );
 }
@@ -167,7 +170,7 @@ fn one_property_beyond_its_limit_is_enough() {
 #[test]
 fn annotations_that_an_action_sets_count() {
     let big = "x".repeat(LARGE);
-    let sent = letter("1")
+    let sent = message("1")
         .property("a", &Value::text(&big))
         .property("b", &Value::text(&big));
     let used = sent
@@ -181,7 +184,7 @@ fn annotations_that_an_action_sets_count() {
     let mut world = world(false, [acting("grow", Filter::True, &action)]);
     world.post("t", &sent).unwrap();
     assert_eq!(
-        world.reasons(A, StoreKind::DeadLetters),
+        world.reasons(A, SubQueue::DeadLetter),
         ["HeaderSizeExceeded"]
     );
 }
@@ -194,10 +197,10 @@ fn values_that_a_system_property_cannot_have_are_a_failure() {
     );
     let id = "x".repeat(129);
     world
-        .post("t", &letter("1").property("id", &Value::text(&id)))
+        .post("t", &message("1").property("id", &Value::text(&id)))
         .unwrap();
     assert_eq!(
-        world.reasons(A, StoreKind::DeadLetters),
+        world.reasons(A, SubQueue::DeadLetter),
         ["RuleActionException"]
     );
 }
@@ -207,7 +210,7 @@ fn a_topic_has_no_dead_letters() {
     let mut world = world(true, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
     let path = "t".parse().unwrap();
-    let counts = world.with_entity(&path, |mailbox, _| mailbox.counts(StoreKind::Active));
+    let counts = world.with_entity(&path, |entity, _| entity.counts(SubQueue::Active));
     assert_eq!(counts, Some(servicebus_broker::Counts::default()));
 }
 
@@ -223,6 +226,6 @@ fn a_parameter_gives_an_action_its_value() {
     };
     let mut world = world(true, [rule]);
     world.send("t", "1");
-    let (_, copy) = world.the_only(A, StoreKind::Active);
+    let (_, copy) = world.the_only(A, SubQueue::Active);
     assert_eq!(text(&copy, "color").as_deref(), Some("blue"));
 }

@@ -2,11 +2,11 @@
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{
-    Counts, EntityKind, EntityStatus, FactKind, ReceiveMode, SendError, SequenceNumber, StoreKind,
+    Counts, EntityKind, EntityStatus, EventKind, ReceiveMode, SendError, SequenceNumber, SubQueue,
 };
 
 use super::{A, B};
-use crate::bus::{letter, secs};
+use crate::bus::{message, secs};
 use crate::world::{World, rule};
 
 #[test]
@@ -22,8 +22,8 @@ fn every_subscription_gets_a_copy_of_its_own() {
 fn copies_come_in_the_order_of_the_topic() {
     let mut world = World::topic(&[A, B]);
     let ids: Vec<String> = (0..200).map(|id| id.to_string()).collect();
-    let letters: Vec<_> = ids.iter().map(|id| letter(id)).collect();
-    world.post_all("t", &letters).unwrap();
+    let messages: Vec<_> = ids.iter().map(|id| message(id)).collect();
+    world.post_all("t", &messages).unwrap();
     assert_eq!(world.queued(A), ids);
     assert_eq!(world.queued(B), ids);
 }
@@ -34,14 +34,14 @@ fn a_copy_has_a_number_of_its_own_and_keeps_that_of_the_topic() {
     world.send("t", "1");
     world.subscribe(B, |_| {});
     assert_eq!(world.send("t", "2"), SequenceNumber(2));
-    let (late, _) = world.the_only(B, StoreKind::Active);
+    let (late, _) = world.the_only(B, SubQueue::Active);
     assert_eq!(late.sequence_number, SequenceNumber(1));
     assert_eq!(late.enqueued_sequence_number, Some(SequenceNumber(2)));
-    let numbers = |(stamp, _): &(servicebus_broker::Stamp, _)| {
-        let origin = stamp.enqueued_sequence_number.expect("a copy");
-        (stamp.sequence_number.0, origin.0)
+    let numbers = |(broker_properties, _): &(servicebus_broker::BrokerProperties, _)| {
+        let origin = broker_properties.enqueued_sequence_number.expect("a copy");
+        (broker_properties.sequence_number.0, origin.0)
     };
-    let seen = world.peek(A, StoreKind::Active);
+    let seen = world.peek(A, SubQueue::Active);
     assert_eq!(
         seen.iter().map(numbers).collect::<Vec<_>>(),
         [(1, 1), (2, 2)]
@@ -91,7 +91,7 @@ fn one_that_goes_while_the_topic_publishes_gets_nothing() {
     assert!(!world.exists(B));
     assert_eq!(world.queued(A), ["1"]);
     assert_eq!(
-        world.mailbox("t").counts(StoreKind::Active),
+        world.entity("t").counts(SubQueue::Active),
         Counts::default()
     );
 }
@@ -124,10 +124,10 @@ fn what_is_sent_while_the_topic_publishes_comes_behind() {
 fn a_topic_that_goes_while_it_publishes_is_not_missed() {
     let mut world = World::topic(&[A]);
     world.interrupt_before(A, |world| world.delete("t"));
-    let id = letter("1").message(&mut crate::bus::Counting(0));
+    let id = message("1").message(&mut crate::bus::Counting(0));
     let path = "t".parse().unwrap();
-    servicebus_broker::Entities::with_entity(&mut world, &path, |mailbox, cx| {
-        mailbox.send(cx, id).unwrap();
+    servicebus_broker::Entities::with_entity(&mut world, &path, |entity, cx| {
+        entity.send(cx, id).unwrap();
     });
     servicebus_broker::forward(&mut world, usize::MAX);
     assert_eq!(world.queued(A), ["1"], "what was accepted is not lost");
@@ -138,11 +138,11 @@ fn a_topic_holds_nothing_once_it_has_published() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     assert_eq!(
-        world.mailbox("t").counts(StoreKind::Active),
+        world.entity("t").counts(SubQueue::Active),
         Counts::default()
     );
     for name in [A, B] {
-        let counts = world.mailbox(name).counts(StoreKind::Active);
+        let counts = world.entity(name).counts(SubQueue::Active);
         assert_eq!((counts.active, counts.transfer), (1, 0));
     }
 }
@@ -151,31 +151,31 @@ fn a_topic_holds_nothing_once_it_has_published() {
 fn the_timeline_tells_which_rule_matched_and_that_the_topic_is_done() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
-    let kinds: Vec<FactKind> = world.facts.iter().map(|fact| fact.kind).collect();
+    let kinds: Vec<EventKind> = world.events.iter().map(|event| event.kind).collect();
     let [
-        FactKind::Enqueued { .. },
-        FactKind::Matched { rule },
-        FactKind::Enqueued { .. },
-        FactKind::Published,
+        EventKind::Enqueued { .. },
+        EventKind::Matched { rule },
+        EventKind::Enqueued { .. },
+        EventKind::Published,
     ] = kinds[..]
     else {
         panic!("found {kinds:?}");
     };
-    assert_eq!(world.facts.read(rule), "$Default");
+    assert_eq!(world.events.read(rule), "$Default");
 }
 
 #[test]
 fn every_entity_knows_what_it_is() {
     let mut world = World::topic(&[A]);
     world.declare("q", crate::bus::rules());
-    let kinds = ["t", A, "q"].map(|name| world.mailbox(name).kind());
+    let kinds = ["t", A, "q"].map(|name| world.entity(name).kind());
     let expected = [
         EntityKind::Topic,
         EntityKind::Subscription,
         EntityKind::Queue,
     ];
     assert_eq!(kinds, expected);
-    assert!(world.mailbox(A).rules().is_none());
+    assert!(world.entity(A).rules().is_none());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_disabled_topic_accepts_nothing() {
     for status in [EntityStatus::Disabled, EntityStatus::SendDisabled] {
         let mut world = World::topic(&[A]);
         world.update("t", |topic| topic.status = status);
-        let refused = world.post("t", &letter("1")).unwrap_err();
+        let refused = world.post("t", &message("1")).unwrap_err();
         assert!(matches!(refused, SendError::Disabled(_)), "{refused:?}");
         world.update("t", |topic| topic.status = EntityStatus::Active);
         world.send("t", "2");
@@ -209,12 +209,12 @@ fn a_lock_in_one_subscription_concerns_no_other() {
     let mut world = World::topic(&[A, B]);
     world.send("t", "1");
     world
-        .take(A, StoreKind::Active, ReceiveMode::PeekLock)
+        .take(A, SubQueue::Active, ReceiveMode::PeekLock)
         .unwrap();
     assert!(world.receive(B).is_some());
     world.advance(secs(60));
-    let (stamp, _) = world.the_only(A, StoreKind::Active);
-    assert_eq!(stamp.delivery_count, 1);
+    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
+    assert_eq!(broker_properties.delivery_count, 1);
 }
 
 /// The properties have a field beyond those that are looked at on arrival whose descriptor is described itself.
@@ -231,7 +231,10 @@ fn a_message_with_a_described_descriptor_is_published() {
     assert_eq!(world.queued(A), ["m", "after"]);
     let odd = world.receive(A).unwrap();
     let mut encoded = Vec::new();
-    let rest = odd.message.encode(&odd.stamp, 0, &mut encoded).unwrap();
+    let rest = odd
+        .message
+        .encode(&odd.broker_properties, 0, &mut encoded)
+        .unwrap();
     encoded.extend_from_slice(&rest);
     assert!(encoded.ends_with(&ODD), "bit for bit");
 }

@@ -2,10 +2,10 @@
 //! D3).
 
 use servicebus_broker::filter::{Filter, Value};
-use servicebus_broker::{EntityPath, EntityStatus, SequenceNumber, StoreKind};
+use servicebus_broker::{EntityPath, EntityStatus, SequenceNumber, SubQueue};
 
 use super::{A, B};
-use crate::bus::{START, annotation, letter, millis, rules, secs, text};
+use crate::bus::{START, annotation, message, millis, rules, secs, text};
 use crate::world::{World, acting, rule, sql};
 
 fn path(name: &str) -> Option<EntityPath> {
@@ -33,14 +33,14 @@ fn acted(action: &str) -> World {
 #[test]
 fn a_subscription_forwards_in_order_and_keeps_nothing() {
     let mut world = world();
-    let letters: Vec<_> = ["1", "2", "3"].map(letter).into();
-    world.post_all("t", &letters).unwrap();
+    let messages: Vec<_> = ["1", "2", "3"].map(message).into();
+    world.post_all("t", &messages).unwrap();
     assert_eq!(world.queued("q"), ["1", "2", "3"]);
     assert_eq!(world.queued(A), [""; 0]);
-    let seen = world.peek("q", StoreKind::Active);
+    let seen = world.peek("q", SubQueue::Active);
     let numbers = seen
         .iter()
-        .filter_map(|(stamp, _)| Some(stamp.enqueued_sequence_number?.0));
+        .filter_map(|(broker_properties, _)| Some(broker_properties.enqueued_sequence_number?.0));
     assert_eq!(numbers.collect::<Vec<_>>(), [1, 2, 3], "those of the topic");
 }
 
@@ -51,7 +51,7 @@ fn a_queue_forwards_to_a_topic_whose_rules_apply() {
     world.declare("q", rules().forward_to("t"));
     world.send("q", "1");
     world
-        .post("q", &letter("2").property("n", &Value::Signed(1)))
+        .post("q", &message("2").property("n", &Value::Signed(1)))
         .unwrap();
     assert_eq!(world.queued(A), ["1", "2"]);
     assert_eq!(world.queued(B), ["2"]);
@@ -80,7 +80,7 @@ fn a_subscription_counts_as_a_forwarder_and_its_topic_does_not() {
     assert_eq!(world.queued("t5/Subscriptions/s"), ["four hops"]);
     let last = "t4/Subscriptions/s";
     assert_eq!(world.transfer_dead_letters(last), ["five hops"]);
-    let reasons = world.reasons(last, StoreKind::TransferDeadLetters);
+    let reasons = world.reasons(last, SubQueue::TransferDeadLetter);
     assert_eq!(reasons, ["MaxTransferHopCountExceeded"]);
 }
 
@@ -118,7 +118,7 @@ fn what_cannot_be_forwarded_is_a_transfer_dead_letter_of_the_subscription() {
     world.send("t", "1");
     world.delete("q");
     world.send("t", "2");
-    let reasons = world.reasons(A, StoreKind::TransferDeadLetters);
+    let reasons = world.reasons(A, SubQueue::TransferDeadLetter);
     let expected = [
         "MessagingEntityDisabledException",
         "MessagingEntityNotFoundException",
@@ -144,8 +144,8 @@ fn dead_letters_of_a_subscription_say_where_they_come_from() {
     });
     world.send("t", "1");
     world.dead_letter_next(A, "tired");
-    let (stamp, message) = world.the_only("graves", StoreKind::Active);
-    let source = annotation(&message, &stamp, "x-opt-deadletter-source");
+    let (broker_properties, message) = world.the_only("graves", SubQueue::Active);
+    let source = annotation(&message, &broker_properties, "x-opt-deadletter-source");
     assert_eq!(source.as_deref(), Some(A));
     assert_eq!(text(&message, "DeadLetterReason").as_deref(), Some("tired"));
     assert_eq!(world.dead_letters(A), [""; 0]);
@@ -159,19 +159,19 @@ fn a_schedule_that_an_action_sets_counts_after_the_next_hop() {
     let mut world = acted(action);
     world.select(B, [acting("r", Filter::True, action)]);
     world
-        .post("t", &letter("1").property("due", &when))
+        .post("t", &message("1").property("due", &when))
         .unwrap();
     assert_eq!(world.queued(B), ["1"]);
     assert!(
         world.receive(B).is_some(),
         "where it already is it changes nothing"
     );
-    assert_eq!(world.mailbox("q").counts(StoreKind::Active).scheduled, 1);
+    assert_eq!(world.entity("q").counts(SubQueue::Active).scheduled, 1);
     world.advance(secs(100) - millis(1));
     assert!(world.receive("q").is_none());
     world.advance(millis(1));
-    let (stamp, _) = world.the_only("q", StoreKind::Active);
-    assert_eq!(stamp.enqueued_at, due);
+    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(broker_properties.enqueued_at, due);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_window_of_a_message_that_is_scheduled_by_an_action_counts_from_its_time()
     world.delete("q");
     world.declare("q", rules().duplicate_detection(secs(60)));
     world
-        .post("t", &letter("1").property("due", &when))
+        .post("t", &message("1").property("due", &when))
         .unwrap();
     world.advance(secs(120));
     assert_eq!(world.send("q", "1"), SequenceNumber(0));
@@ -203,7 +203,7 @@ fn the_window_of_a_message_that_is_scheduled_by_an_action_counts_from_its_time()
 fn a_session_that_an_action_sets_goes_with_the_message() {
     let mut world = acted("SET sys.SessionId = 's'");
     world.send("t", "1");
-    let (_, message) = world.the_only("q", StoreKind::Active);
+    let (_, message) = world.the_only("q", SubQueue::Active);
     assert_eq!(message.session_id().as_deref(), Some("s"));
 }
 
@@ -253,13 +253,13 @@ fn a_message_that_an_action_scheduled_keeps_the_number_of_its_origin() {
     world.declare("end", rules());
     let when = Value::instant((world.now + secs(60)).as_millis());
     for _ in 0..3 {
-        let later = letter("1").property("due", &when);
+        let later = message("1").property("due", &when);
         world.post("t", &later).unwrap();
     }
     world.advance(secs(60));
-    let seen = world.peek("end", StoreKind::Active);
+    let seen = world.peek("end", SubQueue::Active);
     let origins = seen
         .iter()
-        .filter_map(|(stamp, _)| Some(stamp.enqueued_sequence_number?.0));
+        .filter_map(|(broker_properties, _)| Some(broker_properties.enqueued_sequence_number?.0));
     assert_eq!(origins.collect::<Vec<_>>(), [1, 2, 3]);
 }

@@ -2,41 +2,41 @@
 //! D17, D25).
 
 use servicebus_broker::filter::{Filter, Value};
-use servicebus_broker::{Counts, ReceiveMode, SendError, SequenceNumber, StoreKind};
+use servicebus_broker::{Counts, ReceiveMode, SendError, SequenceNumber, SubQueue};
 
 use super::{A, B};
-use crate::bus::{START, letter, millis, secs};
+use crate::bus::{START, message, millis, secs};
 use crate::world::{World, acting, rule, sql};
 
 #[test]
 fn scheduled_messages_stay_at_the_topic_until_their_time() {
     let mut world = World::topic(&[A]);
     world
-        .post("t", &letter("1").scheduled_at(START + secs(10)))
+        .post("t", &message("1").scheduled_at(START + secs(10)))
         .unwrap();
-    let counts = world.mailbox("t").counts(StoreKind::Active);
+    let counts = world.entity("t").counts(SubQueue::Active);
     assert_eq!((counts.scheduled, counts.active), (1, 0));
     world.advance(secs(10) - millis(1));
     assert_eq!(world.queued(A), [""; 0]);
     world.advance(millis(1));
     assert_eq!(world.queued(A), ["1"]);
     assert_eq!(
-        world.mailbox("t").counts(StoreKind::Active),
+        world.entity("t").counts(SubQueue::Active),
         Counts::default()
     );
-    let (stamp, _) = world.the_only(A, StoreKind::Active);
+    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
     assert_eq!(
-        stamp.enqueued_sequence_number,
+        broker_properties.enqueued_sequence_number,
         Some(SequenceNumber(2)),
         "its number once active"
     );
-    assert_eq!(stamp.enqueued_at, START + secs(10));
+    assert_eq!(broker_properties.enqueued_at, START + secs(10));
 }
 
 #[test]
 fn they_are_filtered_when_they_become_active() {
     let mut world = World::topic(&[A]);
-    let sent = letter("1").property("n", &Value::Signed(1));
+    let sent = message("1").property("n", &Value::Signed(1));
     world
         .post("t", &sent.scheduled_at(START + secs(10)))
         .unwrap();
@@ -50,10 +50,10 @@ fn they_are_filtered_when_they_become_active() {
 #[test]
 fn scheduled_messages_can_be_cancelled_at_the_topic() {
     let mut world = World::topic(&[A]);
-    let sent = letter("1").scheduled_at(START + secs(10));
+    let sent = message("1").scheduled_at(START + secs(10));
     let number = world.post("t", &sent).unwrap();
     world
-        .operate("t", |mailbox, cx| mailbox.cancel_scheduled(cx, &[number]))
+        .operate("t", |entity, cx| entity.cancel_scheduled(cx, &[number]))
         .unwrap();
     world.advance(secs(20));
     assert_eq!(world.everything(), [""; 0]);
@@ -64,11 +64,11 @@ fn several_that_become_active_together_come_in_the_order_of_their_times() {
     let mut world = World::topic(&[A]);
     for (id, after) in [("3", 3), ("1", 1), ("2", 2)] {
         world
-            .post("t", &letter(id).scheduled_at(START + secs(after)))
+            .post("t", &message(id).scheduled_at(START + secs(after)))
             .unwrap();
     }
     world.now = START + secs(5);
-    world.operate("t", |mailbox, cx| mailbox.handle_timeout(cx));
+    world.operate("t", |entity, cx| entity.handle_timeout(cx));
     assert_eq!(world.queued(A), ["1", "2", "3"]);
 }
 
@@ -102,7 +102,7 @@ fn a_topic_is_full_when_what_it_holds_is_too_much() {
     world.declare_topic("t", |topic| topic.max_size_in_megabytes = 1024);
     world.subscribe(A, |_| {});
     world.update("t", |topic| topic.max_size_in_megabytes = 1);
-    let large = |id: &str| letter(id).body(700 * 1024);
+    let large = |id: &str| message(id).body(700 * 1024);
     world
         .post("t", &large("1").scheduled_at(START + secs(10)))
         .unwrap();
@@ -130,7 +130,7 @@ fn a_topic_is_full_when_what_it_holds_is_too_much() {
 fn an_update_leaves_rules_and_scheduled_messages_alone() {
     let mut world = World::topic(&[A]);
     world
-        .post("t", &letter("1").scheduled_at(START + secs(10)))
+        .post("t", &message("1").scheduled_at(START + secs(10)))
         .unwrap();
     world.update("t", |topic| topic.max_size_in_megabytes = 2048);
     world.advance(secs(10));
@@ -158,14 +158,14 @@ fn subscriptions_lose_their_locks_when_they_are_told_to() {
     let mut world = World::topic(&[A]);
     world.send("t", "1");
     let taken = world
-        .take(A, StoreKind::Active, ReceiveMode::PeekLock)
+        .take(A, SubQueue::Active, ReceiveMode::PeekLock)
         .unwrap();
-    world.operate(A, |mailbox, cx| mailbox.lose_locks(cx));
+    world.operate(A, |entity, cx| entity.lose_locks(cx));
     let again = world
-        .take(A, StoreKind::Active, ReceiveMode::PeekLock)
+        .take(A, SubQueue::Active, ReceiveMode::PeekLock)
         .unwrap();
     assert_ne!(taken.token, again.token);
-    assert_eq!(again.stamp.delivery_count, 1);
+    assert_eq!(again.broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn a_partitioned_topic_keeps_partitions_in_the_numbers_of_its_own() {
     let mut world = World::new();
     world.declare_topic("t", |topic| topic.enable_partitioning = true);
     world.subscribe(A, |_| {});
-    let number = world.post("t", &letter("1").partition_key("k")).unwrap();
-    let (stamp, _) = world.the_only(A, StoreKind::Active);
-    assert_eq!(stamp.enqueued_sequence_number, Some(number));
-    assert_eq!(stamp.sequence_number, SequenceNumber(1));
+    let number = world.post("t", &message("1").partition_key("k")).unwrap();
+    let (broker_properties, _) = world.the_only(A, SubQueue::Active);
+    assert_eq!(broker_properties.enqueued_sequence_number, Some(number));
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
 }

@@ -1,10 +1,10 @@
 //! Topics and subscriptions that nobody uses go away by themselves (semantics §5).
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{ConsumerId, Entities, EntityPath, ReceiveMode, StoreKind};
+use servicebus_broker::{Entities, EntityPath, ReceiveMode, ReceiverId, SubQueue};
 
 use super::{A, B};
-use crate::bus::{START, letter, millis, secs};
+use crate::bus::{START, message, millis, secs};
 use crate::world::{World, rule};
 
 const IDLE: u64 = 300;
@@ -25,11 +25,11 @@ fn topic() -> World {
 }
 
 /// A receiver at the subscription that waits for a message.
-fn wait_at_a(world: &mut World) -> ConsumerId {
-    let id = ConsumerId(1_000);
-    world.operate(A, |mailbox, cx| {
-        mailbox.open_consumer(StoreKind::Active, id, ReceiveMode::PeekLock);
-        mailbox.set_credit(cx, StoreKind::Active, id, 1);
+fn wait_at_a(world: &mut World) -> ReceiverId {
+    let id = ReceiverId(1_000);
+    world.operate(A, |entity, cx| {
+        entity.attach_receiver(SubQueue::Active, id, ReceiveMode::PeekLock);
+        entity.set_credit(cx, SubQueue::Active, id, 1);
     });
     id
 }
@@ -42,12 +42,12 @@ const USES: [(&str, Use); 5] = [
         world.receive(A);
     }),
     ("receive dead letters", |world| {
-        world.take(A, StoreKind::DeadLetters, ReceiveMode::PeekLock);
+        world.take(A, SubQueue::DeadLetter, ReceiveMode::PeekLock);
     }),
     ("peek", |world| {
         let first = servicebus_broker::SequenceNumber(1);
-        world.operate(A, |mailbox, cx| {
-            mailbox.browse(cx, StoreKind::Active, first, 1, None)
+        world.operate(A, |entity, cx| {
+            entity.peek(cx, SubQueue::Active, first, 1, None)
         });
     }),
     ("new rule", |world| {
@@ -97,7 +97,7 @@ fn every_use_of_a_subscription_keeps_its_topic() {
         assert!(world.exists("t"), "{name} was not noticed");
         world.send("t", "1");
         assert_eq!(
-            world.mailbox(A).counts(StoreKind::Active).active,
+            world.entity(A).counts(SubQueue::Active).active,
             1,
             "it works on"
         );
@@ -132,7 +132,7 @@ fn sends_and_updates_keep_a_topic() {
 fn a_scheduled_message_keeps_its_topic_until_it_is_published() {
     let mut world = topic();
     world
-        .post("t", &letter("1").scheduled_at(START + secs(1000)))
+        .post("t", &message("1").scheduled_at(START + secs(1000)))
         .unwrap();
     world.advance(secs(1000));
     assert_eq!(world.queued(A), ["1"]);
@@ -149,8 +149,8 @@ fn a_receiver_that_waits_keeps_its_subscription_and_the_topic() {
         world.advance(secs(10 * IDLE));
         assert!(world.exists(A) && world.exists("t"));
         let close = |world: &mut World| {
-            world.operate(A, |mailbox, cx| {
-                mailbox.close_consumer(cx, StoreKind::Active, waiting);
+            world.operate(A, |entity, cx| {
+                entity.detach_receiver(cx, SubQueue::Active, waiting);
             });
         };
         close(&mut world);
@@ -176,7 +176,7 @@ fn a_topic_that_is_used_by_way_of_a_subscription_takes_what_is_sent_before_its_t
 fn what_is_sent_to_a_topic_that_was_idle_is_not_lost() {
     let mut world = topic();
     world.now = world.now + secs(IDLE);
-    let sent = world.post("t", &letter("1"));
+    let sent = world.post("t", &message("1"));
     let found = world.exists(A) && world.queued(A) == ["1"];
     assert_eq!(found, sent.is_ok());
 }
@@ -202,8 +202,8 @@ fn one_of_two_subscriptions_goes_alone() {
     world.send("t", "1");
     assert_eq!(world.queued(B), ["1"]);
     let path: EntityPath = "t".parse().unwrap();
-    let left = world.with_entity(&path, |mailbox, _| {
-        mailbox.rules().map(|rules| rules.subscriptions().count())
+    let left = world.with_entity(&path, |entity, _| {
+        entity.rules().map(|rules| rules.subscriptions().count())
     });
     assert_eq!(left, Some(Some(1)));
 }

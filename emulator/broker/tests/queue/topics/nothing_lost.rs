@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Encoded, Filter, Rule, Value};
-use servicebus_broker::{FactKind, StoreKind};
+use servicebus_broker::{EventKind, SubQueue};
 
-use crate::bus::{START, letter, rules, secs, text};
+use crate::bus::{START, message, rules, secs, text};
 use crate::world::{World, acting, correlation, rule, sql};
 
 const SUBSCRIPTIONS: [&str; 3] = [
@@ -125,8 +125,8 @@ fn take(world: &mut World, step: Step) {
     let name = |rule: usize| format!("r{rule}");
     match step {
         Step::Send(numbers) => {
-            let letters: Vec<_> = numbers.into_iter().map(numbered).collect();
-            world.post_all("t", &letters).unwrap();
+            let messages: Vec<_> = numbers.into_iter().map(numbered).collect();
+            world.post_all("t", &messages).unwrap();
         }
         Step::Schedule(number, after) => {
             let at = world.now + secs(after);
@@ -146,8 +146,8 @@ fn take(world: &mut World, step: Step) {
     }
 }
 
-fn numbered(number: i64) -> crate::bus::Letter {
-    letter(&number.to_string()).property("n", &Value::Signed(number))
+fn numbered(number: i64) -> crate::bus::MessageBuilder {
+    message(&number.to_string()).property("n", &Value::Signed(number))
 }
 
 /// What these rules make of messages with these numbers.
@@ -175,7 +175,7 @@ fn expected(rules: &[Chosen], keeps: bool, numbers: &[i64]) -> Held {
 }
 
 fn found(world: &World, name: &str) -> Held {
-    let dead = world.peek(name, StoreKind::DeadLetters);
+    let dead = world.peek(name, SubQueue::DeadLetter);
     let reason = |message: &_| text(message, "DeadLetterReason").unwrap();
     Held {
         alive: world.queued(name),
@@ -210,8 +210,8 @@ proptest! {
             };
             world.subscribe_by(name, change, named);
         }
-        let letters: Vec<_> = numbers.iter().copied().map(numbered).collect();
-        world.post_all("t", &letters).unwrap();
+        let messages: Vec<_> = numbers.iter().copied().map(numbered).collect();
+        world.post_all("t", &messages).unwrap();
         for (name, rules) in SUBSCRIPTIONS.into_iter().zip(&rules) {
             let (mut found, mut expected) = (found(&world, name), expected(rules, keeps, &numbers));
             prop_assert_eq!(&found.alive, &expected.alive);
@@ -235,17 +235,17 @@ proptest! {
             take(&mut world, step);
         }
         world.advance(secs(100));
-        prop_assert!(!world.mailbox("t").is_forwarding());
-        let published = world.facts.iter().filter(|fact| fact.kind == FactKind::Published).count();
-        let all = world.peek("t/Subscriptions/all", StoreKind::Active);
-        let numbers: Vec<_> = all.iter().map(|(stamp, _)| stamp.enqueued_sequence_number).collect();
+        prop_assert!(!world.entity("t").is_forwarding());
+        let published = world.events.iter().filter(|event| event.kind == EventKind::Published).count();
+        let all = world.peek("t/Subscriptions/all", SubQueue::Active);
+        let numbers: Vec<_> = all.iter().map(|(broker_properties, _)| broker_properties.enqueued_sequence_number).collect();
         prop_assert_eq!(numbers.len(), published);
         prop_assert!(numbers.is_sorted_by(|a, b| a < b), "{:?}", numbers);
         prop_assert_eq!(world.queued("q"), world.queued("t/Subscriptions/all"));
         prop_assert!(world.now > START);
         for name in SUBSCRIPTIONS {
-            let held = world.peek(name, StoreKind::Active);
-            let places: Vec<_> = held.iter().map(|(stamp, _)| stamp.enqueued_sequence_number).collect();
+            let held = world.peek(name, SubQueue::Active);
+            let places: Vec<_> = held.iter().map(|(broker_properties, _)| broker_properties.enqueued_sequence_number).collect();
             prop_assert!(places.is_sorted(), "{} {:?}", name, places);
             prop_assert!(places.iter().all(|place| numbers.contains(place)));
         }

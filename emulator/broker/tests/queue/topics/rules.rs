@@ -4,14 +4,14 @@ use servicebus_broker::ChangeRuleError;
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Value};
 
 use super::{A, B};
-use crate::bus::{Letter, letter, text};
+use crate::bus::{MessageBuilder, message, text};
 use crate::world::{World, acting, correlation, rule, sql};
 
 /// Whether a filter selects a message, as a subscription sees it.
-fn selects(filter: Filter, letter: &Letter) -> bool {
+fn selects(filter: Filter, message: &MessageBuilder) -> bool {
     let mut world = World::topic(&[]);
     world.select(A, [rule("r", filter)]);
-    world.post("t", letter).unwrap();
+    world.post("t", message).unwrap();
     !world.queued(A).is_empty()
 }
 
@@ -34,9 +34,9 @@ fn rules_without_action_share_one_copy() {
     let names = ["1", "2", "3", "4"];
     world.select(A, names.into_iter().zip(filters).map(|(n, f)| rule(n, f)));
     let one = Value::Signed(1);
-    world.post("t", &letter("a").property("a", &one)).unwrap();
-    world.post("t", &letter("b").property("b", &one)).unwrap();
-    let both = letter("both").property("a", &one).property("b", &one);
+    world.post("t", &message("a").property("a", &one)).unwrap();
+    world.post("t", &message("b").property("b", &one)).unwrap();
+    let both = message("both").property("a", &one).property("b", &one);
     world.post("t", &both).unwrap();
     world.send("t", "neither");
     assert_eq!(world.queued(A), ["a", "b", "both"]);
@@ -56,7 +56,7 @@ fn every_rule_with_an_action_makes_a_copy_of_its_own() {
         ],
     );
     world.send("t", "1");
-    let copies = world.peek(A, servicebus_broker::StoreKind::Active);
+    let copies = world.peek(A, servicebus_broker::SubQueue::Active);
     let mut seen: Vec<_> = copies
         .iter()
         .map(|(_, copy)| (text(copy, "RuleName"), text(copy, "color")))
@@ -72,8 +72,8 @@ fn the_copies_of_one_message_keep_its_place_among_others() {
     let mut world = World::topic(&[]);
     let red = acting("red", Filter::True, "SET color = 'red'");
     world.select(A, [rule("plain", Filter::True), red]);
-    let letters: Vec<_> = ["1", "2", "3"].map(letter).into();
-    world.post_all("t", &letters).unwrap();
+    let messages: Vec<_> = ["1", "2", "3"].map(message).into();
+    world.post_all("t", &messages).unwrap();
     assert_eq!(world.queued(A), ["1", "1", "2", "2", "3", "3"]);
 }
 
@@ -87,11 +87,11 @@ fn correlation_filters_ask_for_all_their_properties() {
             ..Correlation::default()
         })
     };
-    let full = letter("1").label("order").correlation_id("c-7");
+    let full = message("1").label("order").correlation_id("c-7");
     let red = Value::text("red");
     assert!(selects(filter(), &full.clone().property("color", &red)));
     assert!(!selects(filter(), &full), "without the property");
-    let other = letter("1").label("order").property("color", &red);
+    let other = message("1").label("order").property("color", &red);
     assert!(!selects(filter(), &other), "without the correlation id");
 }
 
@@ -102,7 +102,7 @@ fn correlation_filters_know_every_system_property_they_may_name() {
         set(&mut description);
         correlation(description)
     };
-    let sent = letter("id")
+    let sent = message("id")
         .to("there")
         .label("order")
         .correlation_id("c")
@@ -124,7 +124,7 @@ fn correlation_filters_know_every_system_property_they_may_name() {
 #[test]
 fn values_are_compared_with_their_case_and_names_without() {
     let red = Value::text("red");
-    let sent = letter("1").property("Color", &red);
+    let sent = message("1").property("Color", &red);
     assert!(selects(on_user("cOLOR", &red), &sent));
     assert!(!selects(on_user("Color", &Value::text("Red")), &sent));
     let label = |label: &str| {
@@ -133,7 +133,7 @@ fn values_are_compared_with_their_case_and_names_without() {
             ..Correlation::default()
         })
     };
-    assert!(!selects(label("Order"), &letter("1").label("order")));
+    assert!(!selects(label("Order"), &message("1").label("order")));
 }
 
 #[test]
@@ -141,17 +141,17 @@ fn numbers_are_compared_by_value_and_never_with_texts() {
     let two = [Value::Signed(2), Value::Unsigned(2), Value::Float(2.0)];
     for expected in &two {
         for found in &two {
-            let sent = letter("1").property("n", found);
+            let sent = message("1").property("n", found);
             assert!(
                 selects(on_user("n", expected), &sent),
                 "{expected:?} {found:?}"
             );
         }
-        let sent = letter("1").property("n", &Value::text("2"));
+        let sent = message("1").property("n", &Value::text("2"));
         assert!(!selects(on_user("n", expected), &sent));
         assert!(!selects(
             on_user("n", &Value::text("2")),
-            &letter("1").property("n", expected)
+            &message("1").property("n", expected)
         ));
     }
 }
@@ -163,8 +163,8 @@ fn sql_and_correlation_see_the_message_as_it_stands_at_the_topic() {
         A,
         [rule("r", sql("sys.SequenceNumber = 2 AND sys.Label = 'x'"))],
     );
-    world.post("t", &letter("1").label("x")).unwrap();
-    world.post("t", &letter("2").label("x")).unwrap();
+    world.post("t", &message("1").label("x")).unwrap();
+    world.post("t", &message("2").label("x")).unwrap();
     assert_eq!(world.queued(A), ["2"]);
 }
 
@@ -197,11 +197,11 @@ fn changed_rules_hold_for_later_messages() {
         .add_rule(A, rule("x", on_user("n", &Value::Signed(1))))
         .unwrap();
     world
-        .post("t", &letter("3").property("n", &Value::Signed(1)))
+        .post("t", &message("3").property("n", &Value::Signed(1)))
         .unwrap();
     world.remove_rule(A, "X").unwrap();
     world
-        .post("t", &letter("4").property("n", &Value::Signed(1)))
+        .post("t", &message("4").property("n", &Value::Signed(1)))
         .unwrap();
     assert_eq!(world.queued(A), ["1", "3"]);
 }
@@ -237,8 +237,8 @@ fn names_are_unique_without_regard_to_case() {
 fn a_subscription_that_is_gone_takes_no_rule() {
     let mut world = World::topic(&[A]);
     let path = servicebus_broker::EntityPath::of_address(B).unwrap();
-    let added = world.operate("t", |mailbox, cx| {
-        mailbox.add_rule(cx, &path, rule("late", Filter::True))
+    let added = world.operate("t", |entity, cx| {
+        entity.add_rule(cx, &path, rule("late", Filter::True))
     });
     assert!(added.is_err());
     world.subscribe(B, |_| {});

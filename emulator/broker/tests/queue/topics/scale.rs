@@ -1,9 +1,9 @@
 //! As many subscriptions and filters as a topic may have (service-bus-quotas).
 
 use servicebus_broker::filter::{Correlation, Encoded, Rule, Value};
-use servicebus_broker::{ChangeRuleError, Context, EntityPath, Mailbox, StoreKind};
+use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, SubQueue};
 
-use crate::bus::letter;
+use crate::bus::message;
 use crate::world::{World, correlation, rule, sql};
 
 fn name(number: usize) -> String {
@@ -24,8 +24,8 @@ fn two_thousand_subscriptions_get_a_message_each() {
     for number in 0..2_000 {
         world.subscribe(&name(number), |_| {});
     }
-    let letters: Vec<_> = ["1", "2", "3"].map(|id| letter(id).body(50_000)).into();
-    world.post_all("t", &letters).unwrap();
+    let messages: Vec<_> = ["1", "2", "3"].map(|id| message(id).body(50_000)).into();
+    world.post_all("t", &messages).unwrap();
     for number in 0..2_000 {
         assert_eq!(world.queued(&name(number)), ["1", "2", "3"]);
     }
@@ -41,7 +41,7 @@ fn a_hundred_thousand_correlation_filters_select_one_message_each() {
         world.select(&name(number), rules);
     }
     for number in [0, 4_999, 5_000, 99_999] {
-        let sent = letter(&number.to_string()).property("n", &Value::Float(number as f64));
+        let sent = message(&number.to_string()).property("n", &Value::Float(number as f64));
         world.post("t", &sent).unwrap();
     }
     world.send("t", "nobody's");
@@ -52,7 +52,7 @@ fn a_hundred_thousand_correlation_filters_select_one_message_each() {
     for number in 0..SUBSCRIPTIONS {
         world.delete(&name(number));
     }
-    let rules = world.mailbox("t").rules().expect("a topic");
+    let rules = world.entity("t").rules().expect("a topic");
     assert_eq!(rules.subscriptions().count(), 0);
 }
 
@@ -61,22 +61,22 @@ fn rules_that_come_and_go_one_by_one_leave_nothing_behind() {
     let mut world = World::topic(&[]);
     world.select(&name(0), []);
     let path = EntityPath::of_address(&name(0)).unwrap();
-    let each = |mailbox: &mut Mailbox, cx: &mut Context<'_>| {
+    let each = |entity: &mut Entity, cx: &mut Context<'_>| {
         for number in 0..2_000 {
-            mailbox.add_rule(cx, &path, on_number(number)).unwrap();
+            entity.add_rule(cx, &path, on_number(number)).unwrap();
         }
         for number in 0..2_000 {
-            mailbox
+            entity
                 .remove_rule(cx, &path, &format!("R{number}"))
                 .unwrap();
         }
     };
     world.operate("t", each);
     world
-        .post("t", &letter("1").property("n", &Value::Signed(7)))
+        .post("t", &message("1").property("n", &Value::Signed(7)))
         .unwrap();
     assert!(world.rules(&name(0)).is_empty());
-    assert!(world.peek(&name(0), StoreKind::Active).is_empty());
+    assert!(world.peek(&name(0), SubQueue::Active).is_empty());
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn a_rule_is_replaced_whole_or_not_at_all() {
     assert_eq!(missing, Err(ChangeRuleError::NotFound("more".into())));
     let refused = world.replace_rule(&name(0), rule("r1", sql("n = 2")));
     assert_eq!(refused, Err(ChangeRuleError::LimitReached(2_000)));
-    let numbered = |number| letter("m").property("n", &Value::Signed(number));
+    let numbered = |number| message("m").property("n", &Value::Signed(number));
     world.post("t", &numbered(1)).unwrap();
-    let held = |world: &World| world.peek(&name(0), StoreKind::Active).len();
+    let held = |world: &World| world.peek(&name(0), SubQueue::Active).len();
     assert_eq!(held(&world), 1, "the rule is as it was");
     world
         .replace_rule(&name(0), rule("7", sql("n = 2")))
@@ -130,7 +130,7 @@ fn many_rules_may_change_while_the_topic_publishes_by_them() {
         world.interrupt_before(&name(0), move |world| {
             world.remove_rule(&own, &format!("r{number}")).unwrap();
         });
-        let sent = letter(&number.to_string()).property("n", &Value::Signed(number));
+        let sent = message(&number.to_string()).property("n", &Value::Signed(number));
         world.post("t", &sent).unwrap();
         world.post("t", &sent).unwrap();
     }

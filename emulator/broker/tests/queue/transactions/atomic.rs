@@ -9,7 +9,7 @@
 mod twins;
 
 use proptest::prelude::*;
-use servicebus_broker::{EntityStatus, StoreKind};
+use servicebus_broker::{EntityStatus, SubQueue};
 
 use twins::Twins;
 
@@ -26,7 +26,7 @@ pub(super) enum Step {
     /// In a transaction, or without.
     Send(Option<usize>, &'static str, Vec<Sent>),
     Transfer(usize, &'static str, &'static str, Sent),
-    Lock(&'static str, StoreKind),
+    Lock(&'static str, SubQueue),
     Settle(Option<usize>, usize, End),
     Renew(usize),
     Commit(usize),
@@ -82,7 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
     let anywhere = prop::sample::select(&TARGETS[..]);
     let which = || 0..8usize;
     let maybe = || prop::option::weighted(0.8, 0..8usize);
-    let store = prop_oneof![4 => Just(StoreKind::Active), 1 => Just(StoreKind::DeadLetters)];
+    let store = prop_oneof![4 => Just(SubQueue::Active), 1 => Just(SubQueue::DeadLetter)];
     let batch = prop::collection::vec(sent(), 1..4);
     let status = prop::sample::select(&EntityStatus::ALL[..]);
     prop_oneof![

@@ -1,8 +1,8 @@
 //! One transaction works on one queue, or on one topic and its subscriptions.
 
-use servicebus_broker::{StoreKind, TransactError};
+use servicebus_broker::{SubQueue, TransactError};
 
-use crate::bus::{letter, rules, secs};
+use crate::bus::{message, rules, secs};
 use crate::world::{World, bury};
 
 fn second(first: &str, second: &str) -> TransactError {
@@ -23,7 +23,7 @@ fn a_second_queue_is_refused_and_the_first_goes_on() {
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "a", "1");
     let error = second("a", "b");
-    let refused = world.post_in(&mut transaction, "b", &[letter("2")]);
+    let refused = world.post_in(&mut transaction, "b", &[message("2")]);
     assert_eq!(refused, Err(error.clone()));
     let refused = world.complete_in(&mut transaction, "b", &locked);
     assert_eq!(refused, Err(error.clone()));
@@ -77,9 +77,7 @@ fn one_lost_lock_of_one_subscription_stops_everything() {
     for name in ["t/Subscriptions/one", "t/Subscriptions/two"] {
         assert_eq!(world.queued(name), ["a"]);
     }
-    let counts = world
-        .mailbox("t/Subscriptions/two")
-        .counts(StoreKind::Active);
+    let counts = world.entity("t/Subscriptions/two").counts(SubQueue::Active);
     assert_eq!(counts.locked, 1);
 }
 
@@ -99,7 +97,7 @@ fn a_subscription_of_another_topic_is_another_entity() {
 fn what_is_scheduled_at_a_topic_is_published_when_it_becomes_active() {
     let mut world = World::topic(&["t/Subscriptions/one"]);
     let mut transaction = world.transaction();
-    let later = letter("a").scheduled_at(crate::bus::START + secs(60));
+    let later = message("a").scheduled_at(crate::bus::START + secs(60));
     world.schedule_in(&mut transaction, "t", &[later]).unwrap();
     world.commit(transaction).unwrap();
     assert!(world.queued("t/Subscriptions/one").is_empty());

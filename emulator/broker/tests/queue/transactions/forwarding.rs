@@ -1,6 +1,6 @@
 //! What is sent to an entity that forwards goes on after the commit.
 
-use servicebus_broker::StoreKind;
+use servicebus_broker::SubQueue;
 
 use crate::bus::{rules, secs};
 use crate::world::{World, bury};
@@ -30,7 +30,7 @@ fn dead_letters_go_on_after_the_commit() {
     assert!(world.queued("graves").is_empty());
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("graves"), ["a"]);
-    assert_eq!(world.reasons("graves", StoreKind::Active), ["why"]);
+    assert_eq!(world.reasons("graves", SubQueue::Active), ["why"]);
 }
 
 #[test]

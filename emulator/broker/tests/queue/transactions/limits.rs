@@ -2,7 +2,7 @@
 
 use servicebus_broker::{CommitError, TransactError};
 
-use crate::bus::{letter, rules, secs};
+use crate::bus::{message, rules, secs};
 use crate::world::World;
 
 #[test]
@@ -10,9 +10,9 @@ fn the_hundred_and_first_message_is_refused_and_the_hundred_are_sent() {
     let mut world = World::chain(&["q", "other"]);
     world.update("q", |queue| queue.forward_to = None);
     let mut transaction = world.transaction();
-    let letters: Vec<_> = (0..99).map(|id| letter(&id.to_string())).collect();
-    world.post_in(&mut transaction, "q", &letters).unwrap();
-    let pair = [letter("99"), letter("100")];
+    let messages: Vec<_> = (0..99).map(|id| message(&id.to_string())).collect();
+    world.post_in(&mut transaction, "q", &messages).unwrap();
+    let pair = [message("99"), message("100")];
     let refused = world.post_in(&mut transaction, "q", &pair);
     let expected = TransactError::TooManyMessages { held: 99, added: 2 };
     assert_eq!(refused, Err(expected));
@@ -68,8 +68,8 @@ fn two_minutes_count_from_the_first_operation() {
 fn what_was_refused_is_no_first_operation() {
     let mut world = World::chain(&["q"]);
     let mut transaction = world.transaction();
-    let letters = vec![letter("x"); 101];
-    world.post_in(&mut transaction, "q", &letters).unwrap_err();
+    let messages = vec![message("x"); 101];
+    world.post_in(&mut transaction, "q", &messages).unwrap_err();
     assert_eq!(transaction.deadline(), None);
     world.advance(secs(120));
     world.send_in(&mut transaction, "q", "a");
@@ -88,7 +88,7 @@ fn after_two_minutes_nothing_is_enlisted_and_nothing_committed() {
     let id = transaction.id();
     world.complete_in(&mut transaction, "q", &locked).unwrap();
     world.advance(secs(120));
-    let refused = world.post_in(&mut transaction, "q", &[letter("b")]);
+    let refused = world.post_in(&mut transaction, "q", &[message("b")]);
     assert_eq!(refused, Err(TransactError::TimedOut(id)));
     let settled = world.complete_in(&mut transaction, "q", &locked);
     assert_eq!(settled, Err(TransactError::TimedOut(id)));

@@ -1,6 +1,6 @@
 //! A lock that is enlisted is held on, runs on, and must still be there at the commit.
 
-use servicebus_broker::{CommitError, SequenceNumber, SettleError, StoreKind, TransactError};
+use servicebus_broker::{CommitError, SequenceNumber, SettleError, SubQueue, TransactError};
 
 use crate::bus::{START, rules, secs};
 use crate::world::{World, abandon};
@@ -25,8 +25,8 @@ fn world() -> (
 
 fn settle(world: &mut World, locked: &servicebus_broker::Delivery) -> Result<(), SettleError> {
     let token = locked.token;
-    world.operate("q", |mailbox, cx| {
-        mailbox.settle(cx, StoreKind::Active, token, abandon())
+    world.operate("q", |entity, cx| {
+        entity.settle(cx, SubQueue::Active, token, abandon())
     })
 }
 
@@ -48,8 +48,8 @@ fn it_can_be_renewed_and_ends_like_any_other() {
     let (mut world, transaction, locked) = world();
     world.advance(secs(50));
     let tokens = [locked.token];
-    let renewed = world.operate("q", |mailbox, cx| {
-        mailbox.renew_locks(cx, StoreKind::Active, &tokens)
+    let renewed = world.operate("q", |entity, cx| {
+        entity.renew_locks(cx, SubQueue::Active, &tokens)
     });
     assert_eq!(renewed, Ok(vec![START + secs(110)]));
     world.advance(secs(59));
@@ -64,8 +64,8 @@ fn is_as_if_abandoned(world: &mut World, error: &CommitError) {
     };
     assert_eq!((entity.as_str(), *number), ("q", SequenceNumber(1)));
     assert_eq!(world.queued("q"), ["a"]);
-    let (stamp, _) = world.the_only("q", StoreKind::Active);
-    assert_eq!(stamp.delivery_count, 1);
+    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn one_that_ended_while_no_timer_fired_fails_it() {
 fn one_that_is_lost_by_an_update_or_by_order_fails_it() {
     let losses: [Change; 2] = [
         |world| world.update("q", |queue| queue.max_delivery_count = 5),
-        |world| world.operate("q", |mailbox, cx| mailbox.lose_locks(cx)),
+        |world| world.operate("q", |entity, cx| entity.lose_locks(cx)),
     ];
     for lose in losses {
         let (mut world, transaction, _) = world();
@@ -123,7 +123,7 @@ fn one_that_is_lost_fails_it_although_the_next_of_the_same_message_is_enlisted_t
 #[test]
 fn one_that_goes_with_a_reset_or_with_its_queue_fails_it() {
     let (mut world, transaction, _) = world();
-    world.operate("q", |mailbox, cx| mailbox.reset(cx));
+    world.operate("q", |entity, cx| entity.reset(cx));
     let error = world.commit(transaction).unwrap_err();
     assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
     assert!(world.queued("q").is_empty());
@@ -139,21 +139,21 @@ fn one_that_a_closed_link_leaves_runs_on_or_ends_as_the_namespace_says() {
     world.declare("q", rules().release_on_detach());
     world.send("q", "a");
     let mut transaction = world.transaction();
-    let id = servicebus_broker::ConsumerId(500);
-    let store = StoreKind::Active;
+    let id = servicebus_broker::ReceiverId(500);
+    let store = SubQueue::Active;
     let mut taken = Vec::new();
-    world.operate("q", |mailbox, cx| {
-        mailbox.open_consumer(store, id, servicebus_broker::ReceiveMode::PeekLock);
-        mailbox.set_credit(cx, store, id, 1);
-        mailbox.take(cx, store, id, 1, usize::MAX, &mut taken);
+    world.operate("q", |entity, cx| {
+        entity.attach_receiver(store, id, servicebus_broker::ReceiveMode::PeekLock);
+        entity.set_credit(cx, store, id, 1);
+        entity.acquire(cx, store, id, 1, usize::MAX, &mut taken);
     });
     let settled = world.complete_in(&mut transaction, "q", &taken[0]);
     settled.unwrap();
-    world.operate("q", |mailbox, cx| mailbox.close_consumer(cx, store, id));
+    world.operate("q", |entity, cx| entity.detach_receiver(cx, store, id));
     let error = world.commit(transaction).unwrap_err();
     assert!(matches!(error, CommitError::LockLost { .. }), "{error:?}");
-    let (stamp, _) = world.the_only("q", store);
-    assert_eq!(stamp.delivery_count, 0);
+    let (broker_properties, _) = world.the_only("q", store);
+    assert_eq!(broker_properties.delivery_count, 0);
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn a_rollback_leaves_the_message_locked_and_its_count_as_it_was() {
     world.roll_back(transaction);
     assert!(world.receive("q").is_none());
     assert_eq!(world.queued("q"), ["a"]);
-    assert_eq!(world.mailbox("q").counts(StoreKind::Active).locked, 1);
+    assert_eq!(world.entity("q").counts(SubQueue::Active).locked, 1);
     world.advance(secs(59));
     assert!(world.receive("q").is_none());
     assert_eq!(settle(&mut world, &locked), Ok(()));
     let again = world.receive("q").unwrap();
-    assert_eq!(again.stamp.delivery_count, 1);
+    assert_eq!(again.broker_properties.delivery_count, 1);
 }
 
 #[test]

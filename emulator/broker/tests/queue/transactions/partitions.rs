@@ -1,8 +1,8 @@
 //! In a partitioned entity a transaction stays within one partition (semantics §15).
 
-use servicebus_broker::{StoreKind, TransactError};
+use servicebus_broker::{SubQueue, TransactError};
 
-use crate::bus::{letter, rules};
+use crate::bus::{message, rules};
 use crate::world::World;
 
 fn world() -> World {
@@ -13,8 +13,10 @@ fn world() -> World {
 
 /// The partitions of what is queued.
 fn partitions(world: &World) -> Vec<u64> {
-    let seen = world.peek("q", StoreKind::Active);
-    let numbers = seen.iter().map(|(stamp, _)| stamp.sequence_number.0);
+    let seen = world.peek("q", SubQueue::Active);
+    let numbers = seen
+        .iter()
+        .map(|(broker_properties, _)| broker_properties.sequence_number.0);
     numbers.map(|number| number >> 48).collect()
 }
 
@@ -27,7 +29,7 @@ fn messages_have_the_same_key_and_those_without_go_with_them() {
     let mut world = world();
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "none");
-    let keyed = |id: &str, key: &str| [letter(id).partition_key(key)];
+    let keyed = |id: &str, key: &str| [message(id).partition_key(key)];
     let mut with_key = world.transaction();
     for id in ["1", "2"] {
         let sent = world.post_in(&mut with_key, "q", &keyed(id, "one"));
@@ -50,7 +52,7 @@ fn messages_have_the_same_key_and_those_without_go_with_them() {
 fn locks_belong_to_the_partition_of_their_messages() {
     let mut world = world();
     for key in ["one", "two"] {
-        let message = letter(key).partition_key(key);
+        let message = message(key).partition_key(key);
         world.post("q", &message).unwrap();
     }
     let both = partitions(&world);
@@ -60,7 +62,7 @@ fn locks_belong_to_the_partition_of_their_messages() {
     world.complete_in(&mut transaction, "q", &one).unwrap();
     let refused = world.complete_in(&mut transaction, "q", &two);
     assert!(is_second_partition(&refused), "{refused:?}");
-    let elsewhere = [letter("a").partition_key("two")];
+    let elsewhere = [message("a").partition_key("two")];
     let refused = world.post_in(&mut transaction, "q", &elsewhere);
     assert!(is_second_partition(&refused), "{refused:?}");
     world.send_in(&mut transaction, "q", "b");
@@ -75,15 +77,15 @@ fn locks_belong_to_the_partition_of_their_messages() {
 fn numbers_of_scheduled_messages_show_the_partition() {
     let mut world = world();
     let mut transaction = world.transaction();
-    let later = letter("a")
+    let later = message("a")
         .partition_key("one")
         .scheduled_at(crate::bus::START + crate::bus::secs(60));
     let numbers = world.schedule_in(&mut transaction, "q", &[later]).unwrap();
     world.commit(transaction).unwrap();
-    let (stamp, _) = world.the_only("q", StoreKind::Active);
-    assert_eq!(numbers, [stamp.sequence_number]);
+    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(numbers, [broker_properties.sequence_number]);
     world
-        .operate("q", |mailbox, cx| mailbox.cancel_scheduled(cx, &numbers))
+        .operate("q", |entity, cx| entity.cancel_scheduled(cx, &numbers))
         .unwrap();
 }
 
@@ -93,7 +95,7 @@ fn a_message_that_passes_through_has_a_key_for_that() {
     world.declare("out", rules().partitioned());
     let mut transaction = world.transaction();
     let via =
-        |id: &str, key: &str, own: &str| [letter(id).via_partition_key(key).partition_key(own)];
+        |id: &str, key: &str, own: &str| [message(id).via_partition_key(key).partition_key(own)];
     for own in ["x", "y"] {
         let sent = world.transfer_in(&mut transaction, "q", "out", &via(own, "one", own));
         sent.unwrap();

@@ -1,40 +1,40 @@
 //! What transactions do stands in the record, each with its name.
 
-use servicebus_broker::{FactKind, SequenceNumber, TransactionId};
+use servicebus_broker::{EventKind, SequenceNumber, TransactionId};
 
-use crate::bus::letter;
+use crate::bus::message;
 use crate::world::World;
 
 /// What was recorded, in short.
 fn story(world: &World) -> Vec<String> {
-    let facts = world.facts.iter();
-    facts
-        .map(|fact| tell(world, &fact.kind, fact.number))
+    let events = world.events.iter();
+    events
+        .map(|event| tell(world, &event.kind, event.number))
         .collect()
 }
 
-fn tell(world: &World, kind: &FactKind, number: SequenceNumber) -> String {
-    if let FactKind::SendEnlisted {
+fn tell(world: &World, kind: &EventKind, number: SequenceNumber) -> String {
+    if let EventKind::SendEnlisted {
         message_id,
         transaction,
     } = kind
     {
-        let id = world.facts.read(*message_id);
+        let id = world.events.read(*message_id);
         return format!("{transaction}: send {id} as {number}");
     }
-    if let FactKind::Enqueued { message_id, .. } = kind {
-        return format!("{} is {number}", world.facts.read(*message_id));
+    if let EventKind::Enqueued { message_id, .. } = kind {
+        return format!("{} is {number}", world.events.read(*message_id));
     }
-    if let FactKind::SettlementEnlisted { transaction } = kind {
+    if let EventKind::SettlementEnlisted { transaction } = kind {
         return format!("{transaction}: settle {number}");
     }
-    if let FactKind::TransactionCommitted { transaction } = kind {
+    if let EventKind::TransactionCommitted { transaction } = kind {
         return format!("{transaction}: committed");
     }
-    if let FactKind::TransactionRolledBack { transaction } = kind {
+    if let EventKind::TransactionRolledBack { transaction } = kind {
         return format!("{transaction}: rolled back");
     }
-    match kind == &FactKind::Completed {
+    match kind == &EventKind::Completed {
         true => format!("{number} completed"),
         false => format!("{kind:?}"),
     }
@@ -45,12 +45,12 @@ fn a_commit_is_told_before_what_follows_from_it() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     let locked = world.lock("q");
-    world.facts = servicebus_broker::Facts::new();
+    world.events = servicebus_broker::Events::new();
     let mut transaction = world.transaction();
     let id = transaction.id();
     world.complete_in(&mut transaction, "q", &locked).unwrap();
     world.send_in(&mut transaction, "q", "b");
-    let later = letter("c").scheduled_at(crate::bus::START);
+    let later = message("c").scheduled_at(crate::bus::START);
     world.schedule_in(&mut transaction, "q", &[later]).unwrap();
     let enlisted = [
         format!("{id}: settle 1"),
@@ -79,7 +79,7 @@ fn a_rollback_is_told_in_each_entity_that_took_part() {
     let settled = world.complete_in(&mut transaction, "t/Subscriptions/one", &locked);
     settled.unwrap();
     world.send_in(&mut transaction, "t", "b");
-    world.facts = servicebus_broker::Facts::new();
+    world.events = servicebus_broker::Events::new();
     world.roll_back(transaction);
     assert_eq!(story(&world), vec![format!("{id}: rolled back"); 2]);
 }

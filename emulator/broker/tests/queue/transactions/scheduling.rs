@@ -1,14 +1,14 @@
 //! What is scheduled in a transaction has a number at once and is there from the commit.
 
-use servicebus_broker::{SequenceNumber, StoreKind};
+use servicebus_broker::{SequenceNumber, SubQueue};
 
-use crate::bus::{START, letter, rules, secs};
+use crate::bus::{START, message, rules, secs};
 use crate::world::World;
 
 const NUMBER: fn(u64) -> SequenceNumber = SequenceNumber;
 
-fn later(id: &str) -> crate::bus::Letter {
-    letter(id).scheduled_at(START + secs(60))
+fn later(id: &str) -> crate::bus::MessageBuilder {
+    message(id).scheduled_at(START + secs(60))
 }
 
 #[test]
@@ -16,12 +16,12 @@ fn numbers_are_told_at_once_and_hold_after_the_commit() {
     let mut world = World::chain(&["q"]);
     world.send("q", "a");
     let mut transaction = world.transaction();
-    let letters = [later("b"), later("c")];
-    let numbers = world.schedule_in(&mut transaction, "q", &letters);
+    let messages = [later("b"), later("c")];
+    let numbers = world.schedule_in(&mut transaction, "q", &messages);
     assert_eq!(numbers, Ok(vec![NUMBER(2), NUMBER(3)]));
     assert_eq!(world.send("q", "d"), NUMBER(4));
     let cancel = |world: &mut World, number| {
-        world.operate("q", |mailbox, cx| mailbox.cancel_scheduled(cx, &[number]))
+        world.operate("q", |entity, cx| entity.cancel_scheduled(cx, &[number]))
     };
     assert!(
         cancel(&mut world, NUMBER(2)).is_err(),
@@ -29,7 +29,7 @@ fn numbers_are_told_at_once_and_hold_after_the_commit() {
     );
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["a", "b", "c", "d"]);
-    assert_eq!(world.mailbox("q").counts(StoreKind::Active).scheduled, 2);
+    assert_eq!(world.entity("q").counts(SubQueue::Active).scheduled, 2);
     cancel(&mut world, NUMBER(2)).unwrap();
     world.advance(secs(60));
     assert_eq!(world.queued("q"), ["a", "d", "c"]);
@@ -59,9 +59,9 @@ fn what_has_become_due_meanwhile_is_active_at_once() {
     world.send("q", "b");
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["b", "a"]);
-    let (stamp, _) = world.peek("q", StoreKind::Active).remove(1);
-    assert_eq!(stamp.sequence_number, NUMBER(3));
-    assert_eq!(stamp.enqueued_at, START + secs(90));
+    let (broker_properties, _) = world.peek("q", SubQueue::Active).remove(1);
+    assert_eq!(broker_properties.sequence_number, NUMBER(3));
+    assert_eq!(broker_properties.enqueued_at, START + secs(90));
     assert!(world.receive("q").is_some());
 }
 
@@ -77,8 +77,8 @@ fn a_number_may_come_back_long_after_those_behind_it_have_gone() {
         world.receive("q").unwrap();
     }
     world.commit(transaction).unwrap();
-    let (stamp, _) = world.the_only("q", StoreKind::Active);
-    assert_eq!(stamp.sequence_number, NUMBER(1));
+    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(broker_properties.sequence_number, NUMBER(1));
     world.advance(secs(60));
     assert_eq!(world.receive("q").unwrap().message.id(), "a");
 }
@@ -88,14 +88,14 @@ fn the_number_of_a_duplicate_belongs_to_no_message() {
     let mut world = World::new();
     world.declare("q", rules().duplicate_detection(secs(600)));
     let mut transaction = world.transaction();
-    let letters = [later("a"), later("a"), later("b")];
-    let numbers = world.schedule_in(&mut transaction, "q", &letters);
+    let messages = [later("a"), later("a"), later("b")];
+    let numbers = world.schedule_in(&mut transaction, "q", &messages);
     assert_eq!(numbers, Ok(vec![NUMBER(1), NUMBER(2), NUMBER(3)]));
     world.commit(transaction).unwrap();
-    let seen = world.peek("q", StoreKind::Active);
+    let seen = world.peek("q", SubQueue::Active);
     let held: Vec<_> = seen
         .iter()
-        .map(|(stamp, _)| stamp.sequence_number)
+        .map(|(broker_properties, _)| broker_properties.sequence_number)
         .collect();
     assert_eq!(held, [NUMBER(1), NUMBER(3)]);
 }

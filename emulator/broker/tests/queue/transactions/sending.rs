@@ -1,11 +1,11 @@
 //! What is sent in a transaction is checked at once and comes with the commit.
 
 use servicebus_broker::{
-    CommitError, ConsumerId, EntityStatus, ReceiveMode, SendError, SequenceNumber, StoreKind,
+    CommitError, EntityStatus, ReceiveMode, ReceiverId, SendError, SequenceNumber, SubQueue,
     TransactError,
 };
 
-use crate::bus::{START, letter, rules, secs};
+use crate::bus::{START, message, rules, secs};
 use crate::world::World;
 
 /// What somebody does meanwhile.
@@ -22,7 +22,7 @@ fn nothing_is_seen_before_the_commit() {
     world.send_in(&mut transaction, "q", "a");
     assert!(world.queued("q").is_empty());
     assert!(world.receive("q").is_none());
-    assert_eq!(world.mailbox("q").size(), 0);
+    assert_eq!(world.entity("q").size(), 0);
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["a"]);
 }
@@ -30,19 +30,19 @@ fn nothing_is_seen_before_the_commit() {
 #[test]
 fn whoever_waits_is_woken_by_the_commit_and_gets_all_of_it() {
     let mut world = world();
-    let (id, store) = (ConsumerId(500), StoreKind::Active);
+    let (id, store) = (ReceiverId(500), SubQueue::Active);
     let mut taken = Vec::new();
-    world.operate("q", |mailbox, cx| {
-        mailbox.open_consumer(store, id, ReceiveMode::PeekLock);
-        mailbox.set_credit(cx, store, id, 2);
+    world.operate("q", |entity, cx| {
+        entity.attach_receiver(store, id, ReceiveMode::PeekLock);
+        entity.set_credit(cx, store, id, 2);
     });
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "a");
     world.send_in(&mut transaction, "q", "b");
-    assert_eq!(world.mailbox("q").assigned(store, id), 0);
+    assert_eq!(world.entity("q").reserved(store, id), 0);
     world.commit(transaction).unwrap();
-    world.operate("q", |mailbox, cx| {
-        mailbox.take(cx, store, id, 2, usize::MAX, &mut taken);
+    world.operate("q", |entity, cx| {
+        entity.acquire(cx, store, id, 2, usize::MAX, &mut taken);
     });
     let ids: Vec<_> = taken.iter().map(|delivery| delivery.message.id()).collect();
     assert_eq!(ids, ["a", "b"]);
@@ -68,10 +68,10 @@ fn numbers_and_times_are_those_of_the_commit() {
     world.send("q", "sent first");
     world.advance(secs(5));
     world.commit(transaction).unwrap();
-    let seen = world.peek("q", StoreKind::Active);
+    let seen = world.peek("q", SubQueue::Active);
     let numbers: Vec<_> = seen
         .iter()
-        .map(|(stamp, _)| stamp.sequence_number)
+        .map(|(broker_properties, _)| broker_properties.sequence_number)
         .collect();
     assert_eq!(world.queued("q"), ["sent first", "enlisted first"]);
     assert_eq!(numbers, [SequenceNumber(1), SequenceNumber(2)]);
@@ -99,7 +99,7 @@ fn messages_come_in_the_order_in_which_they_were_enlisted_and_together() {
 fn time_to_live_begins_with_the_commit() {
     let mut world = world();
     let mut transaction = world.transaction();
-    let short = letter("a").time_to_live(secs(10));
+    let short = message("a").time_to_live(secs(10));
     world.post_in(&mut transaction, "q", &[short]).unwrap();
     world.advance(secs(60));
     world.commit(transaction).unwrap();
@@ -115,20 +115,20 @@ fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
     world.declare("q", rules().of_one_megabyte());
     let mut transaction = world.transaction();
     world.send_in(&mut transaction, "q", "a");
-    let half = |id: &str| letter(id).body(600_000);
+    let half = |id: &str| message(id).body(600_000);
     world.post_in(&mut transaction, "q", &[half("b")]).unwrap();
     let refused = world.post_in(&mut transaction, "q", &[half("c")]);
     let full = TransactError::Send(SendError::QuotaExceeded {
         kind: servicebus_broker::EntityKind::Queue,
         path: "q".parse().unwrap(),
-        size: [letter("a"), half("b")]
+        size: [message("a"), half("b")]
             .iter()
-            .map(|letter| letter.encoded().len() as u64)
+            .map(|message| message.encoded().len() as u64)
             .sum(),
         max: 1024 * 1024,
     });
     assert_eq!(refused, Err(full));
-    let both = world.post_in(&mut transaction, "q", &[letter("d"), half("e")]);
+    let both = world.post_in(&mut transaction, "q", &[message("d"), half("e")]);
     assert!(both.is_err(), "all of a batch or none");
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["a", "b"]);
@@ -138,7 +138,7 @@ fn what_the_entity_does_not_accept_is_refused_at_once_and_the_rest_goes_on() {
 fn what_is_sent_counts_from_then_on_until_the_transaction_is_over() {
     let mut world = World::new();
     world.declare("q", rules().of_one_megabyte());
-    let half = |id: &str| letter(id).body(600_000);
+    let half = |id: &str| message(id).body(600_000);
     let full = |result: Result<_, TransactError>| {
         matches!(
             result,
@@ -164,7 +164,7 @@ fn what_is_sent_counts_from_then_on_until_the_transaction_is_over() {
     world.post_in(&mut third, "q", &[half("c")]).unwrap();
     world.commit(third).unwrap();
     assert!(world.post("q", &half("d")).is_err());
-    world.post("q", &letter("e").body(400_000)).unwrap();
+    world.post("q", &message("e").body(400_000)).unwrap();
     assert_eq!(world.queued("q"), ["c", "e"], "counted once");
 }
 
@@ -173,7 +173,7 @@ fn a_disabled_entity_refuses_at_once() {
     let mut world = World::new();
     world.declare("q", rules().status(EntityStatus::SendDisabled));
     let mut transaction = world.transaction();
-    let refused = world.post_in(&mut transaction, "q", &[letter("a")]);
+    let refused = world.post_in(&mut transaction, "q", &[message("a")]);
     let disabled = SendError::Disabled("q".parse().unwrap());
     assert_eq!(refused, Err(TransactError::Send(disabled)));
     world.commit(transaction).unwrap();
@@ -200,7 +200,7 @@ fn what_the_entity_does_not_accept_any_more_fails_the_commit() {
         world.declare("q", rules());
         let mut transaction = world.transaction();
         world.send_in(&mut transaction, "q", "a");
-        let large = letter("b").body(1_100_000);
+        let large = message("b").body(1_100_000);
         world.post_in(&mut transaction, "q", &[large]).unwrap();
         change(&mut world);
         let error = world.commit(transaction).unwrap_err();
@@ -254,14 +254,14 @@ fn what_was_rolled_back_is_no_duplicate() {
 fn a_message_of_a_transaction_may_be_for_later() {
     let mut world = world();
     let mut transaction = world.transaction();
-    let later = letter("a").scheduled_at(START + secs(60));
-    let past = letter("b").scheduled_at(START + secs(5));
+    let later = message("a").scheduled_at(START + secs(60));
+    let past = message("b").scheduled_at(START + secs(5));
     world
         .post_in(&mut transaction, "q", &[later, past])
         .unwrap();
     world.advance(secs(10));
     world.commit(transaction).unwrap();
-    let counts = world.mailbox("q").counts(StoreKind::Active);
+    let counts = world.entity("q").counts(SubQueue::Active);
     assert_eq!((counts.active, counts.scheduled), (1, 1));
     world.advance(secs(50));
     assert_eq!(world.queued("q"), ["b", "a"]);

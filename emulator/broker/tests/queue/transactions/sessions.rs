@@ -1,18 +1,18 @@
 //! Transactions where messages belong to sessions (semantics §6, §12).
 
 use servicebus_broker::{
-    CommitError, ConsumerId, Delivery, SendError, SettleError, StoreKind, TransactError,
+    CommitError, Delivery, ReceiverId, SendError, SettleError, SubQueue, TransactError,
 };
 
-use crate::bus::{letter, rules, secs};
+use crate::bus::{message, rules, secs};
 use crate::world::{World, abandon};
 
 /// A queue with sessions and two messages of the same one, the first of them locked.
-fn world() -> (World, Delivery, ConsumerId) {
+fn world() -> (World, Delivery, ReceiverId) {
     let mut world = World::new();
     world.declare("q", rules().sessions());
     for id in ["a", "b"] {
-        world.post("q", &letter(id).session("s")).unwrap();
+        world.post("q", &message(id).session("s")).unwrap();
     }
     let (locked, holder) = world.take_from_next_session("q").unwrap();
     (world, locked, holder)
@@ -22,9 +22,9 @@ fn world() -> (World, Delivery, ConsumerId) {
 fn a_message_without_session_is_refused_at_once() {
     let (mut world, ..) = world();
     let mut transaction = world.transaction();
-    let refused = world.post_in(&mut transaction, "q", &[letter("x")]);
+    let refused = world.post_in(&mut transaction, "q", &[message("x")]);
     assert_eq!(refused, Err(TransactError::Send(SendError::NoSession)));
-    let refused = world.schedule_in(&mut transaction, "q", &[letter("x")]);
+    let refused = world.schedule_in(&mut transaction, "q", &[message("x")]);
     assert_eq!(refused, Err(TransactError::Send(SendError::NoSession)));
 }
 
@@ -34,31 +34,31 @@ fn what_is_settled_and_sent_in_a_session_happens_together_and_in_order() {
     let mut transaction = world.transaction();
     let settled = world.settle_in(&mut transaction, "q", &locked, abandon());
     settled.unwrap();
-    let sent = world.post_in(&mut transaction, "q", &[letter("c").session("s")]);
+    let sent = world.post_in(&mut transaction, "q", &[message("c").session("s")]);
     sent.unwrap();
     world.commit(transaction).unwrap();
-    let store = StoreKind::Active;
+    let store = SubQueue::Active;
     let mut taken = Vec::new();
-    world.operate("q", |mailbox, cx| {
-        mailbox.set_credit(cx, store, holder, 3);
-        mailbox.take(cx, store, holder, 3, usize::MAX, &mut taken);
+    world.operate("q", |entity, cx| {
+        entity.set_credit(cx, store, holder, 3);
+        entity.acquire(cx, store, holder, 3, usize::MAX, &mut taken);
     });
     let ids: Vec<_> = taken.iter().map(|delivery| delivery.message.id()).collect();
     assert_eq!(ids, ["a", "b", "c"]);
-    assert_eq!(taken[0].stamp.delivery_count, 1);
+    assert_eq!(taken[0].broker_properties.delivery_count, 1);
 }
 
 #[test]
 fn whoever_loses_the_session_commits_nothing() {
-    let losses: [fn(&mut World, ConsumerId); 4] = [
+    let losses: [fn(&mut World, ReceiverId); 4] = [
         |world, _| world.advance(secs(60)),
         |world, id| {
-            let store = StoreKind::Active;
-            world.operate("q", |mailbox, cx| mailbox.close_consumer(cx, store, id));
+            let store = SubQueue::Active;
+            world.operate("q", |entity, cx| entity.detach_receiver(cx, store, id));
         },
         |world, _| {
             let session = servicebus_broker::SessionName::new("s").unwrap();
-            assert!(world.operate("q", |mailbox, cx| mailbox.lose_session_lock(cx, &session)));
+            assert!(world.operate("q", |entity, cx| entity.lose_session_lock(cx, &session)));
         },
         |world, _| world.update("q", |queue| queue.max_delivery_count = 5),
     ];
@@ -66,7 +66,7 @@ fn whoever_loses_the_session_commits_nothing() {
         let (mut world, locked, holder) = world();
         let mut transaction = world.transaction();
         world.complete_in(&mut transaction, "q", &locked).unwrap();
-        let sent = world.post_in(&mut transaction, "q", &[letter("c").session("s")]);
+        let sent = world.post_in(&mut transaction, "q", &[message("c").session("s")]);
         sent.unwrap();
         lose(&mut world, holder);
         let error = world.commit(transaction).unwrap_err();
@@ -87,8 +87,8 @@ fn a_renewed_session_keeps_what_is_enlisted() {
     world.advance(secs(50));
     let session = servicebus_broker::SessionName::new("s").unwrap();
     world
-        .operate("q", |mailbox, cx| {
-            mailbox.renew_session_lock(cx, servicebus_broker::ClientId(7), &session)
+        .operate("q", |entity, cx| {
+            entity.renew_session_lock(cx, servicebus_broker::ClientId(7), &session)
         })
         .unwrap();
     world.advance(secs(50));
@@ -101,7 +101,7 @@ fn what_passes_through_needs_no_session_and_belongs_to_none() {
     let (mut world, ..) = world();
     world.declare("out", rules());
     let mut transaction = world.transaction();
-    let passing = [letter("1"), letter("2").session("s")];
+    let passing = [message("1"), message("2").session("s")];
     let sent = world.transfer_in(&mut transaction, "q", "out", &passing);
     sent.unwrap();
     let sent = world.transfer_in(&mut transaction, "q", "missing", &passing);
@@ -116,7 +116,7 @@ fn what_passes_through_needs_no_session_and_belongs_to_none() {
 fn a_scheduled_message_joins_its_session_when_it_becomes_active() {
     let (mut world, ..) = world();
     let mut transaction = world.transaction();
-    let later = letter("c").session("other");
+    let later = message("c").session("other");
     let later = [later.scheduled_at(crate::bus::START + secs(30))];
     world.schedule_in(&mut transaction, "q", &later).unwrap();
     world.commit(transaction).unwrap();

@@ -1,10 +1,10 @@
 //! What is settled in a transaction happens with the commit.
 
 use servicebus_broker::{
-    EntityStatus, Outcome, PropertyChanges, ReceiveMode, SettleError, StoreKind, TransactError,
+    EntityStatus, Outcome, PropertyChanges, ReceiveMode, SettleError, SubQueue, TransactError,
 };
 
-use crate::bus::{letter, rules, text};
+use crate::bus::{message, rules, text};
 use crate::world::{World, abandon, bury, defer};
 
 fn world(ids: &[&str]) -> World {
@@ -24,18 +24,18 @@ fn every_outcome_but_release_waits_for_the_commit() {
         let settled = world.settle_in(&mut transaction, "q", &locked, outcome);
         settled.unwrap();
     }
-    let counts = world.mailbox("q").counts(StoreKind::Active);
+    let counts = world.entity("q").counts(SubQueue::Active);
     assert_eq!((counts.locked, counts.deferred), (4, 0));
     assert_eq!(world.queued("q"), ["a", "b", "c", "d"]);
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q"), ["b", "c"]);
     assert_eq!(world.dead_letters("q"), ["d"]);
-    assert_eq!(world.reasons("q", StoreKind::DeadLetters), ["why"]);
-    let counts = world.mailbox("q").counts(StoreKind::Active);
+    assert_eq!(world.reasons("q", SubQueue::DeadLetter), ["why"]);
+    let counts = world.entity("q").counts(SubQueue::Active);
     assert_eq!((counts.locked, counts.deferred), (0, 1));
     let abandoned = world.receive("q").unwrap();
     assert_eq!(abandoned.message.id(), "b");
-    assert_eq!(abandoned.stamp.delivery_count, 1);
+    assert_eq!(abandoned.broker_properties.delivery_count, 1);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn properties_are_set_by_the_commit() {
     let outcome = Outcome::Abandon { changes };
     let settled = world.settle_in(&mut transaction, "q", &locked, outcome);
     settled.unwrap();
-    let shown = |world: &World| text(&world.the_only("q", StoreKind::Active).1, "attempt");
+    let shown = |world: &World| text(&world.the_only("q", SubQueue::Active).1, "attempt");
     assert_eq!(shown(&world), None);
     world.commit(transaction).unwrap();
     assert_eq!(shown(&world).as_deref(), Some("1"));
@@ -98,9 +98,9 @@ fn dead_letters_are_settled_in_transactions_too() {
         world.dead_letter_next("q", "why");
     }
     let mut transaction = world.transaction();
-    let place = ("q", StoreKind::DeadLetters);
+    let place = ("q", SubQueue::DeadLetter);
     for outcome in [Outcome::Complete, abandon()] {
-        let locked = world.take("q", StoreKind::DeadLetters, ReceiveMode::PeekLock);
+        let locked = world.take("q", SubQueue::DeadLetter, ReceiveMode::PeekLock);
         let tokens = [locked.unwrap().token];
         let settled = world.settle_all_in(&mut transaction, place, &tokens, &outcome);
         settled.unwrap();
@@ -110,17 +110,17 @@ fn dead_letters_are_settled_in_transactions_too() {
     world.commit(transaction).unwrap();
     assert_eq!(world.dead_letters("q"), ["b", "c"]);
     assert_eq!(world.queued("q"), ["again"]);
-    let (stamp, _) = world.peek("q", StoreKind::DeadLetters).remove(0);
-    assert_eq!(stamp.delivery_count, 0, "nothing counts there");
+    let (broker_properties, _) = world.peek("q", SubQueue::DeadLetter).remove(0);
+    assert_eq!(broker_properties.delivery_count, 0, "nothing counts there");
 }
 
 #[test]
 fn a_dead_letter_cannot_be_dead_lettered_again() {
     let mut world = world(&["a"]);
     world.dead_letter_next("q", "why");
-    let locked = world.take("q", StoreKind::DeadLetters, ReceiveMode::PeekLock);
+    let locked = world.take("q", SubQueue::DeadLetter, ReceiveMode::PeekLock);
     let mut transaction = world.transaction();
-    let place = ("q", StoreKind::DeadLetters);
+    let place = ("q", SubQueue::DeadLetter);
     let refused = world.settle_all_in(
         &mut transaction,
         place,
@@ -136,7 +136,7 @@ fn several_locks_are_enlisted_all_or_none() {
     let mut world = world(&["a", "b", "c"]);
     let mut transaction = world.transaction();
     let tokens = [world.lock("q").token, world.lock("q").token];
-    let place = ("q", StoreKind::Active);
+    let place = ("q", SubQueue::Active);
     let settle = |world: &mut World, transaction: &mut _, tokens: &[_]| {
         world.settle_all_in(transaction, place, tokens, &Outcome::Complete)
     };
@@ -155,23 +155,23 @@ fn a_deferred_message_is_settled_in_a_transaction() {
     let mut world = world(&["a", "b"]);
     for outcome in [Outcome::Complete, abandon()] {
         world.settle_next("q", defer());
-        let (stamp, _) = world.peek("q", StoreKind::Active).remove(0);
+        let (broker_properties, _) = world.peek("q", SubQueue::Active).remove(0);
         let mut transaction = world.transaction();
-        let numbers = [stamp.sequence_number];
-        let received = world.operate("q", |mailbox, cx| {
-            let holder = servicebus_broker::ConsumerId(1_000_000);
-            let (store, mode) = (StoreKind::Active, ReceiveMode::PeekLock);
-            mailbox.receive_deferred(cx, store, &numbers, mode, holder, None)
+        let numbers = [broker_properties.sequence_number];
+        let received = world.operate("q", |entity, cx| {
+            let holder = servicebus_broker::ReceiverId(1_000_000);
+            let (store, mode) = (SubQueue::Active, ReceiveMode::PeekLock);
+            entity.receive_deferred(cx, store, &numbers, mode, holder, None)
         });
         let locked = received.unwrap().remove(0);
         let settled = world.settle_in(&mut transaction, "q", &locked, outcome);
         settled.unwrap();
         world.commit(transaction).unwrap();
     }
-    let counts = world.mailbox("q").counts(StoreKind::Active);
+    let counts = world.entity("q").counts(SubQueue::Active);
     assert_eq!((counts.active, counts.deferred), (1, 1));
-    let (stamp, _) = world.the_only("q", StoreKind::Active);
-    assert_eq!(stamp.delivery_count, 2);
+    let (broker_properties, _) = world.the_only("q", SubQueue::Active);
+    assert_eq!(broker_properties.delivery_count, 2);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn an_entity_that_is_disabled_settles_nothing() {
     let refused = world.complete_in(&mut transaction, "q", &second);
     assert_eq!(refused, Err(TransactError::Settle(SettleError::Disabled)));
     world
-        .post_in(&mut transaction, "q", &[letter("c")])
+        .post_in(&mut transaction, "q", &[message("c")])
         .unwrap();
     let error = world.commit(transaction).unwrap_err();
     assert!(error.to_string().contains("'q' is disabled"), "{error}");

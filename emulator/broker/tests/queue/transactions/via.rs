@@ -1,14 +1,14 @@
 //! Messages for other entities go by way of the one that the transaction works on.
 
-use servicebus_broker::{EntityStatus, SequenceNumber, StoreKind};
+use servicebus_broker::{EntityStatus, SequenceNumber, SubQueue};
 
-use crate::bus::{Letter, START, letter, rules, secs};
+use crate::bus::{MessageBuilder, START, message, rules, secs};
 use crate::world::World;
 
 /// What somebody does meanwhile.
 type Change = fn(&mut World);
 
-const TRANSFER: StoreKind = StoreKind::TransferDeadLetters;
+const TRANSFER: SubQueue = SubQueue::TransferDeadLetter;
 
 /// Queues that do not know of each other.
 fn world(names: &[&str]) -> World {
@@ -19,8 +19,8 @@ fn world(names: &[&str]) -> World {
     world
 }
 
-fn letters(ids: &[&str]) -> Vec<Letter> {
-    ids.iter().map(|id| letter(id)).collect()
+fn messages(ids: &[&str]) -> Vec<MessageBuilder> {
+    ids.iter().map(|id| message(id)).collect()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_message_is_taken_from_one_and_put_into_another() {
     let locked = world.lock("in");
     let mut transaction = world.transaction();
     world.complete_in(&mut transaction, "in", &locked).unwrap();
-    let sent = world.transfer_in(&mut transaction, "in", "out", &letters(&["reply"]));
+    let sent = world.transfer_in(&mut transaction, "in", "out", &messages(&["reply"]));
     sent.unwrap();
     assert_eq!(world.everything(), ["request"]);
     world.commit(transaction).unwrap();
@@ -42,7 +42,7 @@ fn a_message_is_taken_from_one_and_put_into_another() {
 fn a_rollback_sends_nothing_anywhere() {
     let mut world = world(&["in", "out"]);
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "in", "out", &letters(&["a"]));
+    let sent = world.transfer_in(&mut transaction, "in", "out", &messages(&["a"]));
     sent.unwrap();
     world.roll_back(transaction);
     assert!(world.everything().is_empty());
@@ -53,7 +53,7 @@ fn several_destinations_get_what_is_theirs_in_order() {
     let mut world = world(&["via", "a", "b"]);
     let mut transaction = world.transaction();
     for (to, id) in [("a", "1"), ("b", "2"), ("a", "3"), ("b", "4"), ("a", "5")] {
-        let sent = world.transfer_in(&mut transaction, "via", to, &letters(&[id]));
+        let sent = world.transfer_in(&mut transaction, "via", to, &messages(&[id]));
         sent.unwrap();
     }
     world.send_in(&mut transaction, "via", "own");
@@ -67,7 +67,7 @@ fn several_destinations_get_what_is_theirs_in_order() {
 fn many_at_once_keep_their_order() {
     let mut world = world(&["via", "a"]);
     let ids: Vec<String> = (0..100).map(|id| id.to_string()).collect();
-    let all: Vec<_> = ids.iter().map(|id| letter(id)).collect();
+    let all: Vec<_> = ids.iter().map(|id| message(id)).collect();
     let mut transaction = world.transaction();
     world
         .transfer_in(&mut transaction, "via", "a", &all)
@@ -80,17 +80,17 @@ fn many_at_once_keep_their_order() {
 fn they_count_as_transfers_while_they_are_on_their_way() {
     let mut world = world(&["via", "out"]);
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a", "b"]));
+    let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a", "b"]));
     sent.unwrap();
     world.interrupt_before("out", |world| {
-        let counts = world.mailbox("via").counts(StoreKind::Active);
+        let counts = world.entity("via").counts(SubQueue::Active);
         assert_eq!((counts.active, counts.transfer), (0, 2));
         assert!(world.receive("via").is_none());
         world.update("via", |queue| queue.max_delivery_count = 3);
     });
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("out"), ["a", "b"]);
-    assert!(!world.mailbox("via").is_forwarding());
+    assert!(!world.entity("via").is_forwarding());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
         (
             |world| {
                 world.update("out", |queue| queue.max_size_in_megabytes = 1);
-                let filler = letter("filler").body(1_048_400);
+                let filler = message("filler").body(1_048_400);
                 world.post("out", &filler).unwrap();
             },
             "QuotaExceededException",
@@ -116,7 +116,7 @@ fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
     for (change, reason) in changes {
         let mut world = world(&["via", "out"]);
         let mut transaction = world.transaction();
-        let large = [letter("a").body(1_000), letter("b").body(1_000)];
+        let large = [message("a").body(1_000), message("b").body(1_000)];
         let sent = world.transfer_in(&mut transaction, "via", "out", &large);
         sent.unwrap();
         change(&mut world);
@@ -131,7 +131,7 @@ fn a_destination_that_takes_nothing_leaves_them_with_the_reason() {
 fn what_could_not_go_on_is_received_and_stays_where_it_is() {
     let mut world = world(&["via"]);
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a"]));
     sent.unwrap();
     world.commit(transaction).unwrap();
     world.declare("out", rules());
@@ -145,7 +145,7 @@ fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
     let mut world = World::new();
     world.declare("via", rules().failed_forwards_to_dead_letters());
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a"]));
     sent.unwrap();
     world.commit(transaction).unwrap();
     assert_eq!(world.dead_letters("via"), ["a"]);
@@ -156,7 +156,7 @@ fn passing_through_is_no_hop() {
     let mut world = World::chain(&["q1", "q2", "q3", "q4", "q5"]);
     world.declare("via", rules());
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "via", "q1", &letters(&["a"]));
+    let sent = world.transfer_in(&mut transaction, "via", "q1", &messages(&["a"]));
     sent.unwrap();
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("q5"), ["a"]);
@@ -174,7 +174,7 @@ fn the_way_of_the_entity_between_is_not_theirs() {
     );
     world.send("via", "a");
     let mut transaction = world.transaction();
-    let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+    let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a"]));
     sent.unwrap();
     world.send_in(&mut transaction, "via", "b");
     world.commit(transaction).unwrap();
@@ -188,7 +188,7 @@ fn the_way_of_the_entity_between_may_be_set_and_unset_meanwhile() {
     for target in [Some("other"), None] {
         let target = target.map(|target| target.parse().unwrap());
         let mut transaction = world.transaction();
-        let sent = world.transfer_in(&mut transaction, "via", "out", &letters(&["a"]));
+        let sent = world.transfer_in(&mut transaction, "via", "out", &messages(&["a"]));
         sent.unwrap();
         world.interrupt_before("out", move |world| {
             world.update("via", |queue| queue.forward_to = target);
@@ -205,17 +205,17 @@ fn the_destination_has_its_own_rules() {
     world.declare("via", rules());
     world.declare("out", rules().duplicate_detection(secs(60)));
     let mut transaction = world.transaction();
-    let later = letter("b").scheduled_at(START + secs(60));
+    let later = message("b").scheduled_at(START + secs(60));
     let sent = world.transfer_in(
         &mut transaction,
         "via",
         "out",
-        &[letter("a"), letter("a"), later],
+        &[message("a"), message("a"), later],
     );
     sent.unwrap();
     world.commit(transaction).unwrap();
     assert_eq!(world.queued("out"), ["a", "b"]);
-    assert_eq!(world.mailbox("out").counts(StoreKind::Active).scheduled, 1);
+    assert_eq!(world.entity("out").counts(SubQueue::Active).scheduled, 1);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn topics_and_subscriptions_pass_on_what_is_for_others() {
         world.declare_topic("u", |_| {});
         world.subscribe("u/Subscriptions/s", |_| {});
         let mut transaction = world.transaction();
-        let sent = world.transfer_in(&mut transaction, via, "u", &letters(&["a", "b"]));
+        let sent = world.transfer_in(&mut transaction, via, "u", &messages(&["a", "b"]));
         sent.unwrap();
         world.send_in(&mut transaction, "t", "c");
         world.commit(transaction).unwrap();
@@ -239,10 +239,13 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
     let mut world = world(&["via", "out"]);
     world.send("via", "before");
     let out = "out".parse().unwrap();
-    let messages = letters(&["a", "b"]);
+    let messages = messages(&["a", "b"]);
     world.send_via("via", &out, &messages).unwrap();
     assert_eq!(world.queued("out"), ["a", "b"]);
-    let (stamp, _) = world.peek("out", StoreKind::Active).remove(0);
-    assert_eq!(stamp.sequence_number, SequenceNumber(1));
-    assert_eq!(stamp.enqueued_sequence_number, Some(SequenceNumber(2)));
+    let (broker_properties, _) = world.peek("out", SubQueue::Active).remove(0);
+    assert_eq!(broker_properties.sequence_number, SequenceNumber(1));
+    assert_eq!(
+        broker_properties.enqueued_sequence_number,
+        Some(SequenceNumber(2))
+    );
 }

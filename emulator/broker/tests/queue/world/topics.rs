@@ -4,7 +4,7 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter,
 };
 use servicebus_broker::{
-    ChangeRuleError, Entities, EntityId, EntityPath, Mailbox, NamespaceSettings, Queue,
+    ChangeRuleError, Entities, Entity, EntityId, EntityPath, NamespaceSettings,
     SubscriptionDescription, TopicDescription,
 };
 
@@ -57,8 +57,8 @@ impl World {
         let problems = description.problems(&path(name), settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
-        let topic = Mailbox::topic(id, path(name), &description, &settings, self.now);
-        self.insert(Queue::of(id, topic));
+        let topic = Entity::topic(id, path(name), &description, &settings, self.now);
+        self.insert(topic);
     }
 
     /// Declares a subscription, given by its path, with the default rule.
@@ -89,43 +89,43 @@ impl World {
         let problems = description.problems(settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
-        let mut made = Mailbox::subscription(id, path.clone(), &description, &settings, self.now);
+        let mut made = Entity::subscription(id, path.clone(), &description, &settings, self.now);
         let held = self.with_entity(&topic_of(&path), |topic, _| topic.held());
         if let Some(held) = held.flatten() {
             made.join(held);
         }
-        self.insert(Queue::of(id, made));
-        self.operate(topic_of(&path).as_str(), |mailbox, cx| {
-            mailbox.subscribe(cx, &path, rules);
+        self.insert(made);
+        self.operate(topic_of(&path).as_str(), |entity, cx| {
+            entity.subscribe(cx, &path, rules);
         });
     }
 
     pub(crate) fn add_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
         let subscription = path(name);
-        self.with_entity(&subscription, |mailbox, cx| mailbox.touch(cx));
-        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
-            mailbox.add_rule(cx, &subscription, rule)
+        self.with_entity(&subscription, |entity, cx| entity.touch(cx));
+        self.operate(topic_of(&subscription).as_str(), |entity, cx| {
+            entity.add_rule(cx, &subscription, rule)
         })
     }
 
     pub(crate) fn replace_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
         let subscription = path(name);
-        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
-            mailbox.replace_rule(cx, &subscription, rule)
+        self.operate(topic_of(&subscription).as_str(), |entity, cx| {
+            entity.replace_rule(cx, &subscription, rule)
         })
     }
 
     pub(crate) fn remove_rule(&mut self, name: &str, rule: &str) -> Result<(), ChangeRuleError> {
         let subscription = path(name);
-        self.operate(topic_of(&subscription).as_str(), |mailbox, cx| {
-            mailbox.remove_rule(cx, &subscription, rule)
+        self.operate(topic_of(&subscription).as_str(), |entity, cx| {
+            entity.remove_rule(cx, &subscription, rule)
         })
     }
 
     /// The names of a subscription's rules.
     pub(crate) fn rules(&self, name: &str) -> Vec<String> {
         let subscription = path(name);
-        let topic = self.mailbox(topic_of(&subscription).as_str());
+        let topic = self.entity(topic_of(&subscription).as_str());
         let rules = topic.rules().expect("a topic").of(&subscription);
         rules.map(|rule| rule.name.to_string()).collect()
     }
@@ -133,7 +133,7 @@ impl World {
     /// A subscription that is gone gets nothing more.
     pub(super) fn leave_topic(&mut self, path: &EntityPath) {
         if let Some((topic, _)) = path.topic() {
-            self.with_entity(&topic, |mailbox, cx| mailbox.unsubscribe(cx, path));
+            self.with_entity(&topic, |entity, cx| entity.unsubscribe(cx, path));
         }
     }
 
@@ -142,9 +142,9 @@ impl World {
         while let Some(path) = self.idle.pop() {
             let subscriptions = self.subscriptions_of(&path);
             let there = subscriptions.iter().filter_map(|s| self.queues.get(s));
-            let used = there.map(|queue| queue.mailbox.last_used()).max();
+            let used = there.map(|queue| queue.last_used()).max();
             let stays =
-                used.and_then(|used| self.with_entity(&path, |mailbox, cx| mailbox.stay(cx, used)));
+                used.and_then(|used| self.with_entity(&path, |entity, cx| entity.stay(cx, used)));
             if stays != Some(true) && self.queues.remove(&path).is_some() {
                 self.leave_topic(&path);
                 for subscription in subscriptions {
@@ -156,7 +156,7 @@ impl World {
 
     fn subscriptions_of(&self, topic: &EntityPath) -> Vec<EntityPath> {
         let topic = self.queues.get(topic);
-        let rules = topic.and_then(|topic| topic.mailbox.rules());
+        let rules = topic.and_then(|topic| topic.rules());
         rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
     }
 

@@ -1,13 +1,13 @@
 //! Transactions in such a world.
 
 use servicebus_broker::{
-    ClientId, CommitError, Context, Delivery, Effect, Entities, EntityPath, LockToken, Mailbox,
-    Outcome, PropertyChanges, ReceiveMode, SendError, SequenceNumber, StoreKind, TransactError,
+    ClientId, CommitError, Context, Delivery, Effect, Entities, Entity, EntityPath, LockToken,
+    Outcome, PropertyChanges, ReceiveMode, SendError, SequenceNumber, SubQueue, TransactError,
     Transaction, commit, forward,
 };
 
 use super::{World, path};
-use crate::bus::{Letter, letter};
+use crate::bus::{MessageBuilder, message};
 
 impl World {
     pub(crate) fn transaction(&mut self) -> Transaction {
@@ -16,19 +16,21 @@ impl World {
 
     /// Sends a message with this id in a transaction.
     pub(crate) fn send_in(&mut self, transaction: &mut Transaction, name: &str, id: &str) {
-        self.post_in(transaction, name, &[letter(id)]).unwrap();
+        self.post_in(transaction, name, &[message(id)]).unwrap();
     }
 
     pub(crate) fn post_in(
         &mut self,
         transaction: &mut Transaction,
         name: &str,
-        letters: &[Letter],
+        messages: &[MessageBuilder],
     ) -> Result<(), TransactError> {
-        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages
+            .iter()
+            .map(|message| message.message(&mut self.ids));
         let messages = messages.collect();
-        self.operate(name, |mailbox, cx| {
-            mailbox.enlist_send(cx, transaction, messages)
+        self.operate(name, |entity, cx| {
+            entity.enlist_send(cx, transaction, messages)
         })
     }
 
@@ -38,13 +40,15 @@ impl World {
         transaction: &mut Transaction,
         via: &str,
         destination: &str,
-        letters: &[Letter],
+        messages: &[MessageBuilder],
     ) -> Result<(), TransactError> {
-        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages
+            .iter()
+            .map(|message| message.message(&mut self.ids));
         let messages = messages.collect();
         let destination = path(destination);
-        self.operate(via, |mailbox, cx| {
-            mailbox.enlist_transfer(cx, transaction, &destination, messages)
+        self.operate(via, |entity, cx| {
+            entity.enlist_transfer(cx, transaction, &destination, messages)
         })
     }
 
@@ -53,31 +57,33 @@ impl World {
         &mut self,
         via: &str,
         destination: &EntityPath,
-        letters: &[Letter],
+        messages: &[MessageBuilder],
     ) -> Result<(), SendError> {
-        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages
+            .iter()
+            .map(|message| message.message(&mut self.ids));
         let messages = messages.collect();
-        self.operate(via, |mailbox, cx| {
-            mailbox.send_via(cx, destination, messages)
-        })
+        self.operate(via, |entity, cx| entity.send_via(cx, destination, messages))
     }
 
     pub(crate) fn schedule_in(
         &mut self,
         transaction: &mut Transaction,
         name: &str,
-        letters: &[Letter],
+        messages: &[MessageBuilder],
     ) -> Result<Vec<SequenceNumber>, TransactError> {
-        let messages = letters.iter().map(|letter| letter.message(&mut self.ids));
+        let messages = messages
+            .iter()
+            .map(|message| message.message(&mut self.ids));
         let messages = messages.collect();
-        self.operate(name, |mailbox, cx| {
-            mailbox.enlist_schedule(cx, transaction, messages, None)
+        self.operate(name, |entity, cx| {
+            entity.enlist_schedule(cx, transaction, messages, None)
         })
     }
 
     /// The next message of an entity, locked by somebody who has gone.
     pub(crate) fn lock(&mut self, name: &str) -> Delivery {
-        let locked = self.take(name, StoreKind::Active, ReceiveMode::PeekLock);
+        let locked = self.take(name, SubQueue::Active, ReceiveMode::PeekLock);
         locked.expect("a message is ready")
     }
 
@@ -97,19 +103,19 @@ impl World {
         locked: &Delivery,
         outcome: Outcome,
     ) -> Result<(), TransactError> {
-        let place = (name, StoreKind::Active);
+        let place = (name, SubQueue::Active);
         self.settle_all_in(transaction, place, &[locked.token], &outcome)
     }
 
     pub(crate) fn settle_all_in(
         &mut self,
         transaction: &mut Transaction,
-        (name, store): (&str, StoreKind),
+        (name, store): (&str, SubQueue),
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), TransactError> {
-        self.operate(name, |mailbox, cx| {
-            mailbox.enlist_settlement(cx, transaction, store, tokens, outcome)
+        self.operate(name, |entity, cx| {
+            entity.enlist_settlement(cx, transaction, store, tokens, outcome)
         })
     }
 
@@ -117,18 +123,18 @@ impl World {
     /// follows from it.
     pub(crate) fn commit(&mut self, transaction: Transaction) -> Result<(), CommitError> {
         let ids: Vec<_> = transaction.participants().map(|(id, _)| id).collect();
-        let involved = self.queues.values_mut().filter(|q| ids.contains(&q.id));
-        let mut mailboxes: Vec<&mut Mailbox> = involved.map(|queue| &mut queue.mailbox).collect();
+        let involved = self.queues.values_mut().filter(|q| ids.contains(&q.id()));
+        let mut entities: Vec<&mut Entity> = involved.collect();
         let mut cx = Context {
             now: self.now,
             client: ClientId(7),
             ids: &mut self.ids,
             effects: &mut self.effects,
-            facts: &mut self.facts,
+            events: &mut self.events,
         };
-        let result = commit(transaction, &mut mailboxes, &mut cx);
-        for mailbox in mailboxes {
-            mailbox.check_invariants();
+        let result = commit(transaction, &mut entities, &mut cx);
+        for entity in entities {
+            entity.check_invariants();
         }
         self.follow_effects();
         forward(self, usize::MAX);
@@ -139,8 +145,8 @@ impl World {
         let participants = transaction.participants();
         let paths: Vec<_> = participants.map(|(id, path)| (id, path.clone())).collect();
         for (id, path) in paths {
-            if self.queues.get(&path).is_some_and(|queue| queue.id == id) {
-                self.with_entity(&path, |mailbox, cx| mailbox.roll_back(cx, &transaction));
+            if self.queues.get(&path).is_some_and(|queue| queue.id() == id) {
+                self.with_entity(&path, |entity, cx| entity.roll_back(cx, &transaction));
             }
         }
     }

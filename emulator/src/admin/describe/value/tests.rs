@@ -1,7 +1,7 @@
 use super::super::super::xml::{CONNECT, INSTANCE, read};
 use super::*;
 
-fn values(inner: &str) -> Result<Vec<(String, Encoded)>, Refusal> {
+fn values(inner: &str) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let text = format!(
         "<P xmlns=\"{CONNECT}\" xmlns:i=\"{INSTANCE}\" xmlns:l28=\"{SCHEMA}\" xmlns:z=\"{SERIALIZATION}\">{inner}</P>"
     );

@@ -6,7 +6,7 @@ use super::{FAULTS, script};
 use crate::support::*;
 
 /// Sends these and says which were rejected.
-fn rejected(narrowing: &Value, letters: &[Message]) -> Vec<bool> {
+fn rejected(narrowing: &Value, messages: &[Message]) -> Vec<bool> {
     let bus = Bus::with_queues(&["q"]);
     let mut fault = json!({
         "operation": "send", "every": 1, "effect": {"reject": {"condition": "com.microsoft:timeout"}},
@@ -17,11 +17,11 @@ fn rejected(narrowing: &Value, letters: &[Message]) -> Vec<bool> {
     let id = script(&bus, &fault);
     let mut peer = bus.client_as(&Open::named("worker-1"));
     let sender = peer.sender("q");
-    let mut send = |letter: &Message| {
-        let id = peer.transfer(&sender, 0, false, &letter.encode());
+    let mut send = |message: &Message| {
+        let id = peer.transfer(&sender, 0, false, &message.encode());
         peer.outcome(&sender, id).is_err()
     };
-    let outcomes: Vec<bool> = letters.iter().map(&mut send).collect();
+    let outcomes: Vec<bool> = messages.iter().map(&mut send).collect();
     let fault = bus.http.get(&format!("{FAULTS}/{id}")).ok();
     let count = |wanted| {
         outcomes
@@ -39,7 +39,7 @@ fn rejected(narrowing: &Value, letters: &[Message]) -> Vec<bool> {
 
 #[test]
 fn messages_are_told_apart_by_what_they_bring() {
-    let letters = [
+    let messages = [
         Message::new("1").application("n", text("a")),
         Message::new("2")
             .application("n", serde_amqp::Value::Int(7))
@@ -65,7 +65,7 @@ fn messages_are_told_apart_by_what_they_bring() {
         (json!({"entity": "Q"}), [true, true]),
         (json!({"entity": "other"}), [false, false]),
     ] {
-        assert_eq!(rejected(&narrowing, &letters), expected, "{narrowing}");
+        assert_eq!(rejected(&narrowing, &messages), expected, "{narrowing}");
     }
 }
 

@@ -9,7 +9,7 @@ const UNKNOWN: &str = "amqp:transaction:unknown-id";
 const TIMEOUT: &str = "amqp:transaction:timeout";
 const ROLLBACK: &str = "amqp:transaction:rollback";
 
-fn condition(result: Result<(), Refusal>) -> String {
+fn condition(result: Result<(), ServiceError>) -> String {
     let refusal = result.expect_err("it is refused");
     refusal.tracking_id();
     refusal.condition
@@ -189,7 +189,7 @@ fn the_basic_tier_has_no_transactions() {
     assert!(refusal.words().starts_with(text), "{}", refusal.text);
 }
 
-fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> Refusal {
+fn condition_of_declare(peer: &mut Peer, coordinator: &Link) -> ServiceError {
     let id = peer.demand(coordinator, composite(0x31, []));
     let state = peer.state_of(coordinator, id);
     let (_, fields) = described_list(&state);

@@ -6,12 +6,12 @@ mod settle;
 use std::collections::BTreeMap;
 
 use servicebus_broker::{
-    ConsumerId, Counts, EntityStatus, LockToken, SendError, SequenceNumber, StoreKind, Timestamp,
+    Counts, EntityStatus, LockToken, ReceiverId, SendError, SequenceNumber, SubQueue, Timestamp,
     TransactError, Transaction, TransactionId,
 };
 
 use super::{End, Sent, Step};
-use crate::bus::{Letter, letter, rules, secs};
+use crate::bus::{MessageBuilder, message, rules, secs};
 use crate::world::World;
 
 const NAMES: [&str; 9] = [
@@ -48,16 +48,16 @@ struct Open {
 }
 
 enum Work {
-    Send(&'static str, Vec<Letter>),
-    Transfer(&'static str, &'static str, Box<Letter>),
+    Send(&'static str, Vec<MessageBuilder>),
+    Transfer(&'static str, &'static str, Box<MessageBuilder>),
     Settle(usize, End),
 }
 
 /// A message that somebody has locked in both worlds.
 struct Lock {
     name: &'static str,
-    store: StoreKind,
-    holder: ConsumerId,
+    store: SubQueue,
+    holder: ReceiverId,
     used: LockToken,
     plain: LockToken,
     /// The transaction that is to settle it, and until when that may.
@@ -138,7 +138,7 @@ impl Twins {
                 self.both(|world| world.update(name, |queue| queue.status = *status));
             }
             Step::LoseLocks(name) => {
-                self.both(|world| world.operate(name, |mailbox, cx| mailbox.lose_locks(cx)));
+                self.both(|world| world.operate(name, |entity, cx| entity.lose_locks(cx)));
             }
             Step::Delete(name) => self.delete(name),
         }
@@ -147,14 +147,14 @@ impl Twins {
     /// Whether both worlds look the same to everybody.
     pub(super) fn compare(&self) {
         for name in NAMES {
-            for store in StoreKind::ALL {
+            for store in SubQueue::ALL {
                 let (used, plain) = (
                     look(&self.used, name, store),
                     look(&self.plain, name, store),
                 );
                 assert_eq!(used, plain, "{name} {store:?}");
             }
-            assert!(!self.used.mailbox(name).is_forwarding(), "{name} is stuck");
+            assert!(!self.used.entity(name).is_forwarding(), "{name} is stuck");
         }
     }
 
@@ -175,32 +175,32 @@ impl Twins {
     }
 
     fn send(&mut self, transaction: Option<usize>, name: &'static str, sent: &[Sent]) {
-        let letters: Vec<Letter> = sent.iter().map(|sent| self.letter(*sent)).collect();
+        let messages: Vec<MessageBuilder> = sent.iter().map(|sent| self.message(*sent)).collect();
         let Some(at) = transaction.and_then(|t| pick(t, self.open.len())) else {
-            let results = [&mut self.used, &mut self.plain].map(|w| w.post_all(name, &letters));
+            let results = [&mut self.used, &mut self.plain].map(|w| w.post_all(name, &messages));
             assert_eq!(results[0], results[1]);
             return;
         };
         let open = &mut self.open[at];
-        let result = self.used.post_in(&mut open.transaction, name, &letters);
+        let result = self.used.post_in(&mut open.transaction, name, &messages);
         if self.expect_enlisted(at, name, &result) {
-            self.open[at].work.push(Work::Send(name, letters));
+            self.open[at].work.push(Work::Send(name, messages));
         }
     }
 
     fn transfer(&mut self, which: usize, via: &'static str, to: &'static str, sent: Sent) {
-        let letter = self.letter(sent);
+        let message = self.message(sent);
         let Some(at) = pick(which, self.open.len()) else {
             return;
         };
         let open = &mut self.open[at];
-        let letters = std::slice::from_ref(&letter);
+        let messages = std::slice::from_ref(&message);
         let transaction = &mut open.transaction;
-        let result = self.used.transfer_in(transaction, via, to, letters);
+        let result = self.used.transfer_in(transaction, via, to, messages);
         if self.expect_enlisted(at, via, &result) {
             self.open[at]
                 .work
-                .push(Work::Transfer(via, to, Box::new(letter)));
+                .push(Work::Transfer(via, to, Box::new(message)));
         }
     }
 
@@ -275,41 +275,44 @@ impl Twins {
     /// Whether the lock is held where no transaction is known.
     fn holds(&self, which: usize) -> bool {
         let lock = &self.locks[which];
-        let mailbox = self.plain.mailbox(lock.name);
-        let mut holders = mailbox.lock_holders(lock.store);
+        let entity = self.plain.entity(lock.name);
+        let mut holders = entity.lock_holders(lock.store);
         holders.any(|holder| holder == lock.holder)
     }
 
     fn status(&self, name: &str) -> EntityStatus {
-        self.plain.mailbox(name).description().status
+        self.plain.entity(name).description().status
     }
 
-    fn letter(&self, sent: Sent) -> Letter {
+    fn message(&self, sent: Sent) -> MessageBuilder {
         let session = (sent.id % 3).to_string();
-        let mut letter = letter(&sent.id.to_string()).session(&session);
+        let mut message = message(&sent.id.to_string()).session(&session);
         if let Some(seconds) = sent.time_to_live {
-            letter = letter.time_to_live(secs(seconds));
+            message = message.time_to_live(secs(seconds));
         }
         match sent.scheduled_in {
-            Some(seconds) => letter.scheduled_at(self.used.now + secs(seconds)),
-            None => letter,
+            Some(seconds) => message.scheduled_at(self.used.now + secs(seconds)),
+            None => message,
         }
     }
 }
 
-fn look(world: &World, name: &str, store: StoreKind) -> (Counts, Vec<Seen>) {
-    let seen = world.peek(name, store).into_iter().map(|(stamp, message)| {
-        (
-            stamp.sequence_number.0,
-            stamp.enqueued_sequence_number,
-            stamp.enqueued_at,
-            stamp.delivery_count,
-            stamp.state,
-            stamp.time_to_live,
-            message.id().into_owned(),
-        )
-    });
-    (world.mailbox(name).counts(store), seen.collect())
+fn look(world: &World, name: &str, store: SubQueue) -> (Counts, Vec<Seen>) {
+    let seen = world
+        .peek(name, store)
+        .into_iter()
+        .map(|(broker_properties, message)| {
+            (
+                broker_properties.sequence_number.0,
+                broker_properties.enqueued_sequence_number,
+                broker_properties.enqueued_at,
+                broker_properties.delivery_count,
+                broker_properties.state,
+                broker_properties.time_to_live,
+                message.id().into_owned(),
+            )
+        });
+    (world.entity(name).counts(store), seen.collect())
 }
 
 /// One of so many, if there are any.

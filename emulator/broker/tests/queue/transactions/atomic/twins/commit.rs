@@ -38,10 +38,10 @@ impl Twins {
     /// Does without a transaction what one did. Nothing of it may fail.
     fn do_plainly(&mut self, work: Work) {
         match work {
-            Work::Send(name, letters) => self.plain.post_all(name, &letters).unwrap(),
-            Work::Transfer(via, to, letter) => {
+            Work::Send(name, messages) => self.plain.post_all(name, &messages).unwrap(),
+            Work::Transfer(via, to, message) => {
                 let to = to.parse().unwrap();
-                self.plain.send_via(via, &to, &[*letter]).unwrap();
+                self.plain.send_via(via, &to, &[*message]).unwrap();
             }
             Work::Settle(which, end) => {
                 settle(&mut self.plain, &self.locks[which], false, end).unwrap();

@@ -1,13 +1,13 @@
 //! Locks are taken and settled, in both worlds or in a transaction.
 
-use servicebus_broker::{Outcome, ReceiveMode, SettleError, StoreKind, TransactError};
+use servicebus_broker::{Outcome, ReceiveMode, SettleError, SubQueue, TransactError};
 
 use super::{End, Lock, Twins, Work, pick};
 use crate::world::{World, abandon, bury, defer};
 
 impl Twins {
-    pub(super) fn lock(&mut self, name: &'static str, store: StoreKind) {
-        let in_session = name == "sessions" && store == StoreKind::Active;
+    pub(super) fn lock(&mut self, name: &'static str, store: SubQueue) {
+        let in_session = name == "sessions" && store == SubQueue::Active;
         let taken = [&mut self.used, &mut self.plain].map(|world| match in_session {
             true => world.take_from_next_session(name),
             false => world.take_and_stay(name, store, ReceiveMode::PeekLock),
@@ -54,7 +54,7 @@ impl Twins {
         let result = self
             .used
             .settle_all_in(transaction, (name, store), &tokens, &end.outcome());
-        let buried = store != StoreKind::Active && matches!(end, End::DeadLetter);
+        let buried = store != SubQueue::Active && matches!(end, End::DeadLetter);
         match &result {
             Ok(()) => {
                 assert!(holds && is_free && status.can_receive() && !buried);
@@ -86,8 +86,7 @@ impl Twins {
             ..
         } = self.locks[which];
         let renewed = [(&mut self.used, used), (&mut self.plain, plain)].map(|(world, token)| {
-            let renewed =
-                world.operate(name, |mailbox, cx| mailbox.renew_locks(cx, store, &[token]));
+            let renewed = world.operate(name, |entity, cx| entity.renew_locks(cx, store, &[token]));
             renewed.ok()
         });
         assert_eq!(renewed[0], renewed[1]);
@@ -102,9 +101,7 @@ impl Twins {
                 ..
             } = self.locks[which];
             self.both(|world| {
-                world.operate(name, |mailbox, cx| {
-                    mailbox.close_consumer(cx, store, holder)
-                });
+                world.operate(name, |entity, cx| entity.detach_receiver(cx, store, holder));
             });
         }
     }
@@ -133,7 +130,7 @@ pub(super) fn settle(
     end: End,
 ) -> Result<(), SettleError> {
     let token = if used { lock.used } else { lock.plain };
-    world.operate(lock.name, |mailbox, cx| {
-        mailbox.settle(cx, lock.store, token, end.outcome())
+    world.operate(lock.name, |entity, cx| {
+        entity.settle(cx, lock.store, token, end.outcome())
     })
 }

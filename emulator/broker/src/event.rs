@@ -1,36 +1,36 @@
 //! What happened: the raw material of timelines and counters.
 //!
-//! Facts are small and own no memory of their own: entities and clients are numbers, and the few texts
-//! (message ids, reasons) stand in one buffer beside them. A fact never holds a slice of a payload, which
+//! Events are small and own no memory of their own: entities and clients are numbers, and the few texts
+//! (message ids, reasons) stand in one buffer beside them. A event never holds a slice of a payload, which
 //! would keep it alive.
 
 use std::collections::VecDeque;
 
-use crate::{ClientId, EntityId, SequenceNumber, StoreKind, Timestamp, TransactionId};
+use crate::{ClientId, EntityId, SequenceNumber, SubQueue, Timestamp, TransactionId};
 
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 1024;
 
 /// One thing that happened to one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fact {
+pub struct Event {
     /// When, in the namespace's time.
     pub at: Timestamp,
     /// In which entity.
     pub entity: EntityId,
     /// In which of its stores.
-    pub store: StoreKind,
+    pub store: SubQueue,
     /// Who did it; [`ClientId::BROKER`] for what time brought about.
     pub client: ClientId,
     /// To which message of that store, as clients see it; 0 when it was refused before it had a number, and for what concerns none.
     pub number: SequenceNumber,
     /// What.
-    pub kind: FactKind,
+    pub kind: EventKind,
 }
 
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FactKind {
+pub enum EventKind {
     /// Accepted into the store.
     Enqueued {
         /// The message's id.
@@ -61,14 +61,14 @@ pub enum FactKind {
         /// The message's id.
         message_id: Text,
     },
-    /// Handed to a consumer under a lock.
+    /// Handed to a receiver under a lock.
     Delivered {
         /// Which delivery this is, from 1.
         delivery: u32,
         /// End of the lock.
         locked_until: Timestamp,
     },
-    /// Handed to a consumer and removed (receive-and-delete).
+    /// Handed to a receiver and removed (receive-and-delete).
     ReceivedAndDeleted,
     /// Settled as done and removed.
     Completed,
@@ -201,29 +201,29 @@ pub enum FactKind {
     },
 }
 
-/// A text in the buffer of the [`Facts`] that hold the fact.
+/// A text in the buffer of the [`Events`] that hold the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Text {
     start: u64,
     length: u32,
 }
 
-/// Facts in order, with their texts.
+/// Events in order, with their texts.
 #[derive(Debug, Default)]
-pub struct Facts {
-    records: VecDeque<Fact>,
+pub struct Events {
+    records: VecDeque<Event>,
     text: VecDeque<u8>,
     /// Position of the first byte of `text` in the stream of all texts ever held.
     origin: u64,
 }
 
-impl Facts {
+impl Events {
     /// Holds nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for a fact that is pushed next: its first `MAX_TEXT` bytes, so that nobody
+    /// Keeps a copy of `text` for a event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
@@ -235,28 +235,28 @@ impl Facts {
         }
     }
 
-    /// Appends a fact.
-    pub fn push(&mut self, fact: Fact) {
-        self.records.push_back(fact);
+    /// Appends a event.
+    pub fn push(&mut self, event: Event) {
+        self.records.push_back(event);
     }
 
-    /// The facts, oldest first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Fact> {
+    /// The events, oldest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Event> {
         self.records.iter()
     }
 
-    /// The fact at a position.
-    pub fn get(&self, index: usize) -> Option<&Fact> {
+    /// The event at a position.
+    pub fn get(&self, index: usize) -> Option<&Event> {
         self.records.get(index)
     }
 
-    /// A copy of the facts that `takes` chooses, with their texts.
-    pub fn copied(&self, takes: impl Fn(&Fact) -> bool) -> Self {
+    /// A copy of the events that `takes` chooses, with their texts.
+    pub fn copied(&self, takes: impl Fn(&Event) -> bool) -> Self {
         let mut copy = Self::new();
-        for fact in self.records.iter().filter(|fact| takes(fact)) {
-            let mut fact = *fact;
-            fact.kind.texts(|text| *text = copy.copy_text(self, *text));
-            copy.push(fact);
+        for event in self.records.iter().filter(|event| takes(event)) {
+            let mut event = *event;
+            event.kind.texts(|text| *text = copy.copy_text(self, *text));
+            copy.push(event);
         }
         copy
     }
@@ -277,7 +277,7 @@ impl Facts {
         self.records.is_empty()
     }
 
-    /// The words behind a [`Text`] of one of these facts.
+    /// The words behind a [`Text`] of one of these events.
     pub fn read(&self, text: Text) -> String {
         let bytes: Vec<u8> = self.bytes(text).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -285,7 +285,7 @@ impl Facts {
 
     fn bytes(&self, text: Text) -> impl Iterator<Item = &u8> {
         let length = text.length as usize;
-        // The empty text of a fact has no place of its own: it may begin before what is still held.
+        // The empty text of a event has no place of its own: it may begin before what is still held.
         let start = match length {
             0 => 0,
             _ => (text.start - self.origin) as usize,
@@ -299,20 +299,22 @@ impl Facts {
         let (front, back) = batch.text.as_slices();
         self.text.extend(front);
         self.text.extend(back);
-        for mut fact in batch.records.drain(..) {
-            fact.kind
+        for mut event in batch.records.drain(..) {
+            event
+                .kind
                 .texts(|text| text.start = text.start.wrapping_add(shift));
-            self.records.push_back(fact);
+            self.records.push_back(event);
         }
         batch.text.clear();
         batch.origin = 0;
     }
 
-    /// Forgets the oldest facts and their texts.
+    /// Forgets the oldest events and their texts.
     pub(crate) fn forget(&mut self, count: usize) {
         let mut end = self.origin;
-        for mut fact in self.records.drain(..count) {
-            fact.kind
+        for mut event in self.records.drain(..count) {
+            event
+                .kind
                 .texts(|text| end = end.max(text.start + u64::from(text.length)));
         }
         let passed = (end - self.origin) as usize;
@@ -321,7 +323,7 @@ impl Facts {
     }
 }
 
-impl FactKind {
+impl EventKind {
     fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
         match self {
             Self::Enqueued { message_id, .. }
@@ -383,15 +385,15 @@ impl FactKind {
 mod tests {
     use super::*;
 
-    fn dead_lettered(facts: &mut Facts, reason: Option<&str>) {
-        let reason = reason.map_or_else(Text::default, |reason| facts.text(reason));
-        facts.push(Fact {
+    fn dead_lettered(events: &mut Events, reason: Option<&str>) {
+        let reason = reason.map_or_else(Text::default, |reason| events.text(reason));
+        events.push(Event {
             at: Timestamp::default(),
             entity: EntityId(1),
-            store: StoreKind::Active,
+            store: SubQueue::Active,
             client: ClientId::BROKER,
             number: SequenceNumber(1),
-            kind: FactKind::DeadLettered {
+            kind: EventKind::DeadLettered {
                 moved_to: SequenceNumber(1),
                 reason,
                 description: Text::default(),
@@ -399,20 +401,20 @@ mod tests {
         });
     }
 
-    fn reasons(facts: &Facts) -> Vec<String> {
-        let reason = |fact: &Fact| {
-            let FactKind::DeadLettered { reason, .. } = fact.kind else {
-                panic!("only these were pushed, found {fact:?}");
+    fn reasons(events: &Events) -> Vec<String> {
+        let reason = |event: &Event| {
+            let EventKind::DeadLettered { reason, .. } = event.kind else {
+                panic!("only these were pushed, found {event:?}");
             };
-            facts.read(reason)
+            events.read(reason)
         };
-        facts.iter().map(reason).collect()
+        events.iter().map(reason).collect()
     }
 
     #[test]
     fn texts_survive_being_moved_and_outlive_older_ones() {
-        let mut all = Facts::new();
-        let mut batch = Facts::new();
+        let mut all = Events::new();
+        let mut batch = Events::new();
         for reasons in [
             [Some("one"), None],
             [None, Some("two")],
@@ -436,23 +438,23 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_facts_that_are_chosen_with_their_texts() {
-        let mut all = Facts::new();
+        let mut all = Events::new();
         for reason in [Some("one"), None, Some("two"), Some("three")] {
             dead_lettered(&mut all, reason);
         }
         all.forget(1);
         assert_eq!(reasons(&all.copied(|_| true)), ["", "two", "three"]);
         let last = all.get(2).copied();
-        let copy = all.copied(|fact| Some(*fact) == last);
+        let copy = all.copied(|event| Some(*event) == last);
         assert_eq!(reasons(&copy), ["three"]);
         assert_eq!((copy.text.len(), copy.get(1)), (5, None));
     }
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let mut facts = Facts::new();
-        let text = facts.text(&"ä€".repeat(MAX_TEXT));
-        let kept = facts.read(text);
+        let mut events = Events::new();
+        let text = events.text(&"ä€".repeat(MAX_TEXT));
+        let kept = events.read(text);
         assert!(
             (MAX_TEXT - 3..=MAX_TEXT).contains(&kept.len()),
             "{}",

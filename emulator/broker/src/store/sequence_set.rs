@@ -10,13 +10,13 @@ use crate::SequenceNumber;
 
 /// Pairs of a key and a number, in order.
 #[derive(Debug)]
-pub(crate) struct Numbers<K = ()> {
+pub(crate) struct SequenceSet<K = ()> {
     /// Which numbers of 64 there are, by the key and by the number divided by 64; never none.
     words: BTreeMap<(K, u64), u64>,
     len: usize,
 }
 
-impl<K: Ord + Copy> Numbers<K> {
+impl<K: Ord + Copy> SequenceSet<K> {
     pub(super) fn new() -> Self {
         Self {
             words: BTreeMap::new(),
@@ -90,14 +90,14 @@ impl<K: Ord + Copy> Numbers<K> {
     }
 }
 
-impl Numbers {
+impl SequenceSet {
     /// The numbers of a set without keys.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = SequenceNumber> {
         self.iter().map(|((), number)| number)
     }
 }
 
-impl<K: Ord + Copy> Default for Numbers<K> {
+impl<K: Ord + Copy> Default for SequenceSet<K> {
     fn default() -> Self {
         Self::new()
     }
@@ -133,7 +133,7 @@ mod tests {
         fn they_behave_like_a_set_of_pairs(
             steps in prop::collection::vec((0..5, 0u8..3, 1u64..200), 1..300),
         ) {
-            let mut numbers = Numbers::new();
+            let mut numbers = SequenceSet::new();
             let mut model = BTreeSet::new();
             for (step, key, number) in steps {
                 let number = SequenceNumber(number);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_word_without_numbers_takes_no_room() {
-        let mut numbers = Numbers::new();
+        let mut numbers = SequenceSet::new();
         for number in 1..=1000 {
             numbers.insert((), SequenceNumber(number));
         }

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use servicebus_broker::{EntityPath, StoreKind};
+use servicebus_broker::{EntityPath, SubQueue};
 
 use super::access;
 use super::carrier::Carrier;
 use super::rejection::{Rejection, Tracked};
 use super::route::Route;
 use crate::auth::Claim;
-use crate::namespace::{Caller, Entity, Namespace};
-use crate::nodes::{Destination, Refusal, send_refusal, system_tracker};
-use crate::router::{ConnectionId, Doorbell};
+use crate::namespace::{Caller, Namespace, SharedEntity};
+use crate::nodes::{Destination, ServiceError, send_refusal, system_tracker};
+use crate::router::{ConnectionId, WakeHandle};
 use crate::server::{Kept, Shared};
 
 /// What requests are called in the record.
 const CLIENT: &str = "HTTP";
 
 /// A request, which counts as a connection of its own for as long as it lasts.
-pub(super) struct Visit {
+pub(super) struct RequestContext {
     pub(super) shared: Arc<Shared>,
     pub(super) id: ConnectionId,
-    pub(super) bell: Arc<Doorbell>,
+    pub(super) bell: Arc<WakeHandle>,
     pub(super) caller: Caller,
     /// What the client calls the namespace.
     pub(super) host: String,
@@ -31,18 +31,18 @@ pub(super) struct Visit {
     pub(super) names: HashMap<String, String>,
     pub(super) carrier: Carrier,
     namespace: Option<Arc<Namespace>>,
-    place: Option<(Arc<Entity>, StoreKind)>,
+    place: Option<(Arc<SharedEntity>, SubQueue)>,
 }
 
 /// Where a request does what it asks for.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) namespace: Arc<Namespace>,
-    pub(super) entity: Arc<Entity>,
-    pub(super) kind: StoreKind,
+    pub(super) entity: Arc<SharedEntity>,
+    pub(super) kind: SubQueue,
 }
 
-impl Visit {
+impl RequestContext {
     /// None where the request did not come on a connection that carries what it has to know.
     pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
         let carrier = parts.extensions.get::<Carrier>()?.clone();
@@ -73,7 +73,7 @@ impl Visit {
         let claims = access::claims(&namespace, route, parts, unix_seconds)?;
         if !claims.contains(claim) {
             let path = route.address.path();
-            let refusal = Refusal::unauthorized(claim.name(), &self.host, &path);
+            let refusal = ServiceError::unauthorized(claim.name(), &self.host, &path);
             return Err(Rejection::unauthorized(
                 40100,
                 "Unauthorized",
@@ -90,9 +90,9 @@ impl Visit {
         }
         self.namespace = Some(Arc::clone(&namespace));
         let Destination::Store(kind) = route.address.destination else {
-            return Err(Refusal::not_found(&self.host, &route.address.path()).into());
+            return Err(ServiceError::not_found(&self.host, &route.address.path()).into());
         };
-        let entity = found.ok_or_else(|| Refusal::not_found(&self.host, written))?;
+        let entity = found.ok_or_else(|| ServiceError::not_found(&self.host, written))?;
         self.place = Some((Arc::clone(&entity), kind));
         if let Some(broken) = entity.broken() {
             return Err(send_refusal(&broken, &self.host).into());
@@ -110,8 +110,8 @@ impl Visit {
     }
 
     /// That the entity is not there, or not any more.
-    pub(super) fn not_found(&self, entity: &Entity) -> Rejection {
-        Refusal::not_found(&self.host, entity.path.as_str()).into()
+    pub(super) fn not_found(&self, entity: &SharedEntity) -> Rejection {
+        ServiceError::not_found(&self.host, entity.path.as_str()).into()
     }
 
     /// Gives a refusal its tracking id, into the log and the timeline (decision D29).
@@ -151,7 +151,7 @@ impl Place {
     }
 }
 
-impl Drop for Visit {
+impl Drop for RequestContext {
     fn drop(&mut self) {
         if let Some(namespace) = &self.namespace {
             namespace.router.leave(self.id);

@@ -11,7 +11,7 @@ const SLOTS: usize = 60;
 
 /// Values by number; numbers are inserted in ascending order, but for some that come later than those behind them.
 #[derive(Debug)]
-pub(crate) struct Segments<T> {
+pub(crate) struct SegmentedMap<T> {
     /// Index of the first block: its lowest number divided by [`SLOTS`].
     first: u64,
     blocks: VecDeque<Option<Box<Block<T>>>>,
@@ -33,7 +33,7 @@ impl<T> Block<T> {
     }
 }
 
-impl<T> Segments<T> {
+impl<T> SegmentedMap<T> {
     pub(crate) fn new() -> Self {
         Self {
             first: 0,
@@ -159,7 +159,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_map(steps in prop::collection::vec((0..6, 1u64..400), 1..600)) {
-            let mut segments = Segments::new();
+            let mut segments = SegmentedMap::new();
             let mut model = BTreeMap::new();
             let mut late = Vec::new();
             let mut last = 0;
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_used_up_are_freed() {
-        let mut segments = Segments::new();
+        let mut segments = SegmentedMap::new();
         for number in 1..=10_000 {
             segments.insert(number, number);
             segments.remove(number);

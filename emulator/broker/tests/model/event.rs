@@ -1,16 +1,16 @@
-//! What happened, in words that the real queues and the reference share.
+//! What happened, in events that the real queues and the reference share.
 
-use servicebus_broker::{ClientId, Fact, FactKind, Facts, StoreKind, Timestamp};
+use servicebus_broker::{ClientId, Event, EventKind, Events, SubQueue, Timestamp};
 
 use crate::history::NAMES;
 use crate::world::CLIENT;
 
-/// A fact with its texts.
+/// A event with its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ModelEvent {
     pub(crate) at: i64,
     pub(crate) queue: usize,
-    pub(crate) store: StoreKind,
+    pub(crate) store: SubQueue,
     pub(crate) number: u64,
     /// Whether a client did it, not the broker by itself.
     pub(crate) by_client: bool,
@@ -45,26 +45,26 @@ pub(crate) enum What {
     StateSet(u8, Option<u64>),
 }
 
-impl Word {
-    pub(crate) fn of(fact: &Fact, facts: &Facts) -> Self {
-        assert!(fact.client == CLIENT || fact.client == ClientId::BROKER);
+impl ModelEvent {
+    pub(crate) fn of(event: &Event, events: &Events) -> Self {
+        assert!(event.client == CLIENT || event.client == ClientId::BROKER);
         Self {
-            at: fact.at.as_millis(),
-            queue: fact.entity.0 as usize - 1,
-            store: fact.store,
-            number: fact.number.0,
-            by_client: fact.client == CLIENT,
-            what: What::of(&fact.kind, facts),
+            at: event.at.as_millis(),
+            queue: event.entity.0 as usize - 1,
+            store: event.store,
+            number: event.number.0,
+            by_client: event.client == CLIENT,
+            what: What::of(&event.kind, events),
         }
     }
 }
 
 impl What {
-    fn of(kind: &FactKind, facts: &Facts) -> Self {
-        let read = |text| facts.read(text);
+    fn of(kind: &EventKind, events: &Events) -> Self {
+        let read = |text| events.read(text);
         let name = |text| session_of(&read(text));
         match *kind {
-            FactKind::Enqueued {
+            EventKind::Enqueued {
                 message_id,
                 bytes,
                 expires_at,
@@ -72,7 +72,7 @@ impl What {
                 let until = Some(expires_at.as_millis()).filter(|_| expires_at < Timestamp::NEVER);
                 Self::Enqueued(id_of(&read(message_id)), bytes.into(), until)
             }
-            FactKind::Scheduled {
+            EventKind::Scheduled {
                 message_id,
                 bytes,
                 activates_at,
@@ -80,55 +80,57 @@ impl What {
                 let id = id_of(&read(message_id));
                 Self::Scheduled(id, bytes.into(), activates_at.as_millis())
             }
-            FactKind::Activated { moved_to } => Self::Activated(moved_to.0),
-            FactKind::Cancelled => Self::Cancelled,
-            FactKind::DuplicateDropped { message_id } => Self::Duplicate(id_of(&read(message_id))),
-            FactKind::Delivered {
+            EventKind::Activated { moved_to } => Self::Activated(moved_to.0),
+            EventKind::Cancelled => Self::Cancelled,
+            EventKind::DuplicateDropped { message_id } => Self::Duplicate(id_of(&read(message_id))),
+            EventKind::Delivered {
                 delivery,
                 locked_until,
             } => Self::Delivered(delivery, locked_until.as_millis()),
-            FactKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
-            FactKind::Completed => Self::Completed,
-            FactKind::Abandoned { delivery_count } => Self::Abandoned(delivery_count),
-            FactKind::Deferred => Self::Deferred,
-            FactKind::Released => Self::Released,
-            FactKind::LockRenewed { locked_until } => Self::Renewed(locked_until.as_millis()),
-            FactKind::LockExpired { delivery_count } => Self::LockExpired(delivery_count),
-            FactKind::DeadLettered {
+            EventKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
+            EventKind::Completed => Self::Completed,
+            EventKind::Abandoned { delivery_count } => Self::Abandoned(delivery_count),
+            EventKind::Deferred => Self::Deferred,
+            EventKind::Released => Self::Released,
+            EventKind::LockRenewed { locked_until } => Self::Renewed(locked_until.as_millis()),
+            EventKind::LockExpired { delivery_count } => Self::LockExpired(delivery_count),
+            EventKind::DeadLettered {
                 moved_to,
                 reason,
                 description,
             } => Self::DeadLettered(moved_to.0, read(reason), read(description)),
-            FactKind::TransferFailed {
+            EventKind::TransferFailed {
                 moved_to,
                 reason,
                 description,
             } => Self::TransferFailed(moved_to.0, read(reason), read(description)),
-            FactKind::Forwarded { to } => Self::Forwarded(queue_of(&read(to)).expect("a queue")),
-            FactKind::Expired => Self::Expired,
-            FactKind::Deleted => Self::Deleted,
-            FactKind::Removed => Self::Removed,
-            FactKind::SessionAccepted {
+            EventKind::Forwarded { to } => Self::Forwarded(queue_of(&read(to)).expect("a queue")),
+            EventKind::Expired => Self::Expired,
+            EventKind::Deleted => Self::Deleted,
+            EventKind::Removed => Self::Removed,
+            EventKind::SessionAccepted {
                 session,
                 locked_until,
             } => Self::SessionAccepted(name(session), locked_until.as_millis()),
-            FactKind::SessionLockRenewed {
+            EventKind::SessionLockRenewed {
                 session,
                 locked_until,
             } => Self::SessionRenewed(name(session), locked_until.as_millis()),
-            FactKind::SessionLockExpired { session } => Self::SessionExpired(name(session)),
-            FactKind::SessionReleased { session } => Self::SessionReleased(name(session)),
-            FactKind::SessionStateSet { session, size } => Self::StateSet(name(session), size),
-            FactKind::Matched { .. }
-            | FactKind::Published
-            | FactKind::SendEnlisted { .. }
-            | FactKind::SettlementEnlisted { .. }
-            | FactKind::TransactionCommitted { .. }
-            | FactKind::TransactionRolledBack { .. }
-            | FactKind::EntityDeleted
-            | FactKind::ClockAdvanced { .. }
-            | FactKind::Fault { .. }
-            | FactKind::Refused { .. } => panic!("no topics, transactions or shell here: {kind:?}"),
+            EventKind::SessionLockExpired { session } => Self::SessionExpired(name(session)),
+            EventKind::SessionReleased { session } => Self::SessionReleased(name(session)),
+            EventKind::SessionStateSet { session, size } => Self::StateSet(name(session), size),
+            EventKind::Matched { .. }
+            | EventKind::Published
+            | EventKind::SendEnlisted { .. }
+            | EventKind::SettlementEnlisted { .. }
+            | EventKind::TransactionCommitted { .. }
+            | EventKind::TransactionRolledBack { .. }
+            | EventKind::EntityDeleted
+            | EventKind::ClockAdvanced { .. }
+            | EventKind::Fault { .. }
+            | EventKind::Refused { .. } => {
+                panic!("no topics, transactions or shell here: {kind:?}")
+            }
         }
     }
 }

@@ -13,17 +13,17 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 /// What is kept about one entity. Small, because there may be thousands of which nothing was said.
 #[derive(Debug)]
-pub(crate) struct Particulars {
+pub(crate) struct EntityMetadata {
     created_at: Timestamp,
     changed_at: Timestamp,
     /// When it was last used before it was changed.
     used_before: Option<Timestamp>,
-    remarks: Option<Box<Remarks>>,
+    admin_metadata: Option<Box<AdminMetadata>>,
 }
 
 /// What is shown as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Remarks {
+pub(crate) struct AdminMetadata {
     pub(crate) user_metadata: Option<String>,
     /// Targets in the words of their client: a URI, or a path.
     pub(crate) forward_to: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct AuthorizationRule {
     pub(crate) modified_time: Option<Box<str>>,
 }
 
-impl Default for Remarks {
+impl Default for AdminMetadata {
     fn default() -> Self {
         Self {
             user_metadata: None,
@@ -60,13 +60,13 @@ impl Default for Remarks {
     }
 }
 
-impl Particulars {
+impl EntityMetadata {
     pub(super) fn new(created_at: Timestamp) -> Self {
         Self {
             created_at,
             changed_at: created_at,
             used_before: None,
-            remarks: None,
+            admin_metadata: None,
         }
     }
 
@@ -90,18 +90,18 @@ impl Particulars {
         self.changed_at = now;
     }
 
-    pub(crate) fn remarks(&self) -> Remarks {
-        self.remarks.as_deref().cloned().unwrap_or_default()
+    pub(crate) fn admin_metadata(&self) -> AdminMetadata {
+        self.admin_metadata.as_deref().cloned().unwrap_or_default()
     }
 
     pub(super) fn authorization_rules(&self) -> &[AuthorizationRule] {
-        let remarks = self.remarks.as_deref();
-        remarks.map_or(&[], |remarks| &remarks.authorization_rules)
+        let admin_metadata = self.admin_metadata.as_deref();
+        admin_metadata.map_or(&[], |admin_metadata| &admin_metadata.authorization_rules)
     }
 
-    pub(crate) fn set_remarks(&mut self, remarks: Remarks) {
-        let says_something = remarks != Remarks::default();
-        self.remarks = says_something.then(|| Box::new(remarks));
+    pub(crate) fn set_admin_metadata(&mut self, admin_metadata: AdminMetadata) {
+        let says_something = admin_metadata != AdminMetadata::default();
+        self.admin_metadata = says_something.then(|| Box::new(admin_metadata));
     }
 }
 

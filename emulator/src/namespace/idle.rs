@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{EntityId, Mailbox, StoreKind};
+use servicebus_broker::{Entity, EntityId, SubQueue};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -13,11 +13,11 @@ use super::Namespace;
 use crate::timers::Alarm;
 
 /// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What keeps a namespace from rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unrest {
+pub(crate) struct Busy {
     /// The address of a store, or a connection.
     pub(crate) place: String,
     /// What it still has to do.
@@ -44,10 +44,10 @@ impl Namespace {
         self.note_advance(by.as_millis() as u64);
         // What a client wrote before it asked for this happens before time goes on (spec/observed.md 18).
         self.router.read_all();
-        let mut restless = Vec::new();
+        let mut late = Vec::new();
         let mut left = steps;
         loop {
-            self.come_to_rest(&mut restless).await;
+            self.wait_idle(&mut late).await;
             match self.next_deadline() {
                 Some(deadline) if deadline <= walk.target => {
                     left = left.checked_sub(1).ok_or_else(|| walk.passed())?;
@@ -64,7 +64,7 @@ impl Namespace {
         walk.step_to(walk.target);
         drop(walk);
         drop(changed);
-        self.come_to_rest(&mut restless).await;
+        self.wait_idle(&mut late).await;
         Ok(())
     }
 
@@ -86,21 +86,21 @@ impl Namespace {
     pub(crate) async fn settled(
         &self,
         within: Duration,
-        entity: Option<(EntityId, StoreKind)>,
-    ) -> Result<(), Vec<Unrest>> {
+        entity: Option<(EntityId, SubQueue)>,
+    ) -> Result<(), Vec<Busy>> {
         let deadline = Instant::now() + within;
         loop {
             let turn = self.turns.notified();
             tokio::pin!(turn);
             turn.as_mut().enable();
-            let mut unrest = self.unrest();
-            unrest.extend(self.locks(entity));
-            if unrest.is_empty() {
+            let mut busy = self.busy();
+            busy.extend(self.locks(entity));
+            if busy.is_empty() {
                 return Ok(());
             }
             tokio::select! {
                 () = turn => {}
-                () = sleep_until(deadline) => return Err(unrest),
+                () = sleep_until(deadline) => return Err(busy),
             }
         }
     }
@@ -120,79 +120,83 @@ impl Namespace {
             }
         };
         // Late or not, the change is made.
-        let _ = timeout(PATIENCE, told).await;
+        let _ = timeout(TIMEOUT, told).await;
     }
 
-    /// Waits for rest. What did not come to it in time is put into `restless`, and not waited for again.
-    async fn come_to_rest(&self, restless: &mut Vec<Unrest>) {
-        let unrest = || {
-            let mut unrest = self.unrest();
-            unrest.retain(|unrest| !restless.contains(unrest));
-            unrest
+    /// Waits until the namespace is idle. What was busy for too long is put into `late`, and not waited for again.
+    async fn wait_idle(&self, late: &mut Vec<Busy>) {
+        let busy = || {
+            let mut busy = self.busy();
+            busy.retain(|busy| !late.contains(busy));
+            busy
         };
-        let rest = async {
+        let idle = async {
             loop {
                 let turn = self.turns.notified();
                 tokio::pin!(turn);
                 turn.as_mut().enable();
-                if unrest().is_empty() {
+                if busy().is_empty() {
                     return;
                 }
                 turn.await;
             }
         };
-        if timeout(PATIENCE, rest).await.is_err() {
-            let late = unrest();
-            tracing::warn!(namespace = self.name(), unrest = ?late, "time goes on without rest");
-            restless.extend(late);
+        if timeout(TIMEOUT, idle).await.is_err() {
+            let busy = busy();
+            tracing::warn!(
+                namespace = self.name(),
+                ?busy,
+                "time goes on although not everything is idle"
+            );
+            late.extend(busy);
         }
     }
 
-    fn unrest(&self) -> Vec<Unrest> {
-        let mut unrest = Vec::new();
+    fn busy(&self) -> Vec<Busy> {
+        let mut busy = Vec::new();
         let now = self.clock.now();
         for entity in self.watched.due(&self.registry, now, usize::MAX) {
-            unrest.push(Unrest {
+            busy.push(Busy {
                 place: entity.path.to_string(),
                 reason: "something is due".into(),
             });
         }
-        for entity in self.watched.restless(&self.registry) {
-            self.look(&entity, |queue| {
-                if queue.mailbox.has_assigned() {
-                    unrest.push(Unrest {
-                        place: entity.path.to_string(),
+        for entity in self.watched.busy(&self.registry) {
+            self.read(&entity, |entity| {
+                if entity.has_reserved() {
+                    busy.push(Busy {
+                        place: entity.path().to_string(),
                         reason: "messages wait to be written to a receiver".into(),
                     });
                 }
-                if queue.mailbox.is_forwarding() {
-                    unrest.push(Unrest {
-                        place: entity.path.to_string(),
+                if entity.is_forwarding() {
+                    busy.push(Busy {
+                        place: entity.path().to_string(),
                         reason: "messages are on their way to another entity".into(),
                     });
                 }
             });
         }
         for connection in self.router.busy() {
-            unrest.push(Unrest {
+            busy.push(Busy {
                 place: format!("connection {}", connection.0),
                 reason: "its output is not written".into(),
             });
         }
-        unrest
+        busy
     }
 
     /// The locks of a store and of the dead letters behind it, or all.
-    fn locks(&self, wanted: Option<(EntityId, StoreKind)>) -> Vec<Unrest> {
+    fn locks(&self, wanted: Option<(EntityId, SubQueue)>) -> Vec<Busy> {
         let mut held = Vec::new();
         // Each lock has an end, so that an entity without a deadline has none.
         for entity in self.watched.with_deadlines(&self.registry) {
-            for kind in StoreKind::ALL {
+            for kind in SubQueue::ALL {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;
                 }
-                let holders = self.look(&entity, |queue| holders(&queue.mailbox, kind));
-                held.extend(holders.into_iter().map(|(holder, count)| Unrest {
+                let holders = self.read(&entity, |entity| holders(&entity, kind));
+                held.extend(holders.into_iter().map(|(holder, count)| Busy {
                     place: format!("{}{}", entity.path, kind.suffix()),
                     reason: format!("{count} locked by {}", self.holder(holder)),
                 }));
@@ -211,9 +215,9 @@ impl Namespace {
 }
 
 /// The connections that hold locks, each with how many.
-fn holders(mailbox: &Mailbox, kind: StoreKind) -> Vec<(u32, usize)> {
+fn holders(entity: &Entity, kind: SubQueue) -> Vec<(u32, usize)> {
     let mut holders = std::collections::BTreeMap::new();
-    for consumer in mailbox.lock_holders(kind) {
+    for consumer in entity.lock_holders(kind) {
         *holders.entry((consumer.0 >> 32) as u32).or_insert(0) += 1;
     }
     holders.into_iter().collect()

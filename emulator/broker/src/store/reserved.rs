@@ -1,6 +1,6 @@
-//! What is assigned to one consumer, by number.
+//! What is reserved to one receiver, by number.
 //!
-//! Nearly all of it comes at the end and is taken from the front, and there is no more than the consumer has credit for.
+//! Nearly all of it comes at the end and is taken from the front, and there is no more than the receiver has credit for.
 
 use std::collections::VecDeque;
 
@@ -88,21 +88,21 @@ mod tests {
     proptest! {
         #[test]
         fn it_behaves_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
-            let mut assigned = Assigned::new();
+            let mut reserved = Assigned::new();
             let mut model = BTreeSet::new();
             for (step, pick) in steps {
                 let number = SequenceNumber(pick);
                 if step < 2 && model.insert(number) {
-                    assigned.insert(number);
+                    reserved.insert(number);
                 } else if step == 2 {
-                    prop_assert_eq!(assigned.remove(number), model.remove(&number));
+                    prop_assert_eq!(reserved.remove(number), model.remove(&number));
                 } else if step == 3 {
-                    prop_assert_eq!(assigned.pop_first(), model.pop_first());
+                    prop_assert_eq!(reserved.pop_first(), model.pop_first());
                 } else if step == 4 {
-                    prop_assert_eq!(assigned.pop_last(), model.pop_last());
+                    prop_assert_eq!(reserved.pop_last(), model.pop_last());
                 }
-                prop_assert!(assigned.numbers().eq(model.iter().copied()));
-                prop_assert_eq!(assigned.first(), model.first().copied());
+                prop_assert!(reserved.numbers().eq(model.iter().copied()));
+                prop_assert_eq!(reserved.first(), model.first().copied());
             }
         }
     }

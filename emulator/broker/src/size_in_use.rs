@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that the subscriptions of one topic hold, as each of them last said.
 #[derive(Debug, Clone, Default)]
-pub struct Held(Arc<AtomicU64>);
+pub struct SizeInUse(Arc<AtomicU64>);
 
-impl Held {
+impl SizeInUse {
     /// The sum.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -24,16 +24,16 @@ impl Held {
 
 /// Bytes of the messages that open transactions are to send to one entity.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reserved(Arc<AtomicU64>);
+pub(crate) struct PendingBytes(Arc<AtomicU64>);
 
 /// A part of them, until it is dropped: with its transaction, however that ends.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    of: Reserved,
+    of: PendingBytes,
     bytes: u64,
 }
 
-impl Reserved {
+impl PendingBytes {
     /// The sum.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 use servicebus_broker::{
-    EntityId, Fact, FactKind, Facts, Message, Queue, SequenceNumber, Stamp, StoreKind,
+    BrokerProperties, Entity, EntityId, Event, EventKind, Events, Message, SequenceNumber, SubQueue,
 };
 
 /// Bytes of messages that a namespace keeps.
@@ -17,21 +17,21 @@ const CAPACITY: u64 = 64 * 1024 * 1024;
 const OVERHEAD: u64 = 256;
 
 /// Where a message came in.
-pub(crate) type Place = (EntityId, StoreKind, SequenceNumber);
+pub(crate) type Place = (EntityId, SubQueue, SequenceNumber);
 
 /// The kept messages of one namespace.
 #[derive(Debug)]
-pub(crate) struct Letters(Option<Mutex<Kept>>);
+pub(crate) struct RecordedMessages(Option<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_place: HashMap<Place, (Stamp, Message)>,
+    by_place: HashMap<Place, (BrokerProperties, Message)>,
     /// Oldest first.
     order: VecDeque<Place>,
     bytes: u64,
 }
 
-impl Letters {
+impl RecordedMessages {
     /// Keeps messages if that `is_asked`.
     pub(crate) fn new(is_asked: bool) -> Self {
         Self(is_asked.then(Mutex::default))
@@ -42,26 +42,27 @@ impl Letters {
         self.0.is_some()
     }
 
-    /// Keeps the messages that came in by these facts; to be called while nobody can have taken them.
-    pub(super) fn keep(&self, queue: &Queue, facts: &Facts) {
+    /// Keeps the messages that came in by these events; to be called while nobody can have taken them.
+    pub(super) fn keep(&self, entity: &Entity, events: &Events) {
         let Some(mut kept) = self.kept() else {
             return;
         };
-        for fact in facts
+        for event in events
             .iter()
-            .filter(|fact| fact.entity == queue.id && is_arrival(fact))
+            .filter(|event| event.entity == entity.id() && is_arrival(event))
         {
-            let here = queue.mailbox.look(fact.store, fact.number).next();
-            let own = here.filter(|(stamp, _)| stamp.sequence_number == fact.number);
-            if let Some((stamp, message)) = own {
-                let place = (fact.entity, fact.store, fact.number);
-                kept.insert(place, (stamp, message.clone()));
+            let here = entity.snapshot(event.store, event.number).next();
+            let own = here
+                .filter(|(broker_properties, _)| broker_properties.sequence_number == event.number);
+            if let Some((broker_properties, message)) = own {
+                let place = (event.entity, event.store, event.number);
+                kept.insert(place, (broker_properties, message.clone()));
             }
         }
     }
 
     /// The message that came in at a place; none if it is kept no longer.
-    pub(crate) fn kept_at(&self, place: &Place) -> Option<(Stamp, Message)> {
+    pub(crate) fn kept_at(&self, place: &Place) -> Option<(BrokerProperties, Message)> {
         self.kept()?.by_place.get(place).cloned()
     }
 
@@ -79,9 +80,9 @@ impl Letters {
 }
 
 impl Kept {
-    fn insert(&mut self, place: Place, (stamp, message): (Stamp, Message)) {
+    fn insert(&mut self, place: Place, (broker_properties, message): (BrokerProperties, Message)) {
         self.bytes += cost(&message);
-        self.by_place.insert(place, (stamp, message));
+        self.by_place.insert(place, (broker_properties, message));
         self.order.push_back(place);
         while self.bytes > CAPACITY {
             let Some(oldest) = self.order.pop_front() else {
@@ -98,9 +99,9 @@ fn cost(message: &Message) -> u64 {
     message.size() + OVERHEAD
 }
 
-fn is_arrival(fact: &Fact) -> bool {
+fn is_arrival(event: &Event) -> bool {
     matches!(
-        fact.kind,
-        FactKind::Enqueued { .. } | FactKind::Scheduled { .. }
+        event.kind,
+        EventKind::Enqueued { .. } | EventKind::Scheduled { .. }
     )
 }

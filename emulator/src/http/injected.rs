@@ -11,13 +11,13 @@ use servicebus_broker::ClientId;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::faults::{Effect, Operation, Sighting, Sleeper, Strike, Wait, When, Words};
+use crate::faults::{Effect, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When, Words};
 use crate::namespace::Namespace;
 use crate::rest::Route;
 
 /// Put into a response that must not be sent: the connection ends instead.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HangUp;
+pub(crate) struct Abort;
 
 /// Answers a request of this namespace by `serve`, unless a fault strikes it.
 pub(super) async fn serve(
@@ -28,19 +28,19 @@ pub(super) async fn serve(
     let Some(namespace) = namespace.filter(|namespace| namespace.faults.any()) else {
         return serve.await;
     };
-    let Strike { first, then } = namespace.faults.strike(&Sighting {
+    let MatchedFaults { first, then } = namespace.faults.find_match(&MatchContext {
         operations: vec![Operation::Http],
         name: Some(head.method.as_str()),
         entities: vec![entity(&head.uri)],
-        ..Sighting::default()
+        ..MatchContext::default()
     });
-    if let Some(blow) = &first {
-        namespace.note_fault(ClientId::BROKER, None, &blow.told());
-        if let Effect::Delay(wait) = blow.effect {
+    if let Some(fault) = &first {
+        namespace.note_fault(ClientId::BROKER, None, &fault.told());
+        if let Effect::Delay(wait) = fault.effect {
             rest(&namespace, wait).await;
         }
     }
-    let response = match then.as_ref().map(|blow| &blow.effect) {
+    let response = match then.as_ref().map(|fault| &fault.effect) {
         Some(Effect::Answer { status, words }) => answer(*status, words),
         Some(Effect::Drop { when: When::Before }) => hang_up(),
         Some(Effect::LoseReply | Effect::Drop { when: When::After }) => {
@@ -49,8 +49,8 @@ pub(super) async fn serve(
         }
         _ => serve.await,
     };
-    if let Some(blow) = &then {
-        namespace.note_fault(ClientId::BROKER, None, &blow.told());
+    if let Some(fault) = &then {
+        namespace.note_fault(ClientId::BROKER, None, &fault.told());
     }
     response
 }
@@ -92,6 +92,6 @@ fn answer(status: u16, words: &Words) -> Response {
 
 fn hang_up() -> Response {
     let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    response.extensions_mut().insert(HangUp);
+    response.extensions_mut().insert(Abort);
     response
 }

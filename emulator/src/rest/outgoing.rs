@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use servicebus_codec::Writer;
 
-use super::broker_properties::BrokerProperties;
+use super::broker_properties::BrokerPropertiesHeader;
 use super::value::PropertyValue;
 
 const HEADER: u8 = 0x70;
@@ -19,13 +19,13 @@ const LATEST: i64 = 253_402_300_799_999;
 
 /// A message as a request has it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Letter {
-    pub(super) properties: BrokerProperties,
+pub(super) struct OutgoingMessage {
+    pub(super) properties: BrokerPropertiesHeader,
     pub(super) application: Vec<(String, PropertyValue)>,
     pub(super) body: Bytes,
 }
 
-impl Letter {
+impl OutgoingMessage {
     /// The encoded message. A time to live beyond the field for it is told by creation and expiry time (semantics §4),
     /// counted from `now`, the client's time in milliseconds.
     pub(super) fn encode(&self, now: i64) -> Bytes {
@@ -41,7 +41,7 @@ impl Letter {
     }
 
     fn write_header(&self, out: &mut Writer<'_>) {
-        let BrokerProperties {
+        let BrokerPropertiesHeader {
             durable,
             time_to_live,
             ..

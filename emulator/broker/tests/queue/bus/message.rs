@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use servicebus_broker::filter::{Encoded, Value};
-use servicebus_broker::{IdSource, Message, Stamp, Timestamp};
+use servicebus_broker::{BrokerProperties, IdSource, Message, Timestamp};
 use servicebus_codec::{Reader, Writer};
 
 const FIELDS: usize = 13;
@@ -16,7 +16,7 @@ const SESSION: usize = 10;
 
 /// A message that somebody is about to send.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct MessageBuilder {
     id: String,
     time_to_live: Option<Duration>,
     scheduled_at: Option<Timestamp>,
@@ -31,8 +31,8 @@ pub(crate) struct Letter {
 }
 
 /// A message with this id, and nothing else.
-pub(crate) fn letter(id: &str) -> Letter {
-    Letter {
+pub(crate) fn message(id: &str) -> MessageBuilder {
+    MessageBuilder {
         id: id.to_owned(),
         time_to_live: None,
         scheduled_at: None,
@@ -45,7 +45,7 @@ pub(crate) fn letter(id: &str) -> Letter {
     }
 }
 
-impl Letter {
+impl MessageBuilder {
     pub(crate) fn time_to_live(mut self, time_to_live: Duration) -> Self {
         self.time_to_live = Some(time_to_live);
         self
@@ -189,10 +189,14 @@ pub(crate) fn text(message: &Message, name: &str) -> Option<String> {
     find(message.application_properties(), name)
 }
 
-/// An annotation that is a text, as the message goes out with this stamp.
-pub(crate) fn annotation(message: &Message, stamp: &Stamp, name: &str) -> Option<String> {
+/// An annotation that is a text, as the message goes out with this broker_properties.
+pub(crate) fn annotation(
+    message: &Message,
+    broker_properties: &BrokerProperties,
+    name: &str,
+) -> Option<String> {
     let mut encoded = Vec::new();
-    message.encode(stamp, 0, &mut encoded).unwrap();
+    message.encode(broker_properties, 0, &mut encoded).unwrap();
     let mut rest = Reader::new(&encoded);
     while !rest.is_empty() {
         let section = rest.skip().unwrap();

@@ -34,7 +34,7 @@ const CONTENT_TYPE_FIELD: &str = "ContentType";
 
 /// A message that goes out.
 #[derive(Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct DecodedMessage {
     headers: HeaderMap,
     /// Of the headers that are application properties.
     names: Vec<String>,
@@ -42,13 +42,13 @@ pub(super) struct Opened {
     body: Body,
 }
 
-impl Opened {
+impl DecodedMessage {
     /// Takes a message apart. `ahead` as [`put_stamp`] wants it.
     pub(super) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
         let mut encoded = Vec::with_capacity(1024);
         let tail = delivery
             .message
-            .encode(&delivery.stamp, ahead, &mut encoded)?;
+            .encode(&delivery.broker_properties, ahead, &mut encoded)?;
         encoded.extend_from_slice(&tail);
         let mut opened = Self::default();
         let mut reader = Reader::new(&encoded);
@@ -58,11 +58,11 @@ impl Opened {
             reader.skip()?;
             opened.put(section, &mut content)?;
         }
-        put_stamp(&mut opened.properties, &delivery.stamp, ahead);
+        put_stamp(&mut opened.properties, &delivery.broker_properties, ahead);
         Ok(opened)
     }
 
-    /// The names of the headers, in their letters.
+    /// The names of the headers, in their messages.
     pub(super) fn names(&mut self) -> Vec<String> {
         let fixed = ["BrokerProperties", "Content-Type", "Location"].map(str::to_owned);
         let mut names = std::mem::take(&mut self.names);
@@ -196,11 +196,13 @@ fn id_text(value: Value<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use servicebus_broker::{IdSource, LockToken, Message, SequenceNumber, Stamp, Timestamp};
+    use servicebus_broker::{
+        BrokerProperties, IdSource, LockToken, Message, SequenceNumber, Timestamp,
+    };
 
     use super::*;
-    use crate::rest::broker_properties::BrokerProperties;
-    use crate::rest::letter::Letter;
+    use crate::rest::broker_properties::BrokerPropertiesHeader;
+    use crate::rest::outgoing::OutgoingMessage;
     use crate::rest::value::PropertyValue;
 
     struct Zero;
@@ -214,18 +216,18 @@ mod tests {
     fn sample() -> Vec<u8> {
         let properties = r#"{"MessageId":"m","Label":"l","TimeToLive":90,"PartitionKey":"p",
             "ScheduledEnqueueTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT"}"#;
-        let letter = Letter {
-            properties: BrokerProperties::parse(properties).expect("properties"),
+        let message = OutgoingMessage {
+            properties: BrokerPropertiesHeader::parse(properties).expect("properties"),
             application: vec![("name".into(), PropertyValue::Text("value".into()))],
             body: "body".into(),
         };
-        letter.encode(0).to_vec()
+        message.encode(0).to_vec()
     }
 
     fn delivery(message: Message) -> Delivery {
         let now = Timestamp::from_millis(784_111_777_000);
         let token = LockToken::from(uuid::Uuid::nil());
-        let stamp = Stamp {
+        let broker_properties = BrokerProperties {
             delivery_count: 0,
             time_to_live: message.time_to_live(),
             sequence_number: SequenceNumber(7),
@@ -237,7 +239,7 @@ mod tests {
         };
         Delivery {
             token,
-            stamp,
+            broker_properties,
             message,
         }
     }
@@ -257,7 +259,7 @@ mod tests {
                 payload[at] = byte;
             }
             if let Ok(message) = Message::parse(payload.into(), &mut Zero) {
-                let opened = Opened::read(&delivery(message), 0);
+                let opened = DecodedMessage::read(&delivery(message), 0);
                 let response = opened.expect("it was accepted").respond(StatusCode::OK, None);
                 proptest::prop_assert!(response.headers().contains_key(BROKER_PROPERTIES));
             }

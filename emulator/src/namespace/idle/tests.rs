@@ -27,7 +27,7 @@ fn namespace() -> Namespace {
         bytes.extend((seconds * 1000).to_be_bytes());
         bytes.extend([0x00, 0x53, 0x75, 0xa0, 0x01, b'x']);
         let message = Message::parse(bytes.into(), &mut Ids::new(Some(1), 1)).expect("it is legal");
-        let sent = namespace.operate_as_broker(&entity, |mailbox, cx| mailbox.send(cx, message));
+        let sent = namespace.operate_as_broker(&entity, |entity, cx| entity.send(cx, message));
         sent.expect("there is room");
     }
     namespace

@@ -1,21 +1,21 @@
 //! Instants at which time does something to messages, in order.
 
-use super::numbers::Numbers;
+use super::sequence_set::SequenceSet;
 use crate::{SequenceNumber, Timestamp};
 
 /// Messages by the instant at which something happens to them.
 #[derive(Debug)]
-pub(crate) struct Instants {
-    all: Numbers<Timestamp>,
+pub(crate) struct DeadlineIndex {
+    all: SequenceSet<Timestamp>,
     /// None is earlier. It stays when the first is removed, which nearly every operation does, and follows when somebody
     /// has looked for what is due: so that every operation can ask without walking down the tree.
     bound: Timestamp,
 }
 
-impl Instants {
+impl DeadlineIndex {
     pub(super) fn new() -> Self {
         Self {
-            all: Numbers::new(),
+            all: SequenceSet::new(),
             bound: Timestamp::NEVER,
         }
     }
@@ -54,7 +54,7 @@ impl Instants {
 }
 
 #[cfg(any(test, feature = "check"))]
-impl Instants {
+impl DeadlineIndex {
     pub(super) fn check_invariants(
         &self,
         expected: &std::collections::BTreeSet<(Timestamp, SequenceNumber)>,

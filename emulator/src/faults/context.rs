@@ -10,7 +10,7 @@ use super::Operation;
 
 /// An operation that somebody is about to do.
 #[derive(Debug, Default)]
-pub(crate) struct Sighting<'a> {
+pub(crate) struct MatchContext<'a> {
     /// What it is, from the particular to the general: a completion is a settlement.
     pub(crate) operations: Vec<Operation>,
     /// The operation of a management request, the method of an HTTP request.

@@ -2,11 +2,11 @@
 
 use super::receive::STATE_DEFERRED;
 use super::send::{effective_time_to_live, milliseconds};
-use crate::message::Stamp;
+use crate::message::BrokerProperties;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Deviation, Mailbox, Message, MessageStore, SequenceNumber, SessionName, StoreKind,
-    StorePolicy,
+    Context, Deviation, Entity, Message, MessageStore, SequenceNumber, SessionName, StorePolicy,
+    SubQueue,
 };
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
@@ -16,25 +16,25 @@ pub(crate) const STATE_SCHEDULED: i32 = 2;
 
 /// A message as it is seen by peeking.
 #[derive(Debug, Clone)]
-pub struct Browsed {
+pub struct Peeked {
     /// What the broker writes on it.
-    pub stamp: Stamp,
+    pub broker_properties: BrokerProperties,
     /// The message itself.
     pub message: Message,
 }
 
-impl Mailbox {
+impl Entity {
     /// Up to `max` messages from the first whose number is at least `from`, in order, whoever has them; of `session`
     /// only if it is given.
     /// Under [`crate::Expiry::OnReceive`] expired ones that have not left are among them.
-    pub fn browse(
+    pub fn peek(
         &mut self,
         cx: &mut Context<'_>,
-        kind: StoreKind,
+        kind: SubQueue,
         from: SequenceNumber,
         max: usize,
         session: Option<&SessionName>,
-    ) -> Vec<Browsed> {
+    ) -> Vec<Peeked> {
         self.begin(cx);
         let store = self.store(kind);
         let entries: Box<dyn Iterator<Item = (SequenceNumber, &Entry)>> = match session {
@@ -43,20 +43,20 @@ impl Mailbox {
         };
         let hides_locked = self.deviates(Deviation::PeekHidesLocked);
         let entries = entries.filter(|(_, entry)| !hides_locked || entry.lock().is_none());
-        let seen = entries.take(max).map(|(number, entry)| Browsed {
-            stamp: seen(&store.policy, number, entry),
+        let seen = entries.take(max).map(|(number, entry)| Peeked {
+            broker_properties: seen(&store.policy, number, entry),
             message: entry.message.clone(),
         });
         seen.collect()
     }
 
-    /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the mailbox is
+    /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the entity is
     /// not used by it.
-    pub fn look(
+    pub fn snapshot(
         &self,
-        kind: StoreKind,
+        kind: SubQueue,
         from: SequenceNumber,
-    ) -> impl Iterator<Item = (Stamp, &Message)> {
+    ) -> impl Iterator<Item = (BrokerProperties, &Message)> {
         let store = self.store(kind);
         let entries = store.from(from.place());
         entries.map(|(number, entry)| (seen(&store.policy, number, entry), &entry.message))
@@ -85,11 +85,11 @@ impl MessageStore {
     }
 }
 
-fn seen(policy: &StorePolicy, number: SequenceNumber, entry: &Entry) -> Stamp {
+fn seen(policy: &StorePolicy, number: SequenceNumber, entry: &Entry) -> BrokerProperties {
     // A peeked message shows a time to live only if it brought one (decision D7).
     let own = entry.time_to_live();
     let lifetime = own.and_then(|_| effective_time_to_live(policy, entry));
-    Stamp {
+    BrokerProperties {
         delivery_count: entry.delivery_count,
         time_to_live: lifetime
             .map(milliseconds)

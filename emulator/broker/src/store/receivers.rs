@@ -1,0 +1,302 @@
+//! Who waits for messages of a store, and in which order they are served.
+//!
+//! Receivers with credit take turns, one message each (spec/observed.md 17); whose credit was used up waits behind the
+//! others when it has some again. What is reserved still counts as credit until its owner takes it.
+
+use std::collections::BTreeMap;
+
+use super::reserved::Assigned;
+use super::sequence_set::SequenceSet;
+use crate::operation::receive::ReceiveMode;
+use crate::{ReceiverId, SequenceNumber};
+
+/// The receivers of one store.
+#[derive(Debug, Default)]
+pub(crate) struct Receivers {
+    table: BTreeMap<ReceiverId, Receiver>,
+    /// Those with credit, in the order in which they are served.
+    turns: BTreeMap<Turn, ReceiverId>,
+    /// How many entries are reserved, to all receivers together.
+    reserved: usize,
+}
+
+/// One link, or whatever else takes messages.
+#[derive(Debug)]
+struct Receiver {
+    mode: ReceiveMode,
+    /// Given to it and not yet taken.
+    reserved: Assigned,
+    /// What it has locked, where that matters when it goes (decision D2).
+    held: SequenceSet,
+    /// Beyond what is reserved to it.
+    credit: u32,
+    /// Its place in `turns`, while it has credit.
+    turn: Option<Turn>,
+    /// Whether it has been told that something is reserved.
+    woken: bool,
+}
+
+/// A place in the order in which receivers are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn(u64);
+
+/// What a receiver leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Released {
+    /// Assigned to it and never taken.
+    pub(crate) reserved: Vec<SequenceNumber>,
+    /// Under its locks, where that matters.
+    pub(crate) held: SequenceSet,
+}
+
+impl Receivers {
+    pub(crate) fn add(&mut self, id: ReceiverId, mode: ReceiveMode) {
+        let receiver = Receiver {
+            mode,
+            reserved: Assigned::new(),
+            held: SequenceSet::new(),
+            credit: 0,
+            turn: None,
+            woken: false,
+        };
+        let old = self.table.insert(id, receiver);
+        debug_assert!(old.is_none(), "receiver ids are never used again");
+    }
+
+    /// Forgets a receiver and its credit.
+    pub(crate) fn remove(&mut self, id: ReceiverId) -> Released {
+        let Some(receiver) = self.table.remove(&id) else {
+            return Released::default();
+        };
+        if let Some(turn) = receiver.turn {
+            self.turns.remove(&turn);
+        }
+        self.reserved -= receiver.reserved.len();
+        Released {
+            reserved: receiver.reserved.numbers().collect(),
+            held: receiver.held,
+        }
+    }
+
+    /// Whether somebody with credit waits or has something reserved (decision D1).
+    pub(crate) fn is_active(&self) -> bool {
+        !self.turns.is_empty() || self.has_reserved()
+    }
+
+    /// Whether something is reserved and not yet taken.
+    pub(crate) fn has_reserved(&self) -> bool {
+        self.reserved > 0
+    }
+
+    /// How many entries are reserved to this receiver.
+    pub(crate) fn reserved_to(&self, id: ReceiverId) -> usize {
+        self.table.get(&id).map_or(0, |c| c.reserved.len())
+    }
+
+    /// Sets the credit of a receiver, what is reserved to it included; returns reserved entries that
+    /// it no longer has credit for.
+    pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) -> Vec<SequenceNumber> {
+        let Some(receiver) = self.table.get_mut(&id) else {
+            return Vec::new();
+        };
+        let mut returned = Vec::new();
+        while receiver.reserved.len() > credit as usize {
+            returned.extend(receiver.reserved.pop_last());
+        }
+        if receiver.reserved.is_empty() {
+            // An owner without credit does not come to take, whatever it was told.
+            receiver.woken = false;
+        }
+        self.reserved -= returned.len();
+        receiver.credit = credit - receiver.reserved.len() as u32;
+        self.queue_up(id);
+        returned
+    }
+
+    /// Assigns `number` to the receiver whose turn it is, but to `former` only if no other has credit; says to which, and
+    /// whether it must be told.
+    pub(crate) fn reserve_next(
+        &mut self,
+        number: SequenceNumber,
+        former: Option<ReceiverId>,
+    ) -> Option<(ReceiverId, bool)> {
+        let mut turns = self.turns.values().take(2).copied();
+        let first = turns.next()?;
+        let other = turns.next().filter(|_| former == Some(first));
+        let id = other.unwrap_or(first);
+        let wake = self.reserve_to(id, number)?;
+        if self.turns.len() > 1
+            && let Some(receiver) = self.table.get_mut(&id)
+            && let Some(turn) = receiver.turn.take()
+        {
+            self.turns.remove(&turn);
+            self.queue_up(id);
+        }
+        Some((id, wake))
+    }
+
+    /// Assigns `number` to one receiver if it has credit; says whether it must be told.
+    pub(crate) fn reserve_to(&mut self, id: ReceiverId, number: SequenceNumber) -> Option<bool> {
+        let receiver = self.table.get_mut(&id)?;
+        receiver.credit = receiver.credit.checked_sub(1)?;
+        receiver.reserved.insert(number);
+        self.reserved += 1;
+        let is_told = std::mem::replace(&mut receiver.woken, true);
+        self.queue_up(id);
+        Some(!is_told)
+    }
+
+    /// Whether this receiver waits with credit.
+    pub(crate) fn has_credit_of(&self, id: ReceiverId) -> bool {
+        self.table.get(&id).is_some_and(|c| c.credit > 0)
+    }
+
+    /// The last entry that is reserved to this receiver.
+    pub(crate) fn last_reserved(&self, id: ReceiverId) -> Option<SequenceNumber> {
+        self.table.get(&id)?.reserved.last()
+    }
+
+    /// Notes that a receiver is told that there is something for it; says whether it must be.
+    pub(crate) fn wake(&mut self, id: ReceiverId) -> bool {
+        let receiver = self.table.get_mut(&id);
+        receiver.is_some_and(|receiver| !std::mem::replace(&mut receiver.woken, true))
+    }
+
+    /// Lets a receiver be told of what comes from now on.
+    pub(crate) fn listen(&mut self, id: ReceiverId) {
+        if let Some(receiver) = self.table.get_mut(&id) {
+            receiver.woken = false;
+        }
+    }
+
+    /// Takes an reserved entry away again, which gives its credit back.
+    pub(crate) fn unreserve(&mut self, id: ReceiverId, number: SequenceNumber) {
+        if let Some(receiver) = self.table.get_mut(&id)
+            && receiver.reserved.remove(number)
+        {
+            receiver.credit += 1;
+            self.reserved -= 1;
+            self.queue_up(id);
+        }
+    }
+
+    /// Takes all reserved entries away again.
+    pub(crate) fn unreserve_all(&mut self) -> Vec<SequenceNumber> {
+        let each = |(&id, receiver): (&ReceiverId, &Receiver)| {
+            let numbers = receiver.reserved.numbers();
+            numbers.map(move |number| (id, number)).collect::<Vec<_>>()
+        };
+        let reserved: Vec<_> = self.table.iter().flat_map(each).collect();
+        for &(id, number) in &reserved {
+            self.unreserve(id, number);
+        }
+        reserved.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The first entry that is reserved to a receiver, and how it receives.
+    pub(crate) fn first_reserved(&self, id: ReceiverId) -> Option<(SequenceNumber, ReceiveMode)> {
+        let receiver = self.table.get(&id)?;
+        let number = receiver.reserved.first()?;
+        Some((number, receiver.mode))
+    }
+
+    /// The first entry that is reserved to a receiver, which from now on is told again when there is more.
+    pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(SequenceNumber, ReceiveMode)> {
+        let receiver = self.table.get_mut(&id)?;
+        receiver.woken = false;
+        let number = receiver.reserved.pop_first()?;
+        self.reserved -= 1;
+        Some((number, receiver.mode))
+    }
+
+    /// Notes that a receiver has locked an entry.
+    pub(crate) fn hold(&mut self, id: ReceiverId, number: SequenceNumber) {
+        if let Some(receiver) = self.table.get_mut(&id) {
+            receiver.held.insert((), number);
+        }
+    }
+
+    /// Notes that the lock of a receiver is over.
+    pub(crate) fn release_lock(&mut self, id: ReceiverId, number: SequenceNumber) {
+        if let Some(receiver) = self.table.get_mut(&id) {
+            receiver.held.remove((), number);
+        }
+    }
+
+    /// Gives a receiver that has credit the last turn unless it has one, and takes it from one that has none.
+    fn queue_up(&mut self, id: ReceiverId) {
+        let Some(receiver) = self.table.get_mut(&id) else {
+            return;
+        };
+        match (receiver.turn, receiver.credit) {
+            (Some(turn), 0) => {
+                self.turns.remove(&turn);
+                receiver.turn = None;
+            }
+            (None, 1..) => {
+                let last = self.turns.last_key_value();
+                let turn = Turn(last.map_or(0, |(last, _)| last.0 + 1));
+                self.turns.insert(turn, id);
+                receiver.turn = Some(turn);
+            }
+            (Some(_), 1..) | (None, 0) => {}
+        }
+    }
+}
+
+#[cfg(any(test, feature = "check"))]
+impl Receivers {
+    pub(crate) fn has_credit(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    pub(crate) fn check_invariants(&self, reserved: &BTreeMap<ReceiverId, Vec<SequenceNumber>>) {
+        for (&id, receiver) in &self.table {
+            assert_eq!(
+                receiver.turn.is_some(),
+                receiver.credit > 0,
+                "turn and credit of {id:?} differ"
+            );
+            let turns = self.turns.iter().filter(|(_, other)| **other == id);
+            assert!(
+                turns.map(|(turn, _)| turn).eq(&receiver.turn),
+                "turns of {id:?} differ"
+            );
+            let expected = reserved.get(&id).map(Vec::as_slice).unwrap_or_default();
+            assert!(
+                receiver.reserved.numbers().eq(expected.iter().copied()),
+                "entries and what is reserved to {id:?} differ"
+            );
+        }
+        let known = |id: &ReceiverId| self.table.contains_key(id);
+        assert!(
+            reserved.keys().all(known),
+            "reserved to a receiver that is gone"
+        );
+        assert!(
+            self.turns.values().all(known),
+            "a turn is of a receiver that is gone"
+        );
+        assert_eq!(
+            self.reserved,
+            reserved.values().map(Vec::len).sum(),
+            "the number of reserved entries differs"
+        );
+    }
+
+    /// What a receiver that is still here has locked, as noted.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (ReceiverId, SequenceNumber)> {
+        let each = |(&id, receiver): (&ReceiverId, &'_ Receiver)| {
+            receiver
+                .held
+                .numbers()
+                .map(move |number| (id, number))
+                .collect::<Vec<_>>()
+        };
+        self.table.iter().flat_map(each)
+    }
+
+    pub(crate) fn knows(&self, id: ReceiverId) -> bool {
+        self.table.contains_key(&id)
+    }
+}
