@@ -164,8 +164,12 @@ final class Namespace implements AutoCloseable {
         return new Receiver(closing(accept.apply(sessions)));
     }
 
+    /**
+     * Over a connection of their own. On one connection the SDK has one link for each session of an entity, and gives that
+     * to all who accept the session.
+     */
     ServiceBusSessionReceiverClient sessions(String queue) {
-        return sessions(clients, builder -> builder.queueName(queue));
+        return sessions(clients(connectionString()), builder -> builder.queueName(queue));
     }
 
     ServiceBusSessionReceiverClient sessions(
