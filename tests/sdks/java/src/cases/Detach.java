@@ -5,10 +5,7 @@ import static cases.Messages.text;
 import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /** Receivers that go away with a message locked, under both settings of D2. */
 final class Detach {
@@ -52,7 +49,7 @@ final class Detach {
     /** A process dies with a message locked, and its connection with it. */
     static void dropped(Namespace namespace) throws IOException, InterruptedException {
         namespace.send("orders", text("held"));
-        runAlone("detach.dies", namespace);
+        Expect.equal("answer", Alone.run("detach.dies", namespace), Map.of());
         if (namespace.keepsLocks()) {
             namespace.expectCounts("orders", Map.of("active", 1, "locked", 1));
         } else {
@@ -69,26 +66,6 @@ final class Detach {
     static void dies(Namespace namespace) {
         namespace.receiver("orders").one();
         Runtime.getRuntime().halt(0);
-    }
-
-    /** Runs a case in a process of its own, which it is to end itself. */
-    private static void runAlone(String name, Namespace namespace) throws IOException, InterruptedException {
-        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-        Process process = new ProcessBuilder(
-                        java.toString(), "-Xmx256m", "-cp", System.getProperty("java.class.path"), "cases.Main")
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                // Its answers are nobody's: standard output is this process's own.
-                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                .start();
-        try (var requests = process.outputWriter(StandardCharsets.UTF_8)) {
-            var request = Map.of("id", 1, "case", name, "environment", namespace.environment);
-            requests.write(Json.write(request) + "\n");
-            requests.flush();
-            // Its standard input is open meanwhile: the end of that would end it first.
-            Expect.isTrue("the process has died", process.waitFor(Expect.PATIENCE.toSeconds(), TimeUnit.SECONDS));
-        } finally {
-            process.destroyForcibly();
-        }
     }
 
     private static ServiceBusReceivedMessage receiveAndClose(Namespace namespace) {
