@@ -49,8 +49,13 @@ test_of!(topics_rules: crate::driver::Sdk::Java, TOPICS, rules {
     configured, enumerates, takes_effect, action, duplicate, unknown, malformed, not_found,
 });
 
-/// The program of all cases. Its memory is bounded: the cases of a whole machine's worth of turns are light.
+/// The program of all cases.
 pub(crate) fn command(environment: &Path) -> Command {
+    program(environment, "cases.Main")
+}
+
+/// A program by its main class. Its memory is bounded: as many cases as have turns at once are light.
+pub(crate) fn program(environment: &Path, class: &str) -> Command {
     let path = env::join_paths([
         environment.join("classes"),
         environment.join("libraries").join("*"),
@@ -59,6 +64,6 @@ pub(crate) fn command(environment: &Path) -> Command {
     command
         .args(["-Xmx512m", "-XX:+UseSerialGC", "-cp"])
         .arg(path.expect("target/sdks has no separators of paths in its name"))
-        .arg("cases.Main");
+        .arg(class);
     command
 }

@@ -11,6 +11,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 
 /** One request: a case is run, and answered once, when it ends or when it hangs. */
 final class Run {
@@ -79,19 +80,22 @@ final class Run {
         return words.toString();
     }
 
-    /** Tells where a case hangs: in its own threads, and in those that the SDK runs for all. */
+    /** Tells where a case hangs: in its own threads, or in those that the SDK runs for all cases. */
     private void giveUp() {
         if (isAnswered.get()) {
             return;
         }
         var stacks = new StringBuilder("still running after " + DEADLINE_SECONDS + " s\n");
-        Thread.getAllStackTraces().forEach((thread, stack) -> {
-            Run run = RUNS.get(thread);
-            if (run == this || run == null && stack.length > 0) {
-                stacks.append('\n').append(thread.getName()).append(' ').append(thread.getState()).append('\n');
-                for (StackTraceElement frame : stack) {
-                    stacks.append("    at ").append(frame).append('\n');
-                }
+        var threads = Thread.getAllStackTraces();
+        threads.forEach((thread, stack) -> {
+            if (RUNS.get(thread) == this) {
+                stacks.append(shown(thread, stack));
+            }
+        });
+        threads.forEach((thread, stack) -> {
+            boolean isOfSdk = Stream.of(stack).anyMatch(frame -> frame.getClassName().startsWith("com.azure."));
+            if (!RUNS.containsKey(thread) && isOfSdk) {
+                stacks.append(shown(thread, stack));
             }
         });
         answer(false, stacks.toString());
@@ -100,6 +104,14 @@ final class Run {
                 thread.interrupt();
             }
         });
+    }
+
+    private static String shown(Thread thread, StackTraceElement[] stack) {
+        var text = new StringBuilder("\n" + thread.getName() + " " + thread.getState() + "\n");
+        for (StackTraceElement frame : stack) {
+            text.append("    at ").append(frame).append('\n');
+        }
+        return text.toString();
     }
 
     private void answer(boolean hasPassed, String output) {
