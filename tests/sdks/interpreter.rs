@@ -35,7 +35,7 @@ struct Interpreter {
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits for an answer.
+/// The requests without an answer.
 #[derive(Default)]
 struct Waiting {
     last_id: u64,
@@ -58,7 +58,7 @@ pub(crate) async fn run(
         }
         running[language].ask(case, environment)
     };
-    // What nobody answers any more is dropped by `listen`.
+    // `listen` drops those that are left when it ends.
     answer.await.unwrap_or_else(|_| Answer {
         passed: false,
         output: format!("the interpreter of {language} ended before it answered"),
@@ -94,7 +94,7 @@ impl Interpreter {
         drop(waiting);
         let request = json!({"id": id, "case": case, "environment": environment});
         let mut requests = lock(&self.requests);
-        // Where it has ended `listen` says so to whoever waits.
+        // If it has ended, `listen` drops this request too.
         let _ = writeln!(requests, "{request}").and_then(|()| requests.flush());
         answer
     }
@@ -103,12 +103,12 @@ impl Interpreter {
     fn listen(&self, answers: ChildStdout, mut child: Child) {
         for line in BufReader::new(answers).lines().map_while(Result::ok) {
             let Some((id, answer)) = parse(&line) else {
-                // Nobody to tell is no reason to fail.
+                // A standard error that is closed is no reason to fail.
                 let _ = writeln!(io::stderr(), "an interpreter says: {line}");
                 continue;
             };
             if let Some(tell) = lock(&self.waiting).answers.remove(&id) {
-                // Whoever asked may have given up.
+                // The test may have given up.
                 let _ = tell.send(answer);
             }
         }

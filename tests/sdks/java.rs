@@ -16,7 +16,7 @@ mod over_tls {
     test_of!(connection: crate::driver::Sdk::Java, TLS, connection { token_credential, expired_token, closes });
 }
 
-// It knows no WebSocket without TLS; with the connection string of an emulator it trusts whoever answers.
+// It knows no WebSocket without TLS; with the connection string of an emulator it trusts every certificate.
 mod over_websocket {
     every_kind_of_link!(crate::driver::Sdk::Java, WEBSOCKET);
 }

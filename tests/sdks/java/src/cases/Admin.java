@@ -268,7 +268,7 @@ final class Admin {
         Expect.equal("names", Administration.queues(client), List.of("failures", "orders"));
     }
 
-    /** Whoever has no key reads nothing and changes nothing. */
+    /** A client without the key reads nothing and changes nothing. */
     static void wrongKey(Namespace namespace) {
         String right = Administration.connectionString(namespace);
         var stranger = Administration.of(right.replace("SharedAccessKey=", "SharedAccessKey=not"));

@@ -17,9 +17,10 @@ import java.util.Map;
 import reactor.core.publisher.Mono;
 
 /**
- * Connections: who may come in beside those who sign with a key, and how they end.
+ * Connections: credentials beside keys, and how connections end.
  *
- * <p>Source: service-bus-authentication-and-authorization. The namespaces of the cases accept tokens without a signature.
+ * <p>Source: service-bus-authentication-and-authorization. The namespaces of the cases accept tokens without a
+ * signature.
  */
 final class Connection {
     private Connection() {
@@ -36,7 +37,7 @@ final class Connection {
         namespace.expectCounts("orders", Map.of("active", 0, "locked", 0));
     }
 
-    /** A token that has expired lets nobody in. */
+    /** A token that has expired is refused. */
     static void expiredToken(Namespace namespace) {
         ServiceBusClientBuilder clients = withCredential(namespace, Duration.ofHours(-1));
         Expect.condition(
@@ -65,15 +66,15 @@ final class Connection {
         return Base64.getUrlEncoder().withoutPadding().encodeToString(text);
     }
 
-    /** When its clients are closed the threads of a connection end; of a process of its own, whose threads are all its. */
+    /** When its clients are closed a connection's threads end. All threads of a process of its own are the case's. */
     static void closes(Namespace namespace) throws IOException, InterruptedException {
         var answer = Alone.run("connection.closes_alone", namespace);
         Expect.equal("answer", answer, Map.of("id", 1, "passed", true, "output", ""));
     }
 
     /**
-     * The SDK runs every connection by a thread. Over WebSocket that went on for ever, without a rest, when the frame that
-     * closes the WebSocket gave no reason (observed 57).
+     * The SDK runs every connection by a thread. Over WebSocket that goes on for ever, without a rest, when the frame
+     * that closes the WebSocket gives no reason (observed 57).
      */
     static void closesAlone(Namespace namespace) {
         for (int connection = 0; connection < 3; connection++) {

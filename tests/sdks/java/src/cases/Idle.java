@@ -6,7 +6,7 @@ import static cases.Messages.text;
 import com.azure.messaging.servicebus.ServiceBusFailureReason;
 
 /**
- * Auto-delete on idle: a queue that nobody uses for five minutes is deleted, with what it holds.
+ * Auto-delete on idle: a queue that is not used for five minutes is deleted, with what it holds.
  *
  * <p>Source: the property AutoDeleteOnIdle of queues. The queue idle has it.
  */

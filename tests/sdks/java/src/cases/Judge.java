@@ -20,8 +20,8 @@ import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManagerFactory;
 
 /**
- * Begins TLS with itself: a server that shows a certificate, and a client that trusts an authority. Prints "trusted", or
- * why the certificate is not believed.
+ * Begins TLS with itself: a server that shows a certificate, and a client that trusts an authority. Prints "trusted",
+ * or why the certificate is not believed.
  *
  * <pre>Judge authority.pem certificate.pem key.pem name</pre>
  */

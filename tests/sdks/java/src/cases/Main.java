@@ -9,11 +9,13 @@ import java.nio.charset.StandardCharsets;
 /**
  * Runs named cases against the emulator through the Java SDK, in one process: a JVM takes a second to start.
  *
- * <p>Every line of standard input is a request, {@code {"id": 1, "case": "locks.renews", "environment": {…}}}; each is
- * run on threads of its own and answered by a line on standard output, {@code {"id": 1, "passed": true, "output": ""}}.
+ * <p>Every line of standard input is a request, {@code {"id": 1, "case": "locks.renews", "environment": {…}}}. Each
+ * runs on threads of its own and is answered by a line on standard output,
+ * {@code {"id": 1, "passed": true, "output": ""}}.
  * The environment is a case's own: SERVICEBUS_CONNECTION_STRING, SERVICEBUS_CONTROL_URL (the namespace's part of the
  * control API), SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH, SERVICEBUS_CA_FILE and SERVICEBUS_DOOR; for
- * administration clients also SERVICEBUS_ADMIN_CONNECTION_STRING. Who asks decides how many cases run side by side.
+ * administration clients also SERVICEBUS_ADMIN_CONNECTION_STRING. The
+ * requests decide how many cases run side by side.
  * The process ends with its standard input.
  */
 public final class Main {

@@ -165,8 +165,8 @@ final class Namespace implements AutoCloseable {
     }
 
     /**
-     * Over a connection of their own. On one connection the SDK has one link for each session of an entity, and gives that
-     * to all who accept the session.
+     * Over a connection of their own. On one connection the SDK has one link for each session of an entity, and gives
+     * that to every client that accepts the session.
      */
     ServiceBusSessionReceiverClient sessions(String queue) {
         return sessions(clients(connectionString()), builder -> builder.queueName(queue));

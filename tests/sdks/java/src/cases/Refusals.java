@@ -27,14 +27,14 @@ final class Refusals {
         Expect.condition(AmqpErrorCondition.UNAUTHORIZED_ACCESS, receiver::refused);
     }
 
-    /** Nobody sends to a dead-letter queue. */
+    /** Clients do not send to a dead-letter queue. */
     static void toDeadLetters(Namespace namespace) {
         Expect.notAllowed(() -> namespace.send("orders/$DeadLetterQueue", text("bad")));
     }
 
     /**
-     * A property of more than 32 KB is an internal error of the service, which may be tried again: this SDK does so until
-     * its time for a try is over, whatever the number of retries.
+     * A property of more than 32 KB is an internal error of the service, which may be tried again: this SDK does so
+     * until its time for a try is over, whatever the number of retries.
      */
     static void longProperty(Namespace namespace) {
         var once = namespace.tryingFor(Duration.ofSeconds(5));

@@ -132,8 +132,8 @@ final class Send {
     }
 
     /**
-     * Footers and delivery annotations are delivered, though this SDK writes a footer's keys as strings (observed 58). It
-     * sends no message annotations but its own.
+     * Footers and delivery annotations are delivered, though this SDK writes a footer's keys as strings (observed 58).
+     * It sends no message annotations but its own.
      */
     static void annotated(Namespace namespace) {
         var sent = text("annotated");

@@ -57,7 +57,7 @@ final class SessionLocks {
         expectLost(() -> session.sdk().renewSessionLock());
     }
 
-    /** Who waits for a session gets one whose lock ends, although its receiver is still there. */
+    /** A client that waits for a session gets one whose lock ends, although its receiver is still attached. */
     static void passesOn(Namespace namespace) {
         namespace.send("carts", cart("1", "stuck"));
         namespace.session("carts", "1").one();

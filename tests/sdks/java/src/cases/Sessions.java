@@ -25,8 +25,8 @@ import java.util.stream.Stream;
  * Sessions: accepted by their ids or as the next one, by one receiver at a time.
  *
  * <p>Source: message-sessions, and D10 for which one is next. The queues carts and limited-carts, of two deliveries,
- * require sessions; inbox forwards to carts; steps has the subscriptions by-cart, which requires sessions, and all, which
- * does not; orders is plain.
+ * require sessions; inbox forwards to carts; steps has the subscriptions by-cart, which requires sessions, and all,
+ * which does not; orders is plain.
  */
 final class Sessions {
     private Sessions() {

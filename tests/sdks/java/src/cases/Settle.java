@@ -31,7 +31,8 @@ final class Settle {
         namespace.send("orders", first, text("second"));
         Receiver receiver = namespace.receiver("orders");
         var message = receiver.one();
-        receiver.sdk().abandon(message, new AbandonOptions().setPropertiesToModify(Map.of("changed", 2L, "added", "a")));
+        var changes = new AbandonOptions().setPropertiesToModify(Map.of("changed", 2L, "added", "a"));
+        receiver.sdk().abandon(message, changes);
         var messages = receiver.receive(2);
         Expect.equal("bodies", bodies(messages), List.of("first", "second"));
         Expect.equal("deliveries", Messages.deliveries(messages), List.of(1L, 0L));

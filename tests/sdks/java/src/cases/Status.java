@@ -16,7 +16,7 @@ final class Status {
     private Status() {
     }
 
-    /** Nobody may send to a disabled queue or receive from it; what it holds stays. */
+    /** A disabled queue accepts neither senders nor receivers, and keeps its messages. */
     static void disabled(Namespace namespace) {
         namespace.send("orders", text("kept"));
         set(namespace, "Disabled");

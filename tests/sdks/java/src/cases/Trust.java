@@ -18,8 +18,8 @@ import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
- * Whom the process trusts: the authorities of all cases so far. The SDK takes the JVM's context of TLS, of which there is
- * one; a program with one emulator would name a trust store by {@code -Djavax.net.ssl.trustStore}.
+ * What the process trusts: the authorities of all cases so far. The SDK takes the JVM's context of TLS, of which there
+ * is one; a program with one emulator would name a trust store by {@code -Djavax.net.ssl.trustStore}.
  */
 final class Trust extends X509ExtendedTrustManager {
     static final Trust OF_ALL = new Trust();
