@@ -28,7 +28,9 @@ mod over_websocket_and_tls {
 }
 
 // What other SDKs have not, or only some of them.
-test_of!(annotated: crate::driver::Sdk::Java, SETTINGS, send { annotated, arrays, again });
+test_of!(annotated: crate::driver::Sdk::Java, SETTINGS, send {
+    annotated, arrays, again, again_durably,
+});
 test_of!(lock_auto_renewed: crate::driver::Sdk::Java, SETTINGS, locks { auto_renewed });
 test_of!(deferral_with_properties: crate::driver::Sdk::Java, SETTINGS, deferral { properties });
 

@@ -7,6 +7,7 @@ import static cases.Messages.numbers;
 import static cases.Messages.text;
 import static cases.Messages.texts;
 
+import com.azure.core.amqp.exception.AmqpErrorCondition;
 import com.azure.core.amqp.models.AmqpAnnotatedMessage;
 import com.azure.core.amqp.models.AmqpMessageBody;
 import com.azure.messaging.servicebus.ServiceBusMessage;
@@ -195,6 +196,24 @@ final class Send {
         var forEver = receiver.one();
         Expect.equal("body", body(forEver), "for ever");
         receiver.complete(forEver);
+    }
+
+    /**
+     * Where the SDK writes a header it writes a time to live of 0 into the copy of a received message that had none. That
+     * is refused (observed 59), and the SDK tries again for as long as it tries.
+     */
+    static void againDurably(Namespace namespace) {
+        var sent = text("durable");
+        sent.getRawAmqpMessage().getHeader().setDurable(true);
+        namespace.send("orders", sent);
+        Receiver receiver = namespace.receiver("orders");
+        var message = receiver.one();
+        receiver.complete(message);
+        Sender sender = namespace.sender(namespace.tryingFor(Duration.ofSeconds(5)), "orders");
+        var copy = new ServiceBusMessage(message);
+        Expect.condition(AmqpErrorCondition.INTERNAL_ERROR, () -> sender.send(copy));
+        sender.send(copy.setTimeToLive(Duration.ofDays(1)));
+        receiver.complete(receiver.one());
     }
 
     /** Receives and completes what is in the queue: these bodies in this order, numbered from 1. */

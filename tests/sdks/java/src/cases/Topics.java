@@ -240,6 +240,8 @@ final class Topics {
         Receiver receiver = namespace.subscriber("Prices", "ALL");
         receiver.complete(receiver.one());
         namespace.expectCounts(ALL, Map.of("active", 0));
+        // The SDK says what it takes the address for (observed 60).
+        Expect.notAllowed(() -> namespace.receiver(ALL).refused());
     }
 
     /** Nothing can be sent to a subscription, and nothing received from a topic. */
