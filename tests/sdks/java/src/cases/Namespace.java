@@ -11,11 +11,11 @@ import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
 import com.azure.messaging.servicebus.models.ServiceBusReceiveMode;
 import com.azure.messaging.servicebus.models.SubQueue;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.HttpURLConnection;
 import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
@@ -31,8 +31,6 @@ import java.util.function.Supplier;
 
 /** What a case is given: a namespace as the SDK sees it, and the emulator's control API. */
 final class Namespace implements AutoCloseable {
-    private static final HttpClient HTTP = HttpClient.newHttpClient();
-
     final Map<String, String> environment;
     final ServiceBusClientBuilder clients;
     /** Closed at the end of the case, the last first. */
@@ -219,23 +217,31 @@ final class Namespace implements AutoCloseable {
 
     Map<String, Object> control(String method, String path, Map<String, ?> body) {
         URI uri = URI.create(environment.get("SERVICEBUS_CONTROL_URL").replaceAll("/$", "") + "/" + path);
-        HttpRequest request = HttpRequest.newBuilder(uri)
-                .timeout(Expect.PATIENCE)
-                .header("content-type", "application/json")
-                .method(method, HttpRequest.BodyPublishers.ofString(Json.write(body)))
-                .build();
-        HttpResponse<String> response = unchecked(() -> HTTP.send(request, HttpResponse.BodyHandlers.ofString()));
-        if (response.statusCode() >= 400) {
-            throw new AssertionError(path + ": " + response.statusCode() + " " + response.body());
-        }
-        return Json.parse(response.body());
+        return unchecked(() -> {
+            var connection = (HttpURLConnection) uri.toURL().openConnection();
+            // A connection that is kept may end, as idle, just when the next request goes out by it.
+            connection.setRequestProperty("connection", "close");
+            connection.setRequestProperty("content-type", "application/json");
+            connection.setReadTimeout((int) Expect.PATIENCE.toMillis());
+            connection.setRequestMethod(method);
+            if (!method.equals("GET")) {
+                connection.setDoOutput(true);
+                connection.getOutputStream().write(Json.write(body).getBytes(StandardCharsets.UTF_8));
+            }
+            int status = connection.getResponseCode();
+            try (InputStream answer = status < 400 ? connection.getInputStream() : connection.getErrorStream()) {
+                String text = answer == null ? "" : new String(answer.readAllBytes(), StandardCharsets.UTF_8);
+                Expect.isTrue(path + ": " + status + " " + text, status < 400);
+                return Json.parse(text);
+            }
+        });
     }
 
     static <T> T unchecked(Callable<T> action) {
         try {
             return action.call();
         } catch (IOException problem) {
-            throw new java.io.UncheckedIOException(problem);
+            throw new UncheckedIOException(problem);
         } catch (RuntimeException problem) {
             throw problem;
         } catch (Exception problem) {
