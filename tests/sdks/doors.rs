@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use servicebus_harness::prelude::*;
-use tokio::process::Command;
+
+use crate::interpreter::Environment;
 
 /// How clients reach the bus.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,11 @@ pub(crate) struct Authority(PathBuf);
 
 impl Door {
     /// Tells a script which door to take. What is returned must outlive it.
-    pub(crate) async fn lead(self, command: &mut Command, servicebus: &ServiceBus) -> Authority {
+    pub(crate) async fn lead(
+        self,
+        environment: &mut Environment,
+        servicebus: &ServiceBus,
+    ) -> Authority {
         let authority = Authority::new(&servicebus.ca_certificate_pem().await);
         let connection_string = match self {
             Self::Plain | Self::WebSocket => servicebus.connection_string(),
@@ -33,15 +38,17 @@ impl Door {
             // With a port: without one they look at 443.
             Self::SecuredWebSocket => servicebus.tls_admin_connection_string(),
         };
-        command
-            .env("SERVICEBUS_CONNECTION_STRING", connection_string)
-            .env("SERVICEBUS_DOOR", self.name())
-            .env(
+        let file = authority.0.display().to_string();
+        environment.extend([
+            ("SERVICEBUS_CONNECTION_STRING", connection_string.to_owned()),
+            ("SERVICEBUS_DOOR", self.name().to_owned()),
+            (
                 "SERVICEBUS_WEB_ADDRESS",
                 servicebus.endpoints().http.to_string(),
-            )
-            .env("SERVICEBUS_CA_FILE", &authority.0)
-            .env("NODE_EXTRA_CA_CERTS", &authority.0);
+            ),
+            ("SERVICEBUS_CA_FILE", file.clone()),
+            ("NODE_EXTRA_CA_CERTS", file),
+        ]);
         authority
     }
 

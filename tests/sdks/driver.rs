@@ -18,6 +18,8 @@ use crate::broker_side;
 use crate::doors::Door;
 use crate::environment::{self, Language};
 use crate::go;
+use crate::interpreter::{self, Environment};
+use crate::java;
 use crate::topology::topology;
 
 /// Longer than the scripts' own deadline, which says more about what they wait for.
@@ -45,12 +47,30 @@ pub(crate) enum Sdk {
     JavaScript,
     /// `azservicebus`.
     Go,
+    /// `azure-messaging-servicebus`.
+    Java,
+}
+
+/// How the cases of an SDK are run.
+enum Runner {
+    /// By a command for each of them.
+    Command(Command),
+    /// By the one process that runs all of Java's, from this environment.
+    Java(PathBuf),
 }
 
 impl Sdk {
     /// Whether it cannot do what a case is about.
     fn lacks(self, case: &str) -> bool {
-        matches!(self, Self::Go) && go::LACKING.contains(&case)
+        match self {
+            Self::Go => go::LACKING.contains(&case),
+            Self::Java => java::LACKING.contains(&case),
+            Self::PythonBlocking
+            | Self::PythonAsynchronous
+            | Self::PythonBlocking714
+            | Self::PythonAsynchronous714
+            | Self::JavaScript => false,
+        }
     }
 }
 
@@ -137,10 +157,10 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
     let mut running = JoinSet::new();
     let mut names = HashMap::new();
     for case in cases.iter().filter(|case| !sdk.lacks(case)) {
-        let Some(command) = command(sdk, case).await else {
+        let Some(runner) = runner(sdk, case).await else {
             return;
         };
-        names.insert(running.spawn(run(command, settings, case)).id(), *case);
+        names.insert(running.spawn(run(runner, settings, case)).id(), *case);
     }
     let mut failed = Vec::new();
     while let Some(ended) = running.join_next().await {
@@ -156,7 +176,7 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
 }
 
 /// Starts a bus with the entities of the cases, runs a case, and asserts what the broker recorded.
-async fn run(mut command: Command, settings: Settings, case: &'static str) {
+async fn run(runner: Runner, settings: Settings, case: &'static str) {
     let servicebus = ServiceBus::builder()
         .topology(topology(settings))
         .start()
@@ -167,33 +187,42 @@ async fn run(mut command: Command, settings: Settings, case: &'static str) {
         servicebus.control_url(),
         servicebus.namespace()
     );
-    let _authority = settings.door.lead(&mut command, &servicebus).await;
-    command
-        .env("SERVICEBUS_CONTROL_URL", control_url)
-        .env("SERVICEBUS_EXPIRY", expiry_name(settings.expiry))
-        .env(
+    let mut environment = Environment::from([
+        ("SERVICEBUS_CONTROL_URL", control_url),
+        ("SERVICEBUS_EXPIRY", expiry_name(settings.expiry).to_owned()),
+        (
             "SERVICEBUS_LOCKS_ON_DETACH",
-            locks_name(settings.locks_on_detach),
-        );
+            locks_name(settings.locks_on_detach).to_owned(),
+        ),
+    ]);
+    let _authority = settings.door.lead(&mut environment, &servicebus).await;
     let _certificate = match case.split_once('.') {
-        Some(("admin" | "rules", _)) => Some(let_administer(&mut command, &servicebus).await),
+        Some(("admin" | "rules", _)) => Some(let_administer(&mut environment, &servicebus).await),
         _ => None,
     };
-    run_to_the_end(command, case).await;
+    match runner {
+        Runner::Command(mut command) => {
+            command.envs(&environment);
+            run_to_the_end(command, case).await;
+        }
+        Runner::Java(made) => interpret(&made, case, &environment).await,
+    }
     broker_side::check(case, &servicebus).await;
 }
 
 /// Tells the script of the administration API, and whom to trust there.
-async fn let_administer(command: &mut Command, servicebus: &ServiceBus) -> CertificateFile {
-    let file = CertificateFile::new(&servicebus.ca_certificate_pem().await);
-    command
-        .env(
+async fn let_administer(environment: &mut Environment, servicebus: &ServiceBus) -> CertificateFile {
+    let certificate = CertificateFile::new(&servicebus.ca_certificate_pem().await);
+    let file = certificate.0.display().to_string();
+    environment.extend([
+        (
             "SERVICEBUS_ADMIN_CONNECTION_STRING",
-            servicebus.tls_admin_connection_string(),
-        )
-        .env("SERVICEBUS_CA_FILE", &file.0)
-        .env("NODE_EXTRA_CA_CERTS", &file.0);
-    file
+            servicebus.tls_admin_connection_string().to_owned(),
+        ),
+        ("SERVICEBUS_CA_FILE", file.clone()),
+        ("NODE_EXTRA_CA_CERTS", file),
+    ]);
+    certificate
 }
 
 /// A certificate that is there for as long as a script needs it.
@@ -230,8 +259,8 @@ fn locks_name(locks: LocksOnDetach) -> &'static str {
     }
 }
 
-/// The command that runs a case, or `None` where the SDK may be skipped.
-async fn command(sdk: Sdk, case: &str) -> Option<Command> {
+/// What runs a case, or `None` where the SDK may be skipped.
+async fn runner(sdk: Sdk, case: &str) -> Option<Runner> {
     let mut command = match sdk {
         Sdk::PythonBlocking => python(Language::Python, "sync").await?,
         Sdk::PythonAsynchronous => python(Language::Python, "async").await?,
@@ -239,9 +268,10 @@ async fn command(sdk: Sdk, case: &str) -> Option<Command> {
         Sdk::PythonAsynchronous714 => python(Language::Python714, "async").await?,
         Sdk::JavaScript => javascript().await?,
         Sdk::Go => Command::new(environment::go(&environment::ready(Language::Go).await?)),
+        Sdk::Java => return environment::ready(Language::Java).await.map(Runner::Java),
     };
     command.arg(case);
-    Some(command)
+    Some(Runner::Command(command))
 }
 
 async fn python(language: Language, flavour: &str) -> Option<Command> {
@@ -263,6 +293,16 @@ async fn javascript() -> Option<Command> {
         .arg(environment::scripts(Language::JavaScript).join("run.js"))
         .env("NODE_PATH", environment.join("node_modules"));
     Some(command)
+}
+
+/// Has Java's process run a case; fails with what the case says when it fails, and without it past the deadline.
+async fn interpret(made: &Path, case: &str, environment: &Environment) {
+    let _turn = TURNS.acquire().await.expect("it is never closed");
+    let running = interpreter::run("Java", || java::command(made), case, environment);
+    let Ok(answer) = tokio::time::timeout(DEADLINE, running).await else {
+        panic!("{case} was not answered within {DEADLINE:?}");
+    };
+    assert!(answer.passed, "{case} failed\n{}", answer.output);
 }
 
 /// Runs a script; fails with all it printed when it fails, and kills it past the deadline.

@@ -33,6 +33,8 @@ pub(crate) enum Language {
     JavaScript,
     /// Go: the program itself, built.
     Go,
+    /// Java: the program itself, compiled, beside the SDK's libraries.
+    Java,
 }
 
 /// The directory of a language's environment, made if need be; `None` where it may be skipped.
@@ -82,9 +84,11 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
         .join("sdks")
         .join(match language {
             Language::Python714 => Language::Python.name(),
-            other @ (Language::Python | Language::Proton | Language::JavaScript | Language::Go) => {
-                other.name()
-            }
+            other @ (Language::Python
+            | Language::Proton
+            | Language::JavaScript
+            | Language::Go
+            | Language::Java) => other.name(),
         })
 }
 
@@ -96,19 +100,20 @@ impl Language {
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
             Self::Go => "go",
+            Self::Java => "java",
         }
     }
 
     /// What an environment is made from: the text of the pins, and of the sources where they are built.
     fn made_from(self) -> String {
         let mut files = vec![self.pins()];
-        if let Self::Go = self {
-            let listed =
-                fs::read_dir(scripts(self)).expect("the sources are part of the repository");
-            let paths = listed.map(|entry| entry.expect("a file").path());
-            files.extend(paths.filter(|path| path.extension() == Some(OsStr::new("go"))));
-            files.push(scripts(self).join("go.mod"));
-            files.sort();
+        match self {
+            Self::Go => {
+                files.push(scripts(self).join("go.mod"));
+                files.extend(sources(&scripts(self), "go"));
+            }
+            Self::Java => files.extend(sources(&scripts(self).join("src").join("cases"), "java")),
+            Self::Python | Self::Python714 | Self::Proton | Self::JavaScript => {}
         }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
         files.iter().map(read).collect()
@@ -120,6 +125,7 @@ impl Language {
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
             Self::Go => "go.sum",
+            Self::Java => "pom.xml",
         })
     }
 
@@ -131,8 +137,20 @@ impl Language {
             }
             Self::JavaScript => "`node` (20.19 or newer) and `npm`",
             Self::Go => "`go` (1.25 or newer)",
+            Self::Java => "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)",
         }
     }
+}
+
+/// The files of a program in a directory, in the order of their names.
+fn sources(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let listed = fs::read_dir(directory).expect("the sources are part of the repository");
+    let paths = listed.map(|entry| entry.expect("a file").path());
+    let mut sources: Vec<PathBuf> = paths
+        .filter(|path| path.extension() == Some(OsStr::new(extension)))
+        .collect();
+    sources.sort();
+    sources
 }
 
 fn may_skip(language: Language) -> bool {
@@ -192,6 +210,7 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         }
         Language::JavaScript => make_javascript(directory).await,
         Language::Go => make_go(directory).await,
+        Language::Java => make_java(directory).await,
     }
 }
 
@@ -234,6 +253,15 @@ async fn make_go(directory: &Path) -> Result<(), String> {
         .arg(go(directory))
         .current_dir(scripts(Language::Go));
     install(Language::Go, &mut build).await
+}
+
+async fn make_java(directory: &Path) -> Result<(), String> {
+    let mut build = Command::new(if cfg!(windows) { "mvn.cmd" } else { "mvn" });
+    build
+        .args(["--quiet", "--batch-mode", "compile", "--file"])
+        .arg(Language::Java.pins())
+        .arg(format!("-Denvironment={}", directory.display()));
+    install(Language::Java, &mut build).await
 }
 
 /// Runs an installer to its end, or returns why it failed, with its output.

@@ -1,22 +1,24 @@
 //! Other languages' SDKs against the emulator: `azure-servicebus` for Python, blocking and asynchronous,
-//! `@azure/service-bus` for JavaScript and `azservicebus` for Go, as their registries publish them. Beside them Proton,
-//! a plain AMQP client, through which the matrix of `tests/fidelity` passes, and which works in transactions.
+//! `@azure/service-bus` for JavaScript, `azservicebus` for Go and `azure-messaging-servicebus` for Java, as their
+//! registries publish them. Beside them Proton, a plain AMQP client, through which the matrix of `tests/fidelity`
+//! passes, and which works in transactions.
 //!
-//! A case is a function of a driver script (`python/cases`, `javascript/cases`, `go`) that asserts what
-//! its SDK sees. Every case has a bus and a process of its own, and once the script is content the
-//! broker's record is judged too. The cases of one topic are one test per SDK, which names those
-//! that failed.
+//! A case is a function of a driver script (`python/cases`, `javascript/cases`, `go`, `java`) that asserts what
+//! its SDK sees. Every case has a namespace and a process of its own, but those of Java, which share one
+//! process; once the script is content the broker's record is judged too. The cases of one topic are
+//! one test per SDK, which names those that failed.
 //!
 //! The projects of `examples/` in those languages run here too, in the same environments.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
-//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, and a C compiler for Proton.
+//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, and a C compiler for Proton.
 //! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`,
-//! `go`, `proton` or several, with commas) says that they may be left out.
+//! `go`, `java`, `proton` or several, with commas) says that they may be left out.
 
 #[macro_use]
 mod cases;
 mod go;
+mod java;
 mod javascript;
 mod projects;
 mod proton;
@@ -28,6 +30,7 @@ mod broker_side;
 mod doors;
 mod driver;
 mod environment;
+mod interpreter;
 mod topology;
 
 #[path = "../harness/built.rs"]

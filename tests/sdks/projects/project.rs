@@ -74,6 +74,7 @@ impl Copied {
             Language::Python | Language::Python714 | Language::Proton => "requirements.txt",
             Language::JavaScript => "package.json",
             Language::Go => "go.mod",
+            Language::Java => "pom.xml",
         };
         let installed = environment::scripts(self.project.language).join(file);
         let installed = packages(&installed);
@@ -103,6 +104,11 @@ impl Copied {
                 let mut go = Command::new("go");
                 go.args(["test", "./..."]);
                 go
+            }
+            Language::Java => {
+                let mut maven = Command::new("mvn");
+                maven.args(["--quiet", "--batch-mode", "test"]);
+                maven
             }
         };
         command

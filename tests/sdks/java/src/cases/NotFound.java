@@ -1,0 +1,39 @@
+package cases;
+
+import static cases.Messages.text;
+
+import com.azure.core.amqp.exception.AmqpErrorCondition;
+import com.azure.messaging.servicebus.ServiceBusFailureReason;
+
+/** Entities that do not exist: the SDK's own error, at once, whatever was asked of them. */
+final class NotFound {
+    private NotFound() {
+    }
+
+    /** Sending to a missing queue. */
+    static void sender(Namespace namespace) {
+        Expect.refused(
+                ServiceBusFailureReason.MESSAGING_ENTITY_NOT_FOUND, () -> namespace.send("missing", text("lost")));
+    }
+
+    /** Receiving from a missing queue. */
+    static void receiver(Namespace namespace) {
+        expectMissing(() -> namespace.receiver("missing").refused());
+    }
+
+    /** Receiving from the dead-letter queue of a missing queue. */
+    static void deadLetters(Namespace namespace) {
+        expectMissing(() -> namespace.deadLetters("missing").refused());
+    }
+
+    /** Peeking at a missing queue. */
+    static void peek(Namespace namespace) {
+        Expect.refused(
+                ServiceBusFailureReason.MESSAGING_ENTITY_NOT_FOUND, () -> namespace.receiver("missing").peek(1));
+    }
+
+    /** Sends and requests have a reason of the SDK's; a receive has it in what caused its error alone. */
+    static void expectMissing(Runnable action) {
+        Expect.condition(AmqpErrorCondition.NOT_FOUND, action);
+    }
+}

@@ -1,0 +1,45 @@
+package cases;
+
+import static cases.Messages.text;
+
+import com.azure.core.amqp.exception.AmqpErrorCondition;
+import com.azure.messaging.servicebus.ServiceBusFailureReason;
+import java.time.Duration;
+import java.util.Map;
+
+/**
+ * What is refused for other reasons, as the SDK's error or with the condition that it hands on.
+ *
+ * <p>Source: service-bus-messaging-exceptions, service-bus-quotas. These have the conditions that belong to no other
+ * topic.
+ */
+final class Refusals {
+    private Refusals() {
+    }
+
+    /** A client whose key is not the namespace's is let in nowhere. */
+    static void wrongKey(Namespace namespace) {
+        String wrong = namespace.connectionString().replace("SharedAccessKey=", "SharedAccessKey=not");
+        var stranger = namespace.tryingOnce(wrong);
+        Expect.refused(
+                ServiceBusFailureReason.UNAUTHORIZED, () -> namespace.sender(stranger, "orders").send(text("forged")));
+        Receiver receiver = namespace.receiver(stranger, builder -> builder.queueName("orders"));
+        Expect.condition(AmqpErrorCondition.UNAUTHORIZED_ACCESS, receiver::refused);
+    }
+
+    /** Clients do not send to a dead-letter queue. */
+    static void toDeadLetters(Namespace namespace) {
+        Expect.notAllowed(() -> namespace.send("orders/$DeadLetterQueue", text("bad")));
+    }
+
+    /**
+     * A property of more than 32 KB is an internal error of the service, which may be tried again: this SDK does so
+     * until its time for a try is over, whatever the number of retries.
+     */
+    static void longProperty(Namespace namespace) {
+        var once = namespace.tryingFor(Duration.ofSeconds(5));
+        var message = Messages.with(text("wide"), Map.of("wide", "w".repeat(40_000)));
+        Expect.condition(AmqpErrorCondition.INTERNAL_ERROR, () -> namespace.sender(once, "orders").send(message));
+        namespace.expectCounts("orders", Map.of("active", 0));
+    }
+}

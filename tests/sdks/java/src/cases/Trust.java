@@ -1,0 +1,108 @@
+package cases;
+
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.net.Socket;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509ExtendedTrustManager;
+
+/**
+ * What the process trusts: the authorities of all cases so far. The SDK takes the JVM's context of TLS, of which there
+ * is one; a program with one emulator would name a trust store by {@code -Djavax.net.ssl.trustStore}.
+ */
+final class Trust extends X509ExtendedTrustManager {
+    static final Trust OF_ALL = new Trust();
+
+    private final Set<Certificate> authorities = new LinkedHashSet<>();
+    private X509ExtendedTrustManager judge;
+
+    private Trust() {
+    }
+
+    static void install() {
+        try {
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, new TrustManager[] {OF_ALL}, null);
+            SSLContext.setDefault(context);
+        } catch (GeneralSecurityException problem) {
+            throw new IllegalStateException(problem);
+        }
+    }
+
+    /** Trusts the authorities of a file too, for as long as the process lives. */
+    synchronized void add(String file) {
+        try (var stream = new FileInputStream(file)) {
+            var read = CertificateFactory.getInstance("X.509").generateCertificates(stream);
+            if (authorities.addAll(read)) {
+                judge = judgeOf(authorities);
+            }
+        } catch (IOException | GeneralSecurityException problem) {
+            throw new IllegalStateException(file, problem);
+        }
+    }
+
+    private static X509ExtendedTrustManager judgeOf(Set<Certificate> authorities)
+            throws IOException, GeneralSecurityException {
+        KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+        store.load(null, null);
+        for (Certificate authority : authorities) {
+            store.setCertificateEntry("authority " + store.size(), authority);
+        }
+        var factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        factory.init(store);
+        return (X509ExtendedTrustManager) factory.getTrustManagers()[0];
+    }
+
+    private synchronized X509ExtendedTrustManager judge() throws CertificateException {
+        if (judge == null) {
+            throw new CertificateException("no authority is trusted yet");
+        }
+        return judge;
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) throws CertificateException {
+        judge().checkServerTrusted(chain, type, engine);
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) throws CertificateException {
+        judge().checkServerTrusted(chain, type, socket);
+    }
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String type) throws CertificateException {
+        judge().checkServerTrusted(chain, type);
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) throws CertificateException {
+        throw new CertificateException("this is no server");
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) throws CertificateException {
+        throw new CertificateException("this is no server");
+    }
+
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String type) throws CertificateException {
+        throw new CertificateException("this is no server");
+    }
+
+    @Override
+    public X509Certificate[] getAcceptedIssuers() {
+        return new X509Certificate[0];
+    }
+}
