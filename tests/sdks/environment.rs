@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
+use crate::frameworks::environments::{Framework, make_go_cloud, make_java};
+
 /// An installer that takes longer is stuck.
 const INSTALL_DEADLINE: Duration = Duration::from_secs(900);
 /// How often an environment is made before it is given up, and how long after one another: a registry may be out of
@@ -33,6 +35,8 @@ pub(crate) enum Language {
     JavaScript,
     /// Go: the program itself, built.
     Go,
+    /// What runs on top of an SDK.
+    Framework(Framework),
 }
 
 /// The directory of a language's environment, made if need be; `None` where it may be skipped.
@@ -81,9 +85,10 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
         .join("tests")
         .join("sdks")
         .join(match language {
-            Language::Python714 => Language::Python.name(),
+            Language::Python714 => Language::Python.name().into(),
+            Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python | Language::Proton | Language::JavaScript | Language::Go) => {
-                other.name()
+                other.name().into()
             }
         })
 }
@@ -96,6 +101,7 @@ impl Language {
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
             Self::Go => "go",
+            Self::Framework(framework) => framework.name(),
         }
     }
 
@@ -110,16 +116,23 @@ impl Language {
             files.push(scripts(self).join("go.mod"));
             files.sort();
         }
+        if let Self::Framework(framework) = self {
+            files.extend(framework.sources());
+            files.sort();
+        }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
         files.iter().map(read).collect()
     }
 
     fn pins(self) -> PathBuf {
+        if let Self::Framework(framework) = self {
+            return framework.pins();
+        }
         scripts(self).join(match self {
             Self::Python | Self::Proton => "requirements.txt",
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
-            Self::Go => "go.sum",
+            Self::Go | Self::Framework(_) => "go.sum",
         })
     }
 
@@ -131,6 +144,7 @@ impl Language {
             }
             Self::JavaScript => "`node` (20.19 or newer) and `npm`",
             Self::Go => "`go` (1.25 or newer)",
+            Self::Framework(framework) => framework.needs(),
         }
     }
 }
@@ -187,11 +201,16 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         fs::remove_dir_all(directory).expect("the old environment can be removed");
     }
     match language {
-        Language::Python | Language::Python714 | Language::Proton => {
-            make_python(language, directory).await
-        }
+        Language::Python
+        | Language::Python714
+        | Language::Proton
+        | Language::Framework(Framework::Celery) => make_python(language, directory).await,
         Language::JavaScript => make_javascript(directory).await,
         Language::Go => make_go(directory).await,
+        Language::Framework(Framework::GoCloud) => make_go_cloud(directory).await,
+        Language::Framework(java @ (Framework::Spring | Framework::Camel)) => {
+            make_java(java, directory).await
+        }
     }
 }
 
@@ -237,7 +256,7 @@ async fn make_go(directory: &Path) -> Result<(), String> {
 }
 
 /// Runs an installer to its end, or returns why it failed, with its output.
-async fn install(language: Language, command: &mut Command) -> Result<(), String> {
+pub(crate) async fn install(language: Language, command: &mut Command) -> Result<(), String> {
     command.stdin(Stdio::null()).kill_on_drop(true);
     let shown = shown(command);
     note(language, &shown);

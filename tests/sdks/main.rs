@@ -7,15 +7,19 @@
 //! broker's record is judged too. The cases of one topic are one test per SDK, which names those
 //! that failed.
 //!
+//! What runs on top of SDKs is in `frameworks`: kombu and Celery, `gocloud.dev`, Spring Cloud Azure and Apache Camel.
+//!
 //! The projects of `examples/` in those languages run here too, in the same environments.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
-//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, and a C compiler for Proton.
-//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`,
-//! `go`, `proton` or several, with commas) says that they may be left out.
+//! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a C compiler for Proton, and a JDK with
+//! `mvn` for the frameworks in Java. Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`,
+//! `javascript`, `go`, `proton`, `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left
+//! out.
 
 #[macro_use]
 mod cases;
+mod frameworks;
 mod go;
 mod javascript;
 mod projects;
