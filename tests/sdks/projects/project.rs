@@ -74,6 +74,7 @@ impl Copied {
             Language::Python | Language::Python714 | Language::Proton => "requirements.txt",
             Language::JavaScript => "package.json",
             Language::Go => "go.mod",
+            Language::Framework(_) => unreachable!("projects use SDKs"),
         };
         let installed = environment::scripts(self.project.language).join(file);
         let installed = packages(&installed);
@@ -104,6 +105,7 @@ impl Copied {
                 go.args(["test", "./..."]);
                 go
             }
+            Language::Framework(_) => unreachable!("projects use SDKs"),
         };
         command
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
