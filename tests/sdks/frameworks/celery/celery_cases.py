@@ -24,7 +24,7 @@ def result(promise):
 def worker():
     """A worker that ends with its block; its log is printed when the block fails."""
     command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool", "solo", "--loglevel", "info"]
-    command += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--queues", "celery,late"]
+    command += ["--queues", "celery,late"]
     directory = os.path.dirname(os.path.abspath(__file__))
     log = os.path.join(os.environ["CELERY_RESULTS"], "worker.log")
     with open(log, "w+") as file:
@@ -54,7 +54,7 @@ def waits():
     """A task for later is with the worker until its time has come."""
     due = time.time() + 1
     ran = result(tasks.now.apply_async(countdown=1))
-    assert ran >= due - 0.01, f"due at {due}, ran at {ran}"
+    assert ran >= due - 0.1, f"due at {due}, ran at {ran}"
 
 
 def acknowledges_late():

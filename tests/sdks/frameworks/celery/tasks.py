@@ -9,8 +9,6 @@ from emulator import TRANSPORT, URL
 
 app = Celery("tasks", broker=URL, backend="file://" + os.environ["CELERY_RESULTS"])
 app.conf.broker_transport_options = TRANSPORT
-# Celery's own switches for brokers without broadcasts, which kombu's transport for Service Bus has not.
-app.conf.worker_enable_remote_control = False
 app.conf.task_routes = {"tasks.late": {"queue": "late"}}
 
 
