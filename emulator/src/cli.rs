@@ -3,6 +3,7 @@
 //! This module only reads; starting and printing is for `main`. Its surface is a contract with scripts.
 
 mod report;
+mod settings;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use crate::emulator::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
 pub use report::{describe, run_check};
+pub use settings::run_client_settings;
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum Command {
     Run(RunOptions),
     /// To judge a configuration file.
     Check(PathBuf),
+    /// To say what clients are set to that insist on the service's names.
+    ClientSettings(RunOptions),
 }
 
 /// How to serve.
@@ -85,6 +89,7 @@ impl Command {
         Ok(match cli.verb {
             Some(Verb::Check { file }) => Self::Check(file),
             Some(Verb::Run(arguments)) => Self::Run(arguments.try_into()?),
+            Some(Verb::ClientSettings(arguments)) => Self::ClientSettings(arguments.try_into()?),
             None => Self::Run(cli.arguments.try_into()?),
         })
     }
@@ -105,6 +110,8 @@ Examples:
       Serve the entities of a configuration file on the usual ports.
   servicebus-emulator --amqp-port 0 --http-port 0 --exit-with-stdin
       Serve one test run on free ports, and end with the process that started it.
+  servicebus-emulator client-settings --https-port 443
+      Print what to set for code that insists on *.servicebus.windows.net.
   servicebus-emulator check config.json
       Report every problem of a configuration file, or print what it declares.
 
@@ -142,6 +149,9 @@ enum Verb {
         /// A file in the official emulator's JSON
         file: PathBuf,
     },
+    /// Print what to set for code that insists on *.servicebus.windows.net, with the options that `run` is given: name,
+    /// ports, connection string and authority
+    ClientSettings(RunArguments),
 }
 
 #[derive(Debug, Args)]

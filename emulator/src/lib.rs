@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod calendar;
+mod client_settings;
 mod clock;
 mod connection;
 mod emulator;
@@ -33,9 +34,10 @@ pub mod config;
 pub mod fuzz;
 
 pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
+pub use client_settings::ClientSettings;
 pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};
 pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};
 pub use namespaces::NamespaceInfo;
 pub use servicebus_broker as broker;
-pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, vouched};
+pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};

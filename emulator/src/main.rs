@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use servicebus_emulator::cli::{Command, RunOptions, run_check};
+use servicebus_emulator::cli::{Command, RunOptions, run_check, run_client_settings};
 use servicebus_emulator::{Config, Emulator, Options, StartError};
 use tokio::io::AsyncReadExt as _;
 use tracing_subscriber::EnvFilter;
@@ -24,6 +24,7 @@ const CANNOT_LISTEN: u8 = 3;
 fn main() -> ExitCode {
     let ended = match Command::from_process() {
         Command::Check(file) => check(&file),
+        Command::ClientSettings(options) => client_settings(options),
         Command::Run(options) => run(options),
     };
     ended.unwrap_or_else(|(code, message)| {
@@ -40,14 +41,26 @@ fn check(file: &Path) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run(options: RunOptions) -> Ended {
-    log_to_stderr().map_err(|message| (BAD_ARGUMENTS, message))?;
+fn client_settings(options: RunOptions) -> Ended {
+    let config = config(&options)?;
+    let text = run_client_settings(options, &config)
+        .map_err(|error| (exit_code(&error), error.to_string()))?;
+    let _ = write!(io::stdout(), "{text}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn config(options: &RunOptions) -> Result<Config, (u8, String)> {
     let tier = options.tier.unwrap_or_default();
     let config = match &options.config {
         Some(file) => Config::from_file_in_tier(file, tier),
         None => Ok(Config::default_in_tier(tier)),
     };
-    let config = config.map_err(|error| (BAD_CONFIGURATION, error.to_string()))?;
+    config.map_err(|error| (BAD_CONFIGURATION, error.to_string()))
+}
+
+fn run(options: RunOptions) -> Ended {
+    log_to_stderr().map_err(|message| (BAD_ARGUMENTS, message))?;
+    let config = config(&options)?;
     let runtime = tokio::runtime::Runtime::new();
     let runtime = runtime.map_err(|error| (CANNOT_LISTEN, error.to_string()))?;
     runtime.block_on(serve(options, config))

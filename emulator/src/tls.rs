@@ -83,6 +83,15 @@ pub fn vouched(name: String) -> Result<IssuedCertificate, Arc<TlsError>> {
     })
 }
 
+/// The file with the certificate that vouches for loopback addresses and the service's domain, made now if there is none;
+/// none where a certificate is given.
+pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsError>> {
+    let now = RealClock::start(WallClock::default()).unix_seconds();
+    let tls = Tls::new(options, Vec::new(), now);
+    tls.prepare()?;
+    Ok(tls.authority_file().map(Path::to_owned))
+}
+
 /// Most certificates that are kept: a name and an address for each of as many namespaces as there may be.
 const MAX_SHOWN: usize = 2_000;
 

@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use servicebus_emulator::{ClientSettings, auth::Key};
+
 use crate::{
     Claims,
     amqp::{Amqp, Login},
@@ -175,6 +177,44 @@ impl ServiceBus {
     /// namespace by their system.
     pub fn ca_certificate_file(&self) -> Option<&Path> {
         self.ca_file.as_deref()
+    }
+
+    /// Returns what clients of this bus are set to that insist on `*.servicebus.windows.net`: they take the name of a
+    /// namespace and know no ports but 5671 and 443. As text it says so for people.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: &ServiceBus) -> std::io::Result<()> {
+    /// let settings = servicebus.client_settings().expect("it was started here");
+    /// let mut worker = std::process::Command::new("worker");
+    /// worker.envs(settings.env()).env("HOSTS", settings.hosts_line()).spawn()?;
+    /// println!("{settings}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Nothing in mode [`Mode::Namespace`]: a namespace that was not started here has a name and ports of its own.
+    pub fn client_settings(&self) -> Option<ClientSettings> {
+        if self.mode == Mode::Namespace {
+            return None;
+        }
+        let entry = ConnectionString::parse(&self.namespace.connection_string);
+        let key = Key {
+            name: entry.key_name.to_owned(),
+            key: entry.key.to_owned(),
+            claims: Claims::ALL,
+        };
+        let Endpoints {
+            amqps, http, https, ..
+        } = self.endpoints;
+        Some(ClientSettings::new(
+            &self.namespace.name,
+            &key,
+            amqps,
+            // Every port takes TLS.
+            https.unwrap_or(http),
+            self.ca_file.clone(),
+        ))
     }
 
     /// Returns where a client must connect while a [`comparison`](crate::comparison) records what is said in a namespace

@@ -86,7 +86,7 @@ pub use peeked::{MessageState, PeekedMessage};
 pub use process::ReadyError;
 pub use remote::{CONNECTION_STRING_VARIABLE, LONGEST_WAIT_VARIABLE, RemoteError};
 pub use running::Endpoints;
-pub use servicebus_emulator::auth::Claims;
+pub use servicebus_emulator::{ClientSettings, auth::Claims};
 pub use settled::SettledError;
 pub use timeline::{Event, EventKind, Shown, Timeline};
 pub use topology::{

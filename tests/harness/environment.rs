@@ -55,3 +55,36 @@ async fn over_tls_a_child_process_trusts_nobody_else() {
     assert_eq!(*connection_string, servicebus.tls_connection_string());
     assert!(!connection_string.contains("UseDevelopmentEmulator"));
 }
+
+#[rstest]
+#[case(Mode::InProcess)]
+#[case(Mode::Process)]
+#[tokio::test]
+async fn code_that_insists_on_the_service_is_told_what_to_set(#[case] mode: Mode) {
+    let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
+    let servicebus = bus.start().await.unwrap();
+    let settings = servicebus.client_settings().unwrap();
+    let endpoints = servicebus.endpoints();
+
+    assert_eq!(settings.host, "sbemulatorns.servicebus.windows.net");
+    assert_eq!(settings.amqps, endpoints.amqps);
+    // Every port takes TLS.
+    assert_eq!(settings.https, endpoints.http);
+    let line = format!("{} {}", endpoints.amqps.ip(), settings.host);
+    assert_eq!(settings.hosts_line(), line);
+    let entry = format!("Endpoint=sb://{};", settings.host);
+    assert!(settings.connection_string.starts_with(&entry));
+    let (_, of_the_bus) = servicebus.tls_connection_string().split_once(';').unwrap();
+    assert!(settings.connection_string.ends_with(of_the_bus));
+    let ca_file = settings.ca_file.as_deref();
+    assert_eq!(ca_file, servicebus.ca_certificate_file());
+    let env: HashMap<_, _> = settings.env().into_iter().collect();
+    assert_eq!(
+        env["SERVICEBUS_CONNECTION_STRING"],
+        settings.connection_string
+    );
+    for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"] {
+        assert_eq!(env[name], ca_file.unwrap().to_string_lossy());
+    }
+    assert!(settings.to_string().contains(&line));
+}

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
+use crate::frameworks::environments::{Framework, make_framework, make_go_cloud};
+
 /// An installer that takes longer is stuck.
 const INSTALL_DEADLINE: Duration = Duration::from_secs(900);
 /// How often an environment is made before it is given up, and how long after one another: a registry may be out of
@@ -35,6 +37,8 @@ pub(crate) enum Language {
     Go,
     /// Java: the program itself, compiled, beside the SDK's libraries.
     Java,
+    /// What runs on top of an SDK.
+    Framework(Framework),
 }
 
 /// The directory of a language's environment, made if need be; `None` where it may be skipped.
@@ -83,12 +87,13 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
         .join("tests")
         .join("sdks")
         .join(match language {
-            Language::Python714 => Language::Python.name(),
+            Language::Python714 => Language::Python.name().into(),
+            Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
             | Language::Proton
             | Language::JavaScript
             | Language::Go
-            | Language::Java) => other.name(),
+            | Language::Java) => other.name().into(),
         })
 }
 
@@ -101,6 +106,7 @@ impl Language {
             Self::JavaScript => "javascript",
             Self::Go => "go",
             Self::Java => "java",
+            Self::Framework(framework) => framework.name(),
         }
     }
 
@@ -113,6 +119,10 @@ impl Language {
                 files.extend(sources(&scripts(self), "go"));
             }
             Self::Java => files.extend(sources(&scripts(self).join("src").join("cases"), "java")),
+            Self::Framework(framework) => {
+                files.extend(framework.sources());
+                files.sort();
+            }
             Self::Python | Self::Python714 | Self::Proton | Self::JavaScript => {}
         }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
@@ -120,12 +130,15 @@ impl Language {
     }
 
     fn pins(self) -> PathBuf {
+        if let Self::Framework(framework) = self {
+            return framework.pins();
+        }
         scripts(self).join(match self {
             Self::Python | Self::Proton => "requirements.txt",
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
-            Self::Go => "go.sum",
             Self::Java => "pom.xml",
+            Self::Go | Self::Framework(_) => "go.sum",
         })
     }
 
@@ -138,6 +151,7 @@ impl Language {
             Self::JavaScript => "`node` (20.19 or newer) and `npm`",
             Self::Go => "`go` (1.25 or newer)",
             Self::Java => "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)",
+            Self::Framework(framework) => framework.needs(),
         }
     }
 }
@@ -205,12 +219,17 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         fs::remove_dir_all(directory).expect("the old environment can be removed");
     }
     match language {
-        Language::Python | Language::Python714 | Language::Proton => {
-            make_python(language, directory).await
-        }
+        Language::Python
+        | Language::Python714
+        | Language::Proton
+        | Language::Framework(Framework::Celery) => make_python(language, directory).await,
         Language::JavaScript => make_javascript(directory).await,
         Language::Go => make_go(directory).await,
         Language::Java => make_java(directory).await,
+        Language::Framework(Framework::GoCloud) => make_go_cloud(directory).await,
+        Language::Framework(java @ (Framework::Spring | Framework::Camel)) => {
+            make_framework(java, directory).await
+        }
     }
 }
 
@@ -265,7 +284,7 @@ async fn make_java(directory: &Path) -> Result<(), String> {
 }
 
 /// Runs an installer to its end, or returns why it failed, with its output.
-async fn install(language: Language, command: &mut Command) -> Result<(), String> {
+pub(crate) async fn install(language: Language, command: &mut Command) -> Result<(), String> {
     command.stdin(Stdio::null()).kill_on_drop(true);
     let shown = shown(command);
     note(language, &shown);

@@ -8,15 +8,18 @@
 //! process; once the script is content the broker's record is judged too. The cases of one topic are
 //! one test per SDK, which names those that failed.
 //!
+//! What runs on top of SDKs is in `frameworks`: kombu and Celery, `gocloud.dev`, Spring Cloud Azure and Apache Camel.
+//!
 //! The projects of `examples/` in those languages run here too, in the same environments.
 //!
 //! The environments are made under `target/sdks` by whichever test comes first, with the pinned
 //! versions beside the scripts; that needs `python3`, `node` and `npm`, `go`, a JDK and `mvn`, and a C compiler for Proton.
-//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`,
-//! `go`, `java`, `proton` or several, with commas) says that they may be left out.
+//! Where one is missing its tests fail, unless `SERVICEBUS_SKIP_SDKS` (`python`, `javascript`, `go`, `java`, `proton`,
+//! `celery`, `gocloud`, `spring`, `camel` or several, with commas) says that they may be left out.
 
 #[macro_use]
 mod cases;
+mod frameworks;
 mod go;
 mod java;
 mod javascript;

@@ -1,6 +1,7 @@
 //! The binary, as scripts rely on it.
 
 mod arguments;
+mod client_settings;
 mod configuration;
 mod idle;
 mod ready;

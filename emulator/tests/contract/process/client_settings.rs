@@ -1,0 +1,92 @@
+//! What the binary prints for code that insists on `*.servicebus.windows.net`.
+
+use crate::support::*;
+
+const TWO: &str = r#"{"UserConfig":{"Namespaces":[
+    {"Name":"Shop","Queues":[]},
+    {"Name":"depot","Queues":[],"Emulator":{
+        "Keys":[{"Name":"worker","Key":"a key","Claims":["Listen"]}],"Address":"127.0.0.9"}}]}}"#;
+
+#[test]
+fn it_tells_name_ports_connection_string_and_authority() {
+    let directory = own_directory();
+    let ca_file = format!("{directory}/ca.pem");
+    let arguments = ["client-settings", "--tls-directory", &directory];
+    let text = printed(&arguments);
+    for part in [
+        "The emulator must be run with --https-port 443.",
+        "\n  127.0.0.1 sbemulatorns.servicebus.windows.net\n",
+        "\n  5671 for AMQP: 127.0.0.1:5671\n",
+        "\n  443 for administration and WebSockets: 127.0.0.1:443\n",
+        "\n  Endpoint=sb://sbemulatorns.servicebus.windows.net;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;\n",
+        &format!("export SSL_CERT_FILE={ca_file} "),
+        &format!("export REQUESTS_CA_BUNDLE={ca_file} "),
+        &format!("export NODE_EXTRA_CA_CERTS={ca_file} "),
+        &format!("cat {ca_file} >> \"$(python3 -m certifi)\"\n"),
+        &format!("-file {ca_file} "),
+        "export JAVA_TOOL_OPTIONS=\"-Djavax.net.ssl.trustStore=",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    // It is made now, so that what is printed can be run before the emulator is.
+    let certificate = std::fs::read_to_string(&ca_file).expect("it is made");
+    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+    std::fs::remove_dir_all(directory).expect("it can be removed");
+}
+
+#[test]
+fn it_tells_of_every_namespace_at_the_ports_that_are_asked_for() {
+    let file = TemporaryFile::new(TWO);
+    let directory = own_directory();
+    let text = printed(&[
+        "client-settings",
+        "--config",
+        file.path(),
+        "--host",
+        "0.0.0.0",
+        "--https-port",
+        "8443",
+        "--tls-directory",
+        &directory,
+    ]);
+    for part in [
+        "127.0.0.1 shop.servicebus.windows.net\n",
+        "127.0.0.1:8443; connections must be redirected there\n",
+        "127.0.0.9 depot.servicebus.windows.net\n",
+        "SharedAccessKeyName=worker;SharedAccessKey=a key;\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!text.contains("must be run with"), "{text}");
+    std::fs::remove_dir_all(directory).expect("it can be removed");
+}
+
+#[test]
+fn a_bad_configuration_and_a_host_that_is_none_end_it() {
+    let file = TemporaryFile::new(r#"{"UserConfig":{}}"#);
+    for (arguments, code) in [
+        (["client-settings", "--config", file.path()], 1),
+        (["client-settings", "--host", "nowhere.invalid"], 3),
+        (["client-settings", "--http-port", "many"], 2),
+    ] {
+        let output = run(&arguments, &[]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = run(arguments, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory of the test's own, which need not be there.
+fn own_directory() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("client-settings-{}-{number}", std::process::id());
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    path.display().to_string()
+}

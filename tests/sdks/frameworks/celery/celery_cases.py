@@ -1,0 +1,89 @@
+"""Celery over kombu: a worker in a process of its own runs what is sent to it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+from celery import chain, group
+from celery.exceptions import TimeoutError as NoResult
+
+import tasks
+from emulator import PATIENCE, counts, eventually, expect, happened, settled
+
+
+def result(promise):
+    try:
+        return promise.get(timeout=PATIENCE, interval=0.05)
+    except NoResult:
+        raise AssertionError(f"no result within {PATIENCE} s") from None
+
+
+@contextlib.contextmanager
+def worker():
+    """A worker that ends with its block; its log is printed when the block fails."""
+    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool", "solo", "--loglevel", "info"]
+    command += ["--queues", "celery,late"]
+    directory = os.path.dirname(os.path.abspath(__file__))
+    log = os.path.join(os.environ["CELERY_RESULTS"], "worker.log")
+    with open(log, "w+") as file:
+        process = subprocess.Popen(command, cwd=directory, stdout=file, stderr=file)
+        try:
+            yield
+            process.terminate()
+            expect("the worker's exit code", process.wait(PATIENCE), 0)
+        except BaseException:
+            file.seek(0)
+            print(file.read())
+            raise
+        finally:
+            process.kill()
+            process.wait()
+
+
+def runs():
+    expect("sum", result(tasks.add.delay(2, 3)), 5)
+
+
+def retries():
+    expect("attempts before", result(tasks.unlucky.delay()), 2)
+
+
+def waits():
+    """A task for later is with the worker until its time has come."""
+    due = time.time() + 1
+    ran = result(tasks.now.apply_async(countdown=1))
+    assert ran >= due - 0.1, f"due at {due}, ran at {ran}"
+
+
+def acknowledges_late():
+    expect("text", result(tasks.late.delay("hello")), "HELLO")
+    eventually("completed", lambda: happened("late")["completed"] == 1)
+
+
+def chained():
+    expect("sum", result(chain(tasks.add.s(1, 2), tasks.add.s(3))()), 6)
+
+
+def grouped():
+    expect("sums", result(group(tasks.add.s(n, n) for n in range(3))()), [0, 2, 4])
+
+
+def fails():
+    """The failure is the task's result; its message is completed like any other."""
+    with contextlib.suppress(ValueError):
+        result(tasks.fails.delay())
+        raise AssertionError("it did not fail")
+
+
+def leaves_nothing():
+    """Every message that Celery sent was completed, and none came twice."""
+    settled()
+    happenings = happened("celery")
+    expect("completed of sent", happenings["completed"], happenings["sent"])
+    expect("delivered of sent", happenings["delivered"], happenings["sent"])
+    expect("dead letters", counts("celery")["dead_letter"], 0)
+
+
+CASES = [runs, retries, waits, acknowledges_late, chained, grouped, fails, leaves_nothing]
