@@ -179,7 +179,7 @@ impl ServiceBus {
         self.ca_file.as_deref()
     }
 
-    /// Returns what clients of this bus are set to that insist on `*.servicebus.windows.net`: they take the name of a
+    /// Returns what clients of this namespace are set to that insist on `*.servicebus.windows.net`: they take the name of a
     /// namespace and know no ports but 5671 and 443. As text it says so for people.
     ///
     /// ```no_run

@@ -74,8 +74,8 @@ async fn code_that_insists_on_the_service_is_told_what_to_set(#[case] mode: Mode
     assert_eq!(settings.hosts_line(), line);
     let entry = format!("Endpoint=sb://{};", settings.host);
     assert!(settings.connection_string.starts_with(&entry));
-    let (_, of_the_bus) = servicebus.tls_connection_string().split_once(';').unwrap();
-    assert!(settings.connection_string.ends_with(of_the_bus));
+    let (_, key) = servicebus.tls_connection_string().split_once(';').unwrap();
+    assert!(settings.connection_string.ends_with(key));
     let ca_file = settings.ca_file.as_deref();
     assert_eq!(ca_file, servicebus.ca_certificate_file());
     let env: HashMap<_, _> = settings.env().into_iter().collect();

@@ -204,7 +204,7 @@ async fn make(language: Language, directory: &Path) {
         };
         assert!(
             attempt < ATTEMPTS,
-            "the tests of the {name} SDK need {needs}: install it, or set SERVICEBUS_SKIP_SDKS={name} \
+            "the tests of {name} need {needs}: install it, or set SERVICEBUS_SKIP_SDKS={name} \
              to leave them out\n{problem}",
             name = language.name(),
             needs = language.needs(),
@@ -314,5 +314,5 @@ fn shown(command: &Command) -> String {
 /// Tells whoever watches; straight to standard error, which the test runner does not hold back.
 fn note(language: Language, text: &str) {
     // Nobody to tell is no reason to fail.
-    let _ = writeln!(io::stderr(), "{} SDK: {text}", language.name());
+    let _ = writeln!(io::stderr(), "{}: {text}", language.name());
 }

@@ -106,6 +106,18 @@ fn check_takes_a_file_and_nothing_else() {
 }
 
 #[test]
+fn client_settings_take_the_options_of_run() {
+    let expected = RunOptions {
+        https_port: Some(443),
+        ..defaults()
+    };
+    assert_eq!(
+        parse(&["client-settings", "--https-port", "443"]).unwrap(),
+        Command::ClientSettings(expected)
+    );
+}
+
+#[test]
 fn who_may_use_the_control_api_is_asked_for() {
     let access = run(&[
         "--allow-host",
