@@ -25,7 +25,6 @@ pub use settings::run_client_settings;
 
 /// What a process was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a process has one of them")]
 pub enum Command {
     /// To serve.
     Run(RunOptions),
@@ -139,7 +138,6 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a process has one of them")]
 enum Verb {
     /// Serve; the same as no command
     #[command(after_help = AFTER_HELP)]

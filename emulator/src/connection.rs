@@ -69,10 +69,9 @@ pub(crate) async fn serve<W: Wire>(
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let mut wire = Line::new(wire);
+    let (mut wire, mut input) = (Line::new(wire), BytesMut::new());
     let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
     let bell = Arc::clone(&peer.bell);
-    let mut input = BytesMut::new();
     let (mut stopping, mut more, mut written) = (false, false, true);
     while let Some(unwritten) = peer.turn_or_end(&mut input) {
         if peer.has_told_others() {
@@ -99,16 +98,13 @@ pub(crate) async fn serve<W: Wire>(
         if more {
             yield_now().await;
         }
-        let has_room = peer.unwritten() < OUTPUT_HIGH;
-        let has_postponed = peer.has_postponed();
+        let may_go_on = peer.has_postponed() && peer.unwritten() < OUTPUT_HIGH;
         let wake_at = peer.next_timeout().map(|at| shared.real.instant(at));
         more = false;
         tokio::select! {
             biased;
             moved = poll_fn(|cx| {
-                if may_read
-                    && let Poll::Ready(read) = wire.poll_read(cx, &mut input)
-                {
+                if may_read && let Poll::Ready(read) = wire.poll_read(cx, &mut input) {
                     return Poll::Ready(read.map(Moved::Read));
                 }
                 if written || is_silent {
@@ -126,7 +122,7 @@ pub(crate) async fn serve<W: Wire>(
             },
             () = bell.rang() => {}
             // The socket has taken it: there is room for what was postponed, and nobody else to say so.
-            () = yield_now(), if has_postponed && has_room => {}
+            () = yield_now(), if may_go_on => {}
             () = sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
             _ = stop.changed(), if !stopping => {
                 stopping = true;

@@ -195,7 +195,7 @@ impl Namespace {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;
                 }
-                let holders = self.read(&entity, |entity| holders(&entity, kind));
+                let holders = self.read(&entity, |entity| holders(entity, kind));
                 held.extend(holders.into_iter().map(|(holder, count)| Busy {
                     place: format!("{}{}", entity.path, kind.suffix()),
                     reason: format!("{count} locked by {}", self.holder(holder)),

@@ -128,9 +128,7 @@ impl What {
             | EventKind::EntityDeleted
             | EventKind::ClockAdvanced { .. }
             | EventKind::Fault { .. }
-            | EventKind::Refused { .. } => {
-                panic!("no topics, transactions or shell here: {kind:?}")
-            }
+            | EventKind::Refused { .. } => panic!("no topics, transactions or shell: {kind:?}"),
         }
     }
 }

@@ -210,20 +210,10 @@ impl Ledger {
             }
             What::DeadLettered(there, ref reason, _) => self.read_burial(event, there, reason),
             What::TransferFailed(there, ..) => {
-                assert_eq!(
-                    self.leave(event).state,
-                    State::Free,
-                    "{event:?} was not free"
-                );
+                self.leave_free(event);
                 self.enter(event, SubQueue::TransferDeadLetter, there);
             }
-            What::Forwarded(_) | What::Deleted => {
-                assert_eq!(
-                    self.leave(event).state,
-                    State::Free,
-                    "{event:?} was not free"
-                );
-            }
+            What::Forwarded(_) | What::Deleted => self.leave_free(event),
             What::Removed => {
                 self.leave(event);
             }
@@ -234,6 +224,11 @@ impl Ledger {
             | What::SessionReleased(_) => self.read_session(event),
             What::Duplicate(_) => assert_eq!(event.number, 0, "{event:?} was kept"),
         }
+    }
+
+    fn leave_free(&mut self, event: &ModelEvent) {
+        let state = self.leave(event).state;
+        assert_eq!(state, State::Free, "{event:?} was not free");
     }
 
     fn read_burial(&mut self, event: &ModelEvent, there: u64, reason: &str) {

@@ -284,9 +284,9 @@ impl Rendering {
             EventKind::Activated { moved_to } => {
                 rendered.detail = Some(format!("as number {moved_to}"));
             }
-            EventKind::Forwarded { to } => rendered.detail = Some(read(to)),
-            EventKind::Matched { rule } => rendered.detail = Some(read(rule)),
-            EventKind::Fault { fault } => rendered.detail = Some(read(fault)),
+            EventKind::Forwarded { to: text }
+            | EventKind::Matched { rule: text }
+            | EventKind::Fault { fault: text } => rendered.detail = Some(read(text)),
             EventKind::DeadLettered {
                 reason,
                 description,
@@ -296,11 +296,11 @@ impl Rendering {
                 reason,
                 description,
                 ..
-            } => (rendered.reason, rendered.detail) = texts(reason, description),
-            EventKind::Refused {
-                condition,
+            }
+            | EventKind::Refused {
+                condition: reason,
                 description,
-            } => (rendered.reason, rendered.detail) = texts(condition, description),
+            } => (rendered.reason, rendered.detail) = texts(reason, description),
             EventKind::SendEnlisted { transaction, .. }
             | EventKind::SettlementEnlisted { transaction }
             | EventKind::TransactionCommitted { transaction }
