@@ -180,10 +180,10 @@ struct RunArguments {
     #[arg(
         long,
         value_name = "PORT",
-        value_parser = read_door,
+        value_parser = read_port,
         env = "SERVICEBUS_EMULATOR_AMQPS_PORT"
     )]
-    amqps_port: Option<Door>,
+    amqps_port: Option<PortOption>,
 
     /// Port of HTTP: health, control and AMQP over WebSocket, 0 = any free
     #[arg(
@@ -199,10 +199,10 @@ struct RunArguments {
         long,
         value_name = "PORT",
         default_value = "off",
-        value_parser = read_door,
+        value_parser = read_port,
         env = "SERVICEBUS_EMULATOR_HTTPS_PORT"
     )]
-    https_port: Door,
+    https_port: PortOption,
 
     /// Where the certificate authority is kept that is made for you [default: servicebus-emulator in your cache
     /// directory]
@@ -326,7 +326,7 @@ struct RunArguments {
 
 /// A listener that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Door(Option<u16>);
+struct PortOption(Option<u16>);
 
 impl TryFrom<RunArguments> for RunOptions {
     type Error = clap::Error;
@@ -342,7 +342,7 @@ impl TryFrom<RunArguments> for RunOptions {
             config: arguments.config,
             host: arguments.host,
             amqp_port: arguments.amqp_port,
-            amqps_port: arguments.amqps_port.unwrap_or(Door(Some(usual))).0,
+            amqps_port: arguments.amqps_port.unwrap_or(PortOption(Some(usual))).0,
             http_port: arguments.http_port,
             https_port: arguments.https_port.0,
             tls: TlsOptions {
@@ -391,11 +391,11 @@ impl fmt::Debug for GivenToken {
     }
 }
 
-fn read_door(text: &str) -> Result<Door, String> {
+fn read_port(text: &str) -> Result<PortOption, String> {
     if text == "off" {
-        return Ok(Door(None));
+        return Ok(PortOption(None));
     }
-    let port = text.parse().map(|port| Door(Some(port)));
+    let port = text.parse().map(|port| PortOption(Some(port)));
     port.map_err(|_| "neither a port (0 to 65535) nor `off`".to_owned())
 }
 

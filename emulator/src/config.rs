@@ -6,7 +6,7 @@
 //! (decision D16), and what a file leaves out has the defaults of the service (decision D21).
 //!
 //! The way of a file: `syntax` makes a tree of the text, `document` reads the tree by its shape,
-//! `resolve` judges what it means. Bounds of entity settings live in the broker, for all doors.
+//! `resolve` judges what it means. Bounds of entity settings live in the broker, for all of them.
 
 mod address;
 mod document;

@@ -131,7 +131,7 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
-    /// A door for TLS was asked for, and there is no TLS.
+    /// A port for TLS was asked for, and there is no TLS.
     #[error(transparent)]
     Tls(Arc<TlsError>),
     /// The configuration was made in code, and would be refused in a file.
@@ -225,7 +225,7 @@ impl Emulator {
     /// null.
     pub fn ready_line(&self) -> String {
         let endpoints = &self.endpoints;
-        let address = |door: SocketAddr| door.to_string();
+        let address = |at: SocketAddr| at.to_string();
         serde_json::json!({
             "event": "ready",
             // What Testcontainers' class for the official emulator waits for (observed 71).
@@ -263,7 +263,7 @@ impl Drop for Emulator {
     }
 }
 
-/// Makes what all connections share, and TLS where a door for it was opened.
+/// Makes what all connections share, and TLS where a port for it was opened.
 fn share(
     mut options: Options,
     endpoints: Endpoints,

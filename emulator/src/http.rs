@@ -38,7 +38,7 @@ use crate::admin::{self, Admin};
 use crate::config::NamespaceConfig;
 use crate::emulator::StartError;
 use crate::listen;
-use crate::rest::{Door, Route};
+use crate::rest::{MessagesApi, Route};
 use crate::server::{Listening, Shared};
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
@@ -55,7 +55,7 @@ const MAX_BODY: usize = 1024 * 1024;
 pub(crate) struct Control {
     shared: Arc<Shared>,
     admin: Arc<Admin>,
-    messages: Arc<Door>,
+    messages: Arc<MessagesApi>,
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
 }
@@ -72,7 +72,7 @@ impl FromRef<Control> for Arc<Admin> {
     }
 }
 
-impl FromRef<Control> for Arc<Door> {
+impl FromRef<Control> for Arc<MessagesApi> {
     fn from_ref(control: &Control) -> Self {
         Self::clone(&control.messages)
     }
@@ -81,7 +81,7 @@ impl FromRef<Control> for Arc<Door> {
 impl Control {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            messages: Arc::new(Door::new(Arc::clone(&shared))),
+            messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
             shared,
@@ -154,7 +154,7 @@ async fn once_told(Chosen(namespace): Chosen, request: Request, next: Next) -> R
 /// What is not of the control API: messages, else entities.
 async fn beside(
     State(admin): State<Arc<Admin>>,
-    State(messages): State<Arc<Door>>,
+    State(messages): State<Arc<MessagesApi>>,
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();

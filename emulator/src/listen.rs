@@ -12,7 +12,7 @@ const BACKLOG: u32 = 1024;
 /// How many ports are tried where any will do.
 const ANY_PORT_TRIES: u32 = 16;
 
-/// Listens at every door that was asked for.
+/// Listens on every port that was asked for.
 pub(crate) async fn everywhere(
     options: &Options,
 ) -> Result<(Vec<TcpListener>, Endpoints), StartError> {
@@ -43,7 +43,7 @@ pub(crate) async fn everywhere(
     Ok((listeners, endpoints))
 }
 
-/// Listens at another address on the ports of every door.
+/// Listens at another address on the same ports.
 pub(crate) fn at(address: IpAddr, endpoints: Endpoints) -> Result<Vec<TcpListener>, StartError> {
     let Endpoints {
         amqp,
@@ -51,10 +51,10 @@ pub(crate) fn at(address: IpAddr, endpoints: Endpoints) -> Result<Vec<TcpListene
         http,
         https,
     } = endpoints;
-    let doors = [Some(amqp), Some(http), amqps, https];
-    let doors = doors.into_iter().flatten();
-    doors
-        .map(|door| bind(SocketAddr::new(address, door.port())))
+    let listening = [Some(amqp), Some(http), amqps, https];
+    let listening = listening.into_iter().flatten();
+    listening
+        .map(|at| bind(SocketAddr::new(address, at.port())))
         .collect()
 }
 

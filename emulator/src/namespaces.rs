@@ -1,6 +1,6 @@
 //! The namespaces that one process serves: made, found and removed while others go on.
 //!
-//! They share the doors and nothing else. What chooses one (a name, the name of a key, an address) belongs to one only, so
+//! They share the listeners and nothing else. What chooses one (a name, the name of a key, an address) belongs to one only, so
 //! that a connection's namespace never depends on which was made first.
 
 mod choose;

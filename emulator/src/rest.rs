@@ -48,14 +48,14 @@ use waiting::Waiting;
 
 /// What all requests share.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct MessagesApi {
     shared: Arc<Shared>,
     waiting: Arc<Waiting>,
     /// As which all requests stand in the record: they are too many to have names of their own.
     client: OnceLock<ClientId>,
 }
 
-impl Door {
+impl MessagesApi {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
             waiting: Arc::new(Waiting::new(shared.options.waiting_requests)),

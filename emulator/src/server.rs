@@ -1,6 +1,6 @@
-//! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, at every door.
+//! Listens, and bounds how many peers there are. What a peer speaks is told by its first bytes, on every port.
 
-mod doors;
+mod accepted;
 mod listeners;
 mod places;
 mod secure;
@@ -29,7 +29,7 @@ use crate::namespaces::Namespaces;
 use crate::router::ConnectionId;
 use crate::tls::Tls;
 use crate::watchdog::watched;
-use doors::Doors;
+use accepted::AcceptedConnection;
 
 pub(crate) use listeners::{Listeners, Listening};
 pub(crate) use places::Places;
@@ -122,14 +122,14 @@ impl Shared {
     }
 }
 
-async fn serve(stream: TcpStream, mut doors: Doors) {
-    let (shared, address) = (Arc::clone(&doors.shared), doors.address);
+async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
+    let (shared, address) = (Arc::clone(&accepted.shared), accepted.address);
     let Some(place) = shared.places.take(address.ip()) else {
         tracing::warn!(%address, "refused: too many connections");
         return;
     };
-    doors.is_reserved = place.is_reserved();
-    serve_peer(shared, address, doors.open(stream)).await;
+    accepted.is_reserved = place.is_reserved();
+    serve_peer(shared, address, accepted.open(stream)).await;
 }
 
 /// Counts a peer for as long as it is served, and says how that ended.

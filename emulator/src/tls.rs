@@ -1,7 +1,7 @@
 //! TLS: which certificate the emulator shows, the authorities that vouch for it, and the stream.
 //!
 //! Unless a certificate is given, there is one authority per user, kept in a directory and made when it is first
-//! needed: when a door for TLS is opened, else at the first client that begins with TLS or asks for the
+//! needed: when a port for TLS is opened, else at the first client that begins with TLS or asks for the
 //! authority's certificate. It may vouch for this machine and for the service's domain alone; for all other names there is
 //! one more, in memory, for as long as the emulator runs. What the emulator itself shows is never written: it is made for
 //! the first client that comes to an address, or asks for a name, because namespaces are made while it serves.

@@ -176,7 +176,7 @@ fn run(arguments: &[&str]) -> RunOptions {
 }
 
 #[test]
-fn doors_with_tls_are_asked_for_by_port() {
+fn ports_with_tls_are_asked_for_by_port() {
     let ports = |arguments: &[&str]| {
         let options = run(arguments);
         (options.amqps_port, options.https_port)

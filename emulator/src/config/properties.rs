@@ -1,4 +1,4 @@
-//! The properties of one entity as a JSON object of their own: read for a door that has one entity at a time,
+//! The properties of one entity as a JSON object of their own: read for an API that has one entity at a time,
 //! and written with every effective value.
 //!
 //! What the configuration file says under `Properties` is read here by the same code, so that the same

@@ -43,7 +43,7 @@ impl fmt::Debug for NamespaceInfo {
 pub(crate) struct Place {
     /// The host of namespaces without an address of their own.
     host: String,
-    /// Its doors.
+    /// Its listeners.
     pub(crate) endpoints: Endpoints,
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::doors::Doors;
+use super::accepted::AcceptedConnection;
 use super::{Shared, serve};
 
 /// How long connections may take to end when a listener stops.
@@ -187,14 +187,14 @@ impl Accepting {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, address)) => {
-                        let doors = Doors {
+                        let accepted = AcceptedConnection {
                             address,
                             shared: Arc::clone(shared),
                             router: router.clone(),
                             stop: stopped.clone(),
                             is_reserved: false,
                         };
-                        peers.spawn(serve(stream, doors));
+                        peers.spawn(serve(stream, accepted));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept");

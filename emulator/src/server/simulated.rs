@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use servicebus_amqp::Output;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 
-use super::doors::Doors;
+use super::accepted::AcceptedConnection;
 use super::web::Cover;
 use super::{Shared, serve_peer};
 use crate::connection::{Unread, Wire};
@@ -30,7 +30,7 @@ pub(crate) fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     shared.listeners.spawn_peer(|stop| {
-        let doors = Doors {
+        let accepted = AcceptedConnection {
             address: from,
             shared: Arc::clone(shared),
             router,
@@ -38,7 +38,7 @@ pub(crate) fn serve<S>(
             is_reserved: false,
         };
         let stream = BufReader::with_capacity(BLOCK, stream);
-        let served = doors.serve(stream, ConnectionOrigin::at(at), Cover::Plain);
+        let served = accepted.serve(stream, ConnectionOrigin::at(at), Cover::Plain);
         serve_peer(Arc::clone(shared), from, served)
     });
 }

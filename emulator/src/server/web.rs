@@ -20,7 +20,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Shared;
-use super::doors::Doors;
+use super::accepted::AcceptedConnection;
 use crate::connection::{self, Unread, WebSocket};
 use crate::http::{Abort, Peer, Stopping, internal_error, malformed, too_much};
 use crate::namespaces::ConnectionOrigin;
@@ -44,19 +44,19 @@ pub(super) async fn serve<S>(
     stream: S,
     arrival: ConnectionOrigin,
     cover: Cover,
-    doors: Doors,
+    accepted: AcceptedConnection,
 ) -> io::Result<()>
 where
     S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (patience, is_reserved) = (doors.patience(), doors.is_reserved);
-    let Doors {
+    let (patience, is_reserved) = (accepted.patience(), accepted.is_reserved);
+    let AcceptedConnection {
         shared,
         router,
         mut stop,
         address,
         ..
-    } = doors;
+    } = accepted;
     let slot = Slot::default();
     let router = TowerToHyperService::new(router);
     let (stream, heads) = rest::tap(stream);

@@ -14,7 +14,7 @@ pub(crate) struct Forwards {
     /// Those that wait.
     waiting: BTreeSet<SequenceNumber>,
     /// Those that somebody carries right now.
-    complete_transfers: BTreeSet<SequenceNumber>,
+    in_transfer: BTreeSet<SequenceNumber>,
     /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
     #[expect(
         clippy::box_collection,
@@ -37,16 +37,16 @@ enum Progress {
 
 impl Forwards {
     pub(crate) fn len(&self) -> usize {
-        self.waiting.len() + self.complete_transfers.len()
+        self.waiting.len() + self.in_transfer.len()
     }
 
     pub(crate) fn is_in_transfer(&self, number: SequenceNumber) -> bool {
-        self.complete_transfers.contains(&number)
+        self.in_transfer.contains(&number)
     }
 
     /// Whether somebody must be told that there is something to carry; true once.
     pub(crate) fn must_announce(&mut self) -> bool {
-        let idle = !self.waiting.is_empty() && self.complete_transfers.is_empty();
+        let idle = !self.waiting.is_empty() && self.in_transfer.is_empty();
         let must = idle && self.progress == Progress::Quiet;
         if must {
             self.progress = Progress::Announced;
@@ -81,14 +81,11 @@ impl Forwards {
     /// Takes an entry off its way.
     fn halt(&mut self, number: SequenceNumber) {
         self.waiting.remove(&number);
-        self.complete_transfers.remove(&number);
+        self.in_transfer.remove(&number);
     }
 
     pub(super) fn all(&self) -> BTreeSet<SequenceNumber> {
-        self.waiting
-            .union(&self.complete_transfers)
-            .copied()
-            .collect()
+        self.waiting.union(&self.in_transfer).copied().collect()
     }
 
     /// What waits without a destination of its own, and what has one.
@@ -123,7 +120,7 @@ impl MessageStore {
 
     /// The next entries to carry to the same place, at most `max`; none while others are carried.
     pub(crate) fn begin_transfers(&mut self, max: usize) -> Vec<SequenceNumber> {
-        if !self.forwards.complete_transfers.is_empty() || self.forwards.retry_at().is_some() {
+        if !self.forwards.in_transfer.is_empty() || self.forwards.retry_at().is_some() {
             return Vec::new();
         }
         self.forwards.progress = Progress::Quiet;
@@ -134,7 +131,7 @@ impl MessageStore {
         let numbers: Vec<_> = together.take(max).collect();
         for &number in &numbers {
             self.forwards.waiting.remove(&number);
-            self.forwards.complete_transfers.insert(number);
+            self.forwards.in_transfer.insert(number);
             let expires_at = self.entries.get(number.0).map(|entry| entry.expires_at);
             if let Some(expires_at) = expires_at {
                 self.protect(number, expires_at);

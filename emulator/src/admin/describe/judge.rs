@@ -13,7 +13,7 @@ use super::super::time::time_span;
 use super::read::Wanted;
 use crate::namespace::Namespace;
 
-/// Shortest history of duplicate detection that this door takes (decision D15).
+/// Shortest history of duplicate detection that this API takes (decision D15).
 const MIN_DUPLICATE_WINDOW: Duration = Duration::from_secs(20);
 /// Longest lock.
 const MAX_LOCK: Duration = Duration::from_secs(300);

@@ -229,7 +229,7 @@ fn endless(duration: Option<Duration>) -> String {
     duration::format(duration.unwrap_or(FOREVER))
 }
 
-/// A target in the words of its client, unless it was changed by another door meanwhile.
+/// A target in the words of its client, unless it was changed through another API meanwhile.
 fn shown_target(path: &Option<EntityPath>, words: &Option<String>) -> Option<String> {
     let path = path.as_ref()?;
     let words = words

@@ -45,8 +45,8 @@ impl Reference {
         // Nobody needs to be told of what is on its way.
         self.store(q, kind).is_announced = true;
         self.serve(q);
-        self.store(q, kind).is_announced = false;
         if batch.is_empty() {
+            self.store(q, kind).is_announced = false;
             return going_on;
         }
         if self.queue(target).is_some() {
@@ -63,9 +63,11 @@ impl Reference {
                 break;
             }
         }
+        // It may be the same queue, whose messages are still on their way.
         if self.is_there(target) {
             self.serve(target);
         }
+        self.store(q, kind).is_announced = false;
         self.let_go(place, target, answers);
         true
     }

@@ -22,7 +22,7 @@ const HANDSHAKE: u8 = 0x16;
 const RESERVED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is behind every listener, for one peer.
-pub(super) struct Doors {
+pub(super) struct AcceptedConnection {
     pub(super) address: SocketAddr,
     pub(super) shared: Arc<Shared>,
     pub(super) router: axum::Router,
@@ -39,7 +39,7 @@ enum Spoken {
     Unknown(u8),
 }
 
-impl Doors {
+impl AcceptedConnection {
     /// Serves a peer in what it speaks.
     pub(super) async fn open(mut self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
