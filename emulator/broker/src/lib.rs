@@ -1,11 +1,11 @@
 //! Service Bus semantics as a pure, synchronous library.
 //!
 //! Nothing here knows a socket, a task, a clock or a random number: an operation is told what time it is
-//! and where fresh ids come from ([`Context`]), changes a [`Queue`], and appends what the shell must do
+//! and where fresh ids come from ([`Context`]), changes an [`Entity`], and appends what the shell must do
 //! ([`Effect`]) and what happened ([`Event`]). The same inputs give the same outputs, byte for byte.
 //!
-//! Reading order: [`Queue`] is what is declared; a [`Entity`] is what can be received from, with
-//! its store and its dead-letter store; [`MessageStore`] is the only place where messages live. The verbs
+//! Reading order: an [`Entity`] is a queue, topic or subscription, with its store and its dead-letter stores;
+//! [`MessageStore`] is the only place where messages live. The verbs
 //! are methods of [`Entity`], one file each under `operation/`. What happens when a lock ends stands in
 //! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
