@@ -111,7 +111,7 @@ impl ClientSettings {
         let (Some(file), Some(keytool)) = (&self.ca_file, self.keytool(TRUST_STORE)) else {
             return writeln!(
                 formatter,
-                "Authority: that of the certificate that the emulator was given"
+                "Authority, no file here: that of the certificate that the emulator was given, else what it answers at /$emulator/v1/ca.pem"
             );
         };
         let file = quoted(&file.display().to_string());
@@ -230,7 +230,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("the certificate that the emulator was given"),
+            text.contains("no file here: that of the certificate"),
             "{text}"
         );
         assert_eq!(settings.keytool("store"), None);

@@ -1,7 +1,7 @@
 //! One peer: its stream, its AMQP engine and its links, in one task.
 //!
 //! A turn reads what is there, lets the engine parse it, commits what arrived under one lock per entity,
-//! takes what is reserved to its own consumers, and writes once (protocol-layer §4). No lock is held across
+//! takes what is reserved to its own receivers, and writes once (protocol-layer §4). No lock is held across
 //! an await.
 
 mod account;

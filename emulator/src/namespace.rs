@@ -72,11 +72,11 @@ pub(crate) struct Caller {
     ids: Ids,
     effects: Effects,
     events: Events,
-    /// Own consumers that have something to take.
+    /// Own receivers that have something to take.
     pub(crate) woken: Vec<ReceiverId>,
-    /// Own consumers whose sessions are not theirs any more.
+    /// Own receivers whose sessions are not theirs any more.
     pub(crate) lost: Vec<ReceiverId>,
-    /// Whether consumers of other connections were told since somebody asked.
+    /// Whether receivers of other connections were told since somebody asked.
     pub(crate) told_others: bool,
     followers: Followers,
 }

@@ -1,7 +1,7 @@
 //! Carries effects from the operation that caused them to the connection that must act.
 //!
-//! Each namespace has a router of its own, which knows the connections that belong to it and no other. A consumer's id
-//! names its connection, so that no table of consumers is needed.
+//! Each namespace has a router of its own, which knows the connections that belong to it and no other. A receiver's id
+//! names its connection, so that no table of receivers is needed.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -64,7 +64,7 @@ struct Rung {
 }
 
 impl ConnectionId {
-    /// The id of the `n`th consumer of this connection.
+    /// The id of the `n`th receiver of this connection.
     pub(crate) fn receiver_id(self, n: u32) -> ReceiverId {
         ReceiverId(u64::from(self.0) << 32 | u64::from(n))
     }
@@ -88,14 +88,14 @@ impl Router {
         self.members_mut().bells.remove(&id);
     }
 
-    /// Tells the owner of a consumer to take what is reserved to it.
+    /// Tells the owner of a receiver to take what is reserved to it.
     pub(crate) fn wake(&self, consumer: ReceiverId) {
         if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             bell.ring(consumer);
         }
     }
 
-    /// Tells the owner of a consumer that its session is not its any more.
+    /// Tells the owner of a receiver that its session is not its any more.
     pub(crate) fn lose_session(&self, consumer: ReceiverId) {
         if let Some(bell) = self.members().bells.get(&ConnectionId::of(consumer)) {
             let mut rung = bell.rung();
@@ -178,7 +178,7 @@ impl WakeHandle {
         self.notify.notified().await;
     }
 
-    /// The consumers that were rung for, each as often as it was, and those that have lost their sessions.
+    /// The receivers that were rung for, each as often as it was, and those that have lost their sessions.
     pub(crate) fn answer(&self, woken: &mut Vec<ReceiverId>, lost: &mut Vec<ReceiverId>) {
         let mut rung = self.rung();
         woken.append(&mut rung.woken);

@@ -159,6 +159,34 @@ async fn camel_over_tls() {
     judge_camel(&servicebus).await;
 }
 
+#[test]
+fn the_readme_names_the_versions_that_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("there is one");
+    for (framework, pin, named) in [
+        (Framework::Celery, "kombu==", "| kombu "),
+        (Framework::Celery, "celery==", "| Celery "),
+        (Framework::GoCloud, "gocloud.dev v", "| `gocloud.dev` "),
+        (
+            Framework::Spring,
+            "dependencies</artifactId>\n        <version>",
+            "| Spring Cloud Azure ",
+        ),
+        (
+            Framework::Camel,
+            "servicebus</artifactId>\n      <version>",
+            "| Apache Camel ",
+        ),
+    ] {
+        let pins = fs::read_to_string(framework.pins()).expect("it is part of the repository");
+        let (_, version) = pins.split_once(pin).expect("it is pinned");
+        let ends = |c: char| !c.is_ascii_digit() && c != '.';
+        let version = version.split(ends).next().expect("a version");
+        let name = format!("{named}{version}");
+        assert!(readme.contains(&name), "{name:?} is not in README.md");
+    }
+}
+
 fn camel_topology() -> Topology {
     Topology::new()
         .queue(Queue::new("orders"))

@@ -1,7 +1,7 @@
 //! What happened: the raw material of timelines and counters.
 //!
 //! Events are small and own no memory of their own: entities and clients are numbers, and the few texts
-//! (message ids, reasons) stand in one buffer beside them. A event never holds a slice of a payload, which
+//! (message ids, reasons) stand in one buffer beside them. An event never holds a slice of a payload, which
 //! would keep it alive.
 
 use std::collections::VecDeque;
@@ -223,7 +223,7 @@ impl Events {
         Self::default()
     }
 
-    /// Keeps a copy of `text` for a event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
+    /// Keeps a copy of `text` for an event that is pushed next: its first `MAX_TEXT` bytes, so that nobody
     /// can fill the record with one message.
     pub fn text(&mut self, text: &str) -> Text {
         let text = &text[..text.floor_char_boundary(MAX_TEXT)];
@@ -235,7 +235,7 @@ impl Events {
         }
     }
 
-    /// Appends a event.
+    /// Appends an event.
     pub fn push(&mut self, event: Event) {
         self.records.push_back(event);
     }
@@ -285,7 +285,7 @@ impl Events {
 
     fn bytes(&self, text: Text) -> impl Iterator<Item = &u8> {
         let length = text.length as usize;
-        // The empty text of a event has no place of its own: it may begin before what is still held.
+        // The empty text of an event has no place of its own: it may begin before what is still held.
         let start = match length {
             0 => 0,
             _ => (text.start - self.origin) as usize,

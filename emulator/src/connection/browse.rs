@@ -1,6 +1,6 @@
 //! Receivers that look and take nothing: copies of what lies in a store, or a session without its lock.
 //!
-//! What arrives behind the last copy goes out when the client says something again: there is no consumer of the broker's
+//! What arrives behind the last copy goes out when the client says something again: there is no receiver of the broker's
 //! that would be told of it.
 
 use std::sync::Arc;

@@ -24,7 +24,7 @@ impl ClientConnection {
         }
     }
 
-    /// Takes what is reserved to our consumers, as long as there is room to write it, answers those who waited for a
+    /// Takes what is reserved to our receivers, as long as there is room to write it, answers those who waited for a
     /// session, and parts with those who have lost theirs.
     pub(super) fn acquire_reserved(&mut self) {
         self.bell
@@ -45,7 +45,7 @@ impl ClientConnection {
         }
     }
 
-    /// Lets others have what our postponed consumers cannot take because the socket is full.
+    /// Lets others have what our postponed receivers cannot take because the socket is full.
     pub(super) fn give_back(&mut self) {
         let mut done = 0;
         while let Some(&receiver_id) = self.postponed.get(done) {

@@ -82,7 +82,7 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Value {
     })
 }
 
-/// What the client calls itself that a consumer belongs to.
+/// What the client calls itself that a receiver belongs to.
 fn name_of(namespace: &Namespace, holder: ReceiverId) -> String {
     let connection = ConnectionId::of(holder).0;
     let name = namespace.client_name(ClientId(connection));

@@ -21,7 +21,7 @@ impl Namespace {
         }
     }
 
-    /// Removes all messages and the record; entities are again as they were declared, consumers stay.
+    /// Removes all messages and the record; entities are again as they were declared, receivers stay.
     pub(crate) fn reset(&self) {
         let declared = self.declared();
         for entity in self.entities() {

@@ -1,6 +1,6 @@
 //! Moving time forward, and knowing when everything that follows from it has happened.
 //!
-//! At rest means: nothing is due, nothing ready waits for a consumer with credit to take it, and all output is
+//! At rest means: nothing is due, nothing ready waits for a receiver with credit to take it, and all output is
 //! in the sockets. What clients do next is never part of it (harness.md §7).
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! `POST` and `DELETE {entity}/messages/head`: a message is received, or waited for.
 //!
-//! A request that waits is a consumer with credit for one message. When its client goes away the request is dropped, and
+//! A request that waits is a receiver with credit for one message. When its client goes away the request is dropped, and
 //! what was reserved to it is ready again. What it has taken stays locked whatever becomes of the answer, until the lock is
 //! over; a message that was to be deleted is gone, as it is over AMQP when a link breaks (semantics §2.2).
 
@@ -35,7 +35,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'?');
 
-/// A consumer for one message, which is gone when this is.
+/// A receiver for one message, which is gone when this is.
 struct Consumer<'a> {
     context: &'a mut RequestContext,
     place: &'a Place,

@@ -18,3 +18,4 @@ mod process;
 mod rest;
 mod simulation;
 mod wire;
+mod words;

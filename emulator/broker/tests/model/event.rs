@@ -5,7 +5,7 @@ use servicebus_broker::{ClientId, Event, EventKind, Events, SubQueue, Timestamp}
 use crate::history::NAMES;
 use crate::world::CLIENT;
 
-/// A event with its texts.
+/// An event with its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelEvent {
     pub(crate) at: i64,

@@ -35,6 +35,21 @@ fn it_tells_name_ports_connection_string_and_authority() {
 }
 
 #[test]
+fn it_is_what_the_readme_shows() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = std::fs::read_to_string(readme).expect("there is one");
+    let command = "```text\n$ servicebus-emulator client-settings --https-port 443\n";
+    let (_, shown) = readme.split_once(command).expect("it is shown");
+    let (shown, _) = shown.split_once("```").expect("it ends");
+    let directory = own_directory();
+    let arguments = ["client-settings", "--https-port", "443"];
+    let text = printed(&[&arguments[..], &["--tls-directory", &directory]].concat());
+    let shown = shown.replace("/home/me/.cache/servicebus-emulator", &directory);
+    assert_eq!(text, shown);
+    std::fs::remove_dir_all(directory).expect("it can be removed");
+}
+
+#[test]
 fn it_tells_of_every_namespace_at_the_ports_that_are_asked_for() {
     let file = TemporaryFile::new(TWO);
     let directory = own_directory();

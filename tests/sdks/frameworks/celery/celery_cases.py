@@ -23,12 +23,10 @@ def result(promise):
 @contextlib.contextmanager
 def worker():
     """A worker that ends with its block; its log is printed when the block fails."""
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool", "solo", "--loglevel", "info"]
-    command += ["--queues", "celery,late"]
-    directory = os.path.dirname(os.path.abspath(__file__))
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
     log = os.path.join(os.environ["CELERY_RESULTS"], "worker.log")
     with open(log, "w+") as file:
-        process = subprocess.Popen(command, cwd=directory, stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, program], stdin=subprocess.PIPE, stdout=file, stderr=file)
         try:
             yield
             process.terminate()

@@ -1,0 +1,70 @@
+//! The field has a word for each of these, which stands in the code instead (`ARCHITECTURE.md`, "Words").
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Identifiers that were ours alone.
+const GONE: [&str; 32] = [
+    "Mailbox",
+    "StoreKind",
+    "Letter",
+    "Letters",
+    "Doorbell",
+    "Dice",
+    "Mint",
+    "Crowd",
+    "GiveWay",
+    "give_way",
+    "crowd_in",
+    "Spoiled",
+    "Sighting",
+    "Blow",
+    "Strike",
+    "HangUp",
+    "Particulars",
+    "Remarks",
+    "Vouched",
+    "Sought",
+    "Arrival",
+    "Doors",
+    "Instants",
+    "Numbers",
+    "Stamp",
+    "let_happen",
+    "goes_on",
+    "bring_back",
+    "lock_ended",
+    "farewell",
+    "settleable",
+    "opened_letter",
+];
+
+#[test]
+fn words_that_were_ours_alone_do_not_come_back() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut files = 0;
+    let folders = ["src", "tests", "benches", "broker", "amqp", "codec"];
+    let mut left: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("it can be read");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with(file!())
+        {
+            files += 1;
+            let text = fs::read_to_string(&path).expect("it is text");
+            let code = text
+                .lines()
+                .map(|line| line.split("//").next().unwrap_or_default());
+            for (index, line) in code.enumerate() {
+                let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let gone = words.filter(|word| GONE.contains(word));
+                found.extend(gone.map(|word| format!("{}:{}: {word}", path.display(), index + 1)));
+            }
+        }
+    }
+    assert!(files > 100, "{files} files were read");
+    assert_eq!(found, [""; 0]);
+}
