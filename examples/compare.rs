@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A target is `emulator`, `process`, or the connection string of a namespace with the right to manage it. The
-//! certificate authority of an emulator's namespace is named in `SSL_CERT_FILE`, and `SERVICEBUS_HARNESS_LONGEST_WAIT`
+//! certificate authority of an emulator's namespace is named in `SSL_CERT_FILE`, and `SERVICEBUS_HARNESS_MAX_REAL_WAIT`
 //! says how many seconds a case may really wait there: 90 lets locks of a minute run out.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]

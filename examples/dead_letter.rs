@@ -1,11 +1,11 @@
-//! A message that nobody can process: received and abandoned until the queue gives up on it.
+//! A message that cannot be processed: received and abandoned until the queue gives up on it.
 //!
 //! The loop of the Service Bus documentation. `cargo run --example dead_letter`
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does not matter here"
 )]
 
 use azservicebus::{

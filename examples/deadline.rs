@@ -1,4 +1,4 @@
-//! A deadline with a reply queue: a job that nobody takes within a minute expires, and goes to a slow queue.
+//! A deadline with a reply queue: a job that no worker takes within a minute expires, and goes to a slow queue.
 //!
 //! Wherever it is done, its answer goes where it says. `cargo run --example deadline`
 
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let jobs = servicebus.queue("jobs");
     let answers = servicebus.create_queue(Queue::new("answers")).await;
     let job = Message::from("resize").time_to_live(MINUTE);
-    let job = |id| job.clone().id(id).reply_to("answers");
+    let job = |id| job.clone().message_id(id).reply_to("answers");
     jobs.send_all(["in-time", "too-late"].map(job)).await;
 
     work(&servicebus, "jobs").await;

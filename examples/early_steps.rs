@@ -1,6 +1,6 @@
-//! Steps of a session that come too early: each is deferred, and received by its number when its turn has come.
+//! Steps of a session that come too early: each is deferred, and received by its sequence number when it is due.
 //!
-//! The numbers are kept with the session, for whoever goes on. `cargo run --example early_steps`
+//! The sequence numbers are kept in the session state, for the next receiver. `cargo run --example early_steps`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_session(true));
     let servicebus = ServiceBus::builder().topology(topology).start().await?;
     let orders = servicebus.queue("orders");
-    // Whoever takes an order opens its session: this SDK cannot read the state of one that has none.
+    // The receiver of an order opens its session: this SDK cannot read the state of one that has none.
     let opened = orders.accept_session("o-17").await;
     opened.set_state("{}").await;
     opened.close().await;

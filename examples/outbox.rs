@@ -1,4 +1,4 @@
-//! An outbox: messages wait beside the data that they tell of, and are sent until the bus has said that it has them.
+//! An outbox: messages wait beside the data that they tell of, and are sent until the namespace has said that it has them.
 //!
 //! One whose acknowledgement was lost is sent twice. Its id is that of its row, by which the queue knows it and drops the
 //! second. `cargo run --example outbox`
@@ -14,10 +14,10 @@ use servicebus_harness::{EventKind, prelude::*};
 /// The SDK does not notice that an acknowledgement cannot come any more; after this it gives up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is to be told and has not been, by the id of its row; oldest first. In production a table.
+/// What is to be sent and has not been, by the id of its row; oldest first. In production a table.
 type Outbox = VecDeque<(&'static str, &'static str)>;
 
-/// Sends what is in the outbox. A row goes when the bus has its message, never before.
+/// Sends what is in the outbox. A row goes when the namespace has its message, never before.
 async fn relay(outbox: &mut Outbox, connection_string: &str) -> Result<(), Box<dyn Error>> {
     let mut options = ServiceBusClientOptions::default();
     options.retry_options.max_retries = 0; // the caller tries again

@@ -1,11 +1,11 @@
-//! A message through a bus of one's own: start, send, receive, complete, assert.
+//! A message through a namespace of one's own: start, send, receive, complete, assert.
 //!
 //! `cargo run --example quickstart`
 
 #![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does not matter here"
 )]
 
 use azservicebus::{

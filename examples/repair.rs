@@ -1,4 +1,4 @@
-//! Repair and resubmit: dead letters are mended and sent again; what cannot be mended is put aside for a person.
+//! Repair and resubmit: dead letters are mended and sent again; what cannot be mended is deferred for a person.
 //!
 //! `cargo run --example repair`
 
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let servicebus = ServiceBus::builder().topology(topology).start().await?;
     let orders = servicebus.queue("orders");
     for (id, total) in [("o-1", "12,50"), ("o-2", "none")] {
-        orders.send(Message::from(total).id(id)).await;
+        orders.send(Message::from(total).message_id(id)).await;
         let order = orders.receive().await;
         order.dead_letter("Rejected", "no number").await;
     }

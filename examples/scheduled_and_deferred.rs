@@ -19,8 +19,10 @@ async fn main() {
     queue.schedule("good morning", 12 * HOUR).await;
     println!("at first: {}", queue.counts().await);
 
-    // The order came before its payment, so it is put aside.
-    queue.send(Message::from("an order").id("o-17")).await;
+    // The order came before its payment, so it is deferred.
+    queue
+        .send(Message::from("an order").message_id("o-17"))
+        .await;
     let order = queue.receive().await.defer().await;
     assert_deferred!(queue, message_id = "o-17").await;
 

@@ -1,4 +1,4 @@
-//! A hundred messages to a bus that is far away: one after the other, ten at a time, and all at once.
+//! A hundred messages to a namespace that is far away: one after the other, ten at a time, and all at once.
 //!
 //! What takes time is the way there and back, so that it matters how many are on it. `cargo run --example send_strategies`
 
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let servicebus = ServiceBus::builder().topology(topology).start().await?;
     let faults = servicebus.faults();
     let connection = faults.on(Operation::Connect).client("sensor");
-    connection.apply(Effect::round_trip(ROUND_TRIP)).await;
+    connection.apply(Effect::latency(ROUND_TRIP)).await;
     faults
         .on(Operation::Send)
         .every(1)

@@ -1,6 +1,6 @@
-//! A session workflow: whoever has an order has it alone, and what was done is kept with its session.
+//! A session workflow: one worker at a time has an order, and what was done is kept in its session state.
 //!
-//! So somebody else can go on where one stopped, and a step that comes twice is done once.
+//! So another worker can continue where one stopped, and a step that comes twice is done once.
 //! `cargo run --example session_workflow`
 
 #![expect(clippy::large_futures, reason = "the futures of the SDK are")]
@@ -12,7 +12,7 @@ use azservicebus::{ServiceBusClient, core::BasicRetryPolicy};
 use serde_json::json;
 use servicebus_harness::prelude::*;
 
-/// Takes the next order that nobody has, and so many of its messages.
+/// Accepts the next order that no worker has, and so many of its messages.
 async fn carry_on(
     mut client: ServiceBusClient<BasicRetryPolicy>,
     messages: usize,
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_session(true));
     let servicebus = ServiceBus::builder().topology(topology).start().await?;
     let orders = servicebus.queue("orders");
-    // Whoever takes an order opens its session: this SDK cannot read the state of one that has none.
+    // The receiver of an order opens its session: this SDK cannot read the state of one that has none.
     let opened = orders.accept_session("o-17").await;
     opened.set_state("[]").await;
     opened.close().await;
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     carry_on(servicebus.client().await, 1).await?;
     assert_session_state!(orders, session = "o-17", json = json!(["placed"])).await;
-    println!("somebody else goes on");
+    println!("another worker continues");
     carry_on(servicebus.client().await, 3).await?;
     let done = json!(["placed", "paid", "shipped"]);
     assert_session_state!(orders, session = "o-17", json = done).await;

@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let after = Effect::drop_connection().after();
     completion("o-2").apply(after).await;
 
-    let order = |id| Message::from("12.50").id(id);
+    let order = |id| Message::from("12.50").message_id(id);
     orders.send_all(["o-1", "o-2", "o-3"].map(order)).await;
     let client = servicebus.client().await;
     let worker = tokio::spawn(async { work(client).await.unwrap() });

@@ -1,4 +1,4 @@
-//! The README's first test, with the worker that it is about. A test that names `servicebus` has a bus of its own.
+//! The README's first test, with the worker that it is about. A test that names `servicebus` has a namespace of its own.
 //!
 //! `cargo test --example first_test`
 

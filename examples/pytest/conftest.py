@@ -1,6 +1,6 @@
-"""The fixture `servicebus`: one emulator for the run, and in it a bus for each test that nobody else sees.
+"""The fixture `servicebus`: one emulator for the run, and in it a namespace for each test that nobody else sees.
 
-To be copied, together with `topology.json`, which declares what each bus holds. The emulator ends with its standard
+To be copied, together with `topology.json`, which declares what each namespace holds. The emulator ends with its standard
 input, and so with pytest, however that ends.
 """
 
@@ -26,14 +26,14 @@ _numbers = count(1)
 
 
 class ServiceBus:
-    """A bus: what an SDK needs to reach it, its time, its faults, and what happened in it."""
+    """A namespace: what an SDK needs to reach it, its time, its faults, and what happened in it."""
 
     def __init__(self, control: str, connection_string: str) -> None:
         self.connection_string = connection_string
         self._control = control
 
     def advance(self, seconds: float) -> None:
-        """Moves the time of this bus; all that falls due on the way has happened when this returns."""
+        """Moves the time of this namespace; all that falls due on the way has happened when this returns."""
         ask("POST", f"{self._control}/clock/advance", {"seconds": seconds})
 
     def fault(self, operation: str, effect: str | dict[str, Any], **which: Any) -> None:
@@ -94,7 +94,7 @@ def emulator() -> Iterator[str]:
 
 @pytest.fixture
 def servicebus(emulator: str) -> Iterator[ServiceBus]:
-    """A bus with the entities of `topology.json`, gone when the test is."""
+    """A namespace with the entities of `topology.json`, gone when the test is."""
     control = f"{emulator}/test-{next(_numbers)}"
     namespace = ask("PUT", control, TOPOLOGY.read_bytes())
     yield ServiceBus(control, namespace["connection_string"])

@@ -1,8 +1,8 @@
-//! Loopback addresses for buses of their own, or the one for all.
+//! Loopback addresses for namespaces of their own, or the one for all.
 //!
 //! Several SDKs drop the port of an endpoint and always dial 5672, so two emulators cannot differ by port.
 //! They differ by address: one out of 127.64.0.0/10 at random, and another one when it is taken. Where the system has
-//! none but 127.0.0.1 there can be but one emulator at a time: the buses of a process share it, and processes take turns.
+//! none but 127.0.0.1 there can be but one emulator at a time: the namespaces of a process share it, and processes take turns.
 
 use std::{
     env,
@@ -14,12 +14,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{background::Background, error::StartError, turn::Waiting};
+use crate::{background::Background, file_lock::PendingLock, start_error::StartError};
 
-/// The environment variable that names a loopback address for all buses, as where the system has no other than 127.0.0.1.
+/// The environment variable that names a loopback address for all namespaces, as where the system has no other than 127.0.0.1.
 pub const ADDRESS_VARIABLE: &str = "SERVICEBUS_HARNESS_ADDRESS";
 
-/// How many addresses are tried before the search is given up.
+/// How many addresses are tried before the search ends.
 pub(crate) const ATTEMPTS: usize = 16;
 /// How long the ports of the only address may be taken: by an emulator that is ending.
 const FREE_WITHIN: Duration = Duration::from_secs(20);
@@ -47,10 +47,10 @@ impl Place {
     }
 
     /// The queue for the place, where one at a time can be there.
-    pub(crate) fn waiting(self) -> Option<Waiting> {
+    pub(crate) fn waiting(self) -> Option<PendingLock> {
         match self {
             Self::Anywhere => None,
-            Self::Only(address) => Some(Waiting::new("at", &address.to_string())),
+            Self::Only(address) => Some(PendingLock::new("at", &address.to_string())),
         }
     }
 
@@ -120,8 +120,8 @@ impl Search {
     }
 
     /// Remembers that the ports were taken.
-    pub(crate) fn taken(&mut self, words: String) {
-        self.last = words;
+    pub(crate) fn taken(&mut self, message: String) {
+        self.last = message;
     }
 
     fn failure(&self) -> StartError {
@@ -155,14 +155,14 @@ pub(crate) fn random_number() -> u64 {
 /// Whether an address is one of this system.
 fn is_there(address: Ipv4Addr) -> bool {
     let bound = TcpListener::bind((address, 0));
-    // What else is wrong is told when the emulator listens.
+    // Other problems are reported when the emulator listens.
     bound.map_or_else(
         |error| error.kind() != ErrorKind::AddrNotAvailable,
         |_| true,
     )
 }
 
-/// Says on standard error, past the capture of the test runner, that buses of this process are not alone.
+/// Says on standard error, past the capture of the test runner, that namespaces of this process are not alone.
 fn say_once(address: Ipv4Addr, is_named: bool) {
     static SAID: Once = Once::new();
     let why = match is_named {
@@ -170,11 +170,11 @@ fn say_once(address: Ipv4Addr, is_named: bool) {
         false => format!("this system has no loopback address beside {address}"),
     };
     SAID.call_once(|| {
-        let words = format!(
-            "servicebus-harness: {why}: the buses of this process share one emulator there, each with a namespace of its own, and processes take turns\n"
+        let message = format!(
+            "servicebus-harness: {why}: the namespaces of this process share one emulator there, and processes take turns\n"
         );
-        // Whom nobody can tell works all the same.
-        let _ = io::stderr().write_all(words.as_bytes());
+        // Without standard error the harness works all the same.
+        let _ = io::stderr().write_all(message.as_bytes());
     });
 }
 
@@ -237,7 +237,7 @@ mod tests {
         search.taken("cannot listen on 127.1.2.3:5672: Address in use".to_owned());
         assert_eq!(
             search.next(&background).await.unwrap_err().to_string(),
-            "the ports of 127.1.2.3 are taken for 0 s by now: cannot listen on 127.1.2.3:5672: Address in use; buses have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
+            "the ports of 127.1.2.3 are taken for 0 s by now: cannot listen on 127.1.2.3:5672: Address in use; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in SERVICEBUS_HARNESS_ADDRESS"
         );
         // Within its time it tries again.
         let mut search = Search::new(Place::Only(address));

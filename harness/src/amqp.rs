@@ -1,12 +1,12 @@
-//! The harness's own AMQP connection to a bus.
+//! The harness's own AMQP connection to a namespace.
 //!
-//! One connection per bus, opened when first needed and opened anew when the emulator ended it; a session per
+//! One connection per namespace, opened when first needed and opened anew when the emulator ended it; a session per
 //! operation, so that an operation that is refused takes no other's links along. The emulator sees an ordinary
 //! client named [`CONTAINER`] that logs in with its key.
 
-mod consumer;
 mod error;
 mod management;
+mod receiver_link;
 mod session;
 
 use std::{
@@ -32,9 +32,10 @@ use tokio::{net::TcpStream, sync::Mutex};
 
 use crate::{liveness::Liveness, remote::Secure, secret::Secret, stream::Stream};
 
-pub(crate) use consumer::{Arrived, Consumer, Outcome as SettleAs};
-pub use error::{AmqpError, Condition};
+pub(crate) use error::AmqpError;
+pub use error::Condition;
 pub(crate) use management::{LockToken, decode, encode};
+pub(crate) use receiver_link::{IncomingMessage, Outcome as SettleAs, ReceiverLink};
 pub(crate) use session::Accepted;
 
 /// How the timeline names the harness; it reads as "delivered to the test".
@@ -66,7 +67,7 @@ pub(crate) struct Amqp {
     links: AtomicU64,
 }
 
-/// Whether received messages are locked or gone.
+/// Whether received messages are locked or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReceiveMode {
     PeekLock,
@@ -104,17 +105,17 @@ impl Amqp {
     }
 
     /// Opens a link that receives from an address, without credit.
-    pub(crate) async fn consumer(
+    pub(crate) async fn receiver_link(
         &self,
         address: &str,
         mode: ReceiveMode,
-    ) -> Result<Consumer, AmqpError> {
+    ) -> Result<ReceiverLink, AmqpError> {
         let mut session = within(self.session()).await?;
-        let receiver = within(self.receiver(&mut session, address, mode)).await?;
-        Ok(Consumer::new(session, receiver))
+        let receiver = within(self.attach_receiver(&mut session, address, mode)).await?;
+        Ok(ReceiverLink::new(session, receiver))
     }
 
-    async fn receiver(
+    async fn attach_receiver(
         &self,
         session: &mut SessionHandle<()>,
         address: &str,

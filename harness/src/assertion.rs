@@ -1,13 +1,13 @@
-//! Sentences about a bus that are true, or fail with the reason.
+//! Assertions about a namespace, which fail with the reason.
 //!
 //! Each assertion is a value that is built, awaited, and yields a `Result`; the macros await it and panic at
 //! the line of the test. Each looks again and again up to a deadline in real time, and asks only what any
-//! client could: a negative one first waits for the bus to come to rest.
+//! client could: a negative one first waits for the namespace to become idle.
 //!
 //! # Which messages
 //!
 //! Assertions about messages take what these are like, and are about all of them without: `message_id` and `body`, each
-//! a text that is compared exactly, with [`contains`](crate::contains) or [`satisfies`](crate::satisfies); `body_json`, a
+//! a text that is compared exactly, with [`contains`](crate::contains) or [`matches`](crate::matches()); `body_json`, a
 //! value of which objects may have more than is expected; `matching`, a predicate of the message as it came in.
 //!
 //! ```no_run
@@ -21,273 +21,186 @@
 //! # }
 //! ```
 
-mod abandoned;
-mod completed;
-mod dead_lettered;
-mod deferred;
-mod delivered;
+mod dead_letters;
 mod empty;
-mod expired;
+mod expectation;
 mod failure;
-mod forwarded;
-mod held;
 mod hint;
-mod in_flight;
-mod in_order;
-mod left_behind;
-mod lock_renewed;
+mod kinds;
 mod macros;
 mod message_count;
-mod never;
-mod not_dead_lettered;
 mod recorded;
-mod scheduled;
+mod selector;
+mod session_order;
 mod session_state;
-mod which;
+mod stored;
+mod unsettled_sends;
 
 use std::{
-    future::{Future, IntoFuture},
+    future::Future,
     pin::Pin,
     time::{Duration, Instant},
 };
 
-use crate::{
-    comparison::{UNCHECKABLE, observe},
-    control::ControlError,
-    mailbox::{CountsError, Mailbox, PeekError, SessionsError, TimelineError, UnknownEntity},
-    settled::SettledError,
-};
+use crate::{clients::SubQueueClient, comparison::UNCHECKABLE, error::Error};
 
-pub use abandoned::{Abandoned, NotAbandoned};
-pub use completed::{Completed, NotCompleted};
-pub use dead_lettered::DeadLettered;
-pub use deferred::{Deferred, NotDeferred};
-pub use delivered::{Delivered, NeverDelivered};
 pub use empty::Empty;
-pub use expired::{Expired, NotExpired};
+pub use expectation::{
+    AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
+};
 pub use failure::AssertionFailed;
-pub use forwarded::{Forwarded, NotForwarded};
-pub use in_flight::InFlight;
-pub use in_order::InOrder;
-pub use lock_renewed::{LockNotRenewed, LockRenewed};
+pub use kinds::{
+    Abandoned, Completed, DeadLettered, Deferred, Delivered, Expired, Forwarded, LockNotRenewed,
+    LockRenewed, NotAbandoned, NotCompleted, NotDeadLettered, NotDeferred, NotDelivered,
+    NotExpired, NotForwarded, NotScheduled, Scheduled,
+};
 pub use message_count::MessageCount;
-pub use not_dead_lettered::NotDeadLettered;
-pub use scheduled::{NotScheduled, Scheduled};
+pub use session_order::SessionOrder;
 pub use session_state::SessionState;
+pub use unsettled_sends::UnsettledSends;
 
 use failure::Report;
-pub(crate) use left_behind::left_behind;
+pub(crate) use failure::left_behind;
 
 /// How long an assertion waits in real time, unless it says otherwise.
 const WITHIN: Duration = Duration::from_secs(5);
+/// By how much a time may differ, unless said otherwise: a busy machine takes a while from the one look at its clock to
+/// the other.
+const TOLERANCE: Duration = Duration::from_secs(10);
 /// The pauses between two looks: short at first, for most things have happened already.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
-impl Mailbox {
+impl SubQueueClient {
     /// Expects messages in the dead-letter queue.
-    pub fn expect_dead_lettered(&self) -> DeadLettered {
+    pub fn expect_dead_lettered(&self) -> Expectation<DeadLettered> {
         DeadLettered::of(self)
     }
 
-    /// Expects no messages in the dead-letter queue once the bus is at rest.
-    pub fn expect_not_dead_lettered(&self) -> NotDeadLettered {
+    /// Expects no messages in the dead-letter queue once the namespace is idle.
+    pub fn expect_not_dead_lettered(&self) -> Expectation<NotDeadLettered> {
         NotDeadLettered::of(self)
     }
 
     /// Expects no messages in the queue or subscription; dead letters may be.
-    pub fn expect_empty(&self) -> Empty {
+    pub fn expect_empty(&self) -> Expectation<Empty> {
         Empty::of(self)
     }
 
     /// Expects exact numbers of messages.
-    pub fn expect_message_count(&self) -> MessageCount {
+    pub fn expect_message_count(&self) -> Expectation<MessageCount> {
         MessageCount::of(self)
     }
 
-    /// Expects messages to have been settled as done, by anyone.
-    pub fn expect_completed(&self) -> Completed {
+    /// Expects messages to have been completed.
+    pub fn expect_completed(&self) -> Expectation<Completed> {
         Completed::of(self)
     }
 
-    /// Expects no messages to have been settled as done once the bus is at rest.
-    pub fn expect_not_completed(&self) -> NotCompleted {
+    /// Expects no messages to have been completed once the namespace is idle.
+    pub fn expect_not_completed(&self) -> Expectation<NotCompleted> {
         NotCompleted::of(self)
     }
 
-    /// Expects messages to have gone to consumers, with a lock or without.
-    pub fn expect_delivered(&self) -> Delivered {
+    /// Expects messages to have been delivered to receivers, with a lock or without.
+    pub fn expect_delivered(&self) -> Expectation<Delivered> {
         Delivered::of(self)
     }
 
-    /// Expects no messages to have gone to consumers once the bus is at rest.
-    pub fn expect_never_delivered(&self) -> NeverDelivered {
-        NeverDelivered::of(self)
+    /// Expects no messages to have been delivered to receivers once the namespace is idle.
+    pub fn expect_not_delivered(&self) -> Expectation<NotDelivered> {
+        NotDelivered::of(self)
     }
 
-    /// Expects deliveries to have been given back as failed, by anyone.
-    pub fn expect_abandoned(&self) -> Abandoned {
+    /// Expects deliveries to have been abandoned.
+    pub fn expect_abandoned(&self) -> Expectation<Abandoned> {
         Abandoned::of(self)
     }
 
-    /// Expects no deliveries to have been given back as failed once the bus is at rest.
-    pub fn expect_not_abandoned(&self) -> NotAbandoned {
+    /// Expects no deliveries to have been abandoned once the namespace is idle.
+    pub fn expect_not_abandoned(&self) -> Expectation<NotAbandoned> {
         NotAbandoned::of(self)
     }
 
-    /// Expects locks to have been prolonged, by anyone.
-    pub fn expect_lock_renewed(&self) -> LockRenewed {
+    /// Expects locks to have been renewed.
+    pub fn expect_lock_renewed(&self) -> Expectation<LockRenewed> {
         LockRenewed::of(self)
     }
 
-    /// Expects no locks to have been prolonged once the bus is at rest.
-    pub fn expect_lock_not_renewed(&self) -> LockNotRenewed {
+    /// Expects no locks to have been renewed once the namespace is idle.
+    pub fn expect_lock_not_renewed(&self) -> Expectation<LockNotRenewed> {
         LockNotRenewed::of(self)
     }
 
-    /// Expects messages in the queue that were put aside.
-    pub fn expect_deferred(&self) -> Deferred {
+    /// Expects deferred messages in the queue.
+    pub fn expect_deferred(&self) -> Expectation<Deferred> {
         Deferred::of(self)
     }
 
-    /// Expects no messages in the queue that were put aside once the bus is at rest.
-    pub fn expect_not_deferred(&self) -> NotDeferred {
+    /// Expects no deferred messages in the queue once the namespace is idle.
+    pub fn expect_not_deferred(&self) -> Expectation<NotDeferred> {
         NotDeferred::of(self)
     }
 
-    /// Expects messages in the queue that become active later.
-    pub fn expect_scheduled(&self) -> Scheduled {
+    /// Expects scheduled messages in the queue.
+    pub fn expect_scheduled(&self) -> Expectation<Scheduled> {
         Scheduled::of(self)
     }
 
-    /// Expects no messages in the queue that become active later once the bus is at rest.
-    pub fn expect_not_scheduled(&self) -> NotScheduled {
+    /// Expects no scheduled messages in the queue once the namespace is idle.
+    pub fn expect_not_scheduled(&self) -> Expectation<NotScheduled> {
         NotScheduled::of(self)
     }
 
     /// Expects messages to have expired, dropped or dead-lettered.
-    pub fn expect_expired(&self) -> Expired {
+    pub fn expect_expired(&self) -> Expectation<Expired> {
         Expired::of(self)
     }
 
-    /// Expects no messages to have expired once the bus is at rest.
-    pub fn expect_not_expired(&self) -> NotExpired {
+    /// Expects no messages to have expired once the namespace is idle.
+    pub fn expect_not_expired(&self) -> Expectation<NotExpired> {
         NotExpired::of(self)
     }
 
-    /// Expects messages to have gone on to another queue.
-    pub fn expect_forwarded(&self) -> Forwarded {
+    /// Expects messages to have been forwarded to another queue.
+    pub fn expect_forwarded(&self) -> Expectation<Forwarded> {
         Forwarded::of(self)
     }
 
-    /// Expects no messages to have gone on to another queue once the bus is at rest.
-    pub fn expect_not_forwarded(&self) -> NotForwarded {
+    /// Expects no messages to have been forwarded to another queue once the namespace is idle.
+    pub fn expect_not_forwarded(&self) -> Expectation<NotForwarded> {
         NotForwarded::of(self)
     }
 
     /// Expects bounds of how many sends ever waited for their outcome at once.
-    pub fn expect_in_flight(&self) -> InFlight {
-        InFlight::of(self)
+    pub fn expect_unsettled_sends(&self) -> Expectation<UnsettledSends> {
+        UnsettledSends::of(self)
     }
 
     /// Expects messages of a session in the queue, in an order.
-    pub fn expect_in_order(&self, session: impl Into<String>) -> InOrder {
-        InOrder::of(self, session)
+    pub fn expect_session_order(&self, session: impl Into<String>) -> Expectation<SessionOrder> {
+        SessionOrder::of(self, session)
     }
 
     /// Expects something to be kept with a session.
-    pub fn expect_session_state(&self, session: impl Into<String>) -> SessionState {
+    pub fn expect_session_state(&self, session: impl Into<String>) -> Expectation<SessionState> {
         SessionState::of(self, session)
     }
 }
 
-/// What every assertion can do.
-pub(crate) trait Expectation: Sized + Send + 'static {
-    /// Returns what it is about.
-    fn mailbox(&self) -> &Mailbox;
-
-    /// Returns what is found when it is true, where its name does not say that.
-    fn expected(&self) -> String {
-        String::new()
-    }
-
-    /// Looks until it is true or the time is over.
-    fn check(self) -> impl Future<Output = Result<(), AssertionFailed>> + Send;
-
-    /// Looks on the background runtime, where time is real.
-    fn into_check(self, mailbox: Mailbox) -> Checking {
-        Box::pin(async move {
-            let what = format!("{} of {mailbox}", name::<Self>());
-            let expected = self.expected();
-            let checked = mailbox.run(|_| self.check()).await;
-            if let Some(value) = observed(&checked, &expected) {
-                observe(what, value);
-            }
-            checked
-        })
-    }
-}
-
-/// The name of an assertion, as it is told in a comparison.
-fn name<T>() -> &'static str {
-    let path = std::any::type_name::<T>();
-    path.rsplit("::").next().unwrap_or(path)
-}
-
-/// What a comparison is told: that it holds, or in the first line why not; nothing where nobody could look.
+/// What a comparison observes: that it holds, or in the first line why not; nothing where the assertion could not look.
 fn observed(checked: &Result<(), AssertionFailed>, expected: &str) -> Option<String> {
     match checked {
         Ok(()) => Some(format!("holds{expected}")),
         Err(failure) => {
             let text = failure.to_string();
-            let told = text.lines().next().unwrap_or_default();
-            (!told.contains(UNCHECKABLE)).then(|| told.to_owned())
+            let rendered = text.lines().next().unwrap_or_default();
+            (!rendered.contains(UNCHECKABLE)).then(|| rendered.to_owned())
         }
     }
 }
 
 /// The future of an assertion.
 pub type Checking = Pin<Box<dyn Future<Output = Result<(), AssertionFailed>> + Send>>;
-
-/// Lets each assertion be awaited as it stands.
-macro_rules! awaitable {
-    ($($expectation:ty),+) => {$(
-        impl IntoFuture for $expectation {
-            type Output = Result<(), AssertionFailed>;
-            type IntoFuture = Checking;
-
-            fn into_future(self) -> Checking {
-                let mailbox = self.mailbox().clone();
-                self.into_check(mailbox)
-            }
-        }
-    )+};
-}
-
-awaitable!(
-    Abandoned,
-    Completed,
-    DeadLettered,
-    Deferred,
-    Delivered,
-    Empty,
-    Expired,
-    Forwarded,
-    InFlight,
-    InOrder,
-    LockNotRenewed,
-    LockRenewed,
-    MessageCount,
-    NeverDelivered,
-    NotAbandoned,
-    NotCompleted,
-    NotDeadLettered,
-    NotDeferred,
-    NotExpired,
-    NotForwarded,
-    NotScheduled,
-    Scheduled,
-    SessionState
-);
 
 /// Looks until `look` finds what is expected; else returns what it found last.
 async fn poll<T, F>(
@@ -323,19 +236,7 @@ enum Looked<T> {
 #[derive(Debug, thiserror::Error)]
 enum ProbeError {
     #[error(transparent)]
-    Peek(#[from] PeekError),
-    #[error(transparent)]
-    Counts(#[from] CountsError),
-    #[error(transparent)]
-    Timeline(#[from] TimelineError),
-    #[error(transparent)]
-    Sessions(#[from] SessionsError),
-    #[error(transparent)]
-    Settled(#[from] SettledError),
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    #[error(transparent)]
-    UnknownEntity(#[from] UnknownEntity),
+    Failed(#[from] Error),
     #[error("this emulator does not count unsettled sends")]
     NoSends,
     #[error(
@@ -345,9 +246,9 @@ enum ProbeError {
 }
 
 /// Fails at once when the queue or subscription does not exist, with the names of those that do.
-async fn known(mailbox: &Mailbox) -> Result<(), ProbeError> {
-    match mailbox.unknown_if(true).await {
-        Some(unknown) => Err(unknown.into()),
+async fn known(client: &SubQueueClient) -> Result<(), ProbeError> {
+    match client.unknown_if(true).await {
+        Some(unknown) => Err(Error::from(unknown).into()),
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Emulators, connections and every deadline of the harness live here, never on the runtime of the test:
 //! that one may have a single thread, may be paused, or may not be tokio's at all. The process holds it
-//! weakly; the last bus or handle that goes away takes it along, without blocking.
+//! weakly; the last namespace or client that is dropped ends it, without blocking.
 
 use std::{
     future::Future,
@@ -20,14 +20,14 @@ use tokio::{
 
 static SHARED: Mutex<Weak<Background>> = Mutex::new(Weak::new());
 
-/// A runtime that shuts down in the background when its last user goes away.
+/// A runtime that shuts down in the background when its last user is dropped.
 #[derive(Debug)]
 pub(crate) struct Background {
     runtime: Option<Runtime>,
 }
 
 impl Background {
-    /// Returns the runtime of this process and starts it when nobody uses it at the moment.
+    /// Returns the runtime of this process and starts it when it is not in use.
     pub(crate) fn shared() -> io::Result<Arc<Self>> {
         let mut shared = SHARED.lock();
         if let Some(background) = shared.upgrade() {
@@ -90,7 +90,7 @@ impl Drop for Background {
 #[derive(Debug)]
 pub(crate) struct Task<T> {
     handle: JoinHandle<()>,
-    /// What the future returned, from its end until somebody is given it.
+    /// What the future returned, from its end until the task is polled.
     value: Arc<Mutex<Option<T>>>,
     aborts: bool,
 }

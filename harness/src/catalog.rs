@@ -1,6 +1,6 @@
-//! What a bus says it holds.
+//! What a namespace says it holds.
 //!
-//! Read from what the control API lists, else from the topology the bus was started with, and only as far as
+//! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
 //! messages need it: the names of the entities, and the settings that explain where a message is.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use serde_json::Value;
 use servicebus_emulator::config::Config;
 
 use crate::{
+    clients::UnknownEntity,
     control::Control,
     kind::{EntityKind, subscription_path, topic_and_name},
-    mailbox::UnknownEntity,
     text,
 };
 
@@ -89,7 +89,7 @@ impl Catalog {
         entities.map(|entity| (entity.kind, entity.name.as_str()))
     }
 
-    /// Finds an entity of a kind by name, whatever the letter case.
+    /// Finds an entity of a kind by name, whatever the case.
     pub(crate) fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
         let mut entities = self.of_kind(kind);
         entities.find(|entity| entity.name.eq_ignore_ascii_case(name))
@@ -226,7 +226,7 @@ mod tests {
             (
                 Queue,
                 "ordres",
-                "there is no queue \"ordres\"; the bus has orders, billing",
+                "there is no queue \"ordres\"; the namespace has orders, billing",
             ),
             (
                 Queue,
@@ -236,7 +236,7 @@ mod tests {
             (
                 Topic,
                 "prises",
-                "there is no topic \"prises\"; the bus has prices, news",
+                "there is no topic \"prises\"; the namespace has prices, news",
             ),
             (
                 Subscription,
@@ -251,7 +251,7 @@ mod tests {
             (
                 Subscription,
                 "prises/Subscriptions/eu",
-                "there is no topic \"prises\"; the bus has prices, news",
+                "there is no topic \"prises\"; the namespace has prices, news",
             ),
         ];
         for (kind, name, expected) in cases {

@@ -1,10 +1,9 @@
 //! The clock of a namespace.
 //!
 //! It runs with the wall clock, ahead of it by what tests advanced, unless it is frozen. Advancing does
-//! everything that falls due on the way, in order, and returns when that has come to rest.
+//! everything that falls due on the way, in order, and returns when that is idle.
 
 use std::{
-    panic::Location,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -12,17 +11,17 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{bus::or_panic, control::ControlError, doors::Doors, timeline::instant};
+use crate::{action::Action, connections::Connections, error::Error, timeline::instant};
 
 /// The time of one namespace.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    doors: Arc<Doors>,
+    connections: Arc<Connections>,
 }
 
 impl Clock {
-    pub(crate) fn new(doors: Arc<Doors>) -> Self {
-        Self { doors }
+    pub(crate) fn new(connections: Arc<Connections>) -> Self {
+        Self { connections }
     }
 
     /// Moves the time forward: every lock, message and schedule that falls due on the way does so.
@@ -31,14 +30,8 @@ impl Clock {
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn advance(&self, by: Duration) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_advance(by))
-    }
-
-    /// Moves the time forward, or says why not.
-    pub async fn try_advance(&self, by: Duration) -> Result<(), ControlError> {
-        self.turn("clock/advance", json!({ "seconds": by.as_secs_f64() }))
-            .await
+    pub fn advance(&self, by: Duration) -> Action<'_, ()> {
+        Action::new(self.control("clock/advance", json!({ "seconds": by.as_secs_f64() })))
     }
 
     /// Returns the time of the namespace.
@@ -47,15 +40,14 @@ impl Clock {
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn now(&self) -> impl Future<Output = SystemTime> + Send {
-        or_panic(Location::caller(), self.try_now())
-    }
-
-    /// Returns the time of the namespace, or says why not.
-    pub async fn try_now(&self) -> Result<SystemTime, ControlError> {
-        let ask =
-            |doors: Arc<Doors>| async move { doors.control.get::<Reading>("clock", &[]).await };
-        self.doors.run(ask).await.map(|reading| reading.now)
+    pub fn now(&self) -> Action<'_, SystemTime> {
+        Action::new(async move {
+            let ask = |connections: Arc<Connections>| async move {
+                connections.control.get::<Reading>("clock", &[]).await
+            };
+            let reading = self.connections.run(ask).await?;
+            Ok(reading.now)
+        })
     }
 
     /// Stops the clock; only [`Clock::advance`] moves it then.
@@ -64,8 +56,8 @@ impl Clock {
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn freeze(&self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.turn("clock/freeze", json!({})))
+    pub fn freeze(&self) -> Action<'_, ()> {
+        Action::new(self.control("clock/freeze", json!({})))
     }
 
     /// Lets a frozen clock run on.
@@ -74,15 +66,16 @@ impl Clock {
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn resume(&self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.turn("clock/resume", json!({})))
+    pub fn resume(&self) -> Action<'_, ()> {
+        Action::new(self.control("clock/resume", json!({})))
     }
 
-    async fn turn(&self, path: &'static str, body: Value) -> Result<(), ControlError> {
-        let turn = move |doors: Arc<Doors>| async move {
-            doors.control.post::<Reading>(path, &body).await
+    async fn control(&self, path: &'static str, body: Value) -> Result<(), Error> {
+        let order = move |connections: Arc<Connections>| async move {
+            connections.control.post::<Reading>(path, &body).await
         };
-        self.doors.run(turn).await.map(|_reading| ())
+        self.connections.run(order).await?;
+        Ok(())
     }
 }
 

@@ -1,9 +1,9 @@
 //! One suite of tests against two targets, side by side.
 //!
-//! A suite is a test binary whose tests run on this harness; a target is where its buses run: an emulator, or a
+//! A suite is a test binary whose tests run on this harness; a target is where its namespaces run: an emulator, or a
 //! namespace by its connection string. Every case runs in a process of its own and writes down what it observes: the
 //! harness's sends, receives and assertions by themselves, what else the suite gives to [`observe`], and what its clients
-//! and the bus say to each other, which a recorder between them writes down. The [`Comparison`] of two runs goes case by
+//! and the namespace say to each other, which a recorder between them writes down. The [`Comparison`] of two runs goes case by
 //! case and observation by observation, in order, with ids, times and hosts normalised; a [`Ledger`] holds the
 //! differences that are known.
 //!
@@ -33,11 +33,13 @@ mod target;
 mod trust;
 
 pub use difference::{Compared, Comparison, Difference};
-pub use ledger::{Known, Ledger, LedgerError};
+pub(crate) use ledger::LedgerError;
+pub use ledger::{Known, Ledger};
 pub use normal::normalised;
 pub use observation::{OBSERVATIONS_VARIABLE, Observation, observe};
 pub(crate) use observation::{is_observed, write_down};
 pub(crate) use outcome::UNCHECKABLE;
 pub use outcome::{CaseRun, Outcome};
-pub use suite::{Run, Suite, SuiteError};
+pub(crate) use suite::SuiteError;
+pub use suite::{Run, Suite};
 pub use target::Target;

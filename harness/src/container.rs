@@ -1,7 +1,7 @@
 //! The emulator as a container.
 //!
-//! One container serves a test run; each bus has a namespace of its own in it, and a loopback address of its own from
-//! which it is reached. What is shared ends by itself when nobody needs it any longer ([`shared`]).
+//! One container serves a test run; each `ServiceBus` has a namespace of its own in it, and a loopback address of its own from
+//! which it is reached. What is shared ends by itself when it is no longer in use ([`shared`]).
 
 mod engine;
 mod error;
@@ -17,30 +17,30 @@ use servicebus_emulator::{AMQP_PORT, ControlToken, auth::ConnectionString};
 
 use crate::{
     background::Background,
-    error::StartError,
     liveness::Liveness,
-    running::{Endpoints, Namespace, Running, Started, WebPorts},
+    running::{Endpoints, HttpPorts, Namespace, Running, Started},
+    start_error::StartError,
     virtual_namespace::{self, VirtualNamespace},
 };
 
-pub use error::ContainerError;
+pub(crate) use error::ContainerError;
 
 use forward::Forwards;
 use shared::Shared;
 
-/// What a bus of a container is started with.
+/// What a namespace of a container is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerOptions {
     /// Declares one namespace.
     pub(crate) topology: String,
     pub(crate) seed: Option<u64>,
-    /// Whether the bus cannot share a container.
+    /// Whether the namespace cannot share a container.
     pub(crate) is_alone: bool,
     pub(crate) ready_within: Duration,
-    pub(crate) ports: WebPorts,
+    pub(crate) ports: HttpPorts,
 }
 
-/// A bus in a container; dropping it removes its namespace, cuts its connections and lets the container go.
+/// A namespace in a container; dropping it removes the namespace, cuts its connections and lets the container go.
 #[derive(Debug)]
 pub(crate) struct ContainerBus {
     /// Dropped first: it is removed by way of the others.
@@ -96,15 +96,15 @@ async fn reach(
     Ok((shared, endpoints, forwards))
 }
 
-/// The strings of a namespace as they open it from here: the emulator knows nothing of who forwards to it.
+/// The strings of a namespace as they open it from here: the emulator does not know the forwarder.
 fn reached_at(endpoints: Endpoints, namespace: &Namespace) -> Namespace {
-    let at = |text: &str, door: SocketAddr, usual: Option<u16>| {
+    let at = |text: &str, endpoint: SocketAddr, usual: Option<u16>| {
         let Ok(read) = text.parse::<ConnectionString>() else {
             return text.to_owned().into();
         };
         let here = ConnectionString {
-            host: door.ip().to_string(),
-            port: Some(door.port()).filter(|&port| Some(port) != usual),
+            host: endpoint.ip().to_string(),
+            port: Some(endpoint.port()).filter(|&port| Some(port) != usual),
             ..read
         };
         here.to_string().into()

@@ -2,7 +2,6 @@
 //!
 //! JSON over HTTP, one connection per request. Every request has a deadline in real time.
 
-mod namespaces;
 mod refusal;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
@@ -16,9 +15,12 @@ use serde_json::Value;
 use servicebus_emulator::ControlToken;
 use tokio::net::TcpStream;
 
-use crate::{exchange::exchange, kind::EntityKind, liveness::Liveness, remote::Site, text};
+use crate::{
+    exchange::exchange, kind::EntityKind, liveness::Liveness, remote::RemoteNamespace,
+    running::Namespace, text,
+};
 
-pub use refusal::{ControlError, Refusal};
+pub(crate) use refusal::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -68,8 +70,8 @@ pub(crate) struct Control {
     liveness: Liveness,
     /// Shown with every request, where requests may come from beyond the emulator's loopback.
     token: Option<ControlToken>,
-    /// Who answers instead where the namespace has no such API.
-    site: Option<Arc<Site>>,
+    /// Answers instead where the namespace has no such API.
+    remote: Option<Arc<RemoteNamespace>>,
 }
 
 impl Control {
@@ -79,7 +81,7 @@ impl Control {
             namespace: utf8_percent_encode(namespace, KEPT).to_string(),
             liveness,
             token: None,
-            site: None,
+            remote: None,
         }
     }
 
@@ -89,22 +91,26 @@ impl Control {
     }
 
     /// Asks a namespace that runs elsewhere, which has no control API.
-    pub(crate) fn of_site(address: SocketAddr, namespace: &str, site: Arc<Site>) -> Self {
+    pub(crate) fn remote(
+        address: SocketAddr,
+        namespace: &str,
+        remote: Arc<RemoteNamespace>,
+    ) -> Self {
         Self {
-            site: Some(site),
+            remote: Some(remote),
             ..Self::new(address, namespace, Liveness::default())
         }
     }
 
     /// Returns whether there is an emulator whose record and clock can be asked.
     pub(crate) fn is_emulator(&self) -> bool {
-        self.site.is_none()
+        self.remote.is_none()
     }
 
-    /// Returns whether an entity is the bus's own; in a namespace that runs elsewhere others may have some too.
+    /// Returns whether an entity was made by this `ServiceBus`; a namespace that runs elsewhere may hold others.
     pub(crate) fn is_own(&self, name: &str) -> bool {
-        let site = self.site.as_ref();
-        site.is_none_or(|site| site.has_made(name))
+        let remote = self.remote.as_ref();
+        remote.is_none_or(|remote| remote.has_made(name))
     }
 
     /// Returns the address of the API itself, without a namespace.
@@ -143,8 +149,8 @@ impl Control {
         query: &[(&str, &str)],
         bytes: Bytes,
     ) -> Result<T, ControlError> {
-        if let Some(site) = &self.site {
-            let answer = Box::pin(site.answer(&Method::POST, path, query, &bytes)).await?;
+        if let Some(remote) = &self.remote {
+            let answer = Box::pin(remote.answer(&Method::POST, path, query, &bytes)).await?;
             return decode(path, &answer);
         }
         let path = self.path(path) + &query_string(query);
@@ -185,7 +191,7 @@ impl Control {
 
     /// The certificate that clients over TLS must trust, in PEM.
     pub(crate) async fn ca_certificate(&self) -> Result<String, ControlError> {
-        if self.site.is_some() {
+        if self.remote.is_some() {
             let what =
                 "the authority that signed for the namespace, which clients trust by their system";
             return Err(ControlError::Uncheckable {
@@ -200,7 +206,7 @@ impl Control {
 
     /// What has gone wrong inside the emulator, in this namespace or in none.
     pub(crate) async fn failures(&self) -> Result<Vec<Failure>, ControlError> {
-        if self.site.is_some() {
+        if self.remote.is_some() {
             return Ok(Vec::new());
         }
         let path = "/health";
@@ -212,11 +218,34 @@ impl Control {
         Ok(failures)
     }
 
+    /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
+    pub(crate) async fn create_namespace(
+        &self,
+        topology: String,
+    ) -> Result<Namespace, ControlError> {
+        let path = self.namespace_path();
+        let body = ("application/json", Bytes::from(topology));
+        let answer = self.send(Method::PUT, &path, body, ANSWER_WITHIN).await?;
+        decode(&path, &answer)
+    }
+
+    /// Removes the namespace of this client with everything in it.
+    pub(crate) async fn remove_namespace(&self) -> Result<(), ControlError> {
+        let path = self.namespace_path();
+        let nothing = ("application/json", Bytes::new());
+        let removed = self.send(Method::DELETE, &path, nothing, ANSWER_WITHIN);
+        removed.await.map(|_nothing| ())
+    }
+
+    fn namespace_path(&self) -> String {
+        format!("/$emulator/v1/namespaces/{}", self.namespace)
+    }
+
     fn path(&self, path: &str) -> String {
         format!("/$emulator/v1/namespaces/{}/{path}", self.namespace)
     }
 
-    /// Asks whoever answers for the namespace.
+    /// Asks the control API, or the administration API of a remote namespace.
     async fn call(
         &self,
         method: Method,
@@ -226,9 +255,9 @@ impl Control {
         within: Duration,
     ) -> Result<Bytes, ControlError> {
         let body = body.map(Value::to_string).unwrap_or_default();
-        if let Some(site) = &self.site {
+        if let Some(remote) = &self.remote {
             // Boxed: few tests need it, and TLS makes it large.
-            return Box::pin(site.answer(&method, path, query, body.as_bytes())).await;
+            return Box::pin(remote.answer(&method, path, query, body.as_bytes())).await;
         }
         let path = self.path(path) + &query_string(query);
         let json = "application/json";

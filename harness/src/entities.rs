@@ -1,143 +1,45 @@
-//! Queues, topics and subscriptions that are made, changed and removed while a bus runs.
+//! Queues, topics and subscriptions that are made, changed and removed while a namespace runs.
 //!
 //! An entity is described by the same builder as in a topology. The emulator judges it, and what it refuses is
-//! told in the words of a configuration file.
+//! reported as those of a configuration file.
 
-mod change;
-
-use std::{panic::Location, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
-    bus::{ServiceBus, or_panic},
+    action::Action,
+    clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient, UnknownEntity},
+    connections::Connections,
     control::{ControlError, Place},
-    doors::Doors,
+    error::{Error, ErrorKind},
     kind::EntityKind,
-    mailbox::{Mailbox, QueueHandle, SubscriptionHandle, TopicHandle, UnknownEntity},
+    service_bus::ServiceBus,
     topology::{Queue, Subscription, Topic},
 };
-
-/// Why a queue, topic or subscription was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateError {
-    /// There is one of this name.
-    #[error("there is a {kind} \"{name}\" already; update it, or delete it first")]
-    Exists {
-        /// What has the name.
-        kind: EntityKind,
-        /// The name.
-        name: String,
-    },
-    /// The topic of the subscription does not exist.
-    #[error(transparent)]
-    UnknownEntity(#[from] UnknownEntity),
-    /// A subscription that is made at run time has the `$Default` rule and no other.
-    #[error(
-        "the {} \"{name}\" cannot be made with rules of its own while the bus runs: declare it in the topology, or let an SDK exchange its rule $Default",
-        EntityKind::Subscription
-    )]
-    Rules {
-        /// The name.
-        name: String,
-    },
-    /// The emulator refused, or did not answer.
-    #[error("cannot create the {kind} \"{name}\": {source}")]
-    Control {
-        /// What was to be made.
-        kind: EntityKind,
-        /// The name.
-        name: String,
-        /// What the emulator said.
-        source: ControlError,
-    },
-}
-
-/// Why a queue, topic or subscription was not changed; it is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum UpdateError {
-    /// It does not exist.
-    #[error(transparent)]
-    UnknownEntity(#[from] UnknownEntity),
-    /// What was set has a life of its own, and is not changed this way.
-    #[error("an update of the {kind} \"{name}\" cannot set its {part}")]
-    Part {
-        /// What was to be changed.
-        kind: EntityKind,
-        /// The name.
-        name: String,
-        /// What was set: the rules of a subscription, or the subscriptions of a topic.
-        part: &'static str,
-    },
-    /// The emulator refused, or did not answer.
-    #[error("cannot update the {kind} \"{name}\": {source}")]
-    Control {
-        /// What was to be changed.
-        kind: EntityKind,
-        /// The name.
-        name: String,
-        /// What the emulator said.
-        source: ControlError,
-    },
-}
-
-/// Why a queue, topic or subscription was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// It does not exist.
-    #[error(transparent)]
-    UnknownEntity(#[from] UnknownEntity),
-    /// The emulator refused, or did not answer.
-    #[error("cannot delete the {kind} \"{name}\": {source}")]
-    Control {
-        /// What was to be deleted.
-        kind: EntityKind,
-        /// The name.
-        name: String,
-        /// What the emulator said.
-        source: ControlError,
-    },
-}
 
 impl ServiceBus {
     /// Makes a queue.
     ///
     /// # Panics
     ///
-    /// When there is one of this name, or the emulator refuses; the text has its words.
+    /// When there is one of this name, or the emulator refuses; the text quotes it.
     #[track_caller]
-    pub fn create_queue(&self, queue: Queue) -> impl Future<Output = QueueHandle> + Send {
-        or_panic(Location::caller(), self.try_create_queue(queue))
-    }
-
-    /// Makes a queue, or says why not.
-    pub fn try_create_queue(
-        &self,
-        queue: Queue,
-    ) -> impl Future<Output = Result<QueueHandle, CreateError>> + Send {
+    pub fn create_queue(&self, queue: Queue) -> Action<'_, QueueClient> {
         let handle = self.queue(queue.name());
-        async move {
+        Action::new(async move {
             handle.create(queue.properties()).await?;
             Ok(handle)
-        }
+        })
     }
 
     /// Makes a topic with its subscriptions; see [`ServiceBus::create_subscription`] about their rules.
     ///
     /// # Panics
     ///
-    /// When there is one of this name, or the emulator refuses; the text has its words.
+    /// When there is one of this name, or the emulator refuses; the text quotes it.
     #[track_caller]
-    pub fn create_topic(&self, topic: Topic) -> impl Future<Output = TopicHandle> + Send {
-        or_panic(Location::caller(), self.try_create_topic(topic))
-    }
-
-    /// Makes a topic with its subscriptions, or says why not. When a subscription is refused, the topic stays, with
-    /// the subscriptions before that one.
-    pub fn try_create_topic(
-        &self,
-        topic: Topic,
-    ) -> impl Future<Output = Result<TopicHandle, CreateError>> + Send {
+    pub fn create_topic(&self, topic: Topic) -> Action<'_, TopicClient> {
         let handle = self.topic(topic.name());
-        async move {
+        Action::new(async move {
             let declared = topic.subscriptions().iter();
             let subscriptions = declared.map(|it| (handle.subscription(it.name()), it));
             let subscriptions = Vec::from_iter(subscriptions);
@@ -149,7 +51,7 @@ impl ServiceBus {
                 subscription.create(declared.properties()).await?;
             }
             Ok(handle)
-        }
+        })
     }
 
     /// Makes a subscription, which has the rule `$Default` and so gets every message: rules of its own can be
@@ -164,91 +66,141 @@ impl ServiceBus {
         &self,
         topic: impl AsRef<str>,
         subscription: Subscription,
-    ) -> impl Future<Output = SubscriptionHandle> + Send {
-        let created = self.try_create_subscription(topic, subscription);
-        or_panic(Location::caller(), created)
-    }
-
-    /// Makes a subscription, or says why not.
-    pub fn try_create_subscription(
-        &self,
-        topic: impl AsRef<str>,
-        subscription: Subscription,
-    ) -> impl Future<Output = Result<SubscriptionHandle, CreateError>> + Send {
+    ) -> Action<'_, SubscriptionClient> {
         let handle = self.subscription(topic, subscription.name());
-        async move {
+        Action::new(async move {
             without_rules(&handle, &subscription)?;
             handle.create(subscription.properties()).await?;
             Ok(handle)
+        })
+    }
+}
+
+fn without_rules(handle: &SubscriptionClient, declared: &Subscription) -> Result<(), Error> {
+    match declared.part() {
+        None => Ok(()),
+        Some(_rules) => {
+            let (kind, path) = (EntityKind::Subscription, handle.path());
+            let sentence = format!(
+                "the {kind} \"{path}\" cannot be made with rules of its own while the namespace runs: declare it in the topology, or let an SDK exchange its rule $Default"
+            );
+            Err(Error::new(
+                ErrorKind::InvalidArgument,
+                path.to_owned(),
+                sentence,
+            ))
         }
     }
 }
 
-fn without_rules(handle: &SubscriptionHandle, declared: &Subscription) -> Result<(), CreateError> {
-    match declared.part() {
-        None => Ok(()),
-        Some(_rules) => Err(CreateError::Rules {
-            name: handle.path().to_owned(),
-        }),
-    }
+fn exists(kind: EntityKind, name: String) -> Error {
+    let sentence = format!("there is a {kind} \"{name}\" already; update it, or delete it first");
+    Error::new(ErrorKind::EntityAlreadyExists, name, sentence)
 }
 
-impl Mailbox {
-    async fn create(&self, properties: serde_json::Value) -> Result<(), CreateError> {
+/// Lets a client change and delete what it is of.
+macro_rules! changes {
+    ($($handle:ty => $builder:ident),+) => {$(
+        impl $handle {
+            /// Changes it: what the function sets, and nothing else.
+            ///
+            /// ```no_run
+            /// # use servicebus_harness::prelude::*;
+            /// # async fn test(servicebus: ServiceBus) {
+            /// let orders = servicebus.queue("orders");
+            /// orders.update(|queue| queue.status(EntityStatus::SendDisabled)).await;
+            /// # }
+            /// ```
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator refuses; the text quotes it.
+            #[track_caller]
+            pub fn update(
+                &self,
+                change: impl FnOnce($builder) -> $builder,
+            ) -> Action<'_, ()> {
+                let changes = change($builder::new(self.name()));
+                Action::new(async move {
+                    let client = self.as_ref();
+                    client.update_now(changes.properties(), changes.part()).await
+                })
+            }
+
+            /// Deletes it with everything in it. Clients stay, and act on what is made in its place.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not answer.
+            #[track_caller]
+            pub fn delete(&self) -> Action<'_, ()> {
+                Action::new(self.as_ref().delete_now())
+            }
+        }
+    )+};
+}
+
+changes!(
+    QueueClient => Queue,
+    TopicClient => Topic,
+    SubscriptionClient => Subscription
+);
+
+impl SubQueueClient {
+    async fn create(&self, properties: serde_json::Value) -> Result<(), Error> {
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
         match self.unknown_if(true).await {
-            None => return Err(CreateError::Exists { kind, name }),
+            None => return Err(exists(kind, name)),
             Some(unknown) if unknown.kind != kind => return Err(unknown.into()),
             Some(UnknownEntity {
                 instead: Some(kind),
                 ..
-            }) => return Err(CreateError::Exists { kind, name }),
+            }) => return Err(exists(kind, name)),
             Some(_) => {}
         }
         let put = self.put(properties).await;
-        put.map_err(|source| CreateError::Control { kind, name, source })
+        put.map_err(|source| Error::of(format!("create the {kind} \"{name}\""), &name, source))
     }
 
     async fn update_now(
         &self,
         properties: serde_json::Value,
         part: Option<&'static str>,
-    ) -> Result<(), UpdateError> {
+    ) -> Result<(), Error> {
         if let Some(unknown) = self.unknown_if(true).await {
             return Err(unknown.into());
         }
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
         if let Some(part) = part {
-            return Err(UpdateError::Part { kind, name, part });
+            let sentence = format!("an update of the {kind} \"{name}\" cannot set its {part}");
+            return Err(Error::new(ErrorKind::InvalidArgument, name, sentence));
         }
         let put = self.put(properties).await;
-        put.map_err(|source| UpdateError::Control { kind, name, source })
+        put.map_err(|source| Error::of(format!("update the {kind} \"{name}\""), &name, source))
     }
 
-    async fn delete_now(&self) -> Result<(), DeleteError> {
+    async fn delete_now(&self) -> Result<(), Error> {
         let (kind, name) = (self.kind(), self.owner_path().to_owned());
         let place = name.clone();
-        let delete = |doors: Arc<Doors>| async move {
+        let delete = |connections: Arc<Connections>| async move {
             let place = Place { kind, name: &place };
-            doors.control.delete(place).await
+            connections.control.delete(place).await
         };
-        let Err(source) = self.doors.run(delete).await else {
+        let Err(source) = self.connections.run(delete).await else {
             return Ok(());
         };
-        if let Some(unknown) = self.unknown_if(source.status() == Some(404)).await {
-            return Err(unknown.into());
-        }
-        Err(DeleteError::Control { kind, name, source })
+        let operation = format!("delete the {kind} \"{name}\"");
+        Err(self.control_error(operation, source).await)
     }
 
     /// Puts what an entity is to be; one that exists keeps what is not said.
     async fn put(&self, properties: serde_json::Value) -> Result<(), ControlError> {
-        let put = |mailbox: Self| async move {
+        let put = |client: Self| async move {
             let place = Place {
-                kind: mailbox.kind(),
-                name: mailbox.owner_path(),
+                kind: client.kind(),
+                name: client.owner_path(),
             };
-            mailbox.doors.control.put(place, &properties).await
+            client.connections.control.put(place, &properties).await
         };
         self.run(put).await
     }

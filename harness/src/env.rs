@@ -1,6 +1,6 @@
-//! What a child process needs in its environment to find its bus.
+//! What a child process needs in its environment to find its namespace.
 
-use crate::bus::ServiceBus;
+use crate::service_bus::ServiceBus;
 
 /// Under which names clients and their samples look for a connection string.
 const CONNECTION_STRING: [&str; 3] = [
@@ -8,6 +8,8 @@ const CONNECTION_STRING: [&str; 3] = [
     "SERVICEBUS_CONNECTION_STR",
     "AZURE_SERVICEBUS_CONNECTION_STRING",
 ];
+/// Where SDKs connect instead of the host in the connection string.
+const CUSTOM_ENDPOINT: &str = "SERVICEBUS_CUSTOM_ENDPOINT";
 const ADMIN_CONNECTION_STRING: &str = "SERVICEBUS_ADMIN_CONNECTION_STRING";
 /// The authority to trust, beside others.
 const MORE_AUTHORITIES: [&str; 2] = ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"];
@@ -15,15 +17,16 @@ const MORE_AUTHORITIES: [&str; 2] = ["SERVICEBUS_CA_FILE", "NODE_EXTRA_CA_CERTS"
 const ONLY_AUTHORITY: [&str; 2] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 
 impl ServiceBus {
-    /// Returns the environment of a child process that is to use this bus, to be given to
+    /// Returns the environment of a child process that is to use this namespace, to be given to
     /// [`Command::envs`](std::process::Command::envs).
     ///
     /// | variable | value |
     /// | --- | --- |
     /// | `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONNECTION_STR`, `AZURE_SERVICEBUS_CONNECTION_STRING` | [`Self::connection_string`] |
     /// | `SERVICEBUS_ADMIN_CONNECTION_STRING` | [`Self::admin_connection_string`] |
+    /// | `SERVICEBUS_CUSTOM_ENDPOINT` | where SDKs connect that can have a custom endpoint, while a [`comparison`](crate::comparison) records a namespace whose host is a name |
     /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], where there is one |
-    /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::use_tls`](crate::Builder::use_tls) only: whoever reads these trusts no other authority |
+    /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::tls`](crate::Builder::tls) only: clients that read these trust no other authority |
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
@@ -43,6 +46,7 @@ impl ServiceBus {
             &[ADMIN_CONNECTION_STRING],
             self.admin_connection_string(),
         ));
+        env.extend(self.custom_endpoint().map(|url| (CUSTOM_ENDPOINT, url)));
         if let Some(file) = self.ca_certificate_file() {
             let file = file.to_string_lossy();
             env.extend(named(&MORE_AUTHORITIES, &file));

@@ -1,139 +1,230 @@
-//! Why a bus did not start.
+//! Why an operation failed: one error for all operations.
+//!
+//! Programs ask for its [`ErrorKind`]; people read it, also where a test unwraps it: its `Debug` is the same sentence.
 
-use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
+use std::{borrow::Cow, error, fmt};
 
 use crate::{
-    address::ADDRESS_VARIABLE, control::ControlError, mode::ModeError, process::ReadyError,
-    remote::RemoteError, text, topology::TopologyError, turn::TurnError,
+    amqp::{AmqpError, Condition},
+    comparison::{LedgerError, SuiteError},
+    control::ControlError,
+    mode::ModeError,
+    start_error::StartError,
+    topology::TopologyError,
 };
 
-/// Why a [`ServiceBus`](crate::ServiceBus) did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The mode that was asked for cannot run.
-    #[error(transparent)]
-    Mode(#[from] ModeError),
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The queue, topic or subscription does not exist; the text names those that do.
+    EntityNotFound,
+    /// There is an entity of this name already.
+    EntityAlreadyExists,
+    /// No deferred or scheduled message has this sequence number.
+    MessageNotFound,
+    /// The lock of the message has run out, or the message is deleted.
+    MessageLockLost,
+    /// The lock of the session has run out, or was taken away.
+    SessionLockLost,
+    /// Another receiver holds the session.
+    SessionCannotBeLocked,
+    /// Nothing happened in time: no message, no session, no idle namespace, no answer.
+    Timeout,
+    /// The emulator refused the operation; the text has its condition or status.
+    Refused,
+    /// The emulator or the namespace does not answer.
+    Unreachable,
+    /// The answer is not what the interface promises.
+    Malformed,
+    /// Only an emulator can do it, and the namespace is not one of an emulator.
+    Unsupported,
+    /// What was asked for cannot be done this way.
+    InvalidArgument,
+    /// The mode cannot run.
+    Mode,
     /// The topology is missing or wrong.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// The background runtime did not start.
-    #[error("cannot start the harness's runtime: {0}")]
-    Runtime(io::Error),
-    /// Every address that was tried is taken.
-    #[error(
-        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `web_ports`"
-    )]
-    NoAddress {
-        /// How many addresses were tried.
-        attempts: usize,
-        /// What the last attempt said.
-        last: String,
-    },
-    /// The ports of the only address are taken.
-    #[error(
-        "the ports of {address} are taken for {} by now: {last}; buses have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
-        text::seconds(*within)
-    )]
-    Taken {
-        /// The address.
-        address: Ipv4Addr,
-        /// How long was waited.
-        within: Duration,
-        /// What the last attempt said.
-        last: String,
-    },
-    /// Another emulator has the only address.
-    #[error(
-        "{0}; buses have no other address here: those of a process share one emulator, processes take turns, and buses of one test that cannot share one (of another mode, binary, seed or ports, or with keys or namespaces of their own) wait for each other in vain"
-    )]
-    Turn(TurnError),
-    /// The environment names something else than an address for all buses.
-    #[error(
-        "{ADDRESS_VARIABLE} is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
-    )]
-    NamedAddress {
-        /// What the variable holds.
-        value: String,
-    },
-    /// The environment names an address for all buses that the system does not have.
-    #[error(
-        "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 is always there"
-    )]
-    NamedAddressMissing {
-        /// The address.
-        address: Ipv4Addr,
-    },
-    /// The system has no loopback addresses beside 127.0.0.1, from which a container is reached.
-    #[cfg(feature = "container")]
-    #[error(
-        "this system has no loopback address {address}, and a container is reached by one for each bus; the modes in-process and process do with 127.0.0.1 alone"
-    )]
-    NoLoopback {
-        /// The address that was tried.
-        address: String,
-    },
-    /// The emulator library refused to start.
-    #[error("the emulator did not start: {0}")]
-    Emulator(servicebus_emulator::StartError),
-    /// No emulator binary was found.
-    #[error(
-        "{name} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or name it in SERVICEBUS_EMULATOR_BIN",
-        beside.display()
-    )]
-    NoBinary {
-        /// What was searched for.
-        name: &'static str,
-        /// The build directory that was searched first.
-        beside: PathBuf,
-    },
-    /// The binary that was named is not there.
-    #[error(
-        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
-        path.display()
-    )]
-    NamedBinaryMissing {
-        /// Where it was said to be.
-        path: PathBuf,
-        /// Who said so.
-        named_by: &'static str,
-    },
-    /// The configuration for the child could not be written.
-    #[error("cannot write the topology for the emulator process: {0}")]
-    TemporaryFile(io::Error),
-    /// The child could not be started at all.
-    #[error("cannot run {}: {source}", binary.display())]
-    Spawn {
-        /// The binary.
-        binary: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The child did not become ready.
-    #[error(transparent)]
-    Ready(#[from] ReadyError),
-    /// There is no container.
-    #[cfg(feature = "container")]
-    #[error(transparent)]
-    Container(#[from] crate::ContainerError),
-    /// An address cannot be listened on from which a container is to be reached.
-    #[cfg(feature = "container")]
-    #[error("cannot listen on {address}: {source}")]
-    Forward {
-        /// The address.
-        address: Ipv4Addr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A comparison observes the bus, and nothing can be put between it and its clients.
-    #[error("cannot record for the comparison what clients and the bus say to each other: {0}")]
-    Recorder(io::Error),
-    /// A namespace of its own could not be made in an emulator that is shared.
-    #[error("cannot make a namespace in the shared emulator: {0}")]
-    Namespace(ControlError),
-    /// The namespace that was named cannot be worked in, or not with this topology.
-    #[error(transparent)]
-    Remote(#[from] RemoteError),
-    /// The emulator serves no namespace.
-    #[error("the emulator serves no namespace")]
-    NoNamespace,
+    Topology,
+    /// The emulator did not start.
+    Start,
+    /// The namespace that was named cannot be used.
+    Namespace,
+    /// A client of the SDK did not connect.
+    Connect,
+    /// A comparison did not run, or its ledger cannot be used.
+    Comparison,
+}
+
+type Source = Box<dyn error::Error + Send + Sync>;
+
+/// Why an operation of the harness failed.
+pub struct Error {
+    kind: ErrorKind,
+    /// As it goes on behind "cannot": `send to orders`; empty where the source says it all.
+    operation: Cow<'static, str>,
+    entity: Option<String>,
+    source: Source,
+}
+
+impl Error {
+    /// An error of a sentence of its own.
+    pub(crate) fn new(
+        kind: ErrorKind,
+        entity: impl Into<Option<String>>,
+        sentence: impl Into<Source>,
+    ) -> Self {
+        Self {
+            kind,
+            operation: Cow::Borrowed(""),
+            entity: entity.into(),
+            source: sentence.into(),
+        }
+    }
+
+    /// An operation on an entity that failed for this reason.
+    pub(crate) fn of(
+        operation: impl Into<Cow<'static, str>>,
+        entity: &str,
+        source: impl Into<Self>,
+    ) -> Self {
+        Self {
+            entity: Some(entity.to_owned()),
+            ..Self::during(operation, source)
+        }
+    }
+
+    /// An operation on the namespace that failed for this reason.
+    pub(crate) fn during(operation: impl Into<Cow<'static, str>>, source: impl Into<Self>) -> Self {
+        Self {
+            operation: operation.into(),
+            ..source.into()
+        }
+    }
+
+    /// Returns what kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns what was to be done, such as `send to orders`; nothing where the error is about no single operation.
+    pub fn operation(&self) -> Option<&str> {
+        Some(&*self.operation).filter(|operation| !operation.is_empty())
+    }
+
+    /// Returns the path of the queue, topic or subscription it is about, if it is about one.
+    pub fn entity(&self) -> Option<&str> {
+        self.entity.as_deref()
+    }
+
+    /// Returns the AMQP condition by which the emulator refused.
+    pub fn condition(&self) -> Option<&Condition> {
+        self.source.downcast_ref::<AmqpError>()?.condition()
+    }
+
+    /// Returns the HTTP status by which the emulator refused.
+    pub fn status(&self) -> Option<u16> {
+        self.source.downcast_ref::<ControlError>()?.status()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.operation() {
+            Some(operation) => write!(f, "cannot {operation}: {}", self.source),
+            None => self.source.fmt(f),
+        }
+    }
+}
+
+/// The sentence: it is what a test shows that unwraps the error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+impl From<AmqpError> for Error {
+    fn from(source: AmqpError) -> Self {
+        let kind = match &source {
+            AmqpError::Unreachable { .. } => ErrorKind::Unreachable,
+            AmqpError::Refused(_) | AmqpError::Rejected(_) | AmqpError::Management { .. } => {
+                ErrorKind::Refused
+            }
+            AmqpError::TimedOut { .. } => ErrorKind::Timeout,
+            AmqpError::Protocol(_) => ErrorKind::Malformed,
+        };
+        Self::new(kind, None, source)
+    }
+}
+
+impl From<ControlError> for Error {
+    fn from(source: ControlError) -> Self {
+        let kind = match &source {
+            ControlError::Unreachable { .. } | ControlError::Administration { .. } => {
+                ErrorKind::Unreachable
+            }
+            ControlError::Refused(_) => ErrorKind::Refused,
+            ControlError::Malformed { .. } => ErrorKind::Malformed,
+            ControlError::Uncheckable { .. } => ErrorKind::Unsupported,
+        };
+        Self::new(kind, None, source)
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(source: StartError) -> Self {
+        let kind = match &source {
+            StartError::Mode(_) => ErrorKind::Mode,
+            StartError::Topology(_) => ErrorKind::Topology,
+            StartError::Remote(_) => ErrorKind::Namespace,
+            _ => ErrorKind::Start,
+        };
+        Self::new(kind, None, source)
+    }
+}
+
+/// Lets the errors of one kind become an [`Error`].
+macro_rules! of_kind {
+    ($($source:ty => $kind:ident),+) => {$(
+        impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::new(ErrorKind::$kind, None, source)
+            }
+        }
+    )+};
+}
+
+of_kind!(
+    ModeError => Mode,
+    TopologyError => Topology,
+    LedgerError => Comparison,
+    SuiteError => Comparison
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_failed_where_and_why() {
+        let error = Error::of(
+            "send to orders",
+            "orders",
+            AmqpError::Protocol("the link was closed".to_owned()),
+        );
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        assert_eq!(error.operation(), Some("send to orders"));
+        assert_eq!(error.entity(), Some("orders"));
+        assert_eq!(error.condition(), None);
+        assert_eq!(
+            format!("{error:?}"),
+            "cannot send to orders: the link was closed"
+        );
+    }
 }

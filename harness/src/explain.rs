@@ -3,16 +3,17 @@
 //! The emulator evaluates the rules and nothing is sent: a test that waits for a message in vain can ask why none
 //! of them lets it in.
 
-use std::{fmt, panic::Location};
+use std::fmt;
 
 use serde::Deserialize;
 
 use crate::{
-    amqp::{AmqpError, encode},
-    bus::{ServiceBus, or_panic},
-    control::ControlError,
-    mailbox::{SubscriptionHandle, UnknownEntity},
+    action::Action,
+    amqp::encode,
+    clients::SubscriptionClient,
+    error::Error,
     message::{Message, to_amqp},
+    service_bus::ServiceBus,
 };
 
 /// What the emulator says of a property that a message does not have.
@@ -28,13 +29,13 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Tells whether the subscription gets the message.
+    /// Returns whether the subscription gets the message.
     pub fn is_matched(&self) -> bool {
         let mut rules = self.rules.iter();
-        rules.any(|rule| rule.verdict == Verdict::Matched)
+        rules.any(|rule| rule.outcome == RuleOutcome::Matched)
     }
 
-    /// Finds what one rule says, whatever the letter case of its name.
+    /// Finds what one rule says, whatever the case of its name.
     pub fn rule(&self, name: &str) -> Option<&RuleExplanation> {
         let mut rules = self.rules.iter();
         rules.find(|rule| rule.rule.eq_ignore_ascii_case(name))
@@ -63,23 +64,23 @@ pub struct RuleExplanation {
     /// The name of the rule.
     pub rule: String,
     /// What it says.
-    pub verdict: Verdict,
+    pub outcome: RuleOutcome,
 }
 
 impl fmt::Display for RuleExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = &self.rule;
-        match &self.verdict {
-            Verdict::Matched => write!(f, "rule {rule}: matched"),
-            Verdict::NotMatched(reason) => write!(f, "rule {rule}: not matched: {reason}"),
-            Verdict::Failed(error) => write!(f, "rule {rule}: failed: {error}"),
+        match &self.outcome {
+            RuleOutcome::Matched => write!(f, "rule {rule}: matched"),
+            RuleOutcome::NotMatched(reason) => write!(f, "rule {rule}: not matched: {reason}"),
+            RuleOutcome::Failed(error) => write!(f, "rule {rule}: failed: {error}"),
         }
     }
 }
 
 /// Whether a rule selects a message, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleOutcome {
     /// It does.
     Matched,
     /// It does not.
@@ -128,37 +129,13 @@ impl fmt::Display for NamedValue {
     }
 }
 
-/// Why nothing was explained.
-#[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
-    /// The subscription or its topic does not exist.
-    #[error(transparent)]
-    UnknownEntity(#[from] UnknownEntity),
-    /// The message cannot be written.
-    #[error("cannot explain the rules of {path}: {source}")]
-    Amqp {
-        /// The subscription.
-        path: String,
-        /// What is wrong with the message.
-        source: AmqpError,
-    },
-    /// The emulator refused, or did not answer.
-    #[error("cannot explain the rules of {path}: {source}")]
-    Control {
-        /// The subscription.
-        path: String,
-        /// What the emulator said.
-        source: ControlError,
-    },
-}
-
 impl ServiceBus {
     /// Explains what the rules of a subscription say of a message. Nothing is sent.
     ///
     /// ```no_run
     /// # use servicebus_harness::prelude::*;
     /// # async fn test(servicebus: ServiceBus) {
-    /// let cheap = Message::from("{}").property("price", 3);
+    /// let cheap = Message::from("{}").application_property("price", 3);
     /// println!("{}", servicebus.explain(cheap, &servicebus.subscription("prices", "eu")).await);
     /// // prices/Subscriptions/eu does not get the message
     /// //   rule high: not matched: price > 10 is false, price = 3 (a whole number)
@@ -172,35 +149,23 @@ impl ServiceBus {
     pub fn explain(
         &self,
         message: impl Into<Message>,
-        subscription: &SubscriptionHandle,
-    ) -> impl Future<Output = Explanation> + Send {
-        let explained = self.try_explain(message, subscription);
-        or_panic(Location::caller(), explained)
-    }
-
-    /// Explains what the rules of a subscription say of a message, or says why not.
-    pub fn try_explain(
-        &self,
-        message: impl Into<Message>,
-        subscription: &SubscriptionHandle,
-    ) -> impl Future<Output = Result<Explanation, ExplainError>> + Send {
-        explain(message.into(), subscription.clone())
+        subscription: &SubscriptionClient,
+    ) -> Action<'_, Explanation> {
+        Action::new(explain(message.into(), subscription.clone()))
     }
 }
 
-async fn explain(
-    message: Message,
-    subscription: SubscriptionHandle,
-) -> Result<Explanation, ExplainError> {
+async fn explain(message: Message, subscription: SubscriptionClient) -> Result<Explanation, Error> {
     let path = subscription.path().to_owned();
+    let operation = format!("explain the rules of {path}");
     let encoded = match encode(to_amqp(message)) {
         Ok(encoded) => encoded,
-        Err(source) => return Err(ExplainError::Amqp { path, source }),
+        Err(source) => return Err(Error::of(operation, &path, source)),
     };
     let asked: Result<Answer, _> = subscription
-        .run(|mailbox| async move {
-            let query = [("subscription", mailbox.path())];
-            let control = &mailbox.doors.control;
+        .run(|client| async move {
+            let query = [("subscription", client.path())];
+            let control = &client.connections.control;
             control.ask_about("explain", &query, encoded.into()).await
         })
         .await;
@@ -215,35 +180,39 @@ async fn explain(
     match asked {
         Ok(answer) => Ok(Explanation {
             subscription: path,
-            rules: answer.rules.into_iter().map(Told::explanation).collect(),
+            rules: answer
+                .rules
+                .into_iter()
+                .map(RuleAnswer::explanation)
+                .collect(),
         }),
-        Err(source) => Err(ExplainError::Control { path, source }),
+        Err(source) => Err(Error::of(operation, &path, source)),
     }
 }
 
 /// The answer of the control API.
 #[derive(Debug, Deserialize)]
 struct Answer {
-    rules: Vec<Told>,
+    rules: Vec<RuleAnswer>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Told {
+struct RuleAnswer {
     rule: String,
     reason: Option<Reason>,
     error: Option<String>,
 }
 
-impl Told {
+impl RuleAnswer {
     fn explanation(self) -> RuleExplanation {
-        let verdict = match (self.error, self.reason) {
-            (Some(error), _) => Verdict::Failed(error),
-            (None, Some(reason)) => Verdict::NotMatched(reason),
-            (None, None) => Verdict::Matched,
+        let outcome = match (self.error, self.reason) {
+            (Some(error), _) => RuleOutcome::Failed(error),
+            (None, Some(reason)) => RuleOutcome::NotMatched(reason),
+            (None, None) => RuleOutcome::Matched,
         };
         RuleExplanation {
             rule: self.rule,
-            verdict,
+            outcome,
         }
     }
 }
@@ -263,7 +232,11 @@ mod tests {
         let answer: Answer = serde_json::from_str(answer).unwrap();
         let explanation = Explanation {
             subscription: "prices/Subscriptions/eu".to_owned(),
-            rules: answer.rules.into_iter().map(Told::explanation).collect(),
+            rules: answer
+                .rules
+                .into_iter()
+                .map(RuleAnswer::explanation)
+                .collect(),
         };
         assert_eq!(
             explanation.to_string(),

@@ -1,55 +1,55 @@
 //! Faults that a test scripts: what goes wrong on the emulator's side of the wire, and when.
 //!
 //! A fault is an operation, which of them, and what becomes of it. One that never fired fails the test at the end of its
-//! bus: whoever scripts a fault relies on it.
+//! namespace: a test that scripts a fault relies on it.
 
+mod builder;
+mod check;
 mod effect;
-mod on;
 mod operation;
 mod random;
 mod script;
-mod verdict;
 
-use std::{panic::Location, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 
-use crate::{bus::or_panic, control::ControlError, doors::Doors};
+use crate::{action::Action, connections::Connections, error::Error};
 
+pub use builder::FaultBuilder;
+pub(crate) use check::FaultCheck;
 pub use effect::Effect;
-pub use on::FaultOn;
 pub use operation::Operation;
 pub use random::RandomFaults;
 pub(crate) use script::Script;
-pub(crate) use verdict::Verdict;
 
-/// The faults of a bus.
+/// The faults of a namespace.
 #[derive(Debug, Clone)]
 pub struct Faults {
-    doors: Arc<Doors>,
+    connections: Arc<Connections>,
 }
 
 /// A fault that was scripted.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    doors: Arc<Doors>,
+    connections: Arc<Connections>,
     id: u64,
 }
 
 impl Faults {
-    pub(crate) fn new(doors: Arc<Doors>) -> Self {
-        Self { doors }
+    pub(crate) fn new(connections: Arc<Connections>) -> Self {
+        Self { connections }
     }
 
     /// Begins a fault at the first operation of this kind from now on.
-    pub fn on(&self, operation: Operation) -> FaultOn {
-        FaultOn::new(Arc::clone(&self.doors), operation)
+    pub fn on(&self, operation: Operation) -> FaultBuilder {
+        FaultBuilder::new(Arc::clone(&self.connections), operation)
     }
 
-    /// Begins faults by chance. The same seed spoils the same operations again: by their number on each entity, whatever
+    /// Begins random faults. The same seed picks the same operations again: by their number on each entity, whatever
     /// happens elsewhere.
     pub fn random(&self, seed: u64) -> RandomFaults {
-        RandomFaults::new(Arc::clone(&self.doors), seed)
+        RandomFaults::new(Arc::clone(&self.connections), seed)
     }
 
     /// Lets every connection that is opened from now on have this latency, in real time: how long it takes to say
@@ -59,9 +59,9 @@ impl Faults {
     ///
     /// When the emulator refuses it.
     #[track_caller]
-    pub fn round_trip(&self, length: Duration) -> impl Future<Output = Fault> + Send {
+    pub fn latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Connect).every(1);
-        all.apply(Effect::round_trip(length))
+        all.apply(Effect::latency(length))
     }
 
     /// Lets storing a message take so long from now on, in real time; messages that are in flight together are stored
@@ -71,7 +71,7 @@ impl Faults {
     ///
     /// When the emulator refuses it.
     #[track_caller]
-    pub fn storing(&self, length: Duration) -> impl Future<Output = Fault> + Send {
+    pub fn store_latency(&self, length: Duration) -> Action<'_, Fault> {
         let all = self.on(Operation::Send).every(1);
         all.apply(Effect::delay_real(length))
     }
@@ -83,24 +83,19 @@ impl Faults {
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn service_update(&self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.clone().update())
+    pub fn service_update(&self) -> Action<'_, ()> {
+        Action::new(self.clone().update())
     }
 
-    /// Updates the service, or says why not.
-    pub async fn try_service_update(&self) -> Result<(), ControlError> {
-        self.clone().update().await
-    }
-
-    async fn update(self) -> Result<(), ControlError> {
-        let update = |doors: Arc<Doors>| async move {
+    async fn update(self) -> Result<(), Error> {
+        let update = |connections: Arc<Connections>| async move {
             let nothing = serde_json::json!({});
-            let order = doors
+            let order = connections
                 .control
                 .order("service-update", &nothing, Duration::ZERO);
             order.await
         };
-        self.doors.run(update).await
+        Ok(self.connections.run(update).await?)
     }
 }
 
@@ -111,15 +106,15 @@ impl Fault {
     ///
     /// When the emulator does not answer, or the fault was removed.
     #[track_caller]
-    pub fn hits(&self) -> impl Future<Output = u64> + Send {
-        or_panic(Location::caller(), self.try_hits())
-    }
-
-    /// Returns how often it fired, or says why that is not known.
-    pub async fn try_hits(&self) -> Result<u64, ControlError> {
-        let path = self.path();
-        let ask = |doors: Arc<Doors>| async move { doors.control.get::<Met>(&path, &[]).await };
-        self.doors.run(ask).await.map(|met| met.hits)
+    pub fn hits(&self) -> Action<'_, u64> {
+        Action::new(async move {
+            let path = self.path();
+            let ask = |connections: Arc<Connections>| async move {
+                connections.control.get::<Met>(&path, &[]).await
+            };
+            let met = self.connections.run(ask).await?;
+            Ok(met.hits)
+        })
     }
 
     /// Takes the fault out; it need not fire any longer.
@@ -128,17 +123,16 @@ impl Fault {
     ///
     /// When the emulator does not answer, or the fault was removed already.
     #[track_caller]
-    pub fn remove(&self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_remove())
-    }
-
-    /// Takes the fault out, or says why not.
-    pub async fn try_remove(&self) -> Result<(), ControlError> {
-        let path = self.path();
-        let remove = |doors: Arc<Doors>| async move { doors.control.remove(&path).await };
-        self.doors.run(remove).await?;
-        self.doors.script.forget(self.id);
-        Ok(())
+    pub fn remove(&self) -> Action<'_, ()> {
+        Action::new(async move {
+            let path = self.path();
+            let remove = |connections: Arc<Connections>| async move {
+                connections.control.remove(&path).await
+            };
+            self.connections.run(remove).await?;
+            self.connections.script.forget(self.id);
+            Ok(())
+        })
     }
 
     fn path(&self) -> String {

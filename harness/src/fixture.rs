@@ -1,4 +1,4 @@
-//! The fixture that hands a test its bus.
+//! The fixture that hands a test its namespace.
 //!
 //! Written as `#[rstest]` calls it (`default`, `partial_1`: rstest's "Partial Injection") and not with `#[fixture]`, which
 //! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
@@ -6,9 +6,9 @@
 
 use crate::{ServiceBus, topology::Topology};
 
-/// Starts a bus for one test, as an `rstest` fixture.
+/// Starts a namespace for one test, as an `rstest` fixture.
 ///
-/// Without `#[with]` the bus has one queue, `queue.1`; with it, what the topology says.
+/// Without `#[with]` the namespace has one queue, `queue.1`; with it, what the topology says.
 ///
 /// ```
 /// use rstest::rstest;

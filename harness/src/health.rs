@@ -1,6 +1,6 @@
 //! Whether the emulator has failed during a test, by a mistake of its own.
 //!
-//! It is a part of the bus and goes before the emulator does. A drop cannot await, so it blocks while the background
+//! It is a part of the namespace and goes before the emulator does. A drop cannot await, so it blocks while the background
 //! runtime asks. An emulator that cannot be asked any more has been stopped by the test.
 
 use std::{
@@ -8,19 +8,19 @@ use std::{
     thread,
 };
 
-use crate::{control::Failure, doors::Doors};
+use crate::{connections::Connections, control::Failure};
 
 /// Fails a test in which the emulator failed.
 #[derive(Debug)]
 pub(crate) struct HealthCheck {
     /// None once it has asked.
-    doors: Option<Arc<Doors>>,
+    connections: Option<Arc<Connections>>,
 }
 
 impl HealthCheck {
-    pub(crate) fn new(doors: &Arc<Doors>) -> Self {
+    pub(crate) fn new(connections: &Arc<Connections>) -> Self {
         Self {
-            doors: Some(Arc::clone(doors)),
+            connections: Some(Arc::clone(connections)),
         }
     }
 
@@ -29,11 +29,11 @@ impl HealthCheck {
     /// # Panics
     ///
     /// When the emulator has failed.
-    pub(crate) async fn pronounce(mut self) {
-        let Some(doors) = self.doors.take() else {
+    pub(crate) async fn check(mut self) {
+        let Some(connections) = self.connections.take() else {
             return;
         };
-        if let Some(failure) = doors.run(ask).await {
+        if let Some(failure) = connections.run(ask).await {
             panic!("{failure}");
         }
     }
@@ -41,21 +41,21 @@ impl HealthCheck {
 
 impl Drop for HealthCheck {
     fn drop(&mut self) {
-        let Some(doors) = self
-            .doors
+        let Some(connections) = self
+            .connections
             .take()
-            .filter(|doors| doors.control.is_emulator())
+            .filter(|connections| connections.control.is_emulator())
         else {
             return;
         };
-        let (tell, told) = mpsc::channel();
-        let asking = Arc::clone(&doors);
-        let _asking = doors.background.spawn(async move {
-            // Nobody to tell means that the test thread is gone.
-            let _ = tell.send(ask(asking).await);
+        let (sender, receiver) = mpsc::channel();
+        let asking = Arc::clone(&connections);
+        let _asking = connections.background.spawn(async move {
+            // The send fails only when the test thread has ended.
+            let _ = sender.send(ask(asking).await);
         });
         // The question has a deadline of its own.
-        if let Ok(Some(failure)) = told.recv() {
+        if let Ok(Some(failure)) = receiver.recv() {
             match thread::panicking() {
                 // It may be why.
                 true => eprintln!("{failure}"),
@@ -66,13 +66,13 @@ impl Drop for HealthCheck {
 }
 
 /// Asks, and returns what to fail with.
-async fn ask(doors: Arc<Doors>) -> Option<String> {
-    let failures = doors.control.failures().await.ok()?;
-    let told: Vec<String> = failures.iter().map(one).collect();
-    (!told.is_empty()).then(|| {
+async fn ask(connections: Arc<Connections>) -> Option<String> {
+    let failures = connections.control.failures().await.ok()?;
+    let rendered: Vec<String> = failures.iter().map(one).collect();
+    (!rendered.is_empty()).then(|| {
         format!(
             "the emulator failed, which is a mistake in it:\n{}",
-            told.join("\n")
+            rendered.join("\n")
         )
     })
 }

@@ -9,8 +9,8 @@ use servicebus_emulator::{Emulator, Options, config::Config};
 use crate::{
     address::{Place, Search},
     background::Background,
-    error::StartError,
-    running::{Endpoints, Namespace, Running, Started, WebPorts},
+    running::{Endpoints, HttpPorts, Namespace, Running, Started},
+    start_error::StartError,
 };
 
 /// Starts an emulator on an address of the place.
@@ -18,7 +18,7 @@ pub(crate) async fn start(
     background: &Arc<Background>,
     config: Option<Config>,
     seed: Option<u64>,
-    ports: WebPorts,
+    ports: HttpPorts,
     place: Place,
 ) -> Result<Started, StartError> {
     let mut search = Search::new(place);

@@ -1,11 +1,11 @@
-//! Keeping the bus of a failed test, so that somebody can look into it.
+//! Keeping the `ServiceBus` of a failed test, so that a developer can look into it.
 //!
-//! With `SERVICEBUS_HARNESS_KEEP=1` a test that panics does not take its bus along. A bus inside the test's process
-//! lives no longer than that, so the end of the test waits there until somebody presses Enter or interrupts it. A bus
+//! With `SERVICEBUS_HARNESS_KEEP=1` the namespace of a test that panics stays. An emulator inside the test's process
+//! lives no longer than that, so the end of the test waits there until Enter is pressed or it is interrupted. An emulator
 //! in a process of its own is left running while the tests go on; with one that others share, or that has the only
-//! address, the end of the test waits as well. In a namespace that runs elsewhere what the bus made
-//! stays while the end of the test waits, and so do the buses after it. All say how to reach it on standard error, past the
-//! capture of the test runner.
+//! address, the end of the test waits as well. In a namespace that runs elsewhere what the test made stays while the end
+//! of the test waits, and so do the tests after it. Standard error says how to reach it, past the capture of the test
+//! runner.
 
 use std::{
     env,
@@ -15,40 +15,40 @@ use std::{
 
 use crate::running::Namespace;
 
-/// The environment variable that keeps the buses of failed tests: `1` does, anything else does not.
+/// The environment variable that keeps the `ServiceBus` values of failed tests: `1` does, anything else does not.
 pub const KEEP_VARIABLE: &str = "SERVICEBUS_HARNESS_KEEP";
 
-/// Tells whether buses of failed tests are kept.
+/// Returns whether `ServiceBus` values of failed tests are kept.
 pub(crate) fn is_asked() -> bool {
     env::var_os(KEEP_VARIABLE).is_some_and(|value| value == "1")
 }
 
-/// Keeps a bus when it is dropped by a panic.
+/// Keeps a `ServiceBus` when it is dropped by a panic.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    words: String,
-    /// The process that the bus is, if it is not this one.
+pub(crate) struct KeepOnFailure {
+    message: String,
+    /// The process that the `ServiceBus` is, if it is not this one.
     process: Option<u32>,
 }
 
-impl Keeper {
-    /// Is asked to keep a bus, or not; without it nothing happens.
+impl KeepOnFailure {
+    /// Is asked to keep a `ServiceBus`, or not; without it nothing happens.
     pub(crate) fn new(
         namespace: &Namespace,
         control_url: Option<String>,
         process: Option<u32>,
     ) -> Option<Self> {
-        let keeper = || {
-            let mut words = format!(
+        let keep_on_failure = || {
+            let mut message = format!(
                 "  connection string  {}\n  administration     {}",
                 &*namespace.connection_string, &*namespace.admin_connection_string
             );
             if let Some(url) = control_url {
-                words += &format!("\n  control API        {url}");
+                message += &format!("\n  control API        {url}");
             }
-            Self { words, process }
+            Self { message, process }
         };
-        is_asked().then(keeper)
+        is_asked().then(keep_on_failure)
     }
 
     fn announce(&self) {
@@ -57,16 +57,16 @@ impl Keeper {
             Some(id) => format!("it is process {id}; end it with `kill {id}`"),
             None => "it ends when you press Enter, or interrupt the test".to_owned(),
         };
-        let words = format!(
-            "\n{KEEP_VARIABLE}: the bus of {test} is kept\n{}\n  {how}\n",
-            self.words
+        let message = format!(
+            "\n{KEEP_VARIABLE}: the namespace of {test} is kept\n{}\n  {how}\n",
+            self.message
         );
-        // Whom nobody can tell cannot be helped.
-        let _ = io::stderr().write_all(words.as_bytes());
+        // Without standard error there is no way to report it.
+        let _ = io::stderr().write_all(message.as_bytes());
     }
 }
 
-impl Drop for Keeper {
+impl Drop for KeepOnFailure {
     fn drop(&mut self) {
         if !thread::panicking() {
             return;

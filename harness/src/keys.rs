@@ -1,6 +1,6 @@
-//! Keys with fewer rights than all, which every bus has beside its own.
+//! Keys with fewer rights than all, which every namespace has beside its own.
 //!
-//! They are declared with the bus, under names that no other bus of an emulator has, so that a connection string with
+//! They are declared with the namespace, under names that no other namespace of an emulator has, so that a connection string with
 //! them costs nothing and works in every mode that starts an emulator. A namespace that runs elsewhere has the keys of its owner and none of these.
 
 use servicebus_emulator::{
@@ -13,7 +13,7 @@ use crate::address::random_number;
 /// What the names of these keys begin with.
 const PREFIX: &str = "harness-";
 
-/// The keys of one bus, by what they give.
+/// The keys of one namespace, by what they give.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys(Vec<Key>);
 
@@ -58,7 +58,7 @@ impl Keys {
     }
 }
 
-/// Tells whether a key was declared by the harness, by its name.
+/// Returns whether a key was declared by the harness, by its name.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with(PREFIX)
 }

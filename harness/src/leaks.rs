@@ -1,6 +1,6 @@
 //! Whether a test left messages behind, where it asked for that to be checked.
 //!
-//! It is a part of the bus and goes before the emulator does. A drop cannot await, so it blocks while the background
+//! It is a part of the namespace and goes before the emulator does. A drop cannot await, so it blocks while the background
 //! runtime looks; what is still on its way is waited for, as every assertion does.
 
 use std::{
@@ -10,11 +10,8 @@ use std::{
 };
 
 use crate::{
-    assertion::left_behind,
-    catalog::Catalog,
-    doors::Doors,
-    kind::EntityKind,
-    mailbox::{CountsError, Mailbox},
+    assertion::left_behind, catalog::Catalog, clients::SubQueueClient, connections::Connections,
+    error::Error, kind::EntityKind,
 };
 
 /// How long what is on its way may take, in real time.
@@ -22,17 +19,17 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Fails a test that ends with messages that are locked or that nobody has read.
+/// Fails a test that ends with messages that are locked or unread.
 #[derive(Debug)]
 pub(crate) struct LeakCheck {
-    /// None once it has looked, or where nobody asked.
-    doors: Option<Arc<Doors>>,
+    /// None once it has looked, or where the check is off.
+    connections: Option<Arc<Connections>>,
 }
 
 impl LeakCheck {
-    pub(crate) fn new(doors: &Arc<Doors>, is_asked: bool) -> Self {
+    pub(crate) fn new(connections: &Arc<Connections>, is_asked: bool) -> Self {
         Self {
-            doors: is_asked.then(|| Arc::clone(doors)),
+            connections: is_asked.then(|| Arc::clone(connections)),
         }
     }
 
@@ -41,11 +38,11 @@ impl LeakCheck {
     /// # Panics
     ///
     /// When messages are left.
-    pub(crate) async fn pronounce(mut self) {
-        let Some(doors) = self.doors.take() else {
+    pub(crate) async fn check(mut self) {
+        let Some(connections) = self.connections.take() else {
             return;
         };
-        if let Err(failure) = doors.run(look).await {
+        if let Err(failure) = connections.run(look).await {
             panic!("{failure}");
         }
     }
@@ -53,27 +50,29 @@ impl LeakCheck {
 
 impl Drop for LeakCheck {
     fn drop(&mut self) {
-        let Some(doors) = self.doors.take().filter(|_| !thread::panicking()) else {
+        let Some(connections) = self.connections.take().filter(|_| !thread::panicking()) else {
             return;
         };
-        let (tell, told) = mpsc::channel();
-        let looking = Arc::clone(&doors);
-        let _looking = doors.background.spawn(async move {
-            // Nobody to tell means that the test thread is gone.
-            let _ = tell.send(look(looking).await);
+        let (sender, receiver) = mpsc::channel();
+        let looking = Arc::clone(&connections);
+        let _looking = connections.background.spawn(async move {
+            // The send fails only when the test thread has ended.
+            let _ = sender.send(look(looking).await);
         });
         // Every question has a deadline of its own.
-        if let Ok(Err(failure)) = told.recv() {
+        if let Ok(Err(failure)) = receiver.recv() {
             panic!("{failure}");
         }
     }
 }
 
 /// Looks until nothing is left, or fails with what is.
-async fn look(doors: Arc<Doors>) -> Result<(), String> {
+async fn look(connections: Arc<Connections>) -> Result<(), String> {
     let started = Instant::now();
     loop {
-        let left = left(&doors).await.map_err(|error| error.to_string())?;
+        let left = left(&connections)
+            .await
+            .map_err(|error| error.to_string())?;
         if left.is_empty() {
             return Ok(());
         }
@@ -84,17 +83,17 @@ async fn look(doors: Arc<Doors>) -> Result<(), String> {
     }
 }
 
-/// Returns the queues and subscriptions that hold messages which could be received, or which somebody holds.
-async fn left(doors: &Arc<Doors>) -> Result<Vec<Mailbox>, CountsError> {
-    let catalog: Catalog = doors.catalog().await;
+/// Returns the queues and subscriptions that hold messages that can be received or are locked.
+async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Error> {
+    let catalog: Catalog = connections.catalog().await;
     let mut left = Vec::new();
     for (kind, name) in catalog.names() {
-        if kind == EntityKind::Topic || !doors.control.is_own(name) {
+        if kind == EntityKind::Topic || !connections.control.is_own(name) {
             continue;
         }
-        let mailbox = Mailbox::new(Arc::clone(doors), kind, name.to_owned());
-        if mailbox.try_counts().await?.active > 0 {
-            left.push(mailbox);
+        let client = SubQueueClient::new(Arc::clone(connections), kind, name.to_owned());
+        if client.try_counts().await?.active > 0 {
+            left.push(client);
         }
     }
     Ok(left)

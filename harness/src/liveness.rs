@@ -7,7 +7,7 @@ use std::{
 
 use crate::{output::described, process::ChildView};
 
-/// How long an emulator that closed its doors may take to be seen as ended.
+/// How long an emulator that closed its connections may take to be seen as ended.
 pub(crate) const DYING_WITHIN: Duration = Duration::from_secs(10);
 /// How often is looked.
 const GLANCE: Duration = Duration::from_millis(5);

@@ -1,11 +1,8 @@
 //! What a value is compared with: exactly, unless a test says otherwise.
 
 pub(crate) mod json;
-pub(crate) mod predicate;
 
-use std::fmt;
-
-use predicate::Predicate;
+use std::{fmt, sync::Arc};
 
 /// An expectation about a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +12,7 @@ pub enum Text {
     /// It contains this.
     Contains(String),
     /// A predicate of the test says yes to it.
-    Satisfies(Predicate<str>),
+    Matches(Predicate<str>),
 }
 
 /// Expects a text to contain another: `description = contains("total")`.
@@ -23,9 +20,9 @@ pub fn contains(part: impl Into<String>) -> Text {
     Text::Contains(part.into())
 }
 
-/// Expects a predicate to say yes to a text: `reason = satisfies(|reason| reason.starts_with("Max"))`.
-pub fn satisfies(predicate: impl Fn(&str) -> bool + Send + Sync + 'static) -> Text {
-    Text::Satisfies(Predicate::new(predicate))
+/// Expects a predicate to say yes to a text: `reason = matches(|reason| reason.starts_with("Max"))`.
+pub fn matches(predicate: impl Fn(&str) -> bool + Send + Sync + 'static) -> Text {
+    Text::Matches(Predicate::new(predicate))
 }
 
 impl Text {
@@ -34,7 +31,7 @@ impl Text {
         match self {
             Self::Is(text) => found == Some(text),
             Self::Contains(part) => found.is_some_and(|found| found.contains(part)),
-            Self::Satisfies(predicate) => found.is_some_and(|found| predicate.is_true_of(found)),
+            Self::Matches(predicate) => found.is_some_and(|found| predicate.is_true_of(found)),
         }
     }
 }
@@ -44,7 +41,7 @@ impl fmt::Display for Text {
         match self {
             Self::Is(text) => write!(f, "{text:?}"),
             Self::Contains(part) => write!(f, "containing {part:?}"),
-            Self::Satisfies(_) => f.write_str("that satisfies the test's predicate"),
+            Self::Matches(_) => f.write_str("that matches the test's predicate"),
         }
     }
 }
@@ -58,6 +55,40 @@ impl From<&str> for Text {
 impl From<String> for Text {
     fn from(text: String) -> Self {
         Self::Is(text)
+    }
+}
+
+/// A predicate that can be kept and handed on; equal to its clones and to nothing else.
+pub struct Predicate<T: ?Sized>(Arc<dyn Fn(&T) -> bool + Send + Sync>);
+
+impl<T: ?Sized> Predicate<T> {
+    pub(crate) fn new(predicate: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(predicate))
+    }
+
+    /// Asks it about a value.
+    pub fn is_true_of(&self, value: &T) -> bool {
+        (self.0)(value)
+    }
+}
+
+impl<T: ?Sized> Clone for Predicate<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: ?Sized> PartialEq for Predicate<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T: ?Sized> Eq for Predicate<T> {}
+
+impl<T: ?Sized> fmt::Debug for Predicate<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Predicate")
     }
 }
 
@@ -75,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_predicate_is_asked_about_what_is_there() {
-        let short = satisfies(|text| text.len() < 4);
+        let short = matches(|text| text.len() < 4);
         assert!(short.matches(Some("yes")));
         assert!(!short.matches(Some("maybe")));
         assert!(!short.matches(None));
         assert_eq!(short, short.clone());
-        assert_ne!(short, satisfies(|text| text.len() < 4));
+        assert_ne!(short, matches(|text| text.len() < 4));
     }
 }

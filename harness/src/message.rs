@@ -21,9 +21,9 @@ pub(crate) use wire::to_amqp;
 /// use servicebus_harness::prelude::*;
 ///
 /// let order = Message::json(serde_json::json!({ "total": 12 }))
-///     .id("o-17")
+///     .message_id("o-17")
 ///     .subject("order")
-///     .property("priority", 3)
+///     .application_property("priority", 3)
 ///     .time_to_live(Duration::from_secs(30));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,7 +58,7 @@ impl Message {
     }
 
     /// Sets the message id; without one the emulator makes one up.
-    pub fn id(mut self, id: impl Into<String>) -> Self {
+    pub fn message_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
@@ -129,7 +129,11 @@ impl Message {
     }
 
     /// Adds an application property.
-    pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+    pub fn application_property(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<PropertyValue>,
+    ) -> Self {
         self.properties.push((name.into(), value.into()));
         self
     }

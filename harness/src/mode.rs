@@ -5,6 +5,8 @@
 
 use std::{env, fmt, str::FromStr};
 
+use crate::error::Error;
+
 /// The environment variable that picks a mode without touching the code.
 pub const MODE_VARIABLE: &str = "SERVICEBUS_HARNESS_MODE";
 
@@ -16,11 +18,11 @@ pub enum Mode {
     InProcess,
     /// As a child process: the `servicebus-emulator` binary.
     Process,
-    /// As a container, one for a test run; each bus has a namespace of its own in it. Needs the feature `container`, a
+    /// As a container, one for a test run; each `ServiceBus` has a namespace of its own in it. Needs the feature `container`, a
     /// container engine, and the image that `emulator/image/build` makes.
     Container,
     /// Nothing is started: a namespace that is there is used, by the connection string in
-    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One bus of a machine at a time works in it.
+    /// [`CONNECTION_STRING_VARIABLE`](crate::CONNECTION_STRING_VARIABLE). One `ServiceBus` of a machine at a time works in it.
     Namespace,
 }
 
@@ -34,9 +36,13 @@ impl Mode {
     ];
 
     /// Reads the mode from the environment; without the variable it is [`Mode::InProcess`].
-    pub fn from_env() -> Result<Self, ModeError> {
+    pub fn from_env() -> Result<Self, Error> {
+        Ok(Self::read_env()?)
+    }
+
+    pub(crate) fn read_env() -> Result<Self, ModeError> {
         match env::var(MODE_VARIABLE) {
-            Ok(value) => value.parse(),
+            Ok(value) => Self::named(&value),
             Err(env::VarError::NotPresent) => Ok(Self::default()),
             Err(env::VarError::NotUnicode(value)) => Err(ModeError::Unknown {
                 value: value.to_string_lossy().into_owned(),
@@ -61,10 +67,16 @@ impl fmt::Display for Mode {
 }
 
 impl FromStr for Mode {
-    type Err = ModeError;
+    type Err = Error;
 
     /// Accepts the names in any case, with or without the hyphen.
-    fn from_str(value: &str) -> Result<Self, ModeError> {
+    fn from_str(value: &str) -> Result<Self, Error> {
+        Ok(Self::named(value)?)
+    }
+}
+
+impl Mode {
+    fn named(value: &str) -> Result<Self, ModeError> {
         let plain = |name: &str| name.trim().replace(['-', '_'], "").to_lowercase();
         Self::ALL
             .into_iter()
@@ -77,7 +89,7 @@ impl FromStr for Mode {
 
 /// Why a mode was not chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModeError {
+pub(crate) enum ModeError {
     /// The environment names a mode that does not exist.
     #[error(
         "{MODE_VARIABLE} is \"{value}\", which is no mode; allowed are in-process, process, container and namespace"
@@ -87,6 +99,7 @@ pub enum ModeError {
         value: String,
     },
     /// The mode was left out when the harness was built.
+    #[cfg(not(feature = "container"))]
     #[error(
         "mode \"{mode}\" needs the feature `container` of servicebus-harness, which is off; turn it on in Cargo.toml: servicebus-harness = {{ …, features = [\"container\"] }}"
     )]
@@ -103,10 +116,10 @@ mod tests {
     #[test]
     fn names_are_read_in_any_spelling() {
         for text in ["in-process", "InProcess", "IN_PROCESS", " inprocess "] {
-            assert_eq!(text.parse(), Ok(Mode::InProcess), "{text}");
+            assert_eq!(text.parse::<Mode>().unwrap(), Mode::InProcess);
         }
         for mode in Mode::ALL {
-            assert_eq!(mode.to_string().parse(), Ok(mode));
+            assert_eq!(mode.to_string().parse::<Mode>().unwrap(), mode);
         }
     }
 

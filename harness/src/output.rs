@@ -1,4 +1,4 @@
-//! The last words of an emulator that runs elsewhere.
+//! The last output of an emulator that runs elsewhere.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -19,13 +19,13 @@ use std::{
 use crate::{
     address::{Place, Search, random_number},
     background::Background,
-    error::StartError,
     keep,
-    running::{Running, Started, WebPorts},
+    running::{HttpPorts, Running, Started},
+    start_error::StartError,
 };
 
 pub(crate) use child::{ChildProcess, ChildView};
-pub use ready::ReadyError;
+pub(crate) use ready::ReadyError;
 
 use child::ExitedEarly;
 
@@ -39,9 +39,9 @@ pub(crate) struct ProcessOptions {
     pub(crate) topology: Option<String>,
     pub(crate) seed: Option<u64>,
     pub(crate) ready_within: Duration,
-    pub(crate) ports: WebPorts,
+    pub(crate) ports: HttpPorts,
     pub(crate) place: Place,
-    /// Whether it may go on when its bus is kept.
+    /// Whether it may go on when its namespace is kept.
     pub(crate) may_stay: bool,
 }
 
@@ -147,7 +147,7 @@ fn not_ready(
     }
 }
 
-/// A file for the child to read, removed when the child is ready or was given up.
+/// A file for the child to read, removed when the child is ready or has failed.
 #[derive(Debug)]
 struct TemporaryFile(PathBuf);
 
@@ -166,7 +166,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // A file left behind in the temporary directory harms nobody.
+        // A file left behind in the temporary directory is harmless.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,23 +1,22 @@
-//! Stands between clients and a bus and writes down what both say to each other.
+//! Stands between clients and a namespace and writes down what both say to each other.
 //!
 //! It is there while a comparison runs, whatever the mode: on a loopback address of its own, at the ports that clients
 //! know, with TLS for those that begin with it. Every byte is passed on as it came. A copy is decoded into operations:
 //! how a link was attached, what became of each message, request and settlement, and why something was refused. What is
-//! different in equal runs is not told: frames and how they are cut, flow, numbers of channels, handles and deliveries,
-//! when something was said, and what order things had that no link orders. The harness's own handles do not come by it.
+//! different in equal runs is left out: frames and how they are cut, flow, numbers of channels, handles and deliveries,
+//! when something was said, and what order things had that no link orders. The harness's own clients do not come by it.
 //!
-//! Where a copy does not decode, the rest of its connection is passed on undecoded, and that is told.
+//! Where a copy does not decode, the rest of its connection is passed on undecoded, and the trace says so.
 
-mod budget;
-mod doors;
+mod decoder;
 mod exchange;
 mod frames;
-mod heard;
 mod http;
 mod link;
+mod listeners;
 mod message;
 mod outcome;
-mod tap;
+mod trace;
 mod value;
 mod websocket;
 
@@ -29,44 +28,44 @@ use std::{
 
 use servicebus_emulator::auth::ConnectionString;
 
-use doors::{Door, Doors};
-use heard::Heard;
+use listeners::{Listeners, Route};
+use trace::Trace;
 
 use crate::{
     background::Background,
     comparison::{self, is_observed},
-    error::StartError,
     remote::RemoteRun,
     running::{Endpoints, Namespace, Started},
     secret::Secret,
+    start_error::StartError,
 };
 
-/// Who says something.
+/// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Client,
     Service,
 }
 
-/// A recorder; dropping it ends the connections that came by it and writes down what was heard.
+/// A recorder; dropping it ends the connections that came by it and writes down what was trace.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    doors: Doors,
-    heard: Arc<Heard>,
+    listeners: Listeners,
+    trace: Arc<Trace>,
     /// Whether clients find it by the connection strings.
     is_named: bool,
 }
 
-/// How clients come to a bus.
+/// How clients come to a namespace.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) endpoints: Endpoints,
     pub(crate) namespace: Namespace,
-    /// Who stands there; it must stay as long as clients come.
+    /// The recorder in between; it must stay as long as clients connect.
     pub(crate) recorder: Option<Recorder>,
 }
 
-/// Returns how clients come to a bus: by a recorder if a comparison observes it, else directly.
+/// Returns how clients come to a namespace: by a recorder if a comparison observes it, else directly.
 pub(crate) async fn entrance(
     background: &Arc<Background>,
     started: &Started,
@@ -83,17 +82,17 @@ pub(crate) async fn entrance(
     let host = host(namespace);
     let is_named = has_address(&host);
     let secure = started.running.remote().map(RemoteRun::secure);
-    let doors = chosen(direct.endpoints, is_named, secure.is_some());
-    let heard = Arc::new(Heard::new(host));
+    let listeners = chosen(direct.endpoints, is_named, secure.is_some());
+    let trace = Arc::new(Trace::new(host));
     let opening = {
-        let (background, heard) = (Arc::clone(background), Arc::clone(&heard));
-        async move { doors::open(&background, &doors, secure, &heard).await }
+        let (background, trace) = (Arc::clone(background), Arc::clone(&trace));
+        async move { listeners::open(&background, &listeners, secure, &trace).await }
     };
-    let doors = background.spawn(opening).await?;
-    let address = doors.address;
+    let listeners = background.spawn(opening).await?;
+    let address = listeners.address;
     let recorder = Some(Recorder {
-        doors,
-        heard,
+        listeners,
+        trace,
         is_named,
     });
     Ok(match is_named {
@@ -110,32 +109,33 @@ impl Recorder {
     /// Returns where a client must connect that keeps the namespace's name: tokens are signed for that, so that the
     /// connection strings cannot have another.
     pub(crate) fn custom_endpoint(&self) -> Option<String> {
-        (!self.is_named).then(|| format!("amqps://{}", self.doors.address))
+        (!self.is_named).then(|| format!("amqps://{}", self.listeners.address))
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        comparison::write_down(&self.heard.told());
+        comparison::write_down(&self.trace.render());
     }
 }
 
-/// The doors to stand before. Clients that come over TLS go on without it, unless the bus is dialled `securely`. Where
-/// clients keep the namespace's name they are told of another address for AMQP alone.
-fn chosen(endpoints: Endpoints, is_named: bool, securely: bool) -> Vec<Door> {
-    let inside = |door: SocketAddr, plain: SocketAddr| if securely { door } else { plain };
+/// The listeners to stand before. Clients that come over TLS go on without it, unless the namespace is dialled `securely`. Where
+/// clients keep the namespace's name the custom endpoint is for AMQP alone.
+fn chosen(endpoints: Endpoints, is_named: bool, securely: bool) -> Vec<Route> {
+    let inside = |endpoint: SocketAddr, plain: SocketAddr| if securely { endpoint } else { plain };
     let amqps = (
         endpoints.amqps.port(),
         inside(endpoints.amqps, endpoints.amqp),
     );
-    let mut doors = BTreeMap::from([amqps]);
+    let mut listeners = BTreeMap::from([amqps]);
     if is_named {
         let https = endpoints.https.into_iter();
-        doors.extend(https.map(|https| (https.port(), inside(https, endpoints.http))));
-        doors.extend([endpoints.amqp, endpoints.http].map(|door| (door.port(), door)));
+        listeners.extend(https.map(|https| (https.port(), inside(https, endpoints.http))));
+        listeners
+            .extend([endpoints.amqp, endpoints.http].map(|endpoint| (endpoint.port(), endpoint)));
     }
-    let doors = doors.into_iter().map(|(port, to)| Door { port, to });
-    doors.collect()
+    let listeners = listeners.into_iter().map(|(port, to)| Route { port, to });
+    listeners.collect()
 }
 
 /// Whether the host is an address, or that of this machine: an emulator, for which it does not count whose host a token is
@@ -150,7 +150,7 @@ fn host(namespace: &Namespace) -> String {
 }
 
 fn moved(endpoints: Endpoints, address: IpAddr) -> Endpoints {
-    let at = |door: SocketAddr| SocketAddr::new(address, door.port());
+    let at = |endpoint: SocketAddr| SocketAddr::new(address, endpoint.port());
     Endpoints {
         amqp: at(endpoints.amqp),
         amqps: at(endpoints.amqps),

@@ -1,6 +1,6 @@
 //! What a started emulator is, whichever way it was started.
 //!
-//! A mode yields one of these: the doors to dial, and the value whose drop ends the emulator. Nothing
+//! A mode yields one of these: the connections to dial, and the value whose drop ends the emulator. Nothing
 //! beyond this file knows which mode it was.
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -11,8 +11,8 @@ use servicebus_emulator::{ControlToken, Emulator, HTTP_PORT};
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
 use crate::{
-    liveness::Liveness, process::ChildProcess, remote::RemoteRun, secret::Secret, shared::Share,
-    turn::Turn,
+    file_lock::FileLock, liveness::Liveness, process::ChildProcess, remote::RemoteRun,
+    secret::Secret, shared::Share,
 };
 
 /// An emulator that accepts connections.
@@ -26,13 +26,13 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Has the emulator keep a turn until it has ended.
-    pub(crate) fn in_turn(mut self, turn: Option<Turn>) -> Self {
-        if let Some(turn) = turn {
+    /// Keeps a file lock until the emulator has ended.
+    pub(crate) fn with_file_lock(mut self, file_lock: Option<FileLock>) -> Self {
+        if let Some(file_lock) = file_lock {
             let emulator = Box::new(self.running);
-            self.running = Running::InTurn(InTurn {
+            self.running = Running::WithFileLock(WithFileLock {
                 emulator,
-                _turn: turn,
+                _file_lock: file_lock,
             });
         }
         self
@@ -47,7 +47,7 @@ pub(crate) enum Running {
     /// A part of one that others use too.
     Shared(Share),
     /// One that has the only address.
-    InTurn(InTurn),
+    WithFileLock(WithFileLock),
     #[cfg(feature = "container")]
     Container(ContainerBus),
     /// Nothing runs here; the drop removes what was made there.
@@ -59,7 +59,7 @@ impl Running {
     pub(crate) fn process(&self) -> Option<u32> {
         match self {
             // One that goes on at the only address would be in the way of all others.
-            Self::InProcess(_) | Self::Remote(_) | Self::InTurn(_) => None,
+            Self::InProcess(_) | Self::Remote(_) | Self::WithFileLock(_) => None,
             Self::Process(child) => Some(child.id()),
             // It ends with its last user, and the namespace before.
             Self::Shared(_) => None,
@@ -72,7 +72,7 @@ impl Running {
     pub(crate) fn remote(&self) -> Option<&RemoteRun> {
         match self {
             Self::Remote(remote) => Some(remote),
-            Self::InProcess(_) | Self::Process(_) | Self::Shared(_) | Self::InTurn(_) => None,
+            Self::InProcess(_) | Self::Process(_) | Self::Shared(_) | Self::WithFileLock(_) => None,
             #[cfg(feature = "container")]
             Self::Container(_) => None,
         }
@@ -85,7 +85,7 @@ impl Running {
             Self::InProcess(_) | Self::Remote(_) => Liveness::default(),
             Self::Process(child) => child.liveness(),
             Self::Shared(share) => share.liveness(),
-            Self::InTurn(turn) => turn.emulator.liveness(),
+            Self::WithFileLock(file_lock) => file_lock.emulator.liveness(),
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.liveness(),
         }
@@ -97,7 +97,7 @@ impl Running {
             Self::InProcess(_)
             | Self::Process(_)
             | Self::Shared(_)
-            | Self::InTurn(_)
+            | Self::WithFileLock(_)
             | Self::Remote(_) => None,
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.control_token(),
@@ -110,7 +110,7 @@ impl Running {
             Self::InProcess(emulator) => emulator.stop().await,
             Self::Process(child) => child.stop().await,
             Self::Shared(share) => share.stop().await,
-            Self::InTurn(turn) => Box::pin(turn.emulator.stop()).await,
+            Self::WithFileLock(file_lock) => Box::pin(file_lock.emulator.stop()).await,
             #[cfg(feature = "container")]
             Self::Container(bus) => bus.stop().await,
             Self::Remote(remote) => remote.stop().await,
@@ -120,34 +120,34 @@ impl Running {
 
 /// An emulator at the only address.
 #[derive(Debug)]
-pub(crate) struct InTurn {
+pub(crate) struct WithFileLock {
     emulator: Box<Running>,
-    /// Given back when the emulator has been told to end.
-    _turn: Turn,
+    /// Released when the emulator has been told to end.
+    _file_lock: FileLock,
 }
 
-/// Where a bus listens.
+/// Where a namespace listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every door wants it.
+    /// AMQP, without TLS but in mode [`Mode::Namespace`](crate::Mode::Namespace), where every port wants it.
     pub amqp: SocketAddr,
     /// AMQP over TLS.
     pub amqps: SocketAddr,
     /// HTTP: the control API, and AMQP over WebSocket.
     pub http: SocketAddr,
-    /// HTTP over TLS, where [`Builder::web_ports`](crate::Builder::web_ports) asked for it. Every other port takes TLS
+    /// HTTP over TLS, where [`Builder::ports`](crate::Builder::ports) asked for it. Every other port takes TLS
     /// too.
     pub https: Option<SocketAddr>,
 }
 
-/// The ports that a bus listens on beside those of AMQP.
+/// The ports that a namespace listens on beside those of AMQP.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct WebPorts {
+pub(crate) struct HttpPorts {
     pub(crate) http: u16,
     pub(crate) https: Option<u16>,
 }
 
-impl Default for WebPorts {
+impl Default for HttpPorts {
     fn default() -> Self {
         Self {
             http: HTTP_PORT,

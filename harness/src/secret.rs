@@ -50,14 +50,14 @@ mod tests {
         let mut config = Config::default();
         config.namespaces[0].keys[0].key = "hunter2".to_owned();
         let read = ConnectionString::from_str(string).unwrap();
-        for told in [
+        for rendered in [
             format!("{:?}", Secret::from(string.to_owned())),
             format!("{:?}", Builder::default().connection_string(string)),
             format!("{:?}", connection_string::ConnectionString::parse(string)),
             format!("{:?}", Keys::declare(&mut config, false)),
             format!("{config:?} {read:?}"),
         ] {
-            assert!(!told.contains("hunter2"), "{told}");
+            assert!(!rendered.contains("hunter2"), "{rendered}");
         }
     }
 }

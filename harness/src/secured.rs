@@ -46,13 +46,13 @@ impl Secured {
     }
 }
 
-/// The string with the port of a door, unless clients know it; one that cannot be read stays as it is.
-fn over_tls(plain: &str, door: SocketAddr, usual: u16) -> String {
+/// The string with the port of an endpoint, unless clients know it; one that cannot be read stays as it is.
+fn over_tls(plain: &str, endpoint: SocketAddr, usual: u16) -> String {
     let Ok(read) = plain.parse::<ConnectionString>() else {
         return plain.to_owned();
     };
     let secured = ConnectionString {
-        port: Some(door.port()).filter(|&port| port != usual),
+        port: Some(endpoint.port()).filter(|&port| port != usual),
         development_emulator: false,
         ..read
     };
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn usual_ports_are_left_out() {
         let plain = "Endpoint=sb://127.64.0.1:5300;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true;";
-        let door = |port| SocketAddr::from(([127, 64, 0, 1], port));
+        let endpoint = |port| SocketAddr::from(([127, 64, 0, 1], port));
         let rest = "SharedAccessKeyName=n;SharedAccessKey=k;";
         for (port, expected) in [(443, "127.64.0.1"), (5300, "127.64.0.1:5300")] {
             let expected = format!("Endpoint=sb://{expected};{rest}");
-            assert_eq!(over_tls(plain, door(port), HTTPS_PORT), expected);
+            assert_eq!(over_tls(plain, endpoint(port), HTTPS_PORT), expected);
         }
-        assert_eq!(over_tls("nothing", door(1), 2), "nothing");
+        assert_eq!(over_tls("nothing", endpoint(1), 2), "nothing");
     }
 }

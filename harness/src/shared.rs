@@ -1,8 +1,8 @@
-//! One emulator for several buses of a process, each with a namespace of its own.
+//! One emulator for several namespaces of a process.
 //!
-//! The process holds it weakly: the last bus that uses it takes it along. Buses that ask for different emulators (another
-//! mode, binary, seed or ports) share none; at the only address of a system one is there at a time, in this process or
-//! another, and the next waits for its turn.
+//! The process holds it weakly: the last `ServiceBus` that uses it ends it. Those that ask for different emulators (another
+//! mode, binary or ports) share none; at the only address of a system one is there at a time, in this process or
+//! another, and the next waits for its file_lock.
 
 use std::{
     path::PathBuf,
@@ -14,11 +14,11 @@ use tokio::sync::Mutex;
 use crate::{
     address::Place,
     background::Background,
-    error::StartError,
+    file_lock::PAUSE,
     liveness::Liveness,
     mode::Mode,
-    running::{Endpoints, Running, Started, WebPorts},
-    turn::PAUSE,
+    running::{Endpoints, HttpPorts, Running, Started},
+    start_error::StartError,
     virtual_namespace::{self, VirtualNamespace},
 };
 
@@ -29,8 +29,7 @@ static SHARED: Mutex<Vec<(Terms, Weak<SharedEmulator>)>> = Mutex::const_new(Vec:
 pub(crate) struct Terms {
     pub(crate) mode: Mode,
     pub(crate) binary: Option<PathBuf>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) ports: WebPorts,
+    pub(crate) ports: HttpPorts,
     pub(crate) place: Place,
 }
 
@@ -43,7 +42,7 @@ pub(crate) struct SharedEmulator {
     ca_file: Option<PathBuf>,
 }
 
-/// A bus's part of a shared emulator.
+/// A `ServiceBus`'s part of a shared emulator.
 #[derive(Debug)]
 pub(crate) struct Share {
     /// Dropped first: the emulator must be there to remove it.
@@ -51,7 +50,7 @@ pub(crate) struct Share {
     emulator: Arc<SharedEmulator>,
 }
 
-/// Takes a part of the emulator of these terms, which `start` starts if nobody uses one.
+/// Takes a part of the emulator of these terms, which `start` starts if none is in use.
 pub(crate) async fn join(
     background: &Arc<Background>,
     terms: Terms,
@@ -81,20 +80,20 @@ async fn find_or_start(
 ) -> Result<Arc<SharedEmulator>, StartError> {
     let mut waiting = terms.place.waiting();
     loop {
-        // Held while one starts: whoever comes meanwhile is to use that one. Not held while one waits: whoever has the
-        // turn may want another bus before it gives it back.
+        // Held while one starts, so that a start meanwhile uses that one. Not held while one waits: the test that holds
+        // the file lock may start another `ServiceBus` before it releases the lock.
         let mut shared = SHARED.lock().await;
         shared.retain(|(_, emulator)| emulator.strong_count() > 0);
         let mut known = shared.iter().filter(|(known, _)| *known == terms);
         if let Some(emulator) = known.find_map(|(_, emulator)| emulator.upgrade()) {
             return Ok(emulator);
         }
-        let turn = match &mut waiting {
-            Some(waiting) => waiting.try_take().map_err(StartError::Turn)?,
+        let file_lock = match &mut waiting {
+            Some(waiting) => waiting.try_take().map_err(StartError::FileLock)?,
             None => None,
         };
-        if turn.is_some() || waiting.is_none() {
-            let started = start().await?.in_turn(turn);
+        if file_lock.is_some() || waiting.is_none() {
+            let started = start().await?.with_file_lock(file_lock);
             let emulator = Arc::new(SharedEmulator::new(started));
             shared.push((terms, Arc::downgrade(&emulator)));
             return Ok(emulator);
@@ -121,7 +120,7 @@ impl Share {
         self.emulator.liveness.clone()
     }
 
-    /// Removes the namespace and waits until that is done, and until the emulator has ended where nobody else uses it.
+    /// Removes the namespace and waits until that is done, and until the emulator has ended where no other namespace uses it.
     pub(crate) async fn stop(self) {
         self.namespace.remove().await;
         if let Some(last) = Arc::into_inner(self.emulator) {

@@ -54,7 +54,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Orders names by how few edits turn them into `wanted`, letter case aside.
+/// Orders names by how few edits turn them into `wanted`, case aside.
 pub(crate) fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     names.sort_by_cached_key(|name| edits(&wanted, &name.to_lowercase()));
@@ -65,11 +65,11 @@ pub(crate) fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String>
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (done, letter) in from.chars().enumerate() {
+    for (done, character) in from.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = done + 1;
         for (column, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
+            let replaced = diagonal + usize::from(character != *other);
             diagonal = row[column + 1];
             row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
         }

@@ -14,9 +14,9 @@ use std::{
 
 use serde::Deserialize;
 
-pub use display::Shown;
+pub use display::TitledTimeline;
 
-use crate::peeked::PeekedMessage;
+use crate::received_message::ReceivedMessage;
 
 /// What kind of thing happened.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,19 +24,19 @@ use crate::peeked::PeekedMessage;
 pub enum EventKind {
     /// A message came in.
     Sent,
-    /// A message went out to a consumer.
+    /// A message was delivered to a receiver.
     Delivered,
-    /// A consumer settled a message as done.
+    /// A receiver settled a message as done.
     Completed,
-    /// A consumer gave a message back, and the delivery counts.
+    /// A receiver abandoned a message, and the delivery counts.
     Abandoned,
     /// A message moved to the dead-letter queue.
     DeadLettered,
-    /// A consumer gave a message back, and the delivery does not count.
+    /// A receiver released a message, and the delivery does not count.
     Released,
-    /// A message was put aside, to be received by its number.
+    /// A message was deferred, to be received by its sequence number.
     Deferred,
-    /// A lock was prolonged.
+    /// A lock was renewed.
     LockRenewed,
     /// A lock ran out.
     LockExpired,
@@ -46,7 +46,7 @@ pub enum EventKind {
     Scheduled,
     /// A scheduled message became active, under a new number.
     Activated,
-    /// A scheduled message was taken back.
+    /// A scheduled message was cancelled.
     Cancelled,
     /// A message came in whose id was seen before, and was dropped.
     DuplicateDropped,
@@ -54,11 +54,11 @@ pub enum EventKind {
     Matched,
     /// A message of a topic has come to every subscription that wanted it.
     Published,
-    /// A message went on to another queue or topic.
+    /// A message was forwarded to another queue or topic.
     Forwarded,
     /// A message could not go on, and moved to the transfer dead-letter queue.
     TransferDeadLettered,
-    /// Somebody deleted a message without receiving it.
+    /// A client deleted a message without receiving it.
     Deleted,
     /// The queue was deleted with everything in it.
     EntityDeleted,
@@ -72,7 +72,7 @@ pub enum EventKind {
     ClockAdvanced,
     /// A receiver has a session for itself.
     SessionAccepted,
-    /// The lock of a session was prolonged.
+    /// The lock of a session was renewed.
     SessionLockRenewed,
     /// The lock of a session ran out or was taken away, and what was received under it counts as failed.
     SessionLockExpired,
@@ -122,7 +122,7 @@ pub struct Event {
     pub locked_until: Option<SystemTime>,
     /// Why it was dead-lettered.
     pub reason: Option<String>,
-    /// More words.
+    /// A description.
     pub detail: Option<String>,
     /// The session it happened to, when it is not about a message.
     pub session: Option<String>,
@@ -146,7 +146,7 @@ impl Event {
         instant::parsed(instant)
     }
 
-    /// Tells whether it happened at this address, whatever the letter case.
+    /// Returns whether it happened at this address, whatever the case.
     pub(crate) fn is_at(&self, path: &str) -> bool {
         let entity = self.entity.as_deref();
         entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))
@@ -162,7 +162,7 @@ pub struct Timeline {
     counters: BTreeMap<String, u64>,
     max_delivery_count: Option<u32>,
     /// Of those that were asked for and are still kept.
-    messages: Option<Vec<PeekedMessage>>,
+    messages: Option<Vec<ReceivedMessage>>,
     most_unsettled_sends: Option<u64>,
 }
 
@@ -227,7 +227,7 @@ impl Timeline {
     }
 
     /// Adds the messages that the events are about.
-    pub(crate) fn with_messages(self, messages: Option<Vec<PeekedMessage>>) -> Self {
+    pub(crate) fn with_messages(self, messages: Option<Vec<ReceivedMessage>>) -> Self {
         Self { messages, ..self }
     }
 
@@ -236,7 +236,7 @@ impl Timeline {
     }
 
     /// Returns the message that an event is about, where it was asked for and is kept.
-    pub(crate) fn message(&self, event: &Event) -> Option<&PeekedMessage> {
+    pub(crate) fn message(&self, event: &Event) -> Option<&ReceivedMessage> {
         self.messages.as_ref()?.get(event.message?)
     }
 

@@ -1,8 +1,8 @@
-//! What a bus holds when a test begins.
+//! What a namespace holds when a test begins.
 //!
-//! A topology is written in two spellings, a file and a builder, or taken from a bus that runs; all end as one text:
+//! A topology is written in two spellings, a file and a builder, or taken from a namespace that runs; all end as one text:
 //! the official emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
-//! spelling and whichever mode it came through. Nothing is read or checked before the bus starts.
+//! spelling and whichever mode it came through. Nothing is read or checked before the namespace starts.
 
 mod changes;
 mod document;
@@ -34,7 +34,7 @@ use crate::keys::Keys;
 
 pub(crate) use changes::CHANGES_VARIABLE;
 
-/// The entities and settings a bus starts with.
+/// The entities and settings a namespace starts with.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,7 +53,7 @@ pub(crate) use changes::CHANGES_VARIABLE;
 #[derive(Debug, Clone, Default)]
 pub struct Topology {
     file: Option<PathBuf>,
-    /// The text of a bus that was running.
+    /// The text of a namespace that was running.
     exported: Option<String>,
     queues: Vec<Queue>,
     topics: Vec<Topic>,
@@ -69,7 +69,7 @@ impl Topology {
     /// Names a file in the official emulator's JSON format.
     ///
     /// A relative path is tried against the directory of the package under test (`CARGO_MANIFEST_DIR`),
-    /// then against the current directory. It is read when the bus starts.
+    /// then against the current directory. It is read when the namespace starts.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(path.into()),
@@ -171,7 +171,7 @@ impl Topology {
     }
 }
 
-/// Names the file in every problem; without one the positions go, for nobody wrote the text they point into.
+/// Names the file in every problem; without one the positions are left out, because they point into generated text.
 fn located(mut error: ConfigError, path: Option<PathBuf>) -> ConfigError {
     if path.is_none() {
         for problem in &mut error.problems {
@@ -190,14 +190,14 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// What a bus holds that is told nothing.
+    /// What a namespace holds without a topology.
     pub(crate) fn usual() -> Self {
         let config = Config::default();
         let text = text_of(&config);
         Self { text, config }
     }
 
-    /// Adds the keys that the harness gives every bus; one that `is_shared` gets a key of its own as well.
+    /// Adds the keys that the harness gives every namespace; one that `is_shared` gets a key of its own as well.
     pub(crate) fn declare_keys(&mut self, is_shared: bool) -> Keys {
         let keys = Keys::declare(&mut self.config, is_shared);
         self.text = text_of(&self.config);
@@ -213,7 +213,7 @@ fn text_of(config: &Config) -> String {
 
 /// Why a topology cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum TopologyError {
+pub(crate) enum TopologyError {
     /// No file is there.
     #[error(
         "no topology file at {}; {}",
@@ -235,9 +235,9 @@ pub enum TopologyError {
     /// The text was read and is wrong; every problem is listed.
     #[error("the topology is invalid:\n{0}")]
     Invalid(ConfigError),
-    /// The topology of a running bus was taken, and the builder was to add to it.
+    /// The topology of a running namespace was taken, and the builder was to add to it.
     #[error(
-        "the topology of a running bus cannot be extended by the builder: change the bus before it is exported"
+        "the topology of a running namespace cannot be extended by the builder: change the namespace before it is exported"
     )]
     ExtendedExport,
     /// A file was named, and the builder was to add to it.

@@ -1,6 +1,6 @@
-//! A namespace of its own within an emulator that other buses use too.
+//! A namespace within an emulator that holds others too.
 //!
-//! It is made over the control API and removed when it is dropped, whoever else uses the emulator meanwhile.
+//! It is made over the control API and removed when it is dropped, while others use the emulator.
 
 use std::{
     net::SocketAddr,
@@ -33,7 +33,7 @@ pub(crate) struct VirtualNamespace {
     is_removed: bool,
 }
 
-/// Makes a namespace under a name that nobody has. `topology` is a text in the official emulator's JSON that declares
+/// Makes a namespace under an unused name. `topology` is a text in the official emulator's JSON that declares
 /// one namespace; `control` is where the emulator's control API is, and `token` what it may want to see.
 pub(crate) async fn create(
     background: &Arc<Background>,
@@ -58,7 +58,7 @@ pub(crate) async fn create(
     })
 }
 
-/// Tells whether a namespace has its name from here.
+/// Returns whether a namespace has its name from here.
 pub(crate) fn is_made_up(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
@@ -83,13 +83,13 @@ impl Drop for VirtualNamespace {
         if self.is_removed {
             return;
         }
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let control = Arc::clone(&self.control);
         let remove = async move {
-            // Nobody to tell means that they had no more patience; an emulator that has ended needs nothing.
-            let _ = tell.send(control.remove_namespace().await);
+            // The send fails when the drop has stopped waiting; an emulator that has ended needs nothing.
+            let _ = sender.send(control.remove_namespace().await);
         };
         let _removing = self.background.spawn(remove).ending_by_itself();
-        let _ = told.recv_timeout(REMOVED_WITHIN);
+        let _ = receiver.recv_timeout(REMOVED_WITHIN);
     }
 }

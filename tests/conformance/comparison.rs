@@ -71,7 +71,7 @@ async fn the_suite_runs_in_a_namespace_known_by_its_connection_string_alone() {
         printed.contains(told) && printed.contains(setting),
         "{printed}"
     );
-    let left = elsewhere.queue("orders").try_counts().await;
+    let left = elsewhere.queue("orders").counts().result().await;
     assert!(left.is_err(), "the cases left their queue: {left:?}");
 }
 

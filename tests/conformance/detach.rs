@@ -6,8 +6,8 @@ use servicebus_harness::azservicebus::ServiceBusReceivedMessage;
 use servicebus_harness::prelude::*;
 
 use crate::client::{
-    Client, abandon, close, complete, connect, connect_with, receive_nothing, receive_one,
-    receiver, send, start, topology, within,
+    Client, abandon, close, complete, connect, connect_with, custom_endpoint, receive_nothing,
+    receive_one, receiver, send, start, topology, within,
 };
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn receive_and_close(client: &mut Client) -> ServiceBusReceivedMessage {
 async fn receive_and_vanish(servicebus: &ServiceBus, client: &mut Client) {
     send(client, "orders", ["held"]).await;
     let connection_string = servicebus.connection_string().to_owned();
-    let custom_endpoint = servicebus.custom_endpoint();
+    let custom_endpoint = custom_endpoint(servicebus);
     let vanishing = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

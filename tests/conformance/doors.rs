@@ -53,10 +53,10 @@ impl Door {
 
     /// A bus that has this door, and connection strings for it.
     pub(crate) fn open(self, bus: Builder) -> Builder {
-        let bus = bus.use_tls(matches!(self, Self::Tls | Self::SecuredWebSocket));
+        let bus = bus.tls(matches!(self, Self::Tls | Self::SecuredWebSocket));
         match self {
             Self::Plain | Self::Tls => bus,
-            Self::WebSocket | Self::SecuredWebSocket => bus.web_ports(WEB_PORTS.0, WEB_PORTS.1),
+            Self::WebSocket | Self::SecuredWebSocket => bus.ports(WEB_PORTS.0, WEB_PORTS.1),
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
 
 use crate::docker::{containers_of, docker, eventually};
-use crate::{bus_with_orders, child};
+use crate::{child, namespace_with_orders};
 
 /// A test in a process of its own, with a container of its own.
 struct Test {
@@ -79,12 +79,12 @@ fn a_killed_container_is_named_by_the_next_operation() {
 /// Says when it is ready, and once it is told to go on, what an operation comes to.
 #[expect(clippy::print_stdout, reason = "the tests above read it")]
 async fn use_a_bus() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     println!("\nready");
     let told = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
     told.await.unwrap().unwrap();
-    let error = orders.try_counts().await.unwrap_err();
+    let error = orders.counts().result().await.unwrap_err();
     println!("error: {}", error.to_string().replace('\n', " "));
 }

@@ -9,17 +9,19 @@ use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
 use crate::docker::containers_of;
-use crate::{bus_with_orders, child, orders};
+use crate::{child, namespace_with_orders, orders};
 
 /// What nextest tells the processes of a run.
 const RUN: &str = "NEXTEST_RUN_ID";
 
 #[tokio::test]
 async fn a_poison_message_is_dead_lettered_in_a_container_too() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     assert_eq!(servicebus.mode(), Mode::Container);
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("not json").id("o-17")).await;
+    orders
+        .send(Message::from("not json").message_id("o-17"))
+        .await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -40,7 +42,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
     let mut tests = JoinSet::new();
     for number in 0..20 {
         tests.spawn(async move {
-            let servicebus = bus_with_orders().await;
+            let servicebus = namespace_with_orders().await;
             let orders = servicebus.queue("orders");
             orders.send(format!("message of test {number}")).await;
             let messages = orders.peek().await;
@@ -60,7 +62,7 @@ async fn twenty_buses_at_once_do_not_meet_and_share_one_container() {
 
 #[tokio::test]
 async fn each_has_a_clock_of_its_own() {
-    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
+    let (first, second) = (namespace_with_orders().await, namespace_with_orders().await);
     let letter = || Message::from("soon over").time_to_live(Duration::from_secs(60));
     for servicebus in [&first, &second] {
         servicebus.queue("orders").send(letter()).await;
@@ -73,7 +75,7 @@ async fn each_has_a_clock_of_its_own() {
 
 #[tokio::test]
 async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
-    let (first, second) = (bus_with_orders().await, bus_with_orders().await);
+    let (first, second) = (namespace_with_orders().await, namespace_with_orders().await);
     first.queue("orders").send("hello").await;
     first.stop().await;
     second.queue("orders").send("hello").await;
@@ -82,7 +84,7 @@ async fn a_namespace_goes_with_its_bus_and_the_others_stay() {
 
 #[tokio::test]
 async fn the_ports_are_those_that_were_asked_for() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let endpoints = servicebus.endpoints();
     let doors = [endpoints.amqp, endpoints.amqps, endpoints.http];
     assert_eq!(doors.map(|door| door.port()), [5672, 5671, 5300]);
@@ -91,11 +93,11 @@ async fn the_ports_are_those_that_were_asked_for() {
     assert!(connection_string.starts_with(&host), "{connection_string}");
 
     let builder = ServiceBus::builder().mode(Mode::Container);
-    let servicebus = builder.web_ports(8080, 8443).start().await.unwrap();
+    let servicebus = builder.ports(8080, 8443).start().await.unwrap();
     let endpoints = servicebus.endpoints();
     assert_eq!(endpoints.http.port(), 8080);
     assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
-    servicebus.settled().await;
+    servicebus.wait_idle().await;
 }
 
 #[tokio::test]
@@ -145,7 +147,7 @@ fn address(process: &mut Child) -> String {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn say_so_and_wait() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     servicebus.queue("orders").send("hello").await;
     assert_message_count!(servicebus.queue("orders"), active = 1).await;
     println!("\na bus at {}", servicebus.endpoints().amqp);

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{bus_with_orders, waiting::until_gone};
+use crate::{namespace_with_orders, waiting::until_gone};
 
 #[tokio::test]
 async fn sentences_about_dead_letters() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     assert_not_dead_lettered!(orders).await;
 
     for (id, words) in [("o-1", "total is negative"), ("o-2", "total is missing")] {
-        orders.send(Message::from("{}").id(id)).await;
+        orders.send(Message::from("{}").message_id(id)).await;
         orders.receive().await.dead_letter("Rejected", words).await;
     }
 
@@ -43,11 +43,11 @@ async fn sentences_about_dead_letters() {
 
 #[tokio::test]
 async fn sentences_about_completion() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     assert_completed!(orders, count = 0).await;
     for id in ["o-1", "o-2"] {
-        orders.send(Message::from("{}").id(id)).await;
+        orders.send(Message::from("{}").message_id(id)).await;
         orders.receive().await.complete().await;
     }
     assert_completed!(orders).await;
@@ -58,7 +58,7 @@ async fn sentences_about_completion() {
 
 #[tokio::test]
 async fn an_assertion_waits_for_what_is_still_to_come() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let worker = {
         let orders = orders.clone();
@@ -75,16 +75,16 @@ async fn an_assertion_waits_for_what_is_still_to_come() {
 }
 
 #[tokio::test]
-async fn a_negative_assertion_waits_for_rest() {
-    let servicebus = bus_with_orders().await;
+async fn a_negative_assertion_waits_until_idle() {
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     let received = orders.receive().await;
     let within = Duration::from_millis(50);
-    let restless = orders.expect_not_dead_lettered().within(within).await;
-    let text = restless.unwrap_err().to_string();
+    let busy = orders.expect_not_dead_lettered().within(within).await;
+    let text = busy.unwrap_err().to_string();
     assert!(
-        text.starts_with("the bus did not come to rest within 0.05 s\n  ")
+        text.starts_with("the namespace did not become idle within 0.05 s\n  ")
             && text.contains("\n  orders: "),
         "{text}"
     );
@@ -94,12 +94,12 @@ async fn a_negative_assertion_waits_for_rest() {
 
 #[tokio::test]
 async fn values_can_be_kept_and_handed_on() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let address = servicebus.endpoints().http;
     let expectation = servicebus.queue("orders").expect_message_count().active(1);
     drop(servicebus);
     until_gone(address);
-    // The bus is gone, and with it every answer.
+    // The namespace is gone, and with it every answer.
     let error = expectation.within(Duration::ZERO).await.unwrap_err();
     assert!(error.to_string().contains("does not answer"), "{error}");
 }
@@ -142,6 +142,12 @@ async fn expiry_on_receive_waits_for_a_receiver() {
     orders.send(message).await;
     servicebus.clock().advance(Duration::from_secs(2)).await;
     assert_message_count!(orders, active = 1, dead_letter = 0).await;
-    assert!(orders.try_receive(Duration::ZERO).await.is_err());
+    assert!(
+        orders
+            .receive_within(Duration::ZERO)
+            .result()
+            .await
+            .is_err()
+    );
     assert_dead_lettered!(orders, reason = "TTLExpiredException").await;
 }

@@ -61,8 +61,8 @@ fn build() {
     // Build scripts watch what cargo tells of the package whose tests run; left there, it had their crates and all that
     // depends on them built once for the tests and once for us, each time.
     for (name, _) in env::vars_os() {
-        let told = name.to_string_lossy();
-        if told.starts_with("CARGO_PKG_") || told.starts_with("CARGO_MANIFEST_") {
+        let rendered = name.to_string_lossy();
+        if rendered.starts_with("CARGO_PKG_") || rendered.starts_with("CARGO_MANIFEST_") {
             build.env_remove(&name);
         }
     }

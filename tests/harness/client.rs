@@ -1,8 +1,8 @@
-//! The Rust SDK against a bus of the harness.
+//! The Rust SDK against a namespace of the harness.
 
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does not matter here"
 )]
 
 use std::time::Duration;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions, ServiceBusSenderOptions};
 use servicebus_harness::prelude::*;
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 #[tokio::test]
 async fn a_ready_client_sends_and_receives() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let mut client = servicebus.client().await;
     let mut sender = client
         .create_sender("orders", ServiceBusSenderOptions::default())
@@ -38,10 +38,10 @@ async fn a_ready_client_sends_and_receives() {
 
 #[tokio::test]
 async fn a_worker_that_rejects_is_seen_by_the_harness() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
-        .send(Message::json(serde_json::json!({ "total": -1 })).id("o-17"))
+        .send(Message::json(serde_json::json!({ "total": -1 })).message_id("o-17"))
         .await;
 
     let mut client = servicebus.client().await;

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use servicebus_harness::{SettledError, prelude::*};
+use servicebus_harness::prelude::*;
 
-use crate::{bus_with_orders, normalised::normalised};
+use crate::{namespace_with_orders, normalised::normalised};
 
 #[tokio::test]
 async fn an_advanced_clock_makes_things_happen() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let message = Message::from("hello").time_to_live(Duration::from_secs(30));
     orders.send(message).await;
@@ -24,7 +24,7 @@ async fn an_advanced_clock_makes_things_happen() {
 
 #[tokio::test]
 async fn a_frozen_clock_stands_still() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let clock = servicebus.clock();
     clock.freeze().await;
     let frozen = clock.now().await;
@@ -40,8 +40,8 @@ async fn a_frozen_clock_stands_still() {
 }
 
 #[tokio::test]
-async fn a_clock_belongs_to_its_bus() {
-    let (first, second) = tokio::join!(bus_with_orders(), bus_with_orders());
+async fn a_clock_belongs_to_its_namespace() {
+    let (first, second) = tokio::join!(namespace_with_orders(), namespace_with_orders());
     let day = Duration::from_secs(86_400);
     first.clock().advance(day).await;
     let ahead = first
@@ -53,29 +53,33 @@ async fn a_clock_belongs_to_its_bus() {
 }
 
 #[tokio::test]
-async fn a_bus_is_settled_when_nobody_holds_a_lock() {
-    let servicebus = bus_with_orders().await;
+async fn a_namespace_is_settled_when_nobody_holds_a_lock() {
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
-    servicebus.settled().await;
+    servicebus.wait_idle().await;
 
     let received = orders.receive().await;
     let within = Duration::from_millis(50);
-    let error = servicebus.try_settled(within).await.unwrap_err();
-    assert!(matches!(error, SettledError::Restless { .. }), "{error:?}");
+    let error = servicebus
+        .wait_idle_within(within)
+        .result()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
     let text = error.to_string();
     assert!(
-        text.starts_with("the bus did not come to rest within 0.05 s\n  ")
+        text.starts_with("the namespace did not become idle within 0.05 s\n  ")
             && text.contains("\n  orders: 1 locked by the test"),
         "{text}"
     );
     received.complete().await;
-    servicebus.settled().await;
+    servicebus.wait_idle().await;
 }
 
 #[tokio::test]
 async fn a_reset_forgets_messages_and_keeps_queues() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all(["one", "two"]).await;
     orders.receive().await.dead_letter("Rejected", "").await;
@@ -87,9 +91,9 @@ async fn a_reset_forgets_messages_and_keeps_queues() {
 
 #[tokio::test]
 async fn the_timeline_tells_the_story() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-17")).await;
+    orders.send(Message::from("hello").message_id("o-17")).await;
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     drop(received);
@@ -111,9 +115,9 @@ timeline of o-17 in orders                                    (virtual time)
 
 #[tokio::test]
 async fn the_timeline_is_told_as_json() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-17")).await;
+    orders.send(Message::from("hello").message_id("o-17")).await;
     orders.receive().await.complete().await;
 
     let timeline = servicebus.timeline(&orders).await;

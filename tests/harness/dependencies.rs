@@ -1,4 +1,4 @@
-//! What everybody builds who uses the harness: nothing that only others need.
+//! What users of the harness build: no dependency that only other features need.
 //!
 //! How long a build takes depends on the machine; what it consists of does not.
 

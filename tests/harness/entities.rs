@@ -1,14 +1,14 @@
-//! Queues that are made, changed and removed while a bus runs.
+//! Queues that are made, changed and removed while a namespace runs.
 
 use std::time::Duration;
 
-use servicebus_harness::{CreateError, EventKind, prelude::*};
+use servicebus_harness::{EventKind, prelude::*};
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 #[tokio::test]
 async fn a_queue_is_made_and_used_and_deleted() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let billing = servicebus
         .create_queue(Queue::new("eu/billing").max_delivery_count(1))
         .await;
@@ -17,10 +17,10 @@ async fn a_queue_is_made_and_used_and_deleted() {
     assert_dead_lettered!(billing, reason = "MaxDeliveryCountExceeded").await;
 
     billing.delete().await;
-    let error = billing.try_send("hello").await.unwrap_err();
+    let error = billing.send("hello").result().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no queue \"eu/billing\"; the bus has orders"
+        "there is no queue \"eu/billing\"; the namespace has orders"
     );
     let again = servicebus.create_queue(Queue::new("eu/billing")).await;
     assert_empty!(again).await;
@@ -28,49 +28,56 @@ async fn a_queue_is_made_and_used_and_deleted() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_queue_is_told() {
-    let servicebus = bus_with_orders().await;
-    let error = servicebus.try_create_queue(Queue::new("Orders")).await;
+    let servicebus = namespace_with_orders().await;
+    let error = servicebus.create_queue(Queue::new("Orders")).result().await;
     let error = error.unwrap_err();
-    assert!(matches!(error, CreateError::Exists { .. }), "{error:?}");
+    assert_eq!(error.kind(), ErrorKind::EntityAlreadyExists, "{error:?}");
     assert_eq!(
         error.to_string(),
         "there is a queue \"Orders\" already; update it, or delete it first"
     );
     let wrong = Queue::new("billing").lock_duration(Duration::from_secs(1));
-    let error = servicebus.try_create_queue(wrong.forward_to("nowhere"));
+    let error = servicebus
+        .create_queue(wrong.forward_to("nowhere"))
+        .result();
     assert_eq!(
         error.await.unwrap_err().to_string(),
         "cannot create the queue \"billing\": the properties are not allowed (status 400)\n  LockDuration: \"PT1S\" is not allowed; allowed: 5 s (PT5S) to 5 min (PT5M)"
     );
 
     let orders = servicebus.queue("orders");
-    let error = orders.try_update(|queue| queue.max_delivery_count(0)).await;
+    let error = orders
+        .update(|queue| queue.max_delivery_count(0))
+        .result()
+        .await;
     assert_eq!(
         error.unwrap_err().to_string(),
         "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647"
     );
-    let error = orders.try_update(|queue| queue.requires_duplicate_detection(true));
+    let error = orders
+        .update(|queue| queue.requires_duplicate_detection(true))
+        .result();
     assert_eq!(
         error.await.unwrap_err().to_string(),
         "cannot update the queue \"orders\": the properties are not allowed (status 400)\n  RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created"
     );
 
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the bus has orders";
-    let error = unknown.try_update(|queue| queue.max_delivery_count(1));
+    let expected = "there is no queue \"ordres\"; the namespace has orders";
+    let error = unknown.update(|queue| queue.max_delivery_count(1)).result();
     assert_eq!(error.await.unwrap_err().to_string(), expected);
-    let error = unknown.try_delete().await.unwrap_err();
+    let error = unknown.delete().result().await.unwrap_err();
     assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test]
 async fn an_update_changes_what_it_says_and_nothing_else() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
-    let error = orders.try_send("hello").await.unwrap_err().to_string();
+    let error = orders.send("hello").result().await.unwrap_err().to_string();
     assert!(error.contains("com.microsoft:entity-disabled"), "{error}");
     orders
         .update(|queue| queue.status(EntityStatus::Active))
@@ -86,7 +93,7 @@ async fn an_update_changes_what_it_says_and_nothing_else() {
 
 #[tokio::test]
 async fn a_queue_begins_and_ends_to_forward() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     orders.update(|queue| queue.forward_to("audit")).await;
@@ -114,14 +121,14 @@ async fn the_record_knows_every_kind_of_event_of_a_queue() {
     orders.schedule("later", minute).await;
     servicebus.clock().advance(minute).await;
     orders.receive().await.defer().await;
-    orders.send(Message::from("twice").id("o-1")).await;
-    orders.send(Message::from("twice").id("o-1")).await;
+    orders.send(Message::from("twice").message_id("o-1")).await;
+    orders.send(Message::from("twice").message_id("o-1")).await;
     orders.delete_messages(1).await;
     orders.update(|queue| queue.forward_to("audit")).await;
     orders.send("on").await;
     servicebus.queue("audit").delete().await;
     orders.send("nowhere").await;
-    servicebus.settled().await;
+    servicebus.wait_idle().await;
 
     let timeline = servicebus.timeline(&orders).await;
     assert_eq!(timeline.count(&EventKind::Scheduled), 2);

@@ -1,4 +1,4 @@
-//! Child processes of the code under test find their bus in the environment.
+//! Child processes of the code under test find their namespace in the environment.
 
 use std::{collections::HashMap, fs, process::Command};
 
@@ -11,7 +11,7 @@ use crate::built;
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn a_child_process_finds_the_bus(#[case] mode: Mode) {
+async fn a_child_process_finds_the_namespace(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
     let servicebus = bus.start().await.unwrap();
     let mut child = Command::new(if cfg!(windows) { "cmd" } else { "env" });
@@ -45,7 +45,7 @@ async fn a_child_process_finds_the_bus(#[case] mode: Mode) {
 
 #[tokio::test]
 async fn over_tls_a_child_process_trusts_nobody_else() {
-    let servicebus = ServiceBus::builder().use_tls(true).start().await.unwrap();
+    let servicebus = ServiceBus::builder().tls(true).start().await.unwrap();
     let env: HashMap<_, _> = servicebus.env().into_iter().collect();
     let file = servicebus.ca_certificate_file().unwrap();
     for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"] {

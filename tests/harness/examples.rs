@@ -98,7 +98,7 @@ fn repair() {
 fn session_workflow() {
     assert_eq!(
         run("session_workflow"),
-        "placed\nsomebody else goes on\npaid\nshipped\n"
+        "placed\nanother worker continues\npaid\nshipped\n"
     );
 }
 

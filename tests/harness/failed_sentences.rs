@@ -5,17 +5,17 @@ use std::time::Duration;
 use servicebus_harness::prelude::*;
 
 use crate::{
-    bus_with_orders,
     failures::{SHORT, assert_text},
+    namespace_with_orders,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_message_that_is_not_deferred() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let _locked = orders.receive().await;
     let failed = orders.expect_deferred().message_id("o-17").count(2);
     assert_text(
@@ -33,9 +33,9 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_message_that_is_deferred_and_should_be_done() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     orders.receive().await.defer().await;
     assert_text(
         orders.expect_completed().within(SHORT).await,
@@ -55,9 +55,9 @@ hint: o-17 is deferred: only its number, 1, gets it"#,
 
 #[tokio::test]
 async fn a_message_that_should_not_be_deferred() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     orders.receive().await.defer().await;
     assert_text(
         orders.expect_not_deferred().message_id("o-17").await,
@@ -75,9 +75,9 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let _locked = orders.receive().await;
     let errors = [
         orders.expect_not_deferred().within(SHORT).await,
@@ -85,17 +85,17 @@ async fn whether_a_message_will_be_deferred_is_open_while_somebody_holds_it() {
     ];
     for error in errors {
         let text = error.unwrap_err().to_string();
-        let beginning = "the bus did not come to rest within 0.01 s\n  orders: ";
+        let beginning = "the namespace did not become idle within 0.01 s\n  orders: ";
         assert!(text.starts_with(beginning), "{text}");
     }
 }
 
 #[tokio::test]
 async fn a_message_that_should_not_be_scheduled() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
-        .schedule(Message::from("{}").id("o-17"), 10 * MINUTE)
+        .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
     let failed = orders.expect_not_scheduled().due_in(10 * MINUTE).await;
     assert_text(
@@ -112,10 +112,10 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_message_that_is_scheduled_for_another_time() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
-        .schedule(Message::from("{}").id("o-17"), 10 * MINUTE)
+        .schedule(Message::from("{}").message_id("o-17"), 10 * MINUTE)
         .await;
     let failed = orders.expect_scheduled().due_in(5 * MINUTE).within(SHORT);
     assert_text(
@@ -132,10 +132,10 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_message_that_was_activated() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
-        .schedule(Message::from("{}").id("o-17"), MINUTE)
+        .schedule(Message::from("{}").message_id("o-17"), MINUTE)
         .await;
     servicebus.clock().advance(MINUTE).await;
     assert_text(
@@ -155,9 +155,9 @@ timeline of o-17 in orders                                    (virtual time)
 
 #[tokio::test]
 async fn a_queue_that_forwards_nowhere() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let failed = orders.expect_forwarded().to("audit").within(SHORT);
     assert_text(
         failed.await,
@@ -175,13 +175,13 @@ hint: orders forwards nowhere"#,
 
 #[tokio::test]
 async fn a_message_that_could_not_be_forwarded() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
     audit.delete().await;
-    orders.send(Message::from("{}").id("o-17")).await;
-    servicebus.settled().await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
     let failed = orders.expect_forwarded().message_id("o-17").within(SHORT);
     assert_text(
         failed.await,
@@ -200,15 +200,15 @@ hint: orders forwards to audit"#,
 
 #[tokio::test]
 async fn a_transfer_that_failed_for_another_reason() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let audit = servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
     audit
         .update(|queue| queue.status(EntityStatus::Disabled))
         .await;
-    orders.send(Message::from("{}").id("o-17")).await;
-    servicebus.settled().await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
     let lost = orders.transfer_dead_letters();
     let failed = lost
         .expect_dead_lettered()
@@ -253,12 +253,12 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_message_that_was_forwarded_and_is_looked_for() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     servicebus.create_queue(Queue::new("audit")).await;
     let orders = servicebus.queue("orders");
     orders.update(|queue| queue.forward_to("audit")).await;
-    orders.send(Message::from("{}").id("o-17")).await;
-    servicebus.settled().await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    servicebus.wait_idle().await;
     assert_text(
         orders.expect_deferred().within(SHORT).await,
         r#"orders: expected 1 message deferred, found none within 0.01 s
@@ -275,9 +275,9 @@ hint: orders forwards to audit: look there"#,
 
 #[tokio::test]
 async fn a_message_that_has_not_expired() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    let offer = Message::from("{}").id("o-17").time_to_live(MINUTE);
+    let offer = Message::from("{}").message_id("o-17").time_to_live(MINUTE);
     orders.send(offer).await;
     assert_text(
         orders.expect_expired().within(SHORT).await,
@@ -295,9 +295,9 @@ hint: o-17 has 60 s to live; advance the clock"#,
 
 #[tokio::test]
 async fn a_message_that_was_abandoned_too_often() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     orders.receive().await.abandon().await;
     orders.receive().await.abandon().await;
     let failed = orders.expect_abandoned().message_id("o-17").times(1);
@@ -321,9 +321,9 @@ hint: o-17 is still active after 2 of 3 deliveries, 2 of them counted; it waits 
 
 #[tokio::test]
 async fn a_lock_that_nobody_renewed() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
     let failed = orders.expect_lock_renewed().at_least(2).within(SHORT);
@@ -343,12 +343,12 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_lock_that_somebody_renewed() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let mut received = orders.receive().await;
     received.renew_lock().await;
-    // What has happened is told at once, although the lock keeps the bus from rest.
+    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
     assert_text(
         orders.expect_lock_not_renewed().await,
         r#"orders: expected no lock renewed, found 1
@@ -365,9 +365,9 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_delivery_that_did_not_happen() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     orders.receive_and_delete().await;
     let failed = orders.expect_delivered().to("worker-1").within(SHORT);
     assert_text(
@@ -384,12 +384,12 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_delivery_that_should_not_have_happened() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let _locked = orders.receive().await;
-    // What has happened is told at once, although the lock keeps the bus from rest.
-    let failed = orders.expect_never_delivered().message_id("o-17").await;
+    // What has happened is reported at once, although the lock keeps the namespace from becoming idle.
+    let failed = orders.expect_not_delivered().message_id("o-17").await;
     assert_text(
         failed,
         r#"orders: expected no delivery with message id "o-17", found 1
@@ -405,9 +405,9 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_deferred_message_that_somebody_holds() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let number = orders.receive().await.defer().await;
     let _locked = orders.receive_deferred(number).await;
     let failed = orders.expect_completed().within(SHORT).await;
@@ -430,19 +430,19 @@ hint: o-17 is still active after 2 of 3 deliveries, 1 of them counted; it is loc
 
 #[tokio::test]
 async fn assertions_about_a_queue_that_is_not_there() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let unknown = servicebus.queue("ordres");
     let errors = [
         unknown.expect_deferred().await.unwrap_err(),
         unknown.expect_scheduled().await.unwrap_err(),
         unknown.expect_forwarded().await.unwrap_err(),
-        unknown.expect_never_delivered().await.unwrap_err(),
+        unknown.expect_not_delivered().await.unwrap_err(),
         unknown.expect_not_deferred().await.unwrap_err(),
         unknown.expect_not_scheduled().await.unwrap_err(),
         unknown.expect_lock_not_renewed().await.unwrap_err(),
     ];
     for error in errors {
-        let expected = "there is no queue \"ordres\"; the bus has orders";
+        let expected = "there is no queue \"ordres\"; the namespace has orders";
         assert_eq!(error.to_string(), expected);
     }
 }

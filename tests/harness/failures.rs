@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
-use crate::{bus_with_orders, child, normalised::normalised};
+use crate::{child, namespace_with_orders, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
 pub(crate) const SHORT: Duration = Duration::from_millis(10);
@@ -26,9 +26,9 @@ fn pretty_equal(found: &str, expected: &str) {
 
 #[tokio::test]
 async fn a_message_that_expired_under_its_lock() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    let order = Message::from("not json").id("o-17");
+    let order = Message::from("not json").message_id("o-17");
     orders
         .send(order.time_to_live(Duration::from_secs(30)))
         .await;
@@ -63,9 +63,11 @@ hint: the message expired under its lock, before its third delivery; raise its t
 
 #[tokio::test]
 async fn a_message_that_is_still_waiting() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("not json").id("o-17")).await;
+    orders
+        .send(Message::from("not json").message_id("o-17"))
+        .await;
     orders.receive().await.abandon().await;
     orders.receive().await.abandon().await;
 
@@ -92,9 +94,9 @@ hint: o-17 is still active after 2 of 3 deliveries, 2 of them counted; it waits 
 
 #[tokio::test]
 async fn a_message_that_somebody_holds() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let _locked = orders.receive().await;
 
     let failed = orders.expect_empty().within(SHORT).await;
@@ -115,9 +117,9 @@ hint: o-17 is still active after 1 of 3 deliveries, 0 of them counted; it is loc
 
 #[tokio::test]
 async fn a_dead_letter_with_another_reason() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let received = orders.receive().await;
     received.dead_letter("Rejected", "total is negative").await;
 
@@ -141,9 +143,9 @@ hint: a message was dead-lettered with reason "Rejected" ("total is negative"), 
 
 #[tokio::test]
 async fn a_dead_letter_that_should_not_be() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     orders.receive().await.dead_letter("Rejected", "no").await;
 
     let failed = orders.expect_not_dead_lettered().within(SHORT).await;
@@ -163,7 +165,7 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn nothing_was_ever_sent() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let failed = servicebus.queue("orders").expect_completed();
     assert_text(
         failed.count(3).within(SHORT).await,
@@ -177,9 +179,9 @@ hint: nothing was ever sent to orders",
 
 #[tokio::test]
 async fn a_message_that_was_not_completed() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-17")).await;
+    orders.send(Message::from("{}").message_id("o-17")).await;
     let failed = orders.expect_completed().message_id("o-17").within(SHORT);
     assert_text(
         failed.await,
@@ -197,10 +199,10 @@ hint: o-17 was never received; is a consumer running?"#,
 
 #[tokio::test]
 async fn numbers_that_differ() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders
-        .send_all((0..12).map(|n| Message::from(n.to_string()).id(format!("o-{n}"))))
+        .send_all((0..12).map(|n| Message::from(n.to_string()).message_id(format!("o-{n}"))))
         .await;
     let failed = orders.expect_message_count().active(2).dead_letter(1);
     let text = failed.within(SHORT).await.unwrap_err().to_string();
@@ -223,7 +225,7 @@ async fn messages_that_expired_into_nothing() {
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let servicebus = servicebus.unwrap();
     let orders = servicebus.queue("orders");
-    let message = Message::from("{}").id("o-17");
+    let message = Message::from("{}").message_id("o-17");
     orders
         .send(message.time_to_live(Duration::from_secs(1)))
         .await;
@@ -246,7 +248,7 @@ hint: a message expired and was dropped: orders does not dead-letter on expirati
 
 #[tokio::test]
 async fn an_operation_that_panics_names_the_line_of_the_test() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let test = tokio::spawn(async move { servicebus.queue("ordres").send("hello").await });
     let payload = test.await.unwrap_err().into_panic();
     let text = payload.downcast_ref::<String>().unwrap();
@@ -254,7 +256,7 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
     pretty_equal(
         text,
         &format!(
-            "there is no queue \"ordres\"; the bus has orders\n  at {}:{line}:69",
+            "there is no queue \"ordres\"; the namespace has orders\n  at {}:{line}:69",
             file!()
         ),
     );
@@ -279,6 +281,6 @@ fn a_failed_sentence_panics_at_the_line_of_the_test() {
 }
 
 async fn fail_on_purpose() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     assert_completed!(servicebus.queue("orders"), within = SHORT).await;
 }

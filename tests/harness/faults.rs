@@ -6,7 +6,7 @@ mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::{normalised::normalised, trader::Trader};
+use crate::{normalised::normalised, transaction_client::TransactionClient};
 
 async fn bus() -> ServiceBus {
     let topology = Topology::new()
@@ -29,16 +29,16 @@ async fn a_discharge_whose_reply_is_lost_happens_all_the_same() {
     let faults = servicebus.faults();
     let fault = faults.on(Operation::Discharge).entity("orders").nth(2);
     let fault = fault.lose_reply().await;
-    let mut trader = Trader::connect(&servicebus).await;
-    trader.send("orders", "a").await.commit().await;
+    let mut transaction_client = TransactionClient::connect(&servicebus).await;
+    transaction_client.send("orders", "a").await.commit().await;
     assert_eq!(fault.hits().await, 0);
     let fired = async {
         while fault.hits().await == 0 {
             tokio::task::yield_now().await;
         }
     };
-    let trade = trader.send("orders", "b").await;
-    trade.commit_unheard(fired).await;
+    let transaction = transaction_client.send("orders", "b").await;
+    transaction.commit_unheard(fired).await;
     assert_eq!(fault.hits().await, 1);
     let orders = servicebus.queue("orders");
     assert_message_count!(orders, active = 2).await;
@@ -49,13 +49,13 @@ async fn a_discharge_whose_reply_is_lost_happens_all_the_same() {
     let fault = shown.lines().find(|line| line.contains(" fault "));
     assert_eq!(
         normalised(fault.expect("the fault is on record")),
-        "  +… fault                 by the trader, the reply to the discharge was lost"
+        "  +… fault                 by the transaction client, the reply to the discharge was lost"
     );
     servicebus.stop().await;
 }
 
 #[tokio::test]
-async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_dropped() {
+async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_dropped() {
     let failure = failure(async {
         let servicebus = bus().await;
         let orders = servicebus
@@ -65,9 +65,9 @@ async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_dropped() {
         orders.nth(2).lose_reply().await;
         let any = servicebus.faults().on(Operation::Discharge).nth(9);
         any.lose_reply().await;
-        let mut trader = Trader::connect(&servicebus).await;
-        trader.send("orders", "a").await.commit().await;
-        trader.send("audit", "b").await.commit().await;
+        let mut transaction_client = TransactionClient::connect(&servicebus).await;
+        transaction_client.send("orders", "a").await.commit().await;
+        transaction_client.send("audit", "b").await.commit().await;
     });
     assert_eq!(
         unplaced(&failure.await),
@@ -82,7 +82,7 @@ hint: have the test do what the fault is on, or take the fault out with `remove(
 }
 
 #[tokio::test]
-async fn a_fault_that_never_fired_fails_the_test_when_the_bus_is_stopped() {
+async fn a_fault_that_never_fired_fails_the_test_when_the_namespace_is_stopped() {
     let failure = failure(async {
         let servicebus = bus().await;
         servicebus
@@ -110,8 +110,8 @@ async fn a_fault_whose_entity_was_passed_by_says_so() {
             .on(Operation::Discharge)
             .entity("orders");
         orders.lose_reply().await;
-        let mut trader = Trader::connect(&servicebus).await;
-        trader.send("audit", "a").await.commit().await;
+        let mut transaction_client = TransactionClient::connect(&servicebus).await;
+        transaction_client.send("audit", "a").await.commit().await;
     });
     let failure = failure.await;
     let near = failure.lines().nth(1);
@@ -126,14 +126,14 @@ async fn what_lacked_something_is_told_from_what_was_elsewhere() {
         let sends = faults.on(Operation::Send).entity("orders");
         sends
             .message_id("o-1")
-            .property("color", "red")
+            .application_property("color", "red")
             .reject("com.microsoft:timeout")
             .await;
         let words = Effect::detach("amqp:link:detach-forced")
             .after()
             .description("gone");
         faults
-            .on(Operation::Receive)
+            .on(Operation::Deliver)
             .every(2)
             .times(3)
             .apply(words)
@@ -144,10 +144,10 @@ async fn what_lacked_something_is_told_from_what_was_elsewhere() {
     });
     assert_eq!(
         unplaced(&failure.await),
-        r#"a fault never fired: on(Operation::Send).entity("orders").message_id("o-1").property("color", "red").nth(1).reject("com.microsoft:timeout")
+        r#"a fault never fired: on(Operation::Send).entity("orders").message_id("o-1").application_property("color", "red").nth(1).reject("com.microsoft:timeout")
   2 sends came, without what was asked for, and 1 in other entities
   scripted at tests/harness/faults.rs:…
-a fault never fired: on(Operation::Receive).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
+a fault never fired: on(Operation::Deliver).every(2).times(3).apply(Effect::detach("amqp:link:detach-forced").after().description("gone"))
   only 1 delivery came
   scripted at tests/harness/faults.rs:…
 hint: have the test do what the fault is on, or take the fault out with `remove()`"#
@@ -174,9 +174,9 @@ async fn a_fault_that_was_removed_need_not_fire() {
     let fault = servicebus.faults().on(Operation::Discharge).lose_reply();
     let fault = fault.await;
     fault.remove().await;
-    assert_eq!(fault.try_hits().await.unwrap_err().status(), Some(404));
-    let mut trader = Trader::connect(&servicebus).await;
-    trader.send("orders", "a").await.commit().await;
+    assert_eq!(fault.hits().result().await.unwrap_err().status(), Some(404));
+    let mut transaction_client = TransactionClient::connect(&servicebus).await;
+    transaction_client.send("orders", "a").await.commit().await;
 }
 
 #[tokio::test]
@@ -184,7 +184,8 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     let servicebus = bus().await;
     let zeroth = servicebus.faults().on(Operation::Discharge).nth(0);
     let refused = zeroth
-        .try_apply(Effect::lose_reply())
+        .apply(Effect::lose_reply())
+        .result()
         .await
         .unwrap_err()
         .to_string();
@@ -192,7 +193,8 @@ async fn a_fault_that_cannot_be_is_refused_with_what_can() {
     assert!(refused.contains("a whole number from 1"), "{refused}");
     let senseless = servicebus.faults().on(Operation::Connect);
     let refused = senseless
-        .try_apply(Effect::lose_lock())
+        .apply(Effect::lose_lock())
+        .result()
         .await
         .unwrap_err()
         .to_string();

@@ -1,14 +1,14 @@
-//! Handles act as another party would: they send what a test says, and look without touching.
+//! Clients act as another party would: they send what a test says, and look without touching.
 
 use std::time::Duration;
 
-use servicebus_harness::{MessageState, PropertyValue, SendError, prelude::*};
+use servicebus_harness::{MessageState, PropertyValue, prelude::*};
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 #[tokio::test]
 async fn anything_that_turns_into_a_message_can_be_sent() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("a string").await;
     orders.send(String::from("another")).await;
@@ -38,19 +38,19 @@ async fn anything_that_turns_into_a_message_can_be_sent() {
 
 #[tokio::test]
 async fn what_a_sender_says_arrives() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let message = Message::from("hello")
-        .id("o-17")
+        .message_id("o-17")
         .subject("order")
         .correlation_id("c-1")
         .session_id("s-1")
         .reply_to("answers")
         .time_to_live(Duration::from_secs(30))
-        .property("priority", 3)
-        .property("rate", 0.5)
-        .property("urgent", true)
-        .property("customer", "Ada");
+        .application_property("priority", 3)
+        .application_property("rate", 0.5)
+        .application_property("urgent", true)
+        .application_property("customer", "Ada");
     orders.send(message).await;
 
     let peeked = orders.peek().await.remove(0);
@@ -73,7 +73,7 @@ async fn what_a_sender_says_arrives() {
 
 #[tokio::test]
 async fn peek_sees_every_message_and_touches_none() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all((0..250).map(|n| n.to_string())).await;
     let _locked = orders.receive().await;
@@ -95,7 +95,7 @@ async fn peek_sees_every_message_and_touches_none() {
 
 #[tokio::test]
 async fn handles_print_their_paths() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     assert_eq!(orders.path(), "orders");
     assert_eq!(orders.dead_letters().path(), "orders/$DeadLetterQueue");
@@ -113,18 +113,19 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let servicebus = servicebus.unwrap();
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the bus has orders, billing";
+    let expected = "there is no queue \"ordres\"; the namespace has orders, billing";
 
-    let error = unknown.try_send("hello").await.unwrap_err();
-    assert!(matches!(error, SendError::UnknownEntity(_)), "{error:?}");
+    let error = unknown.send("hello").result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::EntityNotFound, "{error:?}");
     assert_eq!(error.to_string(), expected);
     let errors = [
-        unknown.try_peek().await.unwrap_err().to_string(),
-        unknown.try_counts().await.unwrap_err().to_string(),
-        unknown.try_timeline().await.unwrap_err().to_string(),
-        unknown.try_purge().await.unwrap_err().to_string(),
+        unknown.peek().result().await.unwrap_err().to_string(),
+        unknown.counts().result().await.unwrap_err().to_string(),
+        unknown.timeline().result().await.unwrap_err().to_string(),
+        unknown.purge().result().await.unwrap_err().to_string(),
         unknown
-            .try_receive(Duration::ZERO)
+            .receive_within(Duration::ZERO)
+            .result()
             .await
             .unwrap_err()
             .to_string(),
@@ -138,9 +139,9 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
 
 #[tokio::test]
 async fn a_message_that_is_not_taken_fails_with_the_reason() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    let error = orders.try_send(vec![0; 300 * 1024]).await.unwrap_err();
+    let error = orders.send(vec![0; 300 * 1024]).result().await.unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot send to orders: "), "{text}");
     assert!(text.contains("size exceeds"), "{text}");
@@ -149,7 +150,7 @@ async fn a_message_that_is_not_taken_fails_with_the_reason() {
 
 #[tokio::test]
 async fn the_connection_is_opened_anew_when_it_is_lost() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("before").await;
     servicebus.reset().await;

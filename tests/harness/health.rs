@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{normalised::normalised, trader::Trader};
+use crate::{normalised::normalised, transaction_client::TransactionClient};
 
 async fn bus() -> ServiceBus {
     let topology = Topology::new()
@@ -23,7 +23,7 @@ async fn bus() -> ServiceBus {
     started.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How a test fails that does this with a bus.
+/// How a test fails that does this with a namespace.
 async fn failure<F: Future<Output = ()> + Send>(
     test: impl FnOnce(ServiceBus) -> F + Send + 'static,
 ) -> String {
@@ -40,7 +40,7 @@ fn broken(entity: &str) -> String {
 }
 
 fn panic_in(entity: &str) -> Message {
-    Message::from("x").id(format!("panic-in-{entity}"))
+    Message::from("x").message_id(format!("panic-in-{entity}"))
 }
 
 #[tokio::test]
@@ -48,10 +48,10 @@ async fn a_queue_that_breaks_refuses_with_the_reason_and_others_go_on() {
     let failure = failure(|servicebus| async move {
         let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
         back.send("lost").await;
-        let sent = back.try_send(panic_in("back")).await;
+        let sent = back.send(panic_in("back")).result().await;
         let sent = sent.expect_err("the broker panicked").to_string();
         assert!(sent.contains("amqp:internal-error"), "{sent}");
-        let refused = back.try_send("next").await.expect_err("it is broken");
+        let refused = back.send("next").result().await.expect_err("it is broken");
         let refused = refused.to_string();
         assert!(refused.contains("amqp:internal-error"), "{refused}");
         assert!(
@@ -72,7 +72,7 @@ async fn a_target_that_breaks_leaves_nothing_carried_and_its_source_whole() {
         let front = servicebus.queue("front");
         front.send(panic_in("back")).await;
         front.send("next").await;
-        servicebus.settled().await;
+        servicebus.wait_idle().await;
         let dead = front.transfer_dead_letters();
         assert_message_count!(dead, active = 2).await;
     })
@@ -96,25 +96,29 @@ async fn a_subscription_that_breaks_costs_no_other_one_its_messages() {
 #[tokio::test]
 async fn a_commit_that_breaks_is_answered_and_leaves_nothing_carried() {
     let failure = failure(|servicebus| async move {
-        let mut trader = Trader::connect(&servicebus).await;
-        let trade = trader.send("front", "first").await;
-        let trade = trade.send("front", "panic-in-front").await;
-        let refused = trade.commit_closed().await;
+        let mut transaction_client = TransactionClient::connect(&servicebus).await;
+        let transaction = transaction_client.send("front", "first").await;
+        let transaction = transaction.send("front", "panic-in-front").await;
+        let refused = transaction.commit_closed().await;
         assert!(
             refused.contains("panicked: a test wanted this"),
             "{refused}"
         );
-        let refused = servicebus.queue("front").try_send("next").await;
+        let refused = servicebus.queue("front").send("next").result().await;
         let refused = refused.expect_err("it is broken").to_string();
         assert!(
             refused.contains("panicked: a test wanted this"),
             "{refused}"
         );
-        servicebus.settled().await;
+        servicebus.wait_idle().await;
         let (back, other) = (servicebus.queue("back"), servicebus.queue("other"));
         assert_empty!(back).await;
-        let mut trader = Trader::connect(&servicebus).await;
-        trader.send("other", "fine").await.commit().await;
+        let mut transaction_client = TransactionClient::connect(&servicebus).await;
+        transaction_client
+            .send("other", "fine")
+            .await
+            .commit()
+            .await;
         other.receive().await.complete().await;
     })
     .await;

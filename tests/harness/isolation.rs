@@ -13,14 +13,14 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::{bus_with_orders, orders, waiting::until_gone};
+use crate::{namespace_with_orders, orders, waiting::until_gone};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_buses_at_once_do_not_meet() {
     let mut tests = JoinSet::new();
     for number in 0..50 {
         tests.spawn(async move {
-            let servicebus = bus_with_orders().await;
+            let servicebus = namespace_with_orders().await;
             let orders = servicebus.queue("orders");
             orders.send(format!("message of test {number}")).await;
             let messages = orders.peek().await;
@@ -53,7 +53,7 @@ async fn the_ports_are_those_that_every_client_knows() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_paused_runtime_waits_for_real_things() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     assert_message_count!(orders, active = 1).await;
@@ -62,7 +62,10 @@ async fn a_paused_runtime_waits_for_real_things() {
 
     // A deadline of the harness is real time, which the pause does not skip.
     let started = std::time::Instant::now();
-    let nothing = orders.try_receive(Duration::from_millis(200)).await;
+    let nothing = orders
+        .receive_within(Duration::from_millis(200))
+        .result()
+        .await;
     assert!(nothing.is_err());
     assert!(started.elapsed() >= Duration::from_millis(200));
 }
@@ -70,7 +73,7 @@ async fn a_paused_runtime_waits_for_real_things() {
 #[test]
 fn any_executor_will_do() {
     block_on(async {
-        let servicebus = bus_with_orders().await;
+        let servicebus = namespace_with_orders().await;
         servicebus.queue("orders").send("hello").await;
         assert_message_count!(servicebus.queue("orders"), active = 1).await;
     });
@@ -78,32 +81,32 @@ fn any_executor_will_do() {
 
 #[test]
 fn a_panicking_test_leaves_nothing() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let test = thread::spawn(move || {
         block_on(async {
-            let servicebus = bus_with_orders().await;
+            let servicebus = namespace_with_orders().await;
             let orders = servicebus.queue("orders");
             orders.send("hello").await;
             let _locked = orders.receive().await;
-            tell.send(servicebus.endpoints()).unwrap();
+            sender.send(servicebus.endpoints()).unwrap();
             panic::resume_unwind(Box::new("the test fails here"));
         });
     });
     assert!(test.join().is_err());
-    let endpoints = told.recv().unwrap();
+    let endpoints = receiver.recv().unwrap();
     until_gone(endpoints.amqp);
     until_gone(endpoints.http);
 }
 
 #[tokio::test]
-async fn a_bus_ends_although_its_handles_remain() {
-    let servicebus = bus_with_orders().await;
+async fn a_namespace_ends_although_its_handles_remain() {
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     let address = servicebus.endpoints().amqp;
     drop(servicebus);
     until_gone(address);
-    let error = orders.try_counts().await.unwrap_err().to_string();
+    let error = orders.counts().result().await.unwrap_err().to_string();
     assert!(
         error.contains("the emulator's control API at") && error.contains("does not answer"),
         "{error}"
@@ -112,7 +115,7 @@ async fn a_bus_ends_although_its_handles_remain() {
 
 #[tokio::test]
 async fn stopping_waits_for_the_end() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let address = servicebus.endpoints().amqp;
     servicebus.stop().await;
     assert!(std::net::TcpStream::connect(address).is_err());
@@ -120,10 +123,10 @@ async fn stopping_waits_for_the_end() {
 
 #[tokio::test]
 async fn a_cancelled_receive_takes_no_message() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     for _ in 0..20 {
-        let waiting = orders.try_receive(Duration::from_secs(60));
+        let waiting = orders.receive_within(Duration::from_secs(60)).result();
         let cancelled = tokio::time::timeout(Duration::from_millis(5), waiting).await;
         assert!(cancelled.is_err());
         orders.send("hello").await;
@@ -132,7 +135,7 @@ async fn a_cancelled_receive_takes_no_message() {
 }
 
 #[tokio::test]
-async fn a_topology_serves_many_buses() {
+async fn a_topology_serves_many_namespaces() {
     let topology = orders();
     for _ in 0..2 {
         let builder = ServiceBus::builder().topology(topology.clone());
@@ -167,7 +170,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 async fn ports_that_are_taken_are_named_with_their_addresses() {
     // HTTP where AMQP listens already, at whatever address.
     let bus = ServiceBus::builder().mode(Mode::InProcess);
-    let error = bus.web_ports(5672, 8443).start().await.unwrap_err();
+    let error = bus.ports(5672, 8443).start().await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with(

@@ -1,4 +1,4 @@
-//! The bus of a test that fails stays where somebody asked for that, and goes where nobody did.
+//! The namespace of a test that fails stays where that was asked for, and is removed where it was not.
 
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
 
 use crate::{built, child, waiting::until_gone};
 
-/// A test that fails in a process of its own, where its bus is to be kept.
+/// A test that fails in a process of its own, where its namespace is to be kept.
 struct Failing {
     child: Child,
     complaints: BufReader<ChildStderr>,
@@ -35,7 +35,7 @@ impl Failing {
     }
 
     /// Reads up to the line that begins like this, and returns its rest.
-    fn told(&mut self, beginning: &str) -> String {
+    fn rendered(&mut self, beginning: &str) -> String {
         let mut read = String::new();
         loop {
             let mut line = String::new();
@@ -50,17 +50,17 @@ impl Failing {
 
     /// Reads where the emulator listens.
     fn address(&mut self) -> SocketAddr {
-        let string = self.told("connection string");
+        let string = self.rendered("connection string");
         let host = string
             .strip_prefix("Endpoint=sb://")
             .and_then(|rest| rest.split_once(';'));
         let (host, _) = host.unwrap();
         assert!(
-            self.told("administration")
+            self.rendered("administration")
                 .starts_with(&format!("Endpoint=sb://{host}:5300;"))
         );
         assert_eq!(
-            self.told("control API"),
+            self.rendered("control API"),
             format!("http://{host}:5300/$emulator/v1")
         );
         SocketAddr::new(host.parse().unwrap(), 5672)
@@ -68,16 +68,16 @@ impl Failing {
 }
 
 #[test]
-fn a_bus_in_process_stays_until_somebody_presses_enter() {
+fn a_namespace_in_process_stays_until_somebody_presses_enter() {
     if child::is_child() {
         return child::play(fail());
     }
     let mut test = Failing::start(
-        "keep::a_bus_in_process_stays_until_somebody_presses_enter",
+        "keep::a_namespace_in_process_stays_until_somebody_presses_enter",
         "in-process",
     );
     let address = test.address();
-    test.told("it ends when you press Enter");
+    test.rendered("it ends when you press Enter");
     assert!(std::net::TcpStream::connect(address).is_ok());
     let mut input = test.child.stdin.take().unwrap();
     input.write_all(b"\n").unwrap();
@@ -86,16 +86,16 @@ fn a_bus_in_process_stays_until_somebody_presses_enter() {
 }
 
 #[test]
-fn a_bus_in_a_process_of_its_own_stays_when_the_tests_are_over() {
+fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
     if child::is_child() {
         return child::play(fail());
     }
     let mut test = Failing::start(
-        "keep::a_bus_in_a_process_of_its_own_stays_when_the_tests_are_over",
+        "keep::a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over",
         "process",
     );
     let address = test.address();
-    let how = test.told("it is process");
+    let how = test.rendered("it is process");
     let (id, command) = how.split_once(';').unwrap();
     assert_eq!(command, format!(" end it with `kill {id}`"));
     assert!(!test.child.wait().unwrap().success());
@@ -112,7 +112,7 @@ fn a_test_that_passes_keeps_nothing() {
     }
     for mode in ["in-process", "process"] {
         let mut test = Failing::start("keep::a_test_that_passes_keeps_nothing", mode);
-        let address = test.told("listening at").parse().unwrap();
+        let address = test.rendered("listening at").parse().unwrap();
         let mut rest = String::new();
         test.complaints.read_to_string(&mut rest).unwrap();
         assert!(test.child.wait().unwrap().success(), "{rest}");

@@ -42,10 +42,10 @@ fn a_test_that_leaves_nothing_passes() {
 fn a_test_that_leaves_messages_fails_with_all_of_them() {
     let failure = failure_of(|servicebus| async move {
         let orders = servicebus.queue("orders");
-        orders.send(Message::from("{}").id("o-17")).await;
+        orders.send(Message::from("{}").message_id("o-17")).await;
         orders.receive().await.defer().await;
         let other = servicebus.create_queue(Queue::new("other")).await;
-        other.send(Message::from("{}").id("o-18")).await;
+        other.send(Message::from("{}").message_id("o-18")).await;
     });
     assert_eq!(
         failure.as_deref(),

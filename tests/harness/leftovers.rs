@@ -1,6 +1,6 @@
 //! Tests leave nothing behind, however many there are and however they end.
 //!
-//! Threads, files and sockets are counted in a process of its own, where nobody else has any.
+//! Threads, files and sockets are counted in a process of its own, where no other test has any.
 
 #![cfg(target_os = "linux")]
 
@@ -17,18 +17,18 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::{bus_with_orders, child, waiting::until_gone};
+use crate::{child, namespace_with_orders, waiting::until_gone};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a process has that a bus may need.
+/// What a process has that a namespace may need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Belongings {
+struct Resources {
     threads: usize,
     files: usize,
 }
 
-impl Belongings {
+impl Resources {
     fn now() -> Self {
         let entries = |directory| fs::read_dir(directory).unwrap().count();
         Self {
@@ -39,15 +39,15 @@ impl Belongings {
 }
 
 /// Waits until the process has no more than it had.
-fn until_nothing_is_left(before: Belongings) {
+fn until_nothing_is_left(before: Resources) {
     let started = Instant::now();
     loop {
-        let now = Belongings::now();
+        let now = Resources::now();
         if now.threads <= before.threads && now.files <= before.files {
             return;
         }
         assert!(
-            started.elapsed() < PATIENCE,
+            started.elapsed() < TIMEOUT,
             "{now:?} are more than {before:?}"
         );
         thread::yield_now();
@@ -57,9 +57,9 @@ fn until_nothing_is_left(before: Belongings) {
 /// Runs what a child has to do, and expects that it leaves nothing.
 fn judged(test: &str, part: impl Fn()) {
     if child::is_child() {
-        // Once before counting: what is made once in a process is nobody's leftover.
+        // Once before counting: what is made once in a process is no leftover.
         part();
-        let before = Belongings::now();
+        let before = Resources::now();
         part();
         return until_nothing_is_left(before);
     }
@@ -85,7 +85,7 @@ fn a_panicking_test_leaves_no_thread_and_no_file() {
         || {
             let test = thread::spawn(|| {
                 block_on(async {
-                    let servicebus = bus_with_orders().await;
+                    let servicebus = namespace_with_orders().await;
                     let orders = servicebus.queue("orders");
                     orders.send("hello").await;
                     let _locked = orders.receive().await;
@@ -120,7 +120,7 @@ fn a_thousand_tests_in_one_process_leave_nothing() {
 }
 
 async fn send_and_receive() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     orders.receive().await.complete().await;
@@ -135,7 +135,7 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
                 let mut tests = JoinSet::new();
                 for number in 0..200 {
                     tests.spawn(async move {
-                        let servicebus = bus_with_orders().await;
+                        let servicebus = namespace_with_orders().await;
                         let orders = servicebus.queue("orders");
                         orders.send(format!("message of test {number}")).await;
                         let received = orders.receive().await;
@@ -193,7 +193,7 @@ fn tests_in_processes_of_their_own_do_not_meet() {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn report_and_wait() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     let held = orders.counts().await.active;

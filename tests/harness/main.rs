@@ -6,7 +6,7 @@
 mod built;
 mod child;
 mod normalised;
-mod trader;
+mod transaction_client;
 mod waiting;
 
 mod assertions;
@@ -24,7 +24,6 @@ mod faults;
 mod fixture;
 mod handles;
 mod health;
-mod in_flight;
 mod isolation;
 mod keep;
 mod leaks;
@@ -44,6 +43,7 @@ mod tls;
 mod topics;
 mod topology;
 mod transactions;
+mod unsettled_sends;
 mod wire;
 
 use servicebus_harness::prelude::*;
@@ -54,8 +54,8 @@ fn orders() -> Topology {
     Topology::new().queue(queue.dead_lettering_on_message_expiration(true))
 }
 
-/// A bus with that queue.
-async fn bus_with_orders() -> ServiceBus {
+/// A namespace with that queue.
+async fn namespace_with_orders() -> ServiceBus {
     let started = ServiceBus::builder().topology(orders()).start().await;
     started.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -6,19 +6,19 @@ use serde_json::json;
 use servicebus_harness::prelude::*;
 
 use crate::{
-    bus_with_orders,
     failures::{SHORT, assert_text},
+    namespace_with_orders,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn order(id: &str, total: u32) -> Message {
-    Message::from(json!({"id": id, "total": total, "lines": [{"sku": "a"}]})).id(id)
+    Message::from(json!({"id": id, "total": total, "lines": [{"sku": "a"}]})).message_id(id)
 }
 
 #[tokio::test]
 async fn messages_that_are_gone_are_told_apart() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all([order("o-1", 3), order("o-2", 30)]).await;
     orders.receive().await.complete().await;
@@ -31,7 +31,7 @@ async fn messages_that_are_gone_are_told_apart() {
     assert_completed!(orders, body = contains("o-2"), count = 1).await;
     assert_completed!(
         orders,
-        body = satisfies(|body| body.ends_with('}')),
+        body = matches(|body| body.ends_with('}')),
         count = 2
     )
     .await;
@@ -56,7 +56,7 @@ async fn messages_that_are_gone_are_told_apart() {
         times = 0
     )
     .await;
-    assert_never_delivered!(orders, body_json = json!({"lines": []})).await;
+    assert_not_delivered!(orders, body_json = json!({"lines": []})).await;
     assert_abandoned!(orders, body_json = json!({"id": "o-2"}), times = 1).await;
     assert_not_abandoned!(orders, body_json = json!({"id": "o-1"})).await;
     assert_lock_renewed!(
@@ -68,7 +68,7 @@ async fn messages_that_are_gone_are_told_apart() {
 
 #[tokio::test]
 async fn messages_that_lie_there_are_told_apart() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     for total in [3, 30] {
         orders.send(order("o-1", total)).await;
@@ -86,8 +86,8 @@ async fn messages_that_lie_there_are_told_apart() {
     assert_dead_lettered!(orders, body = contains("30"), count = 1).await;
     assert_dead_lettered!(
         orders,
-        reason = satisfies(|reason| reason.len() == 8),
-        matching = |order| order.dead_letter_description() == Some("no"),
+        reason = matches(|reason| reason.len() == 8),
+        matching = |order| order.dead_letter_error_description() == Some("no"),
         count = 2
     )
     .await;
@@ -141,7 +141,7 @@ async fn messages_are_known_by_their_bodies_wherever_they_went() {
 
 #[tokio::test]
 async fn other_bodies_are_listed_with_what_differs() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send(order("o-17", 3)).await;
     orders.receive().await.complete().await;
@@ -164,9 +164,11 @@ timeline of o-17 in orders
 
 #[tokio::test]
 async fn a_message_that_was_completed_and_should_not_have_been() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("poison").id("o-17")).await;
+    orders
+        .send(Message::from("poison").message_id("o-17"))
+        .await;
     orders.receive().await.complete().await;
     let failed = orders.expect_not_completed().body(contains("poison"));
     assert_text(
@@ -214,7 +216,7 @@ async fn opposites_are_seen_to_fail() {
             "orders: expected no message expired with what the test's predicate asks, found 1\n",
         ),
         (
-            orders.expect_never_delivered().to("the test").await,
+            orders.expect_not_delivered().to("the test").await,
             "orders: expected no delivery to \"the test\", found 1\n",
         ),
     ];
@@ -227,7 +229,7 @@ async fn opposites_are_seen_to_fail() {
 
 #[tokio::test]
 async fn what_differs_stands_with_each_message_that_lies_there() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send(order("o-17", 3)).await;
     orders.receive().await.defer().await;
@@ -248,7 +250,9 @@ async fn what_differs_stands_with_each_message_that_lies_there() {
         "{text}"
     );
 
-    orders.send(Message::from("no JSON").id("o-18")).await;
+    orders
+        .send(Message::from("no JSON").message_id("o-18"))
+        .await;
     orders.receive().await.dead_letter("Rejected", "no").await;
     let failed = orders.expect_dead_lettered().body_json(json!({}));
     let text = failed.within(SHORT).await.unwrap_err().to_string();

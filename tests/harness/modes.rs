@@ -1,9 +1,7 @@
-//! Every mode is the same bus, and none turns silently into another.
+//! Every mode is the same namespace, and none turns silently into another.
 
 use rstest::rstest;
 use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, prelude::*};
-#[cfg(not(feature = "container"))]
-use servicebus_harness::{ModeError, StartError};
 
 use crate::{built, child, orders};
 
@@ -22,7 +20,9 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
     assert_eq!(servicebus.mode(), mode);
     let orders = servicebus.queue("orders");
 
-    orders.send(Message::from("not json").id("o-17")).await;
+    orders
+        .send(Message::from("not json").message_id("o-17"))
+        .await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -45,10 +45,7 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
 async fn a_mode_whose_feature_is_off_says_which() {
     let started = ServiceBus::builder().mode(Mode::Container).start().await;
     let error = started.unwrap_err();
-    assert!(matches!(
-        error,
-        StartError::Mode(ModeError::FeatureOff { .. })
-    ));
+    assert_eq!(error.kind(), ErrorKind::Mode);
     let text = error.to_string();
     for words in [
         "mode \"container\" needs the feature `container` of servicebus-harness",

@@ -13,10 +13,7 @@ use std::{
     time::Duration,
 };
 
-use servicebus_harness::{
-    CONNECTION_STRING_VARIABLE, ControlError, CountsError, KEEP_VARIABLE, MODE_VARIABLE,
-    StartError, prelude::*,
-};
+use servicebus_harness::{CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
 
 use crate::{built, child, orders};
 
@@ -69,9 +66,9 @@ impl Elsewhere {
 
     /// Whether the emulator has a queue of this name.
     async fn has(&self, queue: &str) -> bool {
-        match self.servicebus.queue(queue).try_counts().await {
+        match self.servicebus.queue(queue).counts().result().await {
             Ok(_) => true,
-            Err(CountsError::UnknownEntity(_)) => false,
+            Err(error) if error.kind() == ErrorKind::EntityNotFound => false,
             Err(error) => panic!("{error}"),
         }
     }
@@ -105,8 +102,8 @@ fn handles_and_assertions_work_and_nothing_stays() {
         for queue in ["orders", "inbox", "later"] {
             assert!(!elsewhere.has(queue).await, "{queue} was left");
         }
-        let topics = elsewhere.servicebus.topic("prices").try_counts().await;
-        assert!(matches!(topics, Err(CountsError::UnknownEntity(_))));
+        let topics = elsewhere.servicebus.topic("prices").counts().result().await;
+        assert_eq!(topics.unwrap_err().kind(), ErrorKind::EntityNotFound);
     });
 }
 
@@ -119,7 +116,7 @@ async fn work() {
         .queue(Queue::new("inbox").forward_to("orders"))
         .queue(carts);
     let bus = ServiceBus::builder().topology(topology.topic(prices));
-    let servicebus = bus.longest_wait(SECOND).start().await.unwrap();
+    let servicebus = bus.max_real_wait(SECOND).start().await.unwrap();
     assert_eq!(servicebus.mode(), Mode::Namespace);
     assert!(
         !servicebus
@@ -139,7 +136,7 @@ async fn work() {
     later
         .update(|queue| queue.status(EntityStatus::SendDisabled))
         .await;
-    let refused = later.try_send("no").await.unwrap_err().to_string();
+    let refused = later.send("no").result().await.unwrap_err().to_string();
     assert!(refused.contains("entity-disabled"), "{refused}");
     servicebus.clock().advance(SECOND).await;
     unchecked(&servicebus).await;
@@ -169,7 +166,9 @@ fn surroundings(servicebus: &ServiceBus) {
 
 async fn poison(servicebus: &ServiceBus) {
     let (orders, inbox) = (servicebus.queue("orders"), servicebus.queue("inbox"));
-    inbox.send(Message::from("not json").id("o-17")).await;
+    inbox
+        .send(Message::from("not json").message_id("o-17"))
+        .await;
     for delivery in 1..=3 {
         let received = orders.receive().await;
         assert_eq!(received.delivery_count(), delivery);
@@ -194,7 +193,7 @@ async fn topics(servicebus: &ServiceBus) {
     );
     for price in [5, 12, -1] {
         prices
-            .send(Message::from("{}").property("price", price))
+            .send(Message::from("{}").application_property("price", price))
             .await;
     }
     assert_message_count!(high, active = 2).await;
@@ -222,18 +221,24 @@ async fn unchecked(servicebus: &ServiceBus) {
         ),
         (
             servicebus
-                .try_settled(SECOND)
+                .wait_idle_within(SECOND)
+                .result()
                 .await
                 .unwrap_err()
                 .to_string(),
-            "whether all has come to rest",
+            "whether all is idle",
         ),
         (
-            servicebus.try_reset().await.unwrap_err().to_string(),
+            servicebus.reset().result().await.unwrap_err().to_string(),
             "a reset",
         ),
         (
-            servicebus.try_topology().await.unwrap_err().to_string(),
+            servicebus
+                .topology()
+                .result()
+                .await
+                .unwrap_err()
+                .to_string(),
             "what a namespace holds as a topology",
         ),
     ];
@@ -245,16 +250,22 @@ async fn unchecked(servicebus: &ServiceBus) {
     }
     let waited = servicebus
         .clock()
-        .try_advance(2 * SECOND)
+        .advance(2 * SECOND)
+        .result()
         .await
         .unwrap_err();
-    assert!(matches!(waited, ControlError::Uncheckable { .. }));
+    assert_eq!(waited.kind(), ErrorKind::Unsupported);
     let waited = waited.to_string();
     assert!(
         waited.contains("what happens after 2 s") && waited.contains("is 1 s"),
         "{waited}"
     );
-    let missing = servicebus.queue("ordres").try_send("x").await.unwrap_err();
+    let missing = servicebus
+        .queue("ordres")
+        .send("x")
+        .result()
+        .await
+        .unwrap_err();
     assert!(
         missing.to_string().contains("there is no queue \"ordres\""),
         "{missing}"
@@ -262,17 +273,17 @@ async fn unchecked(servicebus: &ServiceBus) {
 }
 
 #[test]
-fn the_leak_check_looks_at_what_the_bus_made() {
+fn the_leak_check_looks_at_what_the_namespace_made() {
     let leaks = async {
         let bus = ServiceBus::builder().topology(orders()).leak_check(true);
-        let servicebus = bus.shared().start().await.unwrap();
+        let servicebus = bus.start().await.unwrap();
         servicebus.queue("orders").send("left").await;
     };
     either(leaks, async {
         let theirs = Topology::new().queue(Queue::new("theirs"));
         let elsewhere = Elsewhere::start(theirs).await;
         elsewhere.servicebus.queue("theirs").send("kept").await;
-        let test = "namespace::the_leak_check_looks_at_what_the_bus_made";
+        let test = "namespace::the_leak_check_looks_at_what_the_namespace_made";
         let output = elsewhere.play(test).await;
         let said = text(&output);
         assert!(!output.status.success(), "{said}");
@@ -285,7 +296,7 @@ fn the_leak_check_looks_at_what_the_bus_made() {
 }
 
 #[test]
-fn a_bus_that_is_kept_is_removed_when_somebody_has_looked() {
+fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
     let fails = async {
         let bus = ServiceBus::builder().topology(orders());
         let _servicebus = bus.start().await.unwrap();
@@ -293,18 +304,18 @@ fn a_bus_that_is_kept_is_removed_when_somebody_has_looked() {
     };
     either(fails, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "namespace::a_bus_that_is_kept_is_removed_when_somebody_has_looked";
+        let test = "namespace::a_namespace_that_is_kept_is_removed_when_somebody_has_looked";
         let mut command = elsewhere.command(test);
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut told = |what: &str| {
+        let mut rendered = |what: &str| {
             let mut lines = complaints.by_ref().map(Result::unwrap);
             lines.find(|line| line.contains(what)).unwrap()
         };
-        told("connection string");
-        told("it ends when you press Enter");
+        rendered("connection string");
+        rendered("it ends when you press Enter");
         assert!(elsewhere.has("orders").await, "orders was not kept");
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         assert!(!child.wait().unwrap().success());
@@ -398,7 +409,7 @@ fn what_is_somebodys_is_left_alone() {
 }
 
 #[test]
-fn buses_take_turns() {
+fn namespaces_take_turns() {
     let two = async {
         let start = || ServiceBus::builder().topology(orders()).start();
         let first = start().await.unwrap();
@@ -412,7 +423,9 @@ fn buses_take_turns() {
     };
     either(two, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
-        elsewhere.assert_plays("namespace::buses_take_turns").await;
+        elsewhere
+            .assert_plays("namespace::namespaces_take_turns")
+            .await;
     });
 }
 
@@ -427,7 +440,7 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
             "is no connection string: part 1 has no '='",
         ),
         (entity.as_str(), "is that of the entity \"orders\" alone"),
-        // Of this process nobody said whom to trust.
+        // This process was not told which authority to trust.
         (string, "must be named in SSL_CERT_FILE"),
     ];
     for (string, expected) in cases {
@@ -435,7 +448,7 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
             .mode(Mode::Namespace)
             .connection_string(string);
         let error = bus.start().await.unwrap_err();
-        assert!(matches!(error, StartError::Remote(_)));
+        assert_eq!(error.kind(), ErrorKind::Namespace);
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
@@ -455,13 +468,13 @@ fn a_key_that_the_namespace_does_not_know_is_told() {
         let mut command = elsewhere.command(test);
         command.env(CONNECTION_STRING_VARIABLE, wrong);
         let output = tokio::task::spawn_blocking(move || command.output());
-        let told = text(&output.await.unwrap().unwrap());
-        let door = elsewhere.servicebus.endpoints().http;
+        let rendered = text(&output.await.unwrap().unwrap());
+        let endpoint = elsewhere.servicebus.endpoints().http;
         let words = format!(
-            "cannot work in the namespace at {door}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
+            "cannot work in the namespace at {endpoint}: SubCode=40103. Invalid signature: unauthorized access to '$namespaceinfo': the signature does not match the key named \"RootManageSharedAccessKey\"."
         );
-        assert!(told.contains(&words), "{told}");
+        assert!(rendered.contains(&words), "{rendered}");
         let advice = "; SERVICEBUS_CONNECTION_STRING takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`\n";
-        assert!(told.contains(advice), "{told}");
+        assert!(rendered.contains(advice), "{rendered}");
     });
 }

@@ -40,14 +40,14 @@ fn words(line: &str) -> String {
     let is_id = |word: &str| word.len() == 32 && word.chars().all(|c| c.is_ascii_hexdigit());
     let mut text = String::new();
     let mut word = String::new();
-    for letter in line.chars().chain(['\n']) {
-        if letter.is_alphanumeric() {
-            word.push(letter);
+    for character in line.chars().chain(['\n']) {
+        if character.is_alphanumeric() {
+            word.push(character);
             continue;
         }
         text.push_str(if is_id(&word) { "<id>" } else { &word });
         word.clear();
-        text.push(letter);
+        text.push(character);
     }
     text.trim_end().to_owned()
 }

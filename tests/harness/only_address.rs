@@ -1,6 +1,6 @@
-//! Where a system has one loopback address the buses of a process share an emulator there, and processes take turns.
+//! Where a system has one loopback address the namespaces of a process share an emulator there, and processes take turns.
 //!
-//! Each test has such an address of its own, so that it waits for nobody but itself: it runs in processes of its own,
+//! Each test has such an address of its own, so that it waits for no other test: it runs in processes of its own,
 //! whose environment names the address.
 
 use std::{
@@ -16,13 +16,13 @@ use servicebus_harness::{ADDRESS_VARIABLE, Builder, EventKind, MODE_VARIABLE, pr
 
 use crate::{built, child, orders, waiting::until_gone};
 
-/// Draws an address from 127.1.0.0 to 127.60.255.255, where no other bus is.
+/// Draws an address from 127.1.0.0 to 127.60.255.255, where no other namespace is.
 fn any_address() -> Ipv4Addr {
     let [second, third, fourth, ..] = RandomState::new().hash_one("an address").to_be_bytes();
     Ipv4Addr::new(127, 1 + second % 60, third, fourth.clamp(1, 254))
 }
 
-/// A test in a process of its own, of this mode, whose buses all have this address.
+/// A test in a process of its own, of this mode, whose namespaces all have this address.
 fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
     let mut command = child::again(test);
     command
@@ -36,13 +36,13 @@ fn again(test: &str, address: Ipv4Addr, mode: Mode) -> Command {
 }
 
 /// Plays a test's child in each mode that starts an emulator, and returns what each wrote to standard error.
-fn in_both_modes(test: &str) -> Vec<(Ipv4Addr, String)> {
+pub(crate) fn in_both_modes(test: &str) -> Vec<(Ipv4Addr, String)> {
     let played = [Mode::InProcess, Mode::Process].map(|mode| {
         let address = any_address();
         let output = again(test, address, mode).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{mode}: {told}\n{said}");
+        let rendered = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{mode}: {rendered}\n{said}");
         (address, said)
     });
     played.to_vec()
@@ -63,15 +63,15 @@ async fn start_with_orders() -> ServiceBus {
 }
 
 #[test]
-fn buses_of_a_process_share_an_emulator_and_do_not_meet() {
+fn namespaces_of_a_process_share_an_emulator_and_do_not_meet() {
     if child::is_child() {
         return child::play(share());
     }
     let played =
-        in_both_modes("only_address::buses_of_a_process_share_an_emulator_and_do_not_meet");
+        in_both_modes("only_address::namespaces_of_a_process_share_an_emulator_and_do_not_meet");
     for (address, said) in played {
         let words = format!(
-            "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the buses of this process share one emulator there, each with a namespace of its own, and processes take turns"
+            "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and processes take turns"
         );
         assert_eq!(said.matches(&words).count(), 1, "{said}");
     }
@@ -79,8 +79,11 @@ fn buses_of_a_process_share_an_emulator_and_do_not_meet() {
 
 async fn share() {
     let (one, two) = (start_with_orders().await, start_with_orders().await);
-    let door = SocketAddr::from((named_address(), 5672));
-    assert_eq!((one.endpoints().amqp, two.endpoints().amqp), (door, door));
+    let endpoint = SocketAddr::from((named_address(), 5672));
+    assert_eq!(
+        (one.endpoints().amqp, two.endpoints().amqp),
+        (endpoint, endpoint)
+    );
     assert_ne!(one.namespace(), two.namespace());
     let host = format!("Endpoint=sb://{};", named_address());
     assert!(one.connection_string().starts_with(&host));
@@ -106,15 +109,15 @@ async fn share() {
     theirs.send("still here").await;
     assert_message_count!(theirs, active = 2).await;
     two.stop().await;
-    until_gone(door);
+    until_gone(endpoint);
 }
 
 #[test]
-fn a_bus_that_cannot_share_waits_for_the_others() {
+fn a_namespace_that_cannot_share_waits_for_the_others() {
     if child::is_child() {
         return child::play(wait_for_others());
     }
-    in_both_modes("only_address::a_bus_that_cannot_share_waits_for_the_others");
+    in_both_modes("only_address::a_namespace_that_cannot_share_waits_for_the_others");
 }
 
 async fn wait_for_others() {
@@ -125,7 +128,7 @@ async fn wait_for_others() {
     let alone = [
         ServiceBus::builder().topology(orders()).seed(17),
         ServiceBus::builder().topology(Topology::file(two_namespaces)),
-        ServiceBus::builder().shared().web_ports(8080, 8443),
+        ServiceBus::builder().ports(8080, 8443),
     ];
     for builder in alone {
         let first = start_with_orders().await;
@@ -138,11 +141,11 @@ async fn wait_for_others() {
         assert!(!waiting.is_finished(), "it has started beside another");
         drop(second);
         let alone = waiting.await.unwrap();
-        let doors = alone.endpoints();
-        assert_eq!(doors.amqp, SocketAddr::from((named_address(), 5672)));
-        alone.settled().await;
+        let endpoints = alone.endpoints();
+        assert_eq!(endpoints.amqp, SocketAddr::from((named_address(), 5672)));
+        alone.wait_idle().await;
         alone.stop().await;
-        until_gone(doors.http);
+        until_gone(endpoints.http);
     }
 }
 
@@ -160,8 +163,8 @@ fn processes_take_turns() {
     for test in modes.map(start) {
         let output = test.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{told}\n{said}");
+        let rendered = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{rendered}\n{said}");
     }
 }
 
@@ -193,7 +196,7 @@ fn a_killed_process_gives_its_turn_back() {
             mode,
         );
         let mut holder = holder.spawn().unwrap();
-        until_told(&mut holder, "has its turn");
+        until_printed(&mut holder, "has its turn");
         holder.kill().unwrap();
         holder.wait().unwrap();
     }
@@ -203,7 +206,7 @@ fn a_killed_process_gives_its_turn_back() {
         Mode::InProcess,
     );
     let mut last = last.spawn().unwrap();
-    let _told = until_told(&mut last, "has its turn");
+    let _told = until_printed(&mut last, "has its turn");
     last.stdin.take().unwrap().write_all(b"enough\n").unwrap();
     assert!(last.wait().unwrap().success());
 }
@@ -216,11 +219,14 @@ async fn hold() {
     servicebus.stop().await;
 }
 
-/// Reads up to a line and returns the rest, without whose reader the child could tell no more.
-fn until_told(child: &mut Child, words: &str) -> impl BufRead + use<> {
+/// Reads up to a line and returns the rest, without whose reader the child could not write.
+fn until_printed(child: &mut Child, words: &str) -> impl BufRead + use<> {
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut told = output.by_ref().lines().map(Result::unwrap);
-    assert!(told.any(|line| line == words), "it ended without a word");
+    let mut rendered = output.by_ref().lines().map(Result::unwrap);
+    assert!(
+        rendered.any(|line| line == words),
+        "it ended without a word"
+    );
     output
 }
 
@@ -231,10 +237,10 @@ fn an_address_that_cannot_be_used_is_named() {
     }
     let mut test = child::again("only_address::an_address_that_cannot_be_used_is_named");
     let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let rendered = String::from_utf8_lossy(&output.stdout);
     assert!(
-        told.contains("SERVICEBUS_HARNESS_ADDRESS is \"localhost\"; allowed: a loopback address of IPv4, such as 127.0.0.1"),
-        "{told}"
+        rendered.contains("SERVICEBUS_HARNESS_ADDRESS is \"localhost\"; allowed: a loopback address of IPv4, such as 127.0.0.1"),
+        "{rendered}"
     );
 }
 

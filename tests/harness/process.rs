@@ -16,9 +16,9 @@ use servicebus_harness::prelude::*;
 use crate::{built, child, waiting::until_gone};
 
 /// A program that is not the emulator, removed when it has served.
-struct Impostor(PathBuf);
+struct FakeEmulator(PathBuf);
 
-impl Impostor {
+impl FakeEmulator {
     fn new(name: &str, script: &str) -> Self {
         let file = format!("servicebus-harness-{name}-{}", std::process::id());
         let path = env::temp_dir().join(file);
@@ -40,13 +40,13 @@ impl Impostor {
     async fn refusal_within(&self, within: Duration) -> String {
         let builder = ServiceBus::builder().mode(Mode::Process).binary(&self.0);
         let started = builder.ready_within(within).start().await;
-        let error = started.expect_err("an impostor should not start");
+        let error = started.expect_err("a fake emulator should not start");
         let path = self.0.display().to_string();
         error.to_string().replace(&path, "emulator")
     }
 }
 
-impl Drop for Impostor {
+impl Drop for FakeEmulator {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
@@ -54,10 +54,10 @@ impl Drop for Impostor {
 
 #[tokio::test]
 async fn a_child_that_says_nothing_is_given_up() {
-    let impostor = Impostor::new("mute", "echo 'loading for ever' >&2; exec cat");
+    let fake = FakeEmulator::new("mute", "echo 'loading for ever' >&2; exec cat");
     // How long a shell needs for its first words is not for the test to say.
     for seconds in [0.5, 5.0, 50.0] {
-        let refusal = impostor.refusal_within(Duration::from_secs_f64(seconds));
+        let refusal = fake.refusal_within(Duration::from_secs_f64(seconds));
         let refusal = refusal.await;
         let late = format!("emulator did not become ready within {seconds} s; ");
         let output = refusal.strip_prefix(&late);
@@ -71,9 +71,9 @@ async fn a_child_that_says_nothing_is_given_up() {
 
 #[tokio::test]
 async fn a_child_that_ends_first_leaves_its_last_words() {
-    let impostor = Impostor::new("brief", "echo 'one\ntwo' >&2; exit 7");
+    let fake = FakeEmulator::new("brief", "echo 'one\ntwo' >&2; exit 7");
     assert_eq!(
-        impostor.refusal().await,
+        fake.refusal().await,
         "emulator ended before it was ready (exit status: 7); its last output was:\none\ntwo"
     );
 }
@@ -81,8 +81,8 @@ async fn a_child_that_ends_first_leaves_its_last_words() {
 #[tokio::test]
 async fn a_child_of_another_version_is_refused_with_a_command() {
     let ready = r#"{"event":"ready","version":"9.9.9","pid":1,"amqp":"127.0.0.1:5672","http":"127.0.0.1:5300","namespaces":[]}"#;
-    let impostor = Impostor::new("newer", &format!("echo '{ready}'; exec cat"));
-    let refusal = impostor.refusal().await;
+    let fake = FakeEmulator::new("newer", &format!("echo '{ready}'; exec cat"));
+    let refusal = fake.refusal().await;
     assert!(
         refusal.starts_with("emulator is version 9.9.9, this harness needs"),
         "{refusal}"
@@ -95,8 +95,8 @@ async fn a_child_of_another_version_is_refused_with_a_command() {
 
 #[tokio::test]
 async fn a_child_that_speaks_another_language_is_refused() {
-    let impostor = Impostor::new("foreign", "echo 'Server started.'; exec cat");
-    let refusal = impostor.refusal().await;
+    let fake = FakeEmulator::new("foreign", "echo 'Server started.'; exec cat");
+    let refusal = fake.refusal().await;
     assert!(
         refusal.starts_with("the emulator's first line is not a ready line"),
         "{refusal}"
@@ -106,10 +106,10 @@ async fn a_child_that_speaks_another_language_is_refused() {
 
 #[tokio::test]
 async fn when_no_address_is_free_the_attempts_are_counted() {
-    let impostor = Impostor::new("crowded", "echo 'cannot listen' >&2; exit 3");
+    let fake = FakeEmulator::new("crowded", "echo 'cannot listen' >&2; exit 3");
     assert_eq!(
-        impostor.refusal().await,
-        "no free loopback address after 16 attempts; the last one said: cannot listen; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `web_ports`"
+        fake.refusal().await,
+        "no free loopback address after 16 attempts; the last one said: cannot listen; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
     );
 }
 
@@ -126,52 +126,52 @@ async fn a_binary_that_is_not_there_is_named() {
 #[tokio::test]
 async fn a_child_that_died_is_named_by_the_next_operation() {
     // A shell that becomes the emulator, and says first which process that is.
-    let told = env::temp_dir().join(format!("servicebus-harness-pid-{}", std::process::id()));
+    let rendered = env::temp_dir().join(format!("servicebus-harness-pid-{}", std::process::id()));
     let script = format!(
         "echo $$ > {}; exec {} \"$@\"",
-        told.display(),
+        rendered.display(),
         built::emulator().display()
     );
-    let shell = Impostor::new("shell", &script);
+    let shell = FakeEmulator::new("shell", &script);
     let builder = ServiceBus::builder().mode(Mode::Process).binary(&shell.0);
     let servicebus = builder.start().await.unwrap();
     let queue = servicebus.queue("queue.1");
     queue.send("hello").await;
 
-    let process = fs::read_to_string(&told).unwrap();
-    fs::remove_file(&told).unwrap();
+    let process = fs::read_to_string(&rendered).unwrap();
+    fs::remove_file(&rendered).unwrap();
     let killed = Command::new("kill").args(["-9", process.trim()]).status();
     assert!(killed.unwrap().success());
     until_gone(servicebus.endpoints().http);
 
     let url = servicebus.control_url();
-    let door = url
+    let endpoint = url
         .trim_start_matches("http://")
         .trim_end_matches("/$emulator/v1");
     let died =
         "the emulator process has ended (signal: 9 (SIGKILL)); it wrote nothing to standard error";
-    let error = queue.try_counts().await.unwrap_err().to_string();
+    let error = queue.counts().result().await.unwrap_err().to_string();
     let expected = format!(
-        "cannot count the messages of queue.1: the emulator's control API at {door} does not answer: {died}"
+        "cannot count the messages of queue.1: the emulator's control API at {endpoint} does not answer: {died}"
     );
     assert_eq!(error, expected);
-    let error = queue.try_send("hello").await.unwrap_err().to_string();
+    let error = queue.send("hello").result().await.unwrap_err().to_string();
     assert!(error.ends_with(died), "{error}");
     let error = queue.expect_empty().await.unwrap_err().to_string();
     assert!(error.ends_with(died), "{error}");
 }
 
 #[tokio::test]
-async fn dropping_the_bus_ends_the_child() {
-    let servicebus = process_bus().await;
+async fn dropping_the_namespace_ends_the_child() {
+    let servicebus = process_namespace().await;
     let address = servicebus.endpoints().amqp;
     drop(servicebus);
     until_gone(address);
 }
 
 #[tokio::test]
-async fn stopping_the_bus_waits_for_the_child() {
-    let servicebus = process_bus().await;
+async fn stopping_the_namespace_waits_for_the_child() {
+    let servicebus = process_namespace().await;
     let address = servicebus.endpoints().amqp;
     servicebus.stop().await;
     assert!(std::net::TcpStream::connect(address).is_err());
@@ -206,7 +206,7 @@ async fn wait_to_be_killed() {
     std::future::pending::<()>().await;
 }
 
-async fn process_bus() -> ServiceBus {
+async fn process_namespace() -> ServiceBus {
     let builder = ServiceBus::builder().mode(Mode::Process);
     let started = builder.binary(built::emulator()).start().await;
     started.unwrap_or_else(|error| panic!("{error}"))

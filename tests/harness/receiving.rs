@@ -1,16 +1,16 @@
-//! Receiving as a competing consumer: with a lock, without one, and without losing a message.
+//! Receiving as a competing receiver: with a lock, without one, and without losing a message.
 
 use std::time::Duration;
 
-use servicebus_harness::{ReceiveError, SettleError, prelude::*};
+use servicebus_harness::prelude::*;
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 #[tokio::test]
 async fn a_received_message_is_settled_in_every_way() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-1")).await;
+    orders.send(Message::from("hello").message_id("o-1")).await;
 
     let received = orders.receive().await;
     assert_eq!(received.delivery_count(), 1);
@@ -34,14 +34,17 @@ async fn a_received_message_is_settled_in_every_way() {
 
     let dead = orders.dead_letters().receive().await;
     assert_eq!(dead.message().dead_letter_reason(), Some("Rejected"));
-    assert_eq!(dead.dead_letter_description(), Some("total is negative"));
+    assert_eq!(
+        dead.dead_letter_error_description(),
+        Some("total is negative")
+    );
     dead.complete().await;
     assert_empty!(orders.dead_letters()).await;
 }
 
 #[tokio::test]
 async fn completed_messages_are_counted() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all(["one", "two", "three"]).await;
     for _ in 0..3 {
@@ -49,12 +52,12 @@ async fn completed_messages_are_counted() {
     }
     assert_completed!(orders, count = 3).await;
     assert_empty!(orders).await;
-    servicebus.settled().await;
+    servicebus.wait_idle().await;
 }
 
 #[tokio::test]
 async fn consumers_compete() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all(["one", "two"]).await;
     let (first, second) = tokio::join!(orders.receive(), orders.receive());
@@ -63,7 +66,7 @@ async fn consumers_compete() {
 
 #[tokio::test]
 async fn a_receive_waits_for_its_message() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let (received, ()) = tokio::join!(orders.receive_and_delete(), orders.send("late"));
     assert_eq!(received.body_text(), "late");
@@ -72,10 +75,14 @@ async fn a_receive_waits_for_its_message() {
 
 #[tokio::test]
 async fn receiving_nothing_says_what_there_is_instead() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    let error = orders.try_receive(Duration::ZERO).await.unwrap_err();
-    assert!(matches!(error, ReceiveError::Nothing { .. }));
+    let error = orders
+        .receive_within(Duration::ZERO)
+        .result()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(
         error.to_string(),
         "orders: no message came within 0 s; it holds no messages"
@@ -84,7 +91,8 @@ async fn receiving_nothing_says_what_there_is_instead() {
     orders.send("hello").await;
     let _locked = orders.receive().await;
     let error = orders
-        .try_receive_and_delete(Duration::from_millis(20))
+        .receive_and_delete_within(Duration::from_millis(20))
+        .result()
         .await;
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -94,11 +102,15 @@ async fn receiving_nothing_says_what_there_is_instead() {
 
 #[tokio::test]
 async fn without_waiting_what_is_ready_comes() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     for _ in 0..50 {
         orders.send("hello").await;
-        let received = orders.try_receive(Duration::ZERO).await.unwrap();
+        let received = orders
+            .receive_within(Duration::ZERO)
+            .result()
+            .await
+            .unwrap();
         received.complete().await;
     }
     assert_completed!(orders, count = 50).await;
@@ -106,7 +118,7 @@ async fn without_waiting_what_is_ready_comes() {
 
 #[tokio::test]
 async fn a_message_that_is_dropped_stays_locked() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     drop(orders.receive().await);
@@ -118,14 +130,14 @@ async fn a_message_that_is_dropped_stays_locked() {
 
 #[tokio::test]
 async fn settling_after_the_lock_ran_out_is_an_error() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-1")).await;
+    orders.send(Message::from("hello").message_id("o-1")).await;
     let received = orders.receive().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
 
-    let error = received.try_complete().await.unwrap_err();
-    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    let error = received.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
     assert_eq!(
         error.to_string(),
         "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was settled"
@@ -135,7 +147,7 @@ async fn settling_after_the_lock_ran_out_is_an_error() {
 
 #[tokio::test]
 async fn purging_takes_what_is_ready_and_says_what_it_left() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all((0..230).map(|n| n.to_string())).await;
     let locked = orders.receive().await;

@@ -1,19 +1,21 @@
-//! Messages that wait for their time, and messages that were put aside: made, found, taken back.
+//! Messages that wait for their time, and messages that were deferred: made, found, cancelled.
 
 use std::time::{Duration, SystemTime};
 
-use servicebus_harness::{CancelError, MessageState, ReceiveError, SettleError, prelude::*};
+use servicebus_harness::{MessageState, prelude::*};
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_scheduled_message_becomes_active_at_its_time() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let due = SystemTime::now() + 10 * MINUTE;
-    let number = orders.schedule(Message::from("later").id("o-1"), due).await;
+    let number = orders
+        .schedule(Message::from("later").message_id("o-1"), due)
+        .await;
     orders.schedule("in a while", 20 * MINUTE).await;
 
     let scheduled = orders.peek().await.remove(0);
@@ -33,24 +35,25 @@ async fn a_scheduled_message_becomes_active_at_its_time() {
 
 #[tokio::test]
 async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let numbers = orders.schedule_all(["one", "two"], MINUTE).await;
     assert_eq!(numbers.len(), 2);
     orders.cancel_scheduled(numbers[0]).await;
     assert_message_count!(orders, scheduled = 1).await;
 
-    let error = orders.try_cancel_scheduled(numbers[0]).await.unwrap_err();
-    assert!(
-        matches!(error, CancelError::NotScheduled { .. }),
-        "{error:?}"
-    );
+    let error = orders
+        .cancel_scheduled(numbers[0])
+        .result()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageNotFound, "{error:?}");
     assert_eq!(
         error.to_string(),
         "orders holds no scheduled message 1; only 2 is scheduled"
     );
     orders.cancel_scheduled(numbers[1]).await;
-    let error = orders.try_cancel_scheduled(7).await.unwrap_err();
+    let error = orders.cancel_scheduled(7).result().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "orders holds no scheduled message 7; none is scheduled"
@@ -59,7 +62,7 @@ async fn messages_are_scheduled_together_and_taken_back_one_by_one() {
 
 #[tokio::test]
 async fn a_message_that_is_sent_can_say_when_it_is_due() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let due = SystemTime::now() + MINUTE;
     orders.send(Message::from("later").scheduled_at(due)).await;
@@ -70,34 +73,38 @@ async fn a_message_that_is_sent_can_say_when_it_is_due() {
 
 #[tokio::test]
 async fn what_cannot_be_scheduled_says_why() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     let big = vec![0; 300 * 1024];
-    let error = orders.try_schedule(big, MINUTE).await.unwrap_err();
+    let error = orders.schedule(big, MINUTE).result().await.unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("cannot schedule to orders: "), "{text}");
     assert!(text.contains("262144"), "{text}");
 
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the bus has orders";
+    let expected = "there is no queue \"ordres\"; the namespace has orders";
     let errors = [
         unknown
-            .try_schedule("x", MINUTE)
+            .schedule("x", MINUTE)
+            .result()
             .await
             .unwrap_err()
             .to_string(),
         unknown
-            .try_cancel_scheduled(1)
+            .cancel_scheduled(1)
+            .result()
             .await
             .unwrap_err()
             .to_string(),
         unknown
-            .try_receive_deferred(1)
+            .receive_deferred(1)
+            .result()
             .await
             .unwrap_err()
             .to_string(),
         unknown
-            .try_delete_messages(1)
+            .delete_messages(1)
+            .result()
             .await
             .unwrap_err()
             .to_string(),
@@ -109,11 +116,17 @@ async fn what_cannot_be_scheduled_says_why() {
 
 #[tokio::test]
 async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-1")).await;
+    orders.send(Message::from("hello").message_id("o-1")).await;
     let number = orders.receive().await.defer().await;
-    assert!(orders.try_receive(Duration::ZERO).await.is_err());
+    assert!(
+        orders
+            .receive_within(Duration::ZERO)
+            .result()
+            .await
+            .is_err()
+    );
     assert_eq!(orders.peek().await[0].state, MessageState::Deferred);
 
     let received = orders.receive_deferred(number).await;
@@ -138,47 +151,44 @@ async fn a_deferred_message_is_received_by_its_number_and_settled_in_every_way()
 
 #[tokio::test]
 async fn a_deferred_message_that_cannot_be_had_says_why() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("one").id("o-1")).await;
+    orders.send(Message::from("one").message_id("o-1")).await;
     orders.send("two").await;
     let first = orders.receive().await.defer().await;
     let second = orders.receive().await.defer().await;
-    let error = orders.try_receive_deferred(7).await.unwrap_err();
-    assert!(
-        matches!(error, ReceiveError::NotDeferred { .. }),
-        "{error:?}"
-    );
+    let error = orders.receive_deferred(7).result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageNotFound, "{error:?}");
     assert_eq!(
         error.to_string(),
         "orders holds no deferred message 7 that can be received; 1, 2 are deferred"
     );
 
     let held = orders.receive_deferred(first).await;
-    let error = orders.try_receive_deferred(first).await.unwrap_err();
+    let error = orders.receive_deferred(first).result().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "orders holds no deferred message 1 that can be received; it is locked"
     );
-    let error = held.try_release().await.unwrap_err();
+    let error = held.release().result().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot settle #1 \"one\" (message-id o-1) of orders: a message that was received by its number cannot be released"
+        "cannot settle #1 \"one\" (message-id o-1) of orders: a message that was received by its sequence number cannot be released"
     );
 
     let late = orders.receive_deferred(second).await;
     servicebus.clock().advance(MINUTE).await;
-    let error = late.try_complete().await.unwrap_err();
-    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    let error = late.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
     let body = orders.receive_deferred_and_delete(second).await;
     assert_eq!(body.body_text(), "two");
 }
 
 #[tokio::test]
 async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("hello").id("o-1")).await;
+    orders.send(Message::from("hello").message_id("o-1")).await;
     let mut received = orders.receive().await;
     let until = received.locked_until.unwrap();
     for _ in 0..3 {
@@ -187,18 +197,18 @@ async fn a_lock_is_renewed_and_can_be_lost_for_all_that() {
     }
     assert_lock_renewed!(orders, times = 3).await;
     servicebus.clock().advance(MINUTE).await;
-    let error = received.try_renew_lock().await.unwrap_err();
+    let error = received.renew_lock().result().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the lock on #1 \"hello\" (message-id o-1) of orders was lost before it was renewed"
     );
-    let error = received.try_complete().await.unwrap_err();
-    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    let error = received.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
 }
 
 #[tokio::test]
 async fn deleting_takes_what_is_ready_and_says_what_it_left() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send_all(["locked", "deferred", "1", "2", "3"]).await;
     orders.schedule("later", MINUTE).await;
@@ -211,14 +221,18 @@ async fn deleting_takes_what_is_ready_and_says_what_it_left() {
         "removed 2 messages, left 3 active (1 locked, 1 deferred), 1 scheduled"
     );
     let before = SystemTime::now() - MINUTE;
-    let deleted = orders.try_delete_messages_before(2, before).await.unwrap();
+    let deleted = orders
+        .delete_messages_before(2, before)
+        .result()
+        .await
+        .unwrap();
     assert_eq!(deleted.removed, 0);
     let purged = orders.purge().await;
     assert_eq!(
         purged.to_string(),
         "removed 1 message, left 2 active (1 locked, 1 deferred), 1 scheduled"
     );
-    let error = orders.try_delete_messages(501).await.unwrap_err();
+    let error = orders.delete_messages(501).result().await.unwrap_err();
     let text = error.to_string();
     let expected =
         "cannot delete 501 messages of orders: status 400: com.microsoft:argument-out-of-range: ";

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::prelude::*;
 
-use crate::bus_with_orders;
+use crate::namespace_with_orders;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Long enough for everything that has happened before the assertion.
@@ -12,11 +12,11 @@ const SHORT: Duration = Duration::from_millis(10);
 
 #[tokio::test]
 async fn sentences_about_deliveries() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    assert_never_delivered!(orders).await;
-    orders.send(Message::from("{}").id("o-1")).await;
-    assert_never_delivered!(orders).await;
+    assert_not_delivered!(orders).await;
+    orders.send(Message::from("{}").message_id("o-1")).await;
+    assert_not_delivered!(orders).await;
     orders.receive().await.abandon().await;
     orders.receive_and_delete().await;
 
@@ -24,8 +24,8 @@ async fn sentences_about_deliveries() {
     assert_delivered!(orders, times = 2).await;
     assert_delivered!(orders, message_id = "o-1", to = "the test", at_least = 2).await;
     assert_delivered!(orders, message_id = "o-2", times = 0).await;
-    assert_never_delivered!(orders, message_id = "o-2").await;
-    assert_never_delivered!(orders, to = contains("worker"), within = MINUTE).await;
+    assert_not_delivered!(orders, message_id = "o-2").await;
+    assert_not_delivered!(orders, to = contains("worker"), within = MINUTE).await;
 
     assert_abandoned!(orders).await;
     assert_abandoned!(orders, times = 1).await;
@@ -35,9 +35,9 @@ async fn sentences_about_deliveries() {
 
 #[tokio::test]
 async fn a_delivery_elsewhere_is_none_here() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-1")).await;
+    orders.send(Message::from("{}").message_id("o-1")).await;
     orders.receive().await.dead_letter("Rejected", "").await;
     let dead = orders.dead_letters();
     dead.receive().await.complete().await;
@@ -50,9 +50,9 @@ async fn a_delivery_elsewhere_is_none_here() {
 
 #[tokio::test]
 async fn sentences_about_locks() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-1")).await;
+    orders.send(Message::from("{}").message_id("o-1")).await;
     assert_lock_not_renewed!(orders).await;
     let mut received = orders.receive().await;
     assert_lock_renewed!(orders, times = 0).await;
@@ -67,15 +67,17 @@ async fn sentences_about_locks() {
 
 #[tokio::test]
 async fn sentences_about_what_waits() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     assert_deferred!(orders, count = 0).await;
     assert_scheduled!(orders, count = 0).await;
     assert_not_deferred!(orders).await;
     assert_not_scheduled!(orders).await;
     let due = SystemTime::now() + 10 * MINUTE;
-    let number = orders.schedule(Message::from("{}").id("o-1"), due).await;
-    orders.send(Message::from("{}").id("o-2")).await;
+    let number = orders
+        .schedule(Message::from("{}").message_id("o-1"), due)
+        .await;
+    orders.send(Message::from("{}").message_id("o-2")).await;
     orders.receive().await.defer().await;
 
     assert_deferred!(orders).await;
@@ -113,13 +115,13 @@ async fn sentences_about_expiry() {
     let servicebus = servicebus.unwrap();
     for name in ["kept", "dropped"] {
         let queue = servicebus.queue(name);
-        let offer = Message::from("{}").id("o-1").time_to_live(MINUTE);
+        let offer = Message::from("{}").message_id("o-1").time_to_live(MINUTE);
         queue.send(offer).await;
         assert_expired!(queue, count = 0).await;
         servicebus.clock().advance(MINUTE).await;
         assert_expired!(queue).await;
         assert_expired!(queue, message_id = "o-1", count = 1).await;
-        assert_never_delivered!(queue).await;
+        assert_not_delivered!(queue).await;
     }
 }
 
@@ -133,7 +135,7 @@ async fn sentences_about_forwarding() {
     let servicebus = ServiceBus::builder().topology(topology).start().await;
     let servicebus = servicebus.unwrap();
     let (first, last) = (servicebus.queue("q1"), servicebus.queue("q5"));
-    first.send(Message::from("{}").id("o-1")).await;
+    first.send(Message::from("{}").message_id("o-1")).await;
 
     assert_forwarded!(first).await;
     assert_forwarded!(first, to = "q2", message_id = "o-1", count = 1).await;

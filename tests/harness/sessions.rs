@@ -3,16 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use servicebus_harness::{
-    AcceptSessionError, EventKind, ReceiveError, SessionError, SettleError, prelude::*,
-};
+use servicebus_harness::{EventKind, prelude::*};
 
 use crate::failures::{SHORT, assert_text};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A bus with a queue of shopping carts, and a topic with a subscription to them.
-async fn bus_with_carts() -> ServiceBus {
+/// A namespace with a queue of shopping carts, and a topic with a subscription to them.
+async fn namespace_with_carts() -> ServiceBus {
     let mine = Subscription::new("mine").requires_session(true);
     let topology = Topology::new()
         .queue(Queue::new("carts").requires_session(true))
@@ -23,19 +21,19 @@ async fn bus_with_carts() -> ServiceBus {
 }
 
 fn step(body: &str, session: &str) -> Message {
-    Message::from(body).id(body).session_id(session)
+    Message::from(body).message_id(body).session_id(session)
 }
 
 #[tokio::test]
 async fn a_session_is_received_in_order_and_settled_in_every_way() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     let sent = ["1", "2", "3", "4"].map(|body| step(body, "cart-7"));
     carts.send_all(sent).await;
     carts.send(step("other", "cart-8")).await;
 
     let cart = carts.accept_session("cart-7").await;
-    assert_eq!(cart.id(), "cart-7");
+    assert_eq!(cart.session_id(), "cart-7");
     assert!(cart.locked_until() > SystemTime::now());
     let first = cart.receive().await;
     assert_eq!(first.body_text(), "1");
@@ -64,38 +62,35 @@ async fn a_session_is_received_in_order_and_settled_in_every_way() {
 
 #[tokio::test]
 async fn the_next_session_is_the_one_that_has_waited_longest() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts
         .send_all([step("1", "b"), step("2", "a"), step("3", "b")])
         .await;
     let first = carts.accept_next_session(Duration::ZERO).await;
     let second = carts.accept_next_session(Duration::ZERO).await;
-    assert_eq!((first.id(), second.id()), ("b", "a"));
+    assert_eq!((first.session_id(), second.session_id()), ("b", "a"));
 
-    let error = carts.try_accept_next_session(SHORT).await.unwrap_err();
-    assert!(matches!(error, AcceptSessionError::NoneAvailable { .. }));
+    let error = carts.accept_next_session(SHORT).result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(
         error.to_string(),
         "carts: no session was available within 0.01 s; it holds 3 active"
     );
     let next = carts.accept_next_session(MINUTE);
     let ((), next) = tokio::join!(carts.send(step("4", "c")), next);
-    assert_eq!(next.id(), "c");
+    assert_eq!(next.session_id(), "c");
 }
 
 #[tokio::test]
 async fn a_session_that_is_held_is_nobody_elses() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let held = carts.accept_session("cart-7").await;
     let unsettled = held.receive().await;
-    let error = carts.try_accept_session("cart-7").await.unwrap_err();
-    assert!(
-        matches!(error, AcceptSessionError::Taken { .. }),
-        "{error:?}"
-    );
+    let error = carts.accept_session("cart-7").result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SessionCannotBeLocked, "{error:?}");
     assert_eq!(
         error.to_string(),
         "carts: the session \"cart-7\" is held by the test"
@@ -103,7 +98,7 @@ async fn a_session_that_is_held_is_nobody_elses() {
     held.close().await;
     let next = carts.accept_session("cart-7").await;
     assert_eq!(next.receive().await.delivery_count(), 1);
-    let error = unsettled.try_complete().await.unwrap_err();
+    let error = unsettled.complete().result().await.unwrap_err();
     assert!(
         error.to_string().ends_with("the session was closed"),
         "{error}"
@@ -112,7 +107,7 @@ async fn a_session_that_is_held_is_nobody_elses() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_is_free() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     drop(carts.accept_session("cart-7").await);
@@ -122,24 +117,24 @@ async fn a_session_that_is_dropped_is_free() {
 
 #[tokio::test]
 async fn receiving_nothing_from_a_session_keeps_it() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     let cart = carts.accept_session("cart-7").await;
-    let error = cart.try_receive(SHORT).await.unwrap_err();
-    assert!(matches!(error, ReceiveError::Nothing { .. }), "{error:?}");
+    let error = cart.receive_within(SHORT).result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
     for body in ["1", "2", "3"] {
         carts.send(step(body, "cart-7")).await;
-        let received = cart.try_receive(MINUTE).await.unwrap();
+        let received = cart.receive_within(MINUTE).result().await.unwrap();
         assert_eq!(received.body_text(), body);
         received.complete().await;
-        assert!(cart.try_receive(Duration::ZERO).await.is_err());
+        assert!(cart.receive_within(Duration::ZERO).result().await.is_err());
     }
     assert_empty!(carts).await;
 }
 
 #[tokio::test]
 async fn a_state_is_kept_with_the_session() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     assert_session_state!(carts, session = "cart-7", set = false).await;
     let cart = carts.accept_session("cart-7").await;
@@ -158,7 +153,7 @@ async fn a_state_is_kept_with_the_session() {
 
 #[tokio::test]
 async fn a_lock_is_renewed_and_runs_out() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let mut cart = carts.accept_session("cart-7").await;
@@ -173,10 +168,10 @@ async fn a_lock_is_renewed_and_runs_out() {
     );
     servicebus.clock().advance(MINUTE).await;
 
-    let error = message.try_complete().await.unwrap_err();
-    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
-    let error = cart.try_renew_lock().await.unwrap_err();
-    assert!(matches!(error, SessionError::LockLost { .. }), "{error:?}");
+    let error = message.complete().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
+    let error = cart.renew_lock().result().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SessionLockLost, "{error:?}");
     assert_eq!(
         error.to_string(),
         "the session \"cart-7\" of carts is not held any longer"
@@ -188,14 +183,18 @@ async fn a_lock_is_renewed_and_runs_out() {
 
 #[tokio::test]
 async fn a_lock_is_taken_away() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;
     let cart = carts.accept_session("cart-7").await;
     carts.lose_session_lock("cart-7").await;
-    let error = cart.try_receive(MINUTE).await.unwrap_err();
+    let error = cart.receive_within(MINUTE).result().await.unwrap_err();
     assert!(error.to_string().contains("session-lock-lost"), "{error}");
-    let error = carts.try_lose_session_lock("cart-7").await.unwrap_err();
+    let error = carts
+        .lose_session_lock("cart-7")
+        .result()
+        .await
+        .unwrap_err();
     assert!(
         error
             .to_string()
@@ -207,16 +206,16 @@ async fn a_lock_is_taken_away() {
     for kind in kinds {
         assert_eq!(timeline.count(&kind), 1, "{timeline}");
     }
-    let told = timeline.of_session("cart-7").to_string();
+    let rendered = timeline.of_session("cart-7").to_string();
     assert!(
-        told.contains("session accepted     cart-7, by the test (lock 60 s)"),
-        "{told}"
+        rendered.contains("session accepted     cart-7, by the test (lock 60 s)"),
+        "{rendered}"
     );
 }
 
 #[tokio::test]
 async fn sessions_are_listed() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send_all([step("1", "b"), step("2", "b")]).await;
     let held = carts.accept_session("a").await;
@@ -238,37 +237,47 @@ async fn sessions_are_listed() {
 
 #[tokio::test]
 async fn a_subscription_has_sessions_too() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let mine = servicebus.subscription("events", "mine");
     let events = servicebus.topic("events");
     events
         .send_all([step("1", "a"), step("2", "b"), step("3", "a")])
         .await;
     events.send("without a session").await;
-    assert_in_order!(mine, session = "a", bodies = ["1", "3"]).await;
+    assert_session_order!(mine, session = "a", bodies = ["1", "3"]).await;
     assert_dead_lettered!(mine, reason = "Session ID is null.").await;
     let held = mine.accept_session("a").await;
     held.receive().await.complete().await;
-    assert_in_order!(mine, session = "a", bodies = ["3"]).await;
+    assert_session_order!(mine, session = "a", bodies = ["3"]).await;
 }
 
 #[tokio::test]
 async fn what_has_no_sessions_says_so() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let plain = servicebus.queue("plain");
-    let error = plain.try_accept_session("a").await.unwrap_err().to_string();
+    let error = plain
+        .accept_session("a")
+        .result()
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("does not require sessions"), "{error}");
-    let error = plain.try_sessions().await.unwrap_err().to_string();
+    let error = plain.sessions().result().await.unwrap_err().to_string();
     assert!(
         error.contains("a queue or subscription with RequiresSession"),
         "{error}"
     );
     let carts = servicebus.queue("carts");
-    let error = carts.try_receive(SHORT).await.unwrap_err().to_string();
+    let error = carts
+        .receive_within(SHORT)
+        .result()
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("non-sessionful message receiver"), "{error}");
-    let error = carts.try_send("hello").await.unwrap_err().to_string();
+    let error = carts.send("hello").result().await.unwrap_err().to_string();
     assert!(error.contains("The SessionId was not set"), "{error}");
-    let error = servicebus.queue("cart").try_accept_session("a").await;
+    let error = servicebus.queue("cart").accept_session("a").result().await;
     let error = error.unwrap_err().to_string();
     assert!(error.starts_with("there is no queue \"cart\""), "{error}");
 }
@@ -279,17 +288,17 @@ async fn a_queue_made_at_run_time_has_sessions() {
     let queue = Queue::new("late").requires_session(true);
     let late = servicebus.create_queue(queue).await;
     late.send(step("1", "a")).await;
-    assert_in_order!(late, session = "a", bodies = ["1"]).await;
+    assert_session_order!(late, session = "a", bodies = ["1"]).await;
 }
 
 #[tokio::test]
 async fn a_session_in_another_order() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts
         .send_all([step("1", "cart-7"), step("2", "cart-7")])
         .await;
-    let expectation = carts.expect_in_order("cart-7").bodies(["2", "1"]);
+    let expectation = carts.expect_session_order("cart-7").bodies(["2", "1"]);
     let failed = expectation.within(SHORT).await;
     assert_text(
         failed,
@@ -314,7 +323,7 @@ hint: 1 was never received; is a consumer running?"#,
 
 #[tokio::test]
 async fn a_session_with_another_state() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     let cart = carts.accept_session("cart-7").await;
     cart.set_state("open").await;
@@ -339,7 +348,7 @@ timeline of session cart-7 in carts
 
 #[tokio::test]
 async fn a_session_without_a_state() {
-    let servicebus = bus_with_carts().await;
+    let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     let failed = carts.expect_session_state("cart-7").within(SHORT).await;
     assert_text(

@@ -1,4 +1,4 @@
-//! Clients come over TLS as they do to the service, and trust one authority for every bus.
+//! Clients come over TLS as they do to the service, and trust one authority for every namespace.
 
 use std::{env, fs, path::PathBuf};
 
@@ -11,10 +11,10 @@ use crate::{built, orders};
 #[case(Mode::InProcess)]
 #[case(Mode::Process)]
 #[tokio::test]
-async fn every_bus_has_a_door_for_tls(#[case] mode: Mode) {
-    let start = |use_tls| {
+async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
+    let start = |tls| {
         let bus = ServiceBus::builder().topology(orders()).mode(mode);
-        bus.binary(built::emulator()).use_tls(use_tls).start()
+        bus.binary(built::emulator()).tls(tls).start()
     };
     let (plain, secured) = (start(false).await.unwrap(), start(true).await.unwrap());
 
@@ -47,7 +47,7 @@ async fn every_bus_has_a_door_for_tls(#[case] mode: Mode) {
     if is_kept(kept) {
         assert!(secured.ca_certificate_pem().await.starts_with(kept));
     }
-    // The harness's own handles come without TLS whatever the strings say.
+    // The harness's own clients come without TLS whatever the strings say.
     secured.queue("orders").send("hello").await;
     assert_message_count!(secured.queue("orders"), active = 1).await;
 }
@@ -58,11 +58,11 @@ async fn every_bus_has_a_door_for_tls(#[case] mode: Mode) {
 #[tokio::test]
 async fn web_ports_are_those_that_were_asked_for(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
-    let servicebus = bus.web_ports(8080, 8443).start().await.unwrap();
+    let servicebus = bus.ports(8080, 8443).start().await.unwrap();
     let endpoints = servicebus.endpoints();
     assert_eq!(endpoints.http.port(), 8080);
-    assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
-    servicebus.settled().await;
+    assert_eq!(endpoints.https.map(|endpoint| endpoint.port()), Some(8443));
+    servicebus.wait_idle().await;
 }
 
 /// Whether a certificate is that in the user's cache directory; not every user has one.

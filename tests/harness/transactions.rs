@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{Timeline, prelude::*};
 
-use crate::{bus_with_orders, normalised::normalised, trader::Trader};
+use crate::{namespace_with_orders, normalised::normalised, transaction_client::TransactionClient};
 
 /// A timeline in which transactions are called T1, T2… in the order in which they turn up.
 fn shown(timeline: &Timeline) -> String {
@@ -26,14 +26,14 @@ fn shown(timeline: &Timeline) -> String {
 
 #[tokio::test]
 async fn timelines_tell_what_belonged_to_a_transaction_and_how_it_ended() {
-    let servicebus = bus_with_orders().await;
+    let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("{}").id("o-1")).await;
-    let mut trader = Trader::connect(&servicebus).await;
-    let trade = trader.declare().await.complete("orders").await;
-    trade.send("orders", "o-2").await.commit().await;
-    let trade = trader.declare().await.complete("orders").await;
-    trade.send("orders", "o-3").await.roll_back().await;
+    orders.send(Message::from("{}").message_id("o-1")).await;
+    let mut transaction_client = TransactionClient::connect(&servicebus).await;
+    let transaction = transaction_client.declare().await.complete("orders").await;
+    transaction.send("orders", "o-2").await.commit().await;
+    let transaction = transaction_client.declare().await.complete("orders").await;
+    transaction.send("orders", "o-3").await.roll_back().await;
     servicebus.clock().advance(Duration::from_secs(61)).await;
     let timeline = servicebus.timeline(&orders).await;
     assert_eq!(
@@ -41,16 +41,16 @@ async fn timelines_tell_what_belonged_to_a_transaction_and_how_it_ended() {
         "\
 timeline of orders                                            (virtual time)
   +… sent                    o-1, by the test, 25 bytes
-  +… delivered               o-1, to the trader (lock 60 s, delivery 1 of 3)
-  +… settlement enlisted     o-1, by the trader, transaction T1
-  +… send enlisted           o-2, by the trader, transaction T1
-  +… transaction committed   by the trader, transaction T1
-  +… completed               o-1, by the trader
-  +… sent                    o-2, by the trader, 18 bytes
-  +… delivered               o-2, to the trader (lock 60 s, delivery 1 of 3)
-  +… settlement enlisted     o-2, by the trader, transaction T2
-  +… send enlisted           o-3, by the trader, transaction T2
-  +… transaction rolled back by the trader, transaction T2
+  +… delivered               o-1, to the transaction client (lock 60 s, delivery 1 of 3)
+  +… settlement enlisted     o-1, by the transaction client, transaction T1
+  +… send enlisted           o-2, by the transaction client, transaction T1
+  +… transaction committed   by the transaction client, transaction T1
+  +… completed               o-1, by the transaction client
+  +… sent                    o-2, by the transaction client, 18 bytes
+  +… delivered               o-2, to the transaction client (lock 60 s, delivery 1 of 3)
+  +… settlement enlisted     o-2, by the transaction client, transaction T2
+  +… send enlisted           o-3, by the transaction client, transaction T2
+  +… transaction rolled back by the transaction client, transaction T2
             clock advanced          by the test, 61 s
   +… lock expired            o-2, delivery 1 counted"
     );

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Waits until nobody listens at an address any longer.
+/// Waits until no process listens at an address.
 pub(crate) fn until_gone(address: SocketAddr) {
     let started = Instant::now();
     while TcpStream::connect(address).is_ok() {
         assert!(
             started.elapsed() < Duration::from_secs(60),
-            "somebody still listens at {address}"
+            "a process still listens at {address}"
         );
         thread::yield_now();
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 use servicebus_harness::comparison::{Comparison, Ledger, Outcome, Run, Suite, Target};
 use servicebus_harness::prelude::*;
 
-/// What the bus of a case says when it refuses something.
+/// What the namespace of a case says when it refuses something.
 const WORDS: &str = "SERVICEBUS_TESTS_WORDS";
 /// How long anything may take.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ async fn a_silent_client() {
     let mut client = servicebus.client().await;
     let opening = client.create_sender("orders", ServiceBusSenderOptions::default());
     let mut sender = within(opening).await.expect("the sender opens");
-    within(sender.send_message("a letter"))
+    within(sender.send_message("a message"))
         .await
         .expect("it is taken");
 
@@ -34,10 +34,10 @@ async fn a_silent_client() {
     let opening = client.create_receiver_for_queue("orders", options);
     let mut receiver = within(opening).await.expect("the receiver opens");
     let peeked = within(receiver.peek_message(None)).await;
-    assert!(peeked.expect("the bus answers").is_some());
+    assert!(peeked.expect("the namespace answers").is_some());
     let message = within(receiver.receive_message()).await;
     let message = message.expect("a message comes");
-    assert_eq!(message.body().expect("it is data"), b"a letter");
+    assert_eq!(message.body().expect("it is data"), b"a message");
     within(receiver.complete_message(&message))
         .await
         .expect("it can be completed");

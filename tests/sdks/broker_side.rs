@@ -40,9 +40,10 @@ pub(crate) async fn check(case: &str, servicebus: &ServiceBus) {
 }
 
 /// Asserts how often something happened to a queue.
-async fn recorded(queue: &QueueHandle, kind: EventKind, times: u64) {
+async fn recorded(queue: &QueueClient, kind: EventKind, times: u64) {
     let timeline = queue
-        .try_timeline()
+        .timeline()
+        .result()
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(

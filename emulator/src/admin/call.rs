@@ -164,6 +164,6 @@ impl Call<'_> {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| self.namespace.entity(&topic));
         let tagged = topic.as_deref().unwrap_or(entity);
-        tag(tagged.metadata().updated_at())
+        tag(tagged.metadata(|metadata| metadata.updated_at()))
     }
 }

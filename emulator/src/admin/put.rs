@@ -165,7 +165,7 @@ impl Call<'_> {
             return Err(ServiceError::no_operation());
         }
         let is_described_anew = before.admin_metadata != wanted.admin_metadata;
-        entity.metadata().set_admin_metadata(wanted.admin_metadata);
+        entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
         // These are properties as well, whose change ends locks (observed 38).
         let only_status = QueueDescription {
             status: wanted.entity.status,
@@ -196,7 +196,7 @@ impl Call<'_> {
     }
 
     fn created(&self, entity: &Arc<SharedEntity>, wanted: Wanted) -> Answer {
-        entity.metadata().set_admin_metadata(wanted.admin_metadata);
+        entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
         let shown = self.show(entity).with_status(StatusCode::CREATED);
         match entity.kind {
             EntityKind::Queue | EntityKind::Topic => shown.untagged(),

@@ -62,9 +62,7 @@ impl Namespace {
         let created = self.create_subscription(topic, &path, &config.description, rules.clone());
         if let Err(entity) = created {
             self.operate_as_broker(&entity, Entity::reset);
-            entity
-                .metadata()
-                .set_admin_metadata(AdminMetadata::default());
+            entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
             self.update_subscription(&entity, &config.description);
             self.operate_as_broker(topic, |topic, cx| {
                 topic.unsubscribe(cx, &path);
@@ -75,9 +73,7 @@ impl Namespace {
 
     fn restore(&self, entity: &SharedEntity, description: QueueDescription) {
         self.operate_as_broker(entity, Entity::reset);
-        entity
-            .metadata()
-            .set_admin_metadata(AdminMetadata::default());
+        entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
         self.update(entity, description);
     }
 

@@ -15,8 +15,9 @@ impl Namespace {
         let Some(entity) = entity else {
             return Vec::new();
         };
-        let metadata = entity.metadata();
-        let rules = metadata.authorization_rules().iter();
-        rules.flat_map(AuthorizationRule::keys).collect()
+        entity.metadata(|metadata| {
+            let rules = metadata.authorization_rules().iter();
+            rules.flat_map(AuthorizationRule::keys).collect()
+        })
     }
 }

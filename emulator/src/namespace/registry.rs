@@ -56,12 +56,16 @@ impl SharedEntity {
     pub(super) fn lock(&self) -> MutexGuard<'_, Entity> {
         #[cfg(test)]
         super::watched::tests::VISITS.set(super::watched::tests::VISITS.get() + 1);
+        lock_order::assert_no_metadata_locked();
         self.entity.lock()
     }
 
-    /// What is kept about it beside its messages.
-    pub(crate) fn metadata(&self) -> MutexGuard<'_, EntityMetadata> {
-        self.metadata.lock()
+    /// Does something with what is kept about it beside its messages. The lock of the metadata comes after that of any
+    /// entity: `with` must lock none.
+    pub(crate) fn metadata<T>(&self, with: impl FnOnce(&mut EntityMetadata) -> T) -> T {
+        let mut metadata = self.metadata.lock();
+        let _order = lock_order::metadata_locked();
+        with(&mut metadata)
     }
 
     /// Whether it is no longer there: whoever still knows it must let go of it.
@@ -274,7 +278,7 @@ impl Namespace {
             let before = locked.description().clone();
             let used = locked.last_used();
             change(locked, cx);
-            entity.metadata().changed(used, cx.now);
+            entity.metadata(|metadata| metadata.changed(used, cx.now));
             let only_status = QueueDescription {
                 status: locked.description().status,
                 ..before
@@ -341,6 +345,45 @@ impl Namespace {
         self.router.entities_changed();
         self.turns.notify_waiters();
     }
+}
+
+/// Fails a test in which a thread that has locked metadata locks an entity: another one that does it the other way round
+/// would wait for it, and it for that one, for ever.
+#[cfg(any(test, feature = "watchdog"))]
+mod lock_order {
+    use std::cell::Cell;
+
+    thread_local! {
+        static METADATA: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) struct MetadataLocked;
+
+    impl Drop for MetadataLocked {
+        fn drop(&mut self) {
+            METADATA.set(METADATA.get() - 1);
+        }
+    }
+
+    pub(super) fn metadata_locked() -> MetadataLocked {
+        METADATA.set(METADATA.get() + 1);
+        MetadataLocked
+    }
+
+    pub(super) fn assert_no_metadata_locked() {
+        assert_eq!(METADATA.get(), 0, "an entity is locked after metadata");
+    }
+}
+
+#[cfg(not(any(test, feature = "watchdog")))]
+mod lock_order {
+    pub(super) struct MetadataLocked;
+
+    pub(super) fn metadata_locked() -> MetadataLocked {
+        MetadataLocked
+    }
+
+    pub(super) fn assert_no_metadata_locked() {}
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a bus of its own costs a test: `cargo bench -p servicebus-harness --features container`.
+//! What a namespace of its own costs a test: `cargo bench -p servicebus-harness --features container`.
 //!
-//! One test sends a message and receives it over the harness's handles. What counts is how much longer it takes with a
-//! bus of its own than with one that runs already. Started without `--bench`, everything runs once and nothing is
+//! One test sends a message and receives it over the harness's clients. What counts is how much longer it takes with a
+//! namespace of its own than with one that runs already. Started without `--bench`, everything runs once and nothing is
 //! judged. Method and results: `harness/BENCHMARKS.md`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
@@ -12,7 +12,7 @@ mod ways;
 
 use std::{env, process::ExitCode};
 
-use servicebus_harness::{Builder, StartError, prelude::*};
+use servicebus_harness::{Builder, Error, prelude::*};
 
 fn main() -> ExitCode {
     let judged = env::args().any(|argument| argument == "--bench");
@@ -28,8 +28,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A test with a bus of its own, which ends with it.
-async fn alone(builder: Builder) -> Result<(), StartError> {
+/// A test with a namespace of its own, which ends with it.
+async fn alone(builder: Builder) -> Result<(), Error> {
     let servicebus = builder.start().await?;
     exchange(&servicebus).await;
     Ok(())

@@ -1,4 +1,4 @@
-//! A thousand tests in one process, each with a bus of its own in it, against a hundred.
+//! A thousand tests in one process, each with a namespace of its own in it, against a hundred.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

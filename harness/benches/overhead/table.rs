@@ -14,7 +14,7 @@ pub(crate) struct Row {
 
 /// Prints a table in Markdown, and says whether every limit is known to hold.
 pub(crate) fn print(rows: &[Row]) -> ExitCode {
-    println!("| a test with a bus of its own | measured | limit | holds |");
+    println!("| a test with a namespace of its own | measured | limit | holds |");
     println!("| --- | --- | --- | --- |");
     for row in rows {
         println!("{}", row.line());

@@ -1,4 +1,4 @@
-//! Every way to a bus of its own, against a bus that runs already.
+//! Every way to a namespace of its own, against a namespace that runs already.
 //!
 //! All take turns, so that a busy moment of the machine meets all of them, and each is compared with a test that ran just
 //! before it.
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use servicebus_harness::{Builder, StartError, prelude::*};
+use servicebus_harness::{Builder, Error, prelude::*};
 
 use crate::{alone, exchange, table::Row};
 
@@ -20,24 +20,22 @@ const WARM_UP: usize = 5;
 /// A container takes part in one turn of so many: it costs a hundred times what the others do.
 const TURNS_PER_CONTAINER: usize = 4;
 
-/// A way to a bus of its own.
+/// A way to a namespace of its own.
 struct Way {
     what: &'static str,
     builder: Builder,
-    /// How much longer than with a bus that runs already the test may take, in milliseconds.
+    /// How much longer than with a namespace that runs already the test may take, in milliseconds.
     limit: f64,
     /// It takes part in one turn of so many.
     turns: usize,
-    /// How much longer it took, in milliseconds; or why there is no such bus here.
-    longer: Result<Vec<f64>, StartError>,
+    /// How much longer it took, in milliseconds; or why there is no such namespace here.
+    longer: Result<Vec<f64>, Error>,
 }
 
-/// How much longer the test takes with a bus of its own than with one that runs already.
+/// How much longer the test takes with a namespace of its own than with one that runs already.
 pub(crate) async fn measure(judged: bool) -> Vec<Row> {
     let turns = if judged { WARM_UP + TURNS } else { 1 };
     let running = start(ServiceBus::builder().mode(Mode::InProcess)).await;
-    // A virtual namespace is one of an emulator that runs already.
-    let _sharing = start(sharing()).await;
     let mut ways = all();
     for turn in 0..turns {
         for way in &mut ways {
@@ -49,10 +47,10 @@ pub(crate) async fn measure(judged: bool) -> Vec<Row> {
     ways.into_iter().map(Way::row).collect()
 }
 
-fn all() -> [Way; 4] {
+fn all() -> [Way; 3] {
     let of = |mode| ServiceBus::builder().mode(mode);
     let process = of(Mode::Process).binary(emulator());
-    // One with a seed of its own is shared with nobody.
+    // One with a seed of its own is not shared.
     let container = Way::new(
         "in a container of its own",
         of(Mode::Container).seed(1),
@@ -61,16 +59,11 @@ fn all() -> [Way; 4] {
     [
         Way::new("in process", of(Mode::InProcess), 2.0),
         Way::new("in a process of its own", process, 15.0),
-        Way::new("in a virtual namespace", sharing(), 1.0),
         Way {
             turns: TURNS_PER_CONTAINER,
             ..container
         },
     ]
-}
-
-fn sharing() -> Builder {
-    ServiceBus::builder().mode(Mode::InProcess).shared()
 }
 
 impl Way {
@@ -84,7 +77,7 @@ impl Way {
         }
     }
 
-    /// Runs the test with a bus that runs, then with one of its own; `kept` is whether that counts.
+    /// Runs the test with a namespace that runs, then with one of its own; `kept` is whether that counts.
     async fn take_turn(&mut self, running: &ServiceBus, kept: bool) {
         let Ok(longer) = &mut self.longer else { return };
         // What the test before has left to be done is not to be measured.

@@ -1,4 +1,4 @@
-//! What can go wrong on the AMQP connection, in the words of the one who refused.
+//! What can go wrong on the AMQP connection, as the emulator or the connection reports it.
 
 use std::{fmt, io, net::SocketAddr, time::Duration};
 
@@ -47,9 +47,9 @@ impl From<definitions::Error> for Condition {
 
 /// Why an exchange over AMQP failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AmqpError {
+pub(crate) enum AmqpError {
     /// The emulator does not accept connections.
-    #[error("the emulator's AMQP door at {address} does not answer: {source}")]
+    #[error("the emulator's AMQP endpoint at {address} does not answer: {source}")]
     Unreachable {
         /// The address that was dialled.
         address: SocketAddr,
@@ -83,7 +83,7 @@ pub enum AmqpError {
 
 impl AmqpError {
     /// Returns the condition the emulator gave.
-    pub fn condition(&self) -> Option<&Condition> {
+    pub(crate) fn condition(&self) -> Option<&Condition> {
         match self {
             Self::Refused(condition)
             | Self::Rejected(Some(condition))

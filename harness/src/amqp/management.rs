@@ -108,14 +108,14 @@ fn read(answer: Message<Body<Value>>) -> Result<Option<Map>, AmqpError> {
         (status, _) => Err(AmqpError::Management {
             status,
             condition: Condition {
-                condition: word(properties.get("errorCondition")),
-                description: word(properties.get("statusDescription")),
+                condition: text(properties.get("errorCondition")),
+                description: text(properties.get("statusDescription")),
             },
         }),
     }
 }
 
-fn word(value: Option<&SimpleValue>) -> String {
+fn text(value: Option<&SimpleValue>) -> String {
     match value {
         Some(SimpleValue::String(text)) => text.clone(),
         Some(SimpleValue::Symbol(symbol)) => symbol.0.clone(),

@@ -14,15 +14,15 @@ use fe2o3_amqp::{
 };
 
 use super::{
-    ANSWER_WITHIN, Amqp, AmqpError, Consumer, LockToken, ReceiveMode,
+    ANSWER_WITHIN, Amqp, AmqpError, LockToken, ReceiveMode, ReceiverLink,
     management::{field, instant, map, unexpected},
 };
-use crate::peeked::PeekedMessage;
+use crate::received_message::ReceivedMessage;
 
 /// What makes a receiver one of sessions.
 const FILTER: &str = "com.microsoft:session-filter";
 /// How long the emulator is to wait for the next available session.
-const PATIENCE: &str = "com.microsoft:timeout";
+const TIMEOUT: &str = "com.microsoft:timeout";
 /// Until when the session is locked.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
 /// Ticks of .NET, of which there are ten million a second, from the year 1 to the Unix epoch.
@@ -32,7 +32,7 @@ const TICKS_PER_MILLISECOND: i64 = 10_000;
 /// A session, and the link that holds it.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    pub(crate) consumer: Consumer,
+    pub(crate) receiver: ReceiverLink,
     pub(crate) session: String,
     pub(crate) locked_until: SystemTime,
 }
@@ -43,7 +43,7 @@ impl Amqp {
         &self,
         address: &str,
         wanted: Option<&str>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Accepted, AmqpError> {
         let mut session = super::within(self.session()).await?;
         let wanted = wanted.map_or(Value::Null, Value::from);
@@ -51,9 +51,9 @@ impl Amqp {
             .address(address)
             .add_to_filter_using_legacy_format(FILTER, wanted)
             .build();
-        let milliseconds = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let milliseconds = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         let mut properties = Fields::new();
-        properties.insert(Symbol::from(PATIENCE), Value::Uint(milliseconds));
+        properties.insert(Symbol::from(TIMEOUT), Value::Uint(milliseconds));
         let attach = Receiver::builder()
             .name(self.link_name())
             .source(source)
@@ -62,18 +62,18 @@ impl Amqp {
             .receiver_settle_mode(ReceiverSettleMode::Second)
             .credit_mode(CreditMode::Manual)
             .attach(&mut session);
-        let within = patience + ANSWER_WITHIN;
+        let within = timeout + ANSWER_WITHIN;
         let receiver = tokio::time::timeout(within, attach)
             .await
             .map_err(|_elapsed| AmqpError::TimedOut { within })??;
         Ok(Accepted {
             session: granted(&receiver)?,
             locked_until: locked_until(&receiver)?,
-            consumer: Consumer::new(session, receiver),
+            receiver: ReceiverLink::new(session, receiver),
         })
     }
 
-    /// Prolongs the lock of a session and returns until when it holds, by the client's clock.
+    /// Renews the lock of a session and returns until when it holds, by the client's clock.
     pub(crate) async fn renew_session_lock(
         &self,
         address: &str,
@@ -123,7 +123,7 @@ impl Amqp {
         address: &str,
         number: i64,
         session: &str,
-    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         self.by_number(address, number, ReceiveMode::PeekLock, Some(session))
             .await
     }

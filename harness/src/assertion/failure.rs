@@ -5,11 +5,11 @@
 
 use std::{error::Error, fmt, time::SystemTime};
 
-use super::{ProbeError, dead_lettered::Wanted, hint};
+use super::{ProbeError, dead_letters::Wanted, hint};
 use crate::{
     catalog::Declared,
-    mailbox::{Mailbox, SessionInfo},
-    peeked::{MessageState, PeekedMessage},
+    clients::{SessionInfo, SubQueueClient},
+    received_message::{MessageState, ReceivedMessage},
     text,
     timeline::{EventKind, Timeline},
 };
@@ -20,7 +20,7 @@ const LISTED: usize = 10;
 const TIMELINES: usize = 3;
 
 /// What is said about a message beyond itself, given whether it is a dead letter.
-pub(super) type Remark<'a> = &'a dyn Fn(&PeekedMessage, bool) -> String;
+pub(super) type Remark<'a> = &'a dyn Fn(&ReceivedMessage, bool) -> String;
 
 /// An assertion that did not come true, and everything that explains it.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,32 +61,32 @@ pub(super) struct Report {
     pub(super) owner: String,
     pub(super) declared: Option<Declared>,
     /// The messages of the queue or subscription itself.
-    pub(super) live: Vec<PeekedMessage>,
+    pub(super) live: Vec<ReceivedMessage>,
     /// The dead letters that belong to the matter.
-    pub(super) dead: Vec<PeekedMessage>,
-    /// Where they lie.
-    pub(super) graves: String,
+    pub(super) dead: Vec<ReceivedMessage>,
+    /// Their address.
+    pub(super) dead_letter_queue: String,
     pub(super) timeline: Timeline,
     /// Whether the dead-letter queue belongs to the matter and is listed even when it is empty.
     pub(super) shows_dead: bool,
     /// The sessions, and what happened to the one the assertion is about.
     pub(super) sessions: Vec<String>,
     /// The messages of the record that were judged, and how; they may be gone by now.
-    pub(super) judged: Vec<String>,
+    pub(super) examined: Vec<String>,
 }
 
 impl Report {
-    /// Looks at everything around a mailbox. What cannot be had is left out: the failure itself matters more.
-    pub(super) async fn of(mailbox: &Mailbox) -> Self {
-        Self::around(mailbox, &mailbox.graves()).await
+    /// Looks at everything around a client. What cannot be had is left out: the failure itself matters more.
+    pub(super) async fn of(client: &SubQueueClient) -> Self {
+        Self::around(client, &client.dead_letter_queue()).await
     }
 
     /// The same with what could not be forwarded instead of the other dead letters, if there is anything.
-    pub(super) async fn with_transfers(mailbox: &Mailbox) -> Self {
-        if !mailbox.is_owner() {
-            return Self::of(mailbox).await;
+    pub(super) async fn with_transfers(client: &SubQueueClient) -> Self {
+        if !client.is_owner() {
+            return Self::of(client).await;
         }
-        let report = Self::around(mailbox, &mailbox.transfer_graves()).await;
+        let report = Self::around(client, &client.transfer_dead_letter_queue()).await;
         Self {
             shows_dead: !report.dead.is_empty(),
             ..report
@@ -94,30 +94,30 @@ impl Report {
     }
 
     /// The same with the sessions, and what happened to one of them.
-    pub(super) async fn with_session(mailbox: &Mailbox, id: &str) -> Self {
-        let report = Self::of(mailbox).await;
-        let listed = mailbox.try_sessions().await.unwrap_or_default();
-        let told = report.timeline.of_session(id);
-        let mut sessions = vec![listing(mailbox.path(), &listed)];
-        if !told.events().is_empty() {
-            sessions.push(told.titled(&format!("session {id}")).to_string());
+    pub(super) async fn with_session(client: &SubQueueClient, id: &str) -> Self {
+        let report = Self::of(client).await;
+        let listed = client.try_sessions().await.unwrap_or_default();
+        let of_session = report.timeline.of_session(id);
+        let mut sessions = vec![listing(client.path(), &listed)];
+        if !of_session.events().is_empty() {
+            sessions.push(of_session.titled(&format!("session {id}")).to_string());
         }
         Self { sessions, ..report }
     }
 
-    async fn around(mailbox: &Mailbox, graves: &Mailbox) -> Self {
-        let owner = mailbox.owner();
+    async fn around(client: &SubQueueClient, dead_letter_queue: &SubQueueClient) -> Self {
+        let owner = client.owner();
         Self {
-            subject: mailbox.path().to_owned(),
+            subject: client.path().to_owned(),
             owner: owner.path().to_owned(),
-            declared: mailbox.declared().await,
+            declared: client.declared().await,
             live: owner.try_peek().await.unwrap_or_default(),
-            dead: graves.try_peek().await.unwrap_or_default(),
-            graves: graves.path().to_owned(),
+            dead: dead_letter_queue.try_peek().await.unwrap_or_default(),
+            dead_letter_queue: dead_letter_queue.path().to_owned(),
             timeline: owner.try_timeline().await.unwrap_or_default(),
-            shows_dead: !mailbox.is_owner(),
+            shows_dead: !client.is_owner(),
             sessions: Vec::new(),
-            judged: Vec::new(),
+            examined: Vec::new(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Report {
 
     /// Writes the failure with the usual remarks.
     pub(super) fn hinted_failure(&self, expected: &str, hint: Option<String>) -> AssertionFailed {
-        let remark = |message: &PeekedMessage, is_dead: bool| match is_dead {
+        let remark = |message: &ReceivedMessage, is_dead: bool| match is_dead {
             true => Wanted::default().difference(message),
             false => state_of(self, message),
         };
@@ -144,14 +144,14 @@ impl Report {
     ) -> AssertionFailed {
         let mut parts = vec![format!("{}: {expected}", self.subject)];
         if self.shows_dead {
-            let remark = |message: &PeekedMessage| remark(message, true);
-            parts.push(contents(&self.graves, &self.dead, &remark));
+            let remark = |message: &ReceivedMessage| remark(message, true);
+            parts.push(contents(&self.dead_letter_queue, &self.dead, &remark));
         }
         if !self.live.is_empty() || !self.shows_dead {
-            let remark = |message: &PeekedMessage| remark(message, false);
+            let remark = |message: &ReceivedMessage| remark(message, false);
             parts.push(contents(&self.owner, &self.live, &remark));
         }
-        parts.extend(judged(&self.judged));
+        parts.extend(examined(&self.examined));
         parts.extend(self.sessions.iter().cloned());
         parts.extend(self.timelines());
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
@@ -160,8 +160,8 @@ impl Report {
         }
     }
 
-    /// Tells whether the last thing that happened to a message was to be handed out or to stay so.
-    pub(super) fn is_locked(&self, message: &PeekedMessage) -> bool {
+    /// Returns whether the last thing that happened to a message was to be handed out or to stay so.
+    pub(super) fn is_locked(&self, message: &ReceivedMessage) -> bool {
         let id = message.message_id.as_deref();
         let mut events = self.timeline.events().iter();
         let last = events.rfind(|event| id.is_some() && event.message_id.as_deref() == id);
@@ -198,7 +198,7 @@ impl Report {
 }
 
 /// Says what state a message of the queue itself is in, and how its deliveries went.
-pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
+pub(super) fn state_of(report: &Report, message: &ReceivedMessage) -> String {
     let state = match message.state {
         MessageState::Active if report.is_locked(message) => "locked".to_owned(),
         MessageState::Deferred if report.is_locked(message) => "deferred, locked".to_owned(),
@@ -218,13 +218,13 @@ pub(super) fn state_of(report: &Report, message: &PeekedMessage) -> String {
 }
 
 /// Says how long a scheduled message still waits.
-pub(super) fn due_in(message: &PeekedMessage) -> Option<String> {
+pub(super) fn due_in(message: &ReceivedMessage) -> Option<String> {
     let wait = message.scheduled_for?.duration_since(SystemTime::now());
     Some(text::rounded_seconds(wait.unwrap_or_default()))
 }
 
 /// Lists the messages of the record that were judged.
-fn judged(lines: &[String]) -> Option<String> {
+fn examined(lines: &[String]) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
@@ -254,8 +254,8 @@ fn listing(path: &str, sessions: &[SessionInfo]) -> String {
 
 fn contents(
     path: &str,
-    messages: &[PeekedMessage],
-    remark: &dyn Fn(&PeekedMessage) -> String,
+    messages: &[ReceivedMessage],
+    remark: &dyn Fn(&ReceivedMessage) -> String,
 ) -> String {
     if messages.is_empty() {
         return format!("{path} is empty");
@@ -269,4 +269,19 @@ fn contents(
         lines.push(format!("  … and {} more", messages.len() - LISTED));
     }
     lines.join("\n")
+}
+
+/// Describes the messages of these clients, which no receiver has taken.
+pub(crate) async fn left_behind(clients: &[SubQueueClient]) -> String {
+    let mut parts = Vec::new();
+    for client in clients {
+        let found = match client.try_counts().await {
+            Ok(counts) => counts.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let expected = format!("expected nothing to be left when the test ended, found {found}");
+        let report = Report::of(client).await;
+        parts.push(report.plain_failure(&expected).to_string());
+    }
+    parts.join("\n\n")
 }

@@ -1,4 +1,4 @@
-//! What to try next, where the record tells.
+//! What to try next, where the record says so.
 //!
 //! A hint names one likely cause and what would change it. Where the record shows no cause there is none: a
 //! wrong hint costs more than a missing one.
@@ -6,13 +6,13 @@
 use std::time::SystemTime;
 
 use super::{
-    dead_lettered::Wanted,
-    expired::REASON as EXPIRED,
+    dead_letters::Wanted,
     failure::{Report, due_in},
+    kinds::EXPIRED_REASON as EXPIRED,
 };
 use crate::{
     kind::topic_and_name,
-    peeked::{MessageState, PeekedMessage},
+    received_message::{MessageState, ReceivedMessage},
     text,
     timeline::{EventKind, Timeline},
 };
@@ -55,7 +55,7 @@ pub(super) fn absence(report: &Report) -> Option<String> {
 
 /// Explains messages that did not expire.
 pub(super) fn expiry(report: &Report) -> Option<String> {
-    let still = |message: &PeekedMessage| {
+    let still = |message: &ReceivedMessage| {
         let left = message.expires_at?.duration_since(SystemTime::now()).ok()?;
         let id = message.message_id.as_deref()?;
         let left = text::rounded_seconds(left);
@@ -87,11 +87,11 @@ fn nothing_sent(report: &Report) -> Option<String> {
     })
 }
 
-fn expired(report: &Report, message: &PeekedMessage) -> String {
+fn expired(report: &Report, message: &ReceivedMessage) -> String {
     let deliveries = of(&report.timeline, message, &EventKind::Delivered);
     let locked = of(&report.timeline, message, &EventKind::LockExpired) > 0;
     let before = match deliveries {
-        0 => "before anyone received it".to_owned(),
+        0 => "before any receiver got it".to_owned(),
         _ if locked => format!(
             "under its lock, before its {} delivery",
             ordinal(deliveries + 1)
@@ -101,12 +101,12 @@ fn expired(report: &Report, message: &PeekedMessage) -> String {
     format!("the message expired {before}; raise its time to live or advance less")
 }
 
-fn other_reason(message: &PeekedMessage, wanted: &Wanted) -> String {
+fn other_reason(message: &ReceivedMessage, wanted: &Wanted) -> String {
     let found = match message.dead_letter_reason() {
         Some(reason) => format!("with reason {reason:?}"),
         None => "without a reason".to_owned(),
     };
-    let words = match message.dead_letter_description() {
+    let words = match message.dead_letter_error_description() {
         Some(description) => format!(" ({description:?})"),
         None => String::new(),
     };
@@ -119,7 +119,7 @@ fn other_reason(message: &PeekedMessage, wanted: &Wanted) -> String {
 }
 
 /// Explains a message that is still in its queue although it was handed out.
-fn waiting(report: &Report, message: &PeekedMessage) -> Option<String> {
+fn waiting(report: &Report, message: &ReceivedMessage) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
         MessageState::Scheduled => {
@@ -170,7 +170,7 @@ fn gone_on(report: &Report) -> Option<String> {
     (forwarded > 0).then(|| format!("{} forwards to {target}: look there", report.owner))
 }
 
-fn of(timeline: &Timeline, message: &PeekedMessage, kind: &EventKind) -> usize {
+fn of(timeline: &Timeline, message: &ReceivedMessage, kind: &EventKind) -> usize {
     let id = message.message_id.as_deref();
     let events = timeline.events().iter();
     events

@@ -23,7 +23,7 @@ macro_rules! assert_dead_lettered {
     };
 }
 
-/// Asserts that no message is in the dead-letter queue once the bus is at rest.
+/// Asserts that no message is in the dead-letter queue once the namespace is idle.
 ///
 /// Takes `reason`, `description`, [what messages are like](crate::assertion#which-messages) and `within`; with them only
 /// such messages matter.
@@ -62,7 +62,7 @@ macro_rules! assert_message_count {
     };
 }
 
-/// Asserts that messages were settled as done, by anyone.
+/// Asserts that messages were completed.
 ///
 /// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
@@ -72,7 +72,7 @@ macro_rules! assert_completed {
     };
 }
 
-/// Asserts that messages went out to consumers, with a lock or without.
+/// Asserts that messages were delivered to receivers, with a lock or without.
 ///
 /// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `to` (the client),
 /// `times`, `at_least` and `within`.
@@ -83,18 +83,18 @@ macro_rules! assert_delivered {
     };
 }
 
-/// Asserts that no message went out to a consumer once the bus is at rest.
+/// Asserts that no message was delivered to a receiver once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages), `to` (the client) and `within`; with them only such
 /// deliveries matter.
 #[macro_export]
-macro_rules! assert_never_delivered {
+macro_rules! assert_not_delivered {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NeverDelivered, $queue $(, $field = $value)*)
+        $crate::__assert!(NotDelivered, $queue $(, $field = $value)*)
     };
 }
 
-/// Asserts that deliveries were given back as failed, by anyone.
+/// Asserts that deliveries were abandoned.
 ///
 /// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
 /// `within`.
@@ -105,7 +105,7 @@ macro_rules! assert_abandoned {
     };
 }
 
-/// Asserts that locks were prolonged, by anyone.
+/// Asserts that locks were renewed.
 ///
 /// Without `times` once is enough. Takes [what messages are like](crate::assertion#which-messages), `times`, `at_least` and
 /// `within`.
@@ -116,7 +116,7 @@ macro_rules! assert_lock_renewed {
     };
 }
 
-/// Asserts that messages lie in the queue that were put aside.
+/// Asserts that messages in the queue are deferred.
 ///
 /// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
@@ -126,7 +126,7 @@ macro_rules! assert_deferred {
     };
 }
 
-/// Asserts that messages lie in the queue that become active later.
+/// Asserts that messages in the queue are scheduled.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -155,7 +155,7 @@ macro_rules! assert_expired {
     };
 }
 
-/// Asserts that messages went on to another queue.
+/// Asserts that messages were forwarded to another queue.
 ///
 /// Without `count` one is enough. Takes `to`, [what messages are like](crate::assertion#which-messages), `count` and
 /// `within`.
@@ -166,7 +166,7 @@ macro_rules! assert_forwarded {
     };
 }
 
-/// Asserts that no message was settled as done once the bus is at rest.
+/// Asserts that no message was completed once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -177,7 +177,7 @@ macro_rules! assert_not_completed {
     };
 }
 
-/// Asserts that no delivery was given back as failed once the bus is at rest.
+/// Asserts that no delivery was abandoned once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -188,7 +188,7 @@ macro_rules! assert_not_abandoned {
     };
 }
 
-/// Asserts that no lock was prolonged once the bus is at rest.
+/// Asserts that no lock was renewed once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -199,7 +199,7 @@ macro_rules! assert_lock_not_renewed {
     };
 }
 
-/// Asserts that no message lies in the queue that was put aside once the bus is at rest.
+/// Asserts that no message in the queue is deferred once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -210,7 +210,7 @@ macro_rules! assert_not_deferred {
     };
 }
 
-/// Asserts that no message lies in the queue that becomes active later once the bus is at rest.
+/// Asserts that no message in the queue is scheduled once the namespace is idle.
 ///
 /// Takes `at` or `due_in`, `tolerance` (ten seconds unless said otherwise),
 /// [what messages are like](crate::assertion#which-messages) and `within`; with them only such messages matter.
@@ -221,7 +221,7 @@ macro_rules! assert_not_scheduled {
     };
 }
 
-/// Asserts that no message expired once the bus is at rest.
+/// Asserts that no message expired once the namespace is idle.
 ///
 /// Takes [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -232,7 +232,7 @@ macro_rules! assert_not_expired {
     };
 }
 
-/// Asserts that no message went on to another queue once the bus is at rest.
+/// Asserts that no message was forwarded to another queue once the namespace is idle.
 ///
 /// Takes `to`, [what messages are like](crate::assertion#which-messages) and `within`; with them only such
 /// messages matter.
@@ -248,38 +248,38 @@ macro_rules! assert_not_forwarded {
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
 /// # async fn test(servicebus: ServiceBus) {
-/// assert_in_flight!(servicebus.queue("orders"), sends_at_most = 10).await;
+/// assert_unsettled_sends!(servicebus.queue("orders"), at_most = 10).await;
 /// # }
 /// ```
 ///
-/// Counts what came over AMQP and was not sent settled. Takes `sends`, `sends_at_least`, `sends_at_most` and `within`;
+/// Counts what came over AMQP and was not sent settled. Takes `count`, `at_least`, `at_most` and `within`;
 /// without any, one is enough.
 #[macro_export]
-macro_rules! assert_in_flight {
+macro_rules! assert_unsettled_sends {
     ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(InFlight, $queue $(, $field = $value)*)
+        $crate::__assert!(UnsettledSends, $queue $(, $field = $value)*)
     };
 }
 
-/// Asserts that a session holds exactly these messages, in this order; those that were put aside or wait for their time
+/// Asserts that a session holds exactly these messages, in this order; deferred ones or wait for their time
 /// are not among them.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;
 /// # async fn test(servicebus: ServiceBus) {
-/// assert_in_order!(servicebus.queue("carts"), session = "cart-7", bodies = ["add", "pay"]).await;
+/// assert_session_order!(servicebus.queue("carts"), session = "cart-7", bodies = ["add", "pay"]).await;
 /// # }
 /// ```
 ///
 /// Takes `bodies` and `within`.
 #[macro_export]
-macro_rules! assert_in_order {
+macro_rules! assert_session_order {
     ($queue:expr, session = $session:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(InOrder, $queue; $session $(, $field = $value)*)
+        $crate::__assert!(SessionOrder, $queue; $session $(, $field = $value)*)
     };
 }
 
-/// Asserts that something is kept with a session, by whoever held it.
+/// Asserts that something is kept with a session.
 ///
 /// ```no_run
 /// # use servicebus_harness::prelude::*;

@@ -1,11 +1,10 @@
 //! A queue holds exact numbers of messages.
 
-use std::time::Duration;
-
-use super::{AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, known, poll};
+use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
 use crate::{
+    clients::{Counts, SubQueueClient},
     control::ControlError,
-    mailbox::{Counts, Mailbox},
+    error::Error,
     text,
 };
 
@@ -13,23 +12,19 @@ type Number = fn(&Counts) -> u64;
 
 /// Expects exact numbers of messages; numbers that are not named do not matter.
 #[derive(Debug, Clone)]
-#[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct MessageCount {
-    mailbox: Mailbox,
     wanted: Vec<(&'static str, Number, u64)>,
-    within: Duration,
 }
 
 impl MessageCount {
     /// Expects numbers of this queue.
-    pub fn of(mailbox: &impl AsRef<Mailbox>) -> Self {
-        Self {
-            mailbox: mailbox.as_ref().clone(),
-            wanted: Vec::new(),
-            within: WITHIN,
-        }
+    pub fn of(client: &impl AsRef<SubQueueClient>) -> Expectation<Self> {
+        let kind = Self { wanted: Vec::new() };
+        Expectation::new(client, kind)
     }
+}
 
+impl Expectation<MessageCount> {
     /// Expects so many active messages, locked and deferred ones included.
     pub fn active(self, number: u64) -> Self {
         self.wanting("active", |counts| counts.active, number)
@@ -56,7 +51,7 @@ impl MessageCount {
         self.wanting("locked", |counts| counts.locked, number)
     }
 
-    /// Expects so many messages that were put aside.
+    /// Expects so many deferred messages.
     pub fn deferred(self, number: u64) -> Self {
         self.wanting("deferred", |counts| counts.deferred, number)
     }
@@ -66,37 +61,31 @@ impl MessageCount {
         self.wanting("transfer", |counts| counts.transfer, number)
     }
 
-    /// Waits so long, in real time.
-    pub fn within(mut self, within: Duration) -> Self {
-        self.within = within;
-        self
-    }
-
     fn wanting(mut self, name: &'static str, count: Number, number: u64) -> Self {
-        self.wanted.push((name, count, number));
+        self.kind.wanted.push((name, count, number));
         self
     }
 
-    /// Whether somebody counts what is asked for: a namespace that runs elsewhere says nothing of locks.
+    /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
     fn checkable(&self) -> Result<(), ProbeError> {
-        let counts_locks = self.wanted.iter().any(|(name, ..)| *name == "locked");
-        if counts_locks && !self.mailbox.doors.control.is_emulator() {
+        let counts_locks = self.kind.wanted.iter().any(|(name, ..)| *name == "locked");
+        if counts_locks && !self.client.connections.control.is_emulator() {
             let what = format!(
                 "how many messages of {} are locked, which only an emulator counts",
-                self.mailbox
+                self.client
             );
-            return Err(ControlError::Uncheckable { what }.into());
+            return Err(Error::from(ControlError::Uncheckable { what }).into());
         }
         Ok(())
     }
 
     async fn look(&self) -> Result<Counts, ProbeError> {
-        Ok(self.mailbox.try_counts().await?)
+        Ok(self.client.try_counts().await?)
     }
 
     fn sentence(&self, found: &Counts) -> String {
         let listed = |number: fn(&(&'static str, Number, u64), &Counts) -> u64| {
-            let parts = self.wanted.iter();
+            let parts = self.kind.wanted.iter();
             let parts = parts.map(|wanted| format!("{} = {}", wanted.0, number(wanted, found)));
             Vec::from_iter(parts).join(", ")
         };
@@ -109,39 +98,41 @@ impl MessageCount {
     }
 }
 
-impl Expectation for MessageCount {
-    fn mailbox(&self) -> &Mailbox {
-        &self.mailbox
-    }
-
+impl Kind for MessageCount {
     fn expected(&self) -> String {
         let numbers = self.wanted.iter();
         let numbers = numbers.map(|(name, _, number)| format!(" {name} = {number}"));
         numbers.collect()
     }
 
-    async fn check(self) -> Result<(), AssertionFailed> {
+    async fn check(expectation: Expectation<Self>) -> Result<(), AssertionFailed> {
         let looked = async {
-            self.checkable()?;
-            known(&self.mailbox).await?;
+            expectation.checkable()?;
+            known(&expectation.client).await?;
             let expected = |counts: &Counts| {
-                let mut wanted = self.wanted.iter();
+                let mut wanted = expectation.kind.wanted.iter();
                 wanted.all(|(_, count, number)| count(counts) == *number)
             };
-            poll(self.within, || self.look(), expected).await
+            poll(expectation.within, || expectation.look(), expected).await
         };
         match looked.await {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(counts)) => {
-                let names = |wanted| self.wanted.iter().any(|(name, ..)| *name == wanted);
+                let names = |wanted| {
+                    expectation
+                        .kind
+                        .wanted
+                        .iter()
+                        .any(|(name, ..)| *name == wanted)
+                };
                 let report = match (names("dead_letter"), names("transfer_dead_letter")) {
-                    (false, true) => Report::with_transfers(&self.mailbox).await,
+                    (false, true) => Report::with_transfers(&expectation.client).await,
                     (dead, _) => Report {
-                        shows_dead: dead || !self.mailbox.is_owner(),
-                        ..Report::of(&self.mailbox).await
+                        shows_dead: dead || !expectation.client.is_owner(),
+                        ..Report::of(&expectation.client).await
                     },
                 };
-                Err(report.plain_failure(&self.sentence(&counts)))
+                Err(report.plain_failure(&expectation.sentence(&counts)))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
         }

@@ -6,15 +6,18 @@
 
 use std::time::Duration;
 
-use super::{AssertionFailed, Looked, ProbeError, Report, WITHIN, known, poll, which::Which};
+use super::{
+    AssertionFailed, Looked, ProbeError, Report, expectation::Expectation, known, poll,
+    selector::Selector,
+};
 use crate::{
-    mailbox::Mailbox,
+    clients::SubQueueClient,
     matcher::Text,
     text,
     timeline::{Event, Timeline},
 };
 
-/// Something that happens to messages, and how it is told.
+/// Something that happens to messages, and how it is written.
 #[derive(Debug)]
 pub(super) struct Verb {
     /// How one is called: `message completed`.
@@ -24,7 +27,7 @@ pub(super) struct Verb {
     pub(super) is: fn(&Event) -> bool,
     /// How often it happened in all, where a counter says so.
     pub(super) counted: fn(&Timeline) -> Option<u64>,
-    /// Where to, or to whom.
+    /// The target: an entity or a client.
     pub(super) target: fn(&Event) -> Option<&str>,
     /// Why it may not have happened.
     pub(super) hint: fn(&Report) -> Option<String>,
@@ -37,40 +40,48 @@ pub(super) enum Number {
     Exactly(u64),
 }
 
-/// Expects something to have happened in a mailbox.
+impl Number {
+    pub(super) fn exact(self) -> Option<usize> {
+        match self {
+            Self::AtLeast(_) => None,
+            Self::Exactly(number) => Some(usize::try_from(number).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+/// Expects something to have happened in a client.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
-    pub(super) mailbox: Mailbox,
+    pub(super) client: SubQueueClient,
     pub(super) verb: &'static Verb,
     pub(super) target: Option<Text>,
-    pub(super) which: Which,
+    pub(super) which: Selector,
     pub(super) number: Number,
     pub(super) within: Duration,
 }
 
 impl Recorded {
-    /// Expects it to have happened once or more.
-    pub(super) fn new(mailbox: &Mailbox, verb: &'static Verb) -> Self {
+    pub(super) fn new<K>(expectation: Expectation<K>, verb: &'static Verb) -> Self {
         Self {
-            mailbox: mailbox.clone(),
+            client: expectation.client,
             verb,
-            target: None,
-            which: Which::default(),
-            number: Number::AtLeast(1),
-            within: WITHIN,
+            target: expectation.target,
+            which: expectation.which,
+            number: expectation.number,
+            within: expectation.within,
         }
     }
 
     pub(super) async fn check(self) -> Result<(), AssertionFailed> {
         let looked = async {
-            known(&self.mailbox).await?;
+            known(&self.client).await?;
             let expected = |timeline: &Timeline| self.is_expected(timeline);
             poll(self.within, || self.look(), expected).await
         };
         match looked.await {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(timeline)) => {
-                let report = Report::with_transfers(&self.mailbox).await;
+                let report = Report::with_transfers(&self.client).await;
                 let hint = (self.verb.hint)(&report);
                 let report = self.showing(report, &timeline, "as expected");
                 Err(report.hinted_failure(&self.sentence(&timeline), hint))
@@ -79,11 +90,47 @@ impl Recorded {
         }
     }
 
+    /// Expects that it never happened. What has happened is never undone, so that one look can refute it. To confirm it
+    /// the namespace must be idle first: nothing is due, nothing is on its way, and no receiver holds a lock with which it
+    /// could still happen.
+    pub(super) async fn check_absent(self) -> Result<(), AssertionFailed> {
+        let timeline = match self.refuted().await {
+            Ok(None) => return Ok(()),
+            Ok(Some(timeline)) => timeline,
+            Err(error) => return Err(AssertionFailed::unchecked(&error)),
+        };
+        let found = self.found(&timeline);
+        let mut sentence = format!(
+            "expected no {}{}, found {found}",
+            self.verb.one,
+            self.which()
+        );
+        if found == 0 {
+            sentence += &undecided(&timeline);
+        }
+        let report = Report::of(&self.client).await;
+        let report = self.showing(report, &timeline, "as ruled out");
+        Err(report.hinted_failure(&sentence, None))
+    }
+
+    /// Returns the record that speaks against it, if there is one.
+    async fn refuted(&self) -> Result<Option<Timeline>, ProbeError> {
+        known(&self.client).await?;
+        let speaks_against =
+            |timeline: &Timeline| self.found(timeline) > 0 || !self.is_exact(timeline);
+        let so_far = self.look().await?;
+        if speaks_against(&so_far) {
+            return Ok(Some(so_far));
+        }
+        self.client.wait_idle(self.within).await?;
+        Ok(Some(self.look().await?).filter(speaks_against))
+    }
+
     pub(super) async fn look(&self) -> Result<Timeline, ProbeError> {
         if !self.which.needs_message() {
-            return Ok(self.mailbox.try_timeline().await?);
+            return Ok(self.client.try_timeline().await?);
         }
-        let timeline = self.mailbox.timeline_with_messages().await?;
+        let timeline = self.client.timeline_with_messages().await?;
         match timeline.has_messages() {
             true => Ok(timeline),
             false => Err(ProbeError::NoMessages),
@@ -110,7 +157,7 @@ impl Recorded {
         timeline.events().iter().filter(|event| {
             let target = (self.verb.target)(event);
             (self.verb.is)(event)
-                && event.is_at(self.mailbox.path())
+                && event.is_at(self.client.path())
                 && self.target.as_ref().is_none_or(|text| text.matches(target))
         })
     }
@@ -120,12 +167,12 @@ impl Recorded {
         any.then(|| (self.verb.counted)(timeline)).flatten()
     }
 
-    /// Tells whether nothing that is missing from the record could change the number.
+    /// Returns whether nothing that is missing from the record could change the number.
     pub(super) fn is_exact(&self, timeline: &Timeline) -> bool {
         self.counted(timeline).is_some() || timeline.dropped() == 0 && self.knows_all(timeline)
     }
 
-    /// Tells whether every message that could be meant is still known.
+    /// Returns whether every message that could be meant is still known.
     fn knows_all(&self, timeline: &Timeline) -> bool {
         let mut unknown = self.events(timeline).filter(|event| {
             self.which.is_named(event.message_id.as_deref()) && timeline.message(event).is_none()
@@ -148,7 +195,7 @@ impl Recorded {
             format!("{message}: {listed}")
         });
         Report {
-            judged: lines.collect(),
+            examined: lines.collect(),
             ..report
         }
     }
@@ -206,29 +253,12 @@ pub(super) fn undecided(timeline: &Timeline) -> String {
     )
 }
 
-/// Lets assertions of the record be checked, and gives them what they share.
-macro_rules! by_record {
-    ($($expectation:ident),+) => {$(
-        $crate::assertion::which::about_messages!($expectation, recorded.which);
-
-        impl $crate::assertion::Expectation for $expectation {
-            fn mailbox(&self) -> &$crate::mailbox::Mailbox {
-                &self.recorded.mailbox
-            }
-
-            async fn check(self) -> Result<(), $crate::assertion::AssertionFailed> {
-                self.recorded.check().await
-            }
-        }
-    )+};
-}
-
-pub(super) use by_record;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{doors::Doors, mailbox::QueueHandle, timeline::EventKind};
+    use crate::{
+        assertion::Completed, clients::QueueClient, connections::Connections, timeline::EventKind,
+    };
 
     static FORWARDED: Verb = Verb {
         one: "message forwarded",
@@ -254,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_record_that_dropped_events_decides_nothing_but_by_its_counters() {
-        let mailbox = QueueHandle::new(Doors::unconnected(), "orders".to_owned());
+        let client = QueueClient::new(Connections::unconnected(), "orders".to_owned());
         let exactly = |verb, number| Recorded {
             number: Number::Exactly(number),
-            ..Recorded::new(&mailbox, verb)
+            ..Recorded::new(Completed::of(&client), verb)
         };
         assert!(exactly(&SENT, 2).is_expected(&dropped()));
         let forwarded = exactly(&FORWARDED, 0);

@@ -1,13 +1,11 @@
 //! Something is kept with a session, or nothing is.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{AssertionFailed, Expectation, Looked, ProbeError, Report, WITHIN, known, poll};
+use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
 use crate::{
-    mailbox::{Mailbox, state_text},
+    clients::{SubQueueClient, state_text},
     matcher::Text,
     text,
     timeline::EventKind,
@@ -15,12 +13,9 @@ use crate::{
 
 /// Expects a session to have a state: any, unless it is said which.
 #[derive(Debug, Clone)]
-#[must_use = "an assertion asserts nothing before it is awaited"]
 pub struct SessionState {
-    mailbox: Mailbox,
     session: String,
     wanted: Wanted,
-    within: Duration,
 }
 
 /// What is to be kept with a session.
@@ -35,15 +30,19 @@ enum Wanted {
 
 impl SessionState {
     /// Expects it of this session.
-    pub fn of(mailbox: &impl AsRef<Mailbox>, session: impl Into<String>) -> Self {
-        Self {
-            mailbox: mailbox.as_ref().clone(),
+    pub fn of(
+        client: &impl AsRef<SubQueueClient>,
+        session: impl Into<String>,
+    ) -> Expectation<Self> {
+        let kind = Self {
             session: session.into(),
             wanted: Wanted::Something,
-            within: WITHIN,
-        }
+        };
+        Expectation::new(client, kind)
     }
+}
 
+impl Expectation<SessionState> {
     /// Expects exactly these bytes.
     pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
         self.wanting(Wanted::Bytes(bytes.into()))
@@ -67,21 +66,15 @@ impl SessionState {
         })
     }
 
-    /// Waits so long, in real time.
-    pub fn within(mut self, within: Duration) -> Self {
-        self.within = within;
-        self
-    }
-
     fn wanting(mut self, wanted: Wanted) -> Self {
-        self.wanted = wanted;
+        self.kind.wanted = wanted;
         self
     }
 
     async fn look(&self) -> Result<Option<Bytes>, ProbeError> {
-        let sessions = self.mailbox.try_sessions().await?;
+        let sessions = self.client.try_sessions().await?;
         let mut sessions = sessions.into_iter();
-        let own = sessions.find(|session| session.id == self.session);
+        let own = sessions.find(|session| session.session_id == self.kind.session);
         Ok(own.and_then(|session| session.state))
     }
 
@@ -89,21 +82,21 @@ impl SessionState {
         let found = found.map_or_else(|| "none".to_owned(), |state| state_text(state));
         format!(
             "expected session {:?} to have {}, found {found} within {}",
-            self.session,
-            self.wanted.words(),
+            self.kind.session,
+            self.kind.wanted.to_text(),
             text::seconds(self.within)
         )
     }
 
-    /// Says that nobody has ever set it, where the record tells.
+    /// Says that it was never set, where the record says so.
     fn hint(&self, report: &Report) -> Option<String> {
         let mut events = report.timeline.events().iter();
         let was_set = events.any(|event| {
             event.kind == EventKind::SessionStateSet
-                && event.session.as_deref() == Some(&self.session)
+                && event.session.as_deref() == Some(&self.kind.session)
         });
         let never = !was_set && report.timeline.dropped() == 0;
-        never.then(|| format!("the state of session {:?} was never set", self.session))
+        never.then(|| format!("the state of session {:?} was never set", self.kind.session))
     }
 }
 
@@ -121,7 +114,7 @@ impl Wanted {
         }
     }
 
-    fn words(&self) -> String {
+    fn to_text(&self) -> String {
         match self {
             Self::Something => "a state".to_owned(),
             Self::Nothing => "no state".to_owned(),
@@ -132,23 +125,20 @@ impl Wanted {
     }
 }
 
-impl Expectation for SessionState {
-    fn mailbox(&self) -> &Mailbox {
-        &self.mailbox
-    }
-
-    async fn check(self) -> Result<(), AssertionFailed> {
+impl Kind for SessionState {
+    async fn check(expectation: Expectation<Self>) -> Result<(), AssertionFailed> {
         let looked = async {
-            known(&self.mailbox).await?;
-            let expected = |found: &Option<Bytes>| self.wanted.is(found.as_ref());
-            poll(self.within, || self.look(), expected).await
+            known(&expectation.client).await?;
+            let expected = |found: &Option<Bytes>| expectation.kind.wanted.is(found.as_ref());
+            poll(expectation.within, || expectation.look(), expected).await
         };
         match looked.await {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(found)) => {
-                let report = Report::with_session(&self.mailbox, &self.session).await;
-                let hint = self.hint(&report);
-                Err(report.hinted_failure(&self.sentence(found.as_ref()), hint))
+                let report =
+                    Report::with_session(&expectation.client, &expectation.kind.session).await;
+                let hint = expectation.hint(&report);
+                Err(report.hinted_failure(&expectation.sentence(found.as_ref()), hint))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
         }

@@ -115,7 +115,7 @@ fn compared(sides: [(&String, Option<CaseRun>); 2], ledger: &Ledger) -> Compared
     let mut rows = match unchecked.is_empty() {
         true => aligned(&left, &right),
         // Both say the same until one of them has to stop; what has no order says nothing then, nor does the wire, which
-        // was heard from the beginning of a bus to its end.
+        // was heard from the beginning of a namespace to its end.
         false => {
             let is_ordered = |line: &&Observation| !line.aside && !line.on_wire;
             let ordered = |lines: &[Observation]| lines.iter().take_while(is_ordered).count();
@@ -246,7 +246,7 @@ fn row(left: Option<&Observation>, right: Option<&Observation>) -> Difference {
     }
 }
 
-/// What the ledger knows and nobody saw: its entry may go, if its cases were compared.
+/// What the ledger knows and no case observed: its entry may go, if its cases were compared.
 fn vanished(cases: &[Compared], ledger: &Ledger) -> Vec<Known> {
     let unseen = ledger.known.iter().filter(|known| {
         let mut meant = cases.iter().filter(|compared| {

@@ -8,7 +8,7 @@ pub fn normalised(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = None;
-    while let Some(letter) = rest.chars().next() {
+    while let Some(character) = rest.chars().next() {
         let begins = before.is_none_or(|before: char| !before.is_ascii_alphanumeric());
         match found(rest).filter(|_| begins) {
             Some((length, kind)) => {
@@ -17,9 +17,9 @@ pub fn normalised(text: &str) -> String {
                 rest = &rest[length..];
             }
             None => {
-                normal.push(letter);
-                before = Some(letter);
-                rest = &rest[letter.len_utf8()..];
+                normal.push(character);
+                before = Some(character);
+                rest = &rest[character.len_utf8()..];
             }
         }
     }
@@ -47,44 +47,44 @@ type Finder = fn(&str) -> Option<usize>;
 /// Where the service says that it was, which begins with the namespace.
 fn tracker(text: &str) -> Option<usize> {
     let named = text.strip_prefix("SystemTracker:")?;
-    let ends = |letter: char| letter.is_whitespace() || matches!(letter, ',' | '"' | '\\');
-    Some(text.len() - named.len() + run(named, |letter| !ends(letter)))
+    let ends = |character: char| character.is_whitespace() || matches!(character, ',' | '"' | '\\');
+    Some(text.len() - named.len() + run(named, |character| !ends(character)))
 }
 
 /// `0f8fad5b-d9cb-469f-a165-70867728950e`, with what the service hangs on: `_G12`.
 fn uuid(text: &str) -> Option<usize> {
     let shape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    let length = shaped(text, shape, |letter| letter.is_ascii_hexdigit())?;
+    let length = shaped(text, shape, |character| character.is_ascii_hexdigit())?;
     let suffix = text[length..]
         .strip_prefix("_G")
         .or_else(|| text[length..].strip_prefix("_B"));
     Some(match suffix {
-        Some(digits) => length + 2 + run(digits, |letter| letter.is_ascii_digit()),
+        Some(digits) => length + 2 + run(digits, |character| character.is_ascii_digit()),
         None => length,
     })
 }
 
 /// The same without hyphens.
 fn bare_uuid(text: &str) -> Option<usize> {
-    let length = run(text, |letter| letter.is_ascii_hexdigit());
-    let ends = !text[length..].starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    let length = run(text, |character| character.is_ascii_hexdigit());
+    let ends = !text[length..].starts_with(|character: char| character.is_ascii_alphanumeric());
     (length == 32 && ends).then_some(length)
 }
 
 /// The id of a transaction: `921989af211a5d7a`. A number is none.
 fn bare_id(text: &str) -> Option<usize> {
-    let length = run(text, |letter| letter.is_ascii_hexdigit());
-    let ends = !text[length..].starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    let length = run(text, |character| character.is_ascii_hexdigit());
+    let ends = !text[length..].starts_with(|character: char| character.is_ascii_alphanumeric());
     let is_number = text[..length].bytes().all(|byte| byte.is_ascii_digit());
     (length == 16 && ends && !is_number).then_some(length)
 }
 
 /// `2026-11-22T03:04:05.678Z`, and the forms that SDKs print.
 fn instant(text: &str) -> Option<usize> {
-    let date = shaped(text, "xxxx-xx-xx", |letter| letter.is_ascii_digit())?;
+    let date = shaped(text, "xxxx-xx-xx", |character| character.is_ascii_digit())?;
     let rest = text[date..].strip_prefix(['T', ' '])?;
-    let time = run(rest, |letter| {
-        letter.is_ascii_digit() || matches!(letter, ':' | '.')
+    let time = run(rest, |character| {
+        character.is_ascii_digit() || matches!(character, ':' | '.')
     });
     let has_hours = rest[..time].contains(':');
     let mut length = date + 1 + time;
@@ -99,7 +99,9 @@ fn instant(text: &str) -> Option<usize> {
 
 /// `127.64.3.9`, with a port or without.
 fn address(text: &str) -> Option<usize> {
-    let length = run(text, |letter| letter.is_ascii_digit() || letter == '.');
+    let length = run(text, |character| {
+        character.is_ascii_digit() || character == '.'
+    });
     let address = text[..length].trim_end_matches('.');
     let parts = Vec::from_iter(address.split('.'));
     let is_address = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
@@ -107,8 +109,8 @@ fn address(text: &str) -> Option<usize> {
 }
 
 fn cloud_host(text: &str) -> Option<usize> {
-    let length = run(text, |letter| {
-        letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.')
+    let length = run(text, |character| {
+        character.is_ascii_alphanumeric() || matches!(character, '-' | '.')
     });
     let host = text[..length].trim_end_matches('.');
     host.ends_with(CLOUD).then(|| with_port(text, host.len()))
@@ -116,17 +118,17 @@ fn cloud_host(text: &str) -> Option<usize> {
 
 fn with_port(text: &str, length: usize) -> usize {
     match text[length..].strip_prefix(':') {
-        Some(port) if port.starts_with(|letter: char| letter.is_ascii_digit()) => {
-            length + 1 + run(port, |letter| letter.is_ascii_digit())
+        Some(port) if port.starts_with(|character: char| character.is_ascii_digit()) => {
+            length + 1 + run(port, |character| character.is_ascii_digit())
         }
         _ => length,
     }
 }
 
 fn shaped(text: &str, shape: &str, fits: fn(char) -> bool) -> Option<usize> {
-    let mut letters = text.chars();
+    let mut characters = text.chars();
     let same = shape.chars().all(|wanted| {
-        let found = letters.next();
+        let found = characters.next();
         found.is_some_and(|found| match wanted {
             'x' => fits(found),
             fixed => found == fixed,
@@ -136,7 +138,7 @@ fn shaped(text: &str, shape: &str, fits: fn(char) -> bool) -> Option<usize> {
 }
 
 fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
-    text.find(|letter: char| !fits(letter))
+    text.find(|character: char| !fits(character))
         .unwrap_or(text.len())
 }
 

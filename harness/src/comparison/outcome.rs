@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Observation;
 
-/// The words by which the harness says that only an emulator could tell.
+/// The text by which the harness says that only an emulator could tell.
 pub(crate) const UNCHECKABLE: &str = "could not check: ";
 
 /// What stands after the text of a panic.
@@ -61,8 +61,8 @@ impl fmt::Display for Outcome {
 fn panic_text(output: &str) -> Option<String> {
     let (_, rest) = output.split_once(" panicked at ")?;
     let lines = rest.lines().skip(1);
-    let told = lines.take_while(|line| !ENDS.iter().any(|end| line.starts_with(end)));
-    let text = Vec::from_iter(told).join("\n");
+    let rendered = lines.take_while(|line| !ENDS.iter().any(|end| line.starts_with(end)));
+    let text = Vec::from_iter(rendered).join("\n");
     // Where in the suite it was is no behaviour of a target.
     let text = text
         .lines()
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             Outcome::read(
                 false,
-                &output("cannot wait for rest: could not check: whether")
+                &output("cannot wait until the namespace is idle: could not check: whether")
             ),
             Outcome::Uncheckable("whether".to_owned())
         );

@@ -101,8 +101,8 @@ impl fmt::Display for Difference {
 /// Breaks a text into lines that fit one side.
 fn wrapped(text: &str) -> Vec<String> {
     let lines = text.lines().flat_map(|line| {
-        let letters = Vec::from_iter(line.chars());
-        let pieces = letters.chunks(WIDTH - 4).map(String::from_iter);
+        let characters = Vec::from_iter(line.chars());
+        let pieces = characters.chunks(WIDTH - 4).map(String::from_iter);
         Vec::from_iter(pieces)
     });
     match Vec::from_iter(lines) {

@@ -16,7 +16,7 @@ use super::{
     CaseRun, OBSERVATIONS_VARIABLE, Outcome, Target, observation,
     trust::{self, AUTHORITIES_VARIABLE},
 };
-use crate::address;
+use crate::{address, error::Error};
 
 /// How long a case may take, which may really wait.
 const CASE_WITHIN: Duration = Duration::from_secs(900);
@@ -43,7 +43,7 @@ pub struct Run {
 
 /// Why a suite did not run.
 #[derive(Debug, thiserror::Error)]
-pub enum SuiteError {
+pub(crate) enum SuiteError {
     /// It was not built.
     #[error("cargo did not build the test binary \"{0}\"; see its messages above")]
     Build(String),
@@ -85,7 +85,7 @@ impl Suite {
     }
 
     /// Has cargo build a test target of the package in the current directory.
-    pub fn of_cargo(test: &str) -> Result<Self, SuiteError> {
+    pub fn of_cargo(test: &str) -> Result<Self, Error> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["test", "--no-run", "--message-format=json", "--test", test]);
@@ -110,7 +110,7 @@ impl Suite {
             .find_map(|message| message["executable"].as_str().map(PathBuf::from));
         executable
             .map(Self::new)
-            .ok_or_else(|| SuiteError::Build(test.to_owned()))
+            .ok_or_else(|| SuiteError::Build(test.to_owned()).into())
     }
 
     /// Keeps only cases whose path contains one of these texts.
@@ -126,7 +126,7 @@ impl Suite {
     }
 
     /// Lists the paths of the cases.
-    pub fn cases(&self) -> Result<Vec<String>, SuiteError> {
+    pub fn cases(&self) -> Result<Vec<String>, Error> {
         let failed = |reason: String| SuiteError::List {
             executable: self.executable.clone(),
             reason,
@@ -135,7 +135,8 @@ impl Suite {
         let listed = list.args(["--list", "--format", "terse"]).output();
         let listed = listed.map_err(|error| failed(error.to_string()))?;
         if !listed.status.success() {
-            return Err(failed(String::from_utf8_lossy(&listed.stderr).into_owned()));
+            let said = String::from_utf8_lossy(&listed.stderr).into_owned();
+            return Err(failed(said).into());
         }
         let text = String::from_utf8_lossy(&listed.stdout);
         let all = text.lines().filter_map(|line| line.strip_suffix(": test"));
@@ -146,16 +147,16 @@ impl Suite {
         });
         let kept = Vec::from_iter(kept.map(|case| (*case).to_owned()));
         match kept.is_empty() {
-            true => Err(SuiteError::Empty {
+            true => Err(Error::from(SuiteError::Empty {
                 all: all.len(),
                 only: self.only.clone(),
-            }),
+            })),
             false => Ok(kept),
         }
     }
 
     /// Runs every case against a target: side by side, but in a namespace one after the other.
-    pub fn run(&self, target: &Target) -> Result<Run, SuiteError> {
+    pub fn run(&self, target: &Target) -> Result<Run, Error> {
         let cases = self.cases()?;
         let at_once = if target.is_shared() { 1 } else { self.at_once };
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -183,13 +184,13 @@ impl Suite {
             case: case.to_owned(),
             source,
         };
-        let papers = Papers::new().map_err(failed)?;
-        let (status, output) = self.play(case, target, &papers).map_err(failed)?;
+        let dir = TempDir::new().map_err(failed)?;
+        let (status, output) = self.play(case, target, &dir).map_err(failed)?;
         let outcome = match status {
             Some(status) => Outcome::read(status.success(), &output),
             None => Outcome::Failed(format!("did not end within {} s", CASE_WITHIN.as_secs())),
         };
-        let observations = observation::read(&papers.observations()).map_err(failed)?;
+        let observations = observation::read(&dir.observations()).map_err(failed)?;
         Ok(CaseRun {
             case: case.to_owned(),
             outcome,
@@ -202,24 +203,24 @@ impl Suite {
         &self,
         case: &str,
         target: &Target,
-        papers: &Papers,
+        dir: &TempDir,
     ) -> io::Result<(Option<ExitStatus>, String)> {
         let mut command = Command::new(&self.executable);
         target.set(&mut command);
         if let Some(said) = target.authorities() {
-            trust::write(&papers.authorities(), said)?;
-            command.env(AUTHORITIES_VARIABLE, papers.authorities());
+            trust::write(&dir.authorities(), said)?;
+            command.env(AUTHORITIES_VARIABLE, dir.authorities());
         }
         command
             .args(["--exact", case])
-            .env(OBSERVATIONS_VARIABLE, papers.observations())
+            .env(OBSERVATIONS_VARIABLE, dir.observations())
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
-            .stdout(fs::File::create(papers.output())?)
-            .stderr(fs::File::create(papers.errors())?);
+            .stdout(fs::File::create(dir.output())?)
+            .stderr(fs::File::create(dir.errors())?);
         let status = ended(&mut command.spawn()?)?;
         let mut output = String::new();
-        for file in [papers.output(), papers.errors()] {
+        for file in [dir.output(), dir.errors()] {
             output += &String::from_utf8_lossy(&fs::read(file)?);
         }
         Ok((status, output))
@@ -242,9 +243,9 @@ fn ended(child: &mut Child) -> io::Result<Option<ExitStatus>> {
 }
 
 /// What one case writes, removed when it has been read.
-struct Papers(PathBuf);
+struct TempDir(PathBuf);
 
-impl Papers {
+impl TempDir {
     fn new() -> io::Result<Self> {
         let name = format!("servicebus-case-{:016x}", address::random_number());
         let directory = env::temp_dir().join(name);
@@ -273,9 +274,9 @@ impl Papers {
     }
 }
 
-impl Drop for Papers {
+impl Drop for TempDir {
     fn drop(&mut self) {
-        // A directory left behind among temporary ones harms nobody.
+        // A directory left behind among temporary ones is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

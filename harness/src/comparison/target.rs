@@ -1,4 +1,4 @@
-//! Where the buses of a suite run.
+//! Where the namespaces of a suite run.
 
 use std::{
     ffi::{OsStr, OsString},

@@ -1,4 +1,4 @@
-//! Whom the clients of a case trust: whoever they would trust anyway, and the recorder.
+//! The authorities that the clients of a case trust: those of the system, and that of the recorder.
 
 use std::{ffi::OsStr, fs, io, path::Path};
 
@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 /// The environment variable by which SDKs and the harness find the authorities to trust.
 pub(super) const AUTHORITIES_VARIABLE: &str = "SSL_CERT_FILE";
 
-/// Letters in a line of PEM (RFC 7468 §2).
+/// Characters in a line of PEM (RFC 7468 §2).
 const LINE: usize = 64;
 
 /// Writes a file with those of a file, else those that the environment or the system names, and with the recorder's own.
@@ -16,7 +16,7 @@ pub(super) fn write(to: &Path, said: Option<&OsStr>) -> io::Result<()> {
         Some(file) => fs::read_to_string(file)?,
         None => of_system(),
     };
-    // What it is for does not count, only who vouches.
+    // What it is for does not count, only its authority.
     let recorder =
         servicebus_emulator::vouched("localhost".to_owned()).map_err(io::Error::other)?;
     authorities += "\n";

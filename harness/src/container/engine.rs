@@ -25,12 +25,12 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where an image says its version (OCI image specification, annotations).
 pub(super) const VERSION_LABEL: &str = "org.opencontainers.image.version";
 
-/// By which an image is told its control token.
+/// The variable that gives an image its control token.
 const TOKEN_VARIABLE: &str = "SERVICEBUS_EMULATOR_CONTROL_TOKEN";
 const REPOSITORY: &str = "servicebus-emulator";
 /// Marks the containers of the harness; its value is that of their name.
 const LABEL: &str = "servicebus-harness";
-/// In the line that the emulator prints when every door is open.
+/// In the line that the emulator prints when every listener is open.
 const READY: &str = r#""event":"ready""#;
 
 pub(super) type Container = ContainerAsync<GenericImage>;
@@ -58,7 +58,7 @@ impl Image {
             found => found,
         };
         match found {
-            Ok(found) => image.judge(&found),
+            Ok(found) => image.check(&found),
             Err(error) if status(&error) == Some(404) => Err(ContainerError::NoImage {
                 image: image.to_string(),
             }),
@@ -118,7 +118,7 @@ impl Image {
         })
     }
 
-    fn judge(self, found: &ImageInspect) -> Result<Self, ContainerError> {
+    fn check(self, found: &ImageInspect) -> Result<Self, ContainerError> {
         let labels = found
             .config
             .as_ref()
@@ -142,7 +142,7 @@ impl fmt::Display for Image {
     }
 }
 
-/// Whether an error is but the moment between two states of a container that several processes want: somebody else has
+/// Whether an error is but the moment between two states of a container that several processes want: another process has
 /// just made it, or it is just being removed.
 pub(super) fn is_passing(error: &TestcontainersError) -> bool {
     let error = match error {
@@ -162,10 +162,10 @@ pub(super) fn reason(error: &dyn error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.contains(&words) {
+        let message = error.to_string();
+        if !text.contains(&message) {
             // Writing to a string does not fail.
-            let _ = write!(text, ": {words}");
+            let _ = write!(text, ": {message}");
         }
         cause = error.source();
     }
@@ -218,7 +218,7 @@ mod tests {
             let found = serde_json::json!({ "Config": { "Labels": labels } });
             let found = serde_json::from_value(found).unwrap();
             Image::own()
-                .judge(&found)
+                .check(&found)
                 .map_err(|error| error.to_string())
         };
         assert!(labelled(serde_json::json!({ VERSION_LABEL: VERSION })).is_ok());

@@ -7,7 +7,7 @@ use crate::text;
 
 /// Why the emulator does not run as a container.
 #[derive(Debug, thiserror::Error)]
-pub enum ContainerError {
+pub(crate) enum ContainerError {
     /// Nothing that runs containers is there.
     #[error(
         "no container engine answers at {host}: {reason}; install and start Docker, or name another engine in DOCKER_HOST"

@@ -14,8 +14,8 @@ use tokio::{
 use super::{network::Network, run::Mapped};
 use crate::{
     background::{Background, Task},
-    error::StartError,
-    running::{Endpoints, WebPorts},
+    running::{Endpoints, HttpPorts},
+    start_error::StartError,
 };
 
 /// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
@@ -25,7 +25,7 @@ pub(super) struct Forwards {
 }
 
 /// The listeners of one address.
-struct Doors {
+struct Connections {
     amqp: TcpListener,
     amqps: TcpListener,
     http: TcpListener,
@@ -35,7 +35,7 @@ struct Doors {
 /// Listens on a free address of the network. To be awaited on the background runtime.
 pub(super) async fn open(
     background: &Background,
-    ports: WebPorts,
+    ports: HttpPorts,
     mapped: &Arc<Mapped>,
     network: Network,
 ) -> Result<(Endpoints, Forwards), StartError> {
@@ -43,9 +43,9 @@ pub(super) async fn open(
     let mut last = String::new();
     for address in network.anywhere() {
         attempts += 1;
-        match Doors::open(address, ports).await {
-            Ok(doors) => {
-                let forwarding = doors.forward(background, mapped);
+        match Connections::open(address, ports).await {
+            Ok(connections) => {
+                let forwarding = connections.forward(background, mapped);
                 return forwarding.map_err(|source| StartError::Forward { address, source });
             }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
@@ -60,8 +60,8 @@ pub(super) async fn open(
     Err(StartError::NoAddress { attempts, last })
 }
 
-impl Doors {
-    async fn open(address: Ipv4Addr, ports: WebPorts) -> io::Result<Self> {
+impl Connections {
+    async fn open(address: Ipv4Addr, ports: HttpPorts) -> io::Result<Self> {
         let listen = |port| TcpListener::bind((address, port));
         Ok(Self {
             amqp: listen(AMQP_PORT).await?,
@@ -86,7 +86,7 @@ impl Doors {
             http: self.http.local_addr()?,
             https: https.transpose()?,
         };
-        // Every door of the emulator takes TLS.
+        // Every listener of the emulator takes TLS.
         let https = self.https.map(|listener| (listener, mapped.http));
         let fixed = [
             (self.amqp, mapped.amqp),
@@ -108,7 +108,7 @@ async fn pass_on(listener: TcpListener, mapped: Arc<Mapped>, port: u16) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // One that was given up before it was accepted leaves the others alone.
+                // One that was cancelled before it was accepted leaves the others alone.
                 let Ok((client, _)) = accepted else { continue };
                 connections.spawn(connect(client, Arc::clone(&mapped), port));
             }
@@ -144,12 +144,18 @@ mod tests {
         };
         let background = Background::start().unwrap();
         let network = Network::of("a test");
-        let opened = open(&background, WebPorts::default(), &Arc::new(mapped), network).await;
+        let opened = open(
+            &background,
+            HttpPorts::default(),
+            &Arc::new(mapped),
+            network,
+        )
+        .await;
         let (endpoints, forwards) = opened.unwrap();
         let all = [endpoints.amqp, endpoints.amqps, endpoints.http];
-        assert_eq!(all.map(|door| door.port()), [5672, 5671, 5300]);
-        for door in all {
-            let mut client = TcpStream::connect(door).await.unwrap();
+        assert_eq!(all.map(|endpoint| endpoint.port()), [5672, 5671, 5300]);
+        for endpoint in all {
+            let mut client = TcpStream::connect(endpoint).await.unwrap();
             client.write_all(b"ping").await.unwrap();
             let (mut served, _) = emulator.accept().await.unwrap();
             let mut heard = [0; 4];

@@ -1,7 +1,7 @@
 //! The addresses from which one container is reached.
 //!
 //! Its certificate must hold for all of them when it starts, and every process that shares it must know them: they are
-//! one network, told from the container's name.
+//! one network, found by the container's name.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},

@@ -1,4 +1,4 @@
-//! Starting the container of a name, or finding the one that somebody else has started.
+//! Starting the container of a name, or finding the one that another process has started.
 //!
 //! The engine gives a name once, so that of several processes one starts the container and the others find it. One that
 //! is just coming or going is asked for again until the deadline.
@@ -24,12 +24,12 @@ use crate::{
     output::Output,
 };
 
-/// How long a container stays that nobody holds, in seconds: longer than it takes to go on to the next test.
+/// How long a container stays without a connection, in seconds: longer than it takes to go on to the next test.
 const IDLE_SECONDS: u16 = 20;
 /// How long it takes before a container that is coming or going is looked at again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Where the doors of the emulator are, as the engine has them.
+/// Where the connections of the emulator are, as the engine has them.
 #[derive(Debug)]
 pub(super) struct Mapped {
     pub(super) host: String,
@@ -57,7 +57,7 @@ pub(super) async fn start(
     let name = format!("servicebus-emulator-{id}");
     let network = Network::of(&name);
     let arguments = [fixed(network), arguments.to_vec()].concat();
-    // Every process of the run knows it, and nobody beyond the machines of the run and of its engine.
+    // Every process of the run knows it, and no machine beyond those of the run and of its engine.
     let token: Option<ControlToken> = id.parse().ok();
     let given = token.is_some().then_some(id);
     loop {
@@ -110,7 +110,7 @@ async fn attempt(
     }
 }
 
-/// What every container is told.
+/// What every container is started with.
 fn fixed(network: Network) -> Vec<String> {
     let addresses = network.addresses().map(|address| address.to_string());
     let addresses = Vec::from_iter(addresses).join(",");
@@ -125,7 +125,7 @@ fn fixed(network: Network) -> Vec<String> {
     all.map(str::to_owned).to_vec()
 }
 
-/// Keeps the last words of a container, until it ends.
+/// Keeps the last output of a container, until it ends.
 fn read(container: &Container, output: &Output, background: &Background) -> Task<()> {
     let mut lines = container.stderr(true).lines();
     let output = output.clone();

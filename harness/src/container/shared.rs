@@ -1,7 +1,7 @@
 //! The container that a test run shares.
 //!
-//! Its name says the run: all processes of a run of nextest, or this process. Whoever comes first starts it; everybody
-//! holds it by a connection. It ends, and is removed, when nobody has held it for a while.
+//! Its name says the run: all processes of a run of nextest, or this process. The first process starts it; each
+//! holds it by a connection. It ends, and is removed, some time after the last connection.
 
 use std::{
     env, process,
@@ -59,7 +59,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Starts a container that nobody else finds, with further arguments.
+    /// Starts a container that no other process finds, with further arguments.
     pub(super) async fn alone(
         arguments: &[String],
         background: &Background,

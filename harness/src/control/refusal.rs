@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Why the control API did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum ControlError {
+pub(crate) enum ControlError {
     /// The emulator did not answer.
     #[error("the emulator's control API at {address} does not answer: {source}")]
     Unreachable {
@@ -36,7 +36,7 @@ pub enum ControlError {
         /// What went wrong.
         source: io::Error,
     },
-    /// Only an emulator can tell or do it, and the bus is a namespace that may be none.
+    /// Only an emulator can tell or do it, and the namespace may not be one of an emulator.
     #[error("could not check: {what}")]
     Uncheckable {
         /// What that is, and why.
@@ -46,7 +46,7 @@ pub enum ControlError {
 
 impl ControlError {
     /// Returns the HTTP status of a refusal.
-    pub fn status(&self) -> Option<u16> {
+    pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status),
             Self::Unreachable { .. }
@@ -57,17 +57,17 @@ impl ControlError {
     }
 }
 
-/// The emulator's own words for a no.
+/// A refusal, as the emulator writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The HTTP status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// What kind of problem it is, for programs.
-    pub code: String,
+    pub(crate) code: String,
     /// What the problem is, for people.
-    pub message: String,
+    pub(crate) message: String,
     /// Its parts, each with the place it is at.
-    pub problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 impl Refusal {

@@ -1,4 +1,4 @@
-//! What a fault does to an operation, as a value: the sentences of [`FaultOn`](super::FaultOn) are made of these.
+//! What a fault does to an operation, as a value: the sentences of [`FaultBuilder`](super::FaultBuilder) are made of these.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::text;
 #[must_use = "nothing goes wrong before it is applied to something"]
 pub struct Effect {
     name: &'static str,
-    particulars: Map<String, Value>,
+    arguments: Map<String, Value>,
     /// As it is written in a test, without what is said of it behind that.
     call: String,
     /// What is said of it behind that.
@@ -19,7 +19,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Lets it happen, and the client never hears of it.
+    /// Lets it happen, and the client gets no reply.
     pub fn lose_reply() -> Self {
         Self::new("lose-reply", "lose_reply()")
     }
@@ -55,12 +55,12 @@ impl Effect {
         Self::new("close", call).with("condition", condition)
     }
 
-    /// Ends the connection without a word; nothing happens, unless it is [`after`](Self::after).
+    /// Ends the connection without a close frame; nothing happens, unless it is [`after`](Self::after).
     pub fn drop_connection() -> Self {
         Self::new("drop", "drop_connection()")
     }
 
-    /// Lets it wait until the clock of the bus has gone on by so much. What comes after it does not wait.
+    /// Lets it wait until the clock of the namespace has advanced by so much. What comes after it does not wait.
     pub fn delay(by: Duration) -> Self {
         Self::lasting("delay", "delay", by, "virtual")
     }
@@ -70,16 +70,16 @@ impl Effect {
         Self::lasting("delay", "delay_real", by, "real")
     }
 
-    /// Tells the outcome of a send only behind the next outcome of its link.
-    pub fn hold_back() -> Self {
-        Self::hold_back_behind(1)
+    /// Sends the outcome of a send only after the next outcome of its link.
+    pub fn reorder_outcome() -> Self {
+        Self::reorder_outcome_behind(1)
     }
 
-    /// Tells the outcome of a send only behind so many later ones of its link, up to 1,000.
-    pub fn hold_back_behind(later: u32) -> Self {
+    /// Sends the outcome of a send only after so many later ones of its link, up to 1,000.
+    pub fn reorder_outcome_behind(later: u32) -> Self {
         let call = match later {
-            1 => "hold_back()".to_owned(),
-            later => format!("hold_back_behind({later})"),
+            1 => "reorder_outcome()".to_owned(),
+            later => format!("reorder_outcome_behind({later})"),
         };
         Self::new("hold-back", call).with("behind", later)
     }
@@ -94,9 +94,9 @@ impl Effect {
         Self::new("lose-session-lock", "lose_session_lock()")
     }
 
-    /// Tells the client that its completion has happened, and lets the message come again.
-    pub fn deliver_twice() -> Self {
-        Self::new("deliver-twice", "deliver_twice()")
+    /// Sends the outcome of a completion, and delivers the message again.
+    pub fn redeliver() -> Self {
+        Self::new("deliver-twice", "redeliver()")
     }
 
     /// Ends what the tokens of the connection give, after the operation, as if their time had run out.
@@ -105,23 +105,23 @@ impl Effect {
     }
 
     /// Reads nothing more from the connection for so long in real time, like a peer that is slow.
-    pub fn stall(length: Duration) -> Self {
-        Self::lasting("stall", "stall", length, "real")
+    pub fn stop_reading(length: Duration) -> Self {
+        Self::lasting("stall", "stop_reading", length, "real")
     }
 
     /// Lets everything on the connection take so long in real time, there and back together, at most 60 s.
-    pub fn round_trip(length: Duration) -> Self {
-        let call = format!("round_trip({})", text::seconds(length));
+    pub fn latency(length: Duration) -> Self {
+        let call = format!("latency({})", text::seconds(length));
         Self::new("round-trip", call).with("seconds", length.as_secs_f64())
     }
 
-    /// Lets the operation happen before the link or the connection goes; the client does not hear of it.
+    /// Lets the operation happen before the link or the connection is closed; the client gets no reply.
     pub fn after(mut self) -> Self {
         self.modifiers.push_str(".after()");
         self.with("when", "after")
     }
 
-    /// Says why, in words of the test's own.
+    /// Sets the description of the error.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         let description = description.into();
         let modifier = format!(".description({description:?})");
@@ -132,33 +132,33 @@ impl Effect {
     fn new(name: &'static str, call: impl Into<String>) -> Self {
         Self {
             name,
-            particulars: Map::new(),
+            arguments: Map::new(),
             call: call.into(),
             modifiers: String::new(),
         }
     }
 
-    fn lasting(name: &'static str, word: &str, length: Duration, clock: &str) -> Self {
-        let call = format!("{word}({})", text::seconds(length));
+    fn lasting(name: &'static str, method: &str, length: Duration, clock: &str) -> Self {
+        let call = format!("{method}({})", text::seconds(length));
         let lasting = Self::new(name, call).with("seconds", length.as_secs_f64());
         lasting.with("clock", clock)
     }
 
     fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.particulars.insert(key.to_owned(), value.into());
+        self.arguments.insert(key.to_owned(), value.into());
         self
     }
 
     /// Returns the effect as the control API takes it.
     pub(super) fn to_json(&self) -> Value {
-        match self.particulars.is_empty() {
+        match self.arguments.is_empty() {
             true => self.name.into(),
-            false => serde_json::json!({ self.name: self.particulars }),
+            false => serde_json::json!({ self.name: self.arguments }),
         }
     }
 
     /// Returns the end of the sentence that scripts it.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let Self {
             call, modifiers, ..
         } = self;

@@ -1,13 +1,13 @@
-//! What a fault can spoil, by the names of the control API and the words of a failure.
+//! The operations that a fault can be set on, by their names in the control API and in failures.
 
-/// What a client does that can be spoiled, as the emulator sees it.
+/// What a client does that a fault can be set on, as the emulator sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
     /// A message or a batch is sent to a queue or topic over AMQP.
     Send,
     /// A message is delivered to a receiver.
-    Receive,
+    Deliver,
     /// A delivery is settled, in whichever way.
     Settle,
     /// A delivery is completed.
@@ -26,11 +26,11 @@ pub enum Operation {
     Connect,
     /// A token is put to `$cbs`.
     Token,
-    /// A request comes to `$management`; [`named`](super::FaultOn::named) tells which.
+    /// A request comes to `$management`; [`named`](super::FaultBuilder::named) tells which.
     Management,
     /// A transaction is committed or rolled back by its client.
     Discharge,
-    /// A request comes to the administration API or over REST; [`named`](super::FaultOn::named) tells by which method.
+    /// A request comes to the administration API or over REST; [`named`](super::FaultBuilder::named) tells by which method.
     Http,
 }
 
@@ -39,7 +39,7 @@ impl Operation {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
-            Self::Receive => "receive",
+            Self::Deliver => "receive",
             Self::Settle => "settle",
             Self::Complete => "complete",
             Self::Abandon => "abandon",
@@ -59,7 +59,7 @@ impl Operation {
     pub(super) fn nouns(self) -> (&'static str, &'static str) {
         match self {
             Self::Send => ("send", "sends"),
-            Self::Receive => ("delivery", "deliveries"),
+            Self::Deliver => ("delivery", "deliveries"),
             Self::Settle => ("settlement", "settlements"),
             Self::Complete => ("completion", "completions"),
             Self::Abandon => ("abandonment", "abandonments"),

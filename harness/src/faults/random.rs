@@ -1,31 +1,31 @@
-//! Faults by chance, which strike the same operations again when they are given the same seed.
+//! Random faults, which fire at the same operations again when they are given the same seed.
 
-use std::{panic::Location, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Effect, Operation, on::post};
-use crate::{bus::or_panic, control::ControlError, doors::Doors};
+use super::{Effect, Operation, builder::post};
+use crate::{action::Action, connections::Connections};
 
-/// How often each operation is spoiled, unless the test says otherwise.
+/// How often a fault fires at each operation, unless the test says otherwise.
 const PROBABILITY: f64 = 0.1;
 
 /// Faults by chance: what a client must expect of a service far away.
 #[derive(Debug, Clone)]
 #[must_use = "nothing goes wrong before it is started"]
 pub struct RandomFaults {
-    doors: Arc<Doors>,
+    connections: Arc<Connections>,
     seed: u64,
     entity: Option<String>,
     client: Option<String>,
-    /// Operations with how often, and how, they are spoiled.
+    /// The operations with the probability and the effects of their faults.
     rates: Vec<(Operation, f64, Vec<Effect>)>,
 }
 
 impl RandomFaults {
-    pub(super) fn new(doors: Arc<Doors>, seed: u64) -> Self {
+    pub(super) fn new(connections: Arc<Connections>, seed: u64) -> Self {
         Self {
-            doors,
+            connections,
             seed,
             entity: None,
             client: None,
@@ -33,26 +33,26 @@ impl RandomFaults {
         }
     }
 
-    /// Spoils nothing but what concerns this queue, topic or subscription.
+    /// Fires only at operations that concern this queue, topic or subscription.
     pub fn entity(mut self, path: impl Into<String>) -> Self {
         self.entity = Some(path.into());
         self
     }
 
-    /// Spoils nothing but what this client does, by the container id of its connection.
+    /// Fires only at operations of this client, by the container id of its connection.
     pub fn client(mut self, name: impl Into<String>) -> Self {
         self.client = Some(name.into());
         self
     }
 
-    /// Spoils operations of this kind with a probability from above 0 to 1, in ways that a correct client survives. Where
-    /// no operation is named, sends, deliveries and settlements are spoiled, each with the probability 0.1.
+    /// Fires at operations of this kind with a probability from above 0 to 1, in ways that a correct client survives. Where
+    /// no operation is named, they are sends, deliveries and settlements, each with the probability 0.1.
     pub fn rate(self, operation: Operation, probability: f64) -> Self {
         let effects = survivable(operation);
         self.rate_of(operation, probability, effects)
     }
 
-    /// Spoils operations of this kind with a probability, in one of these ways.
+    /// Fires at operations of this kind with a probability, in one of these ways.
     pub fn rate_of(
         mut self,
         operation: Operation,
@@ -64,47 +64,44 @@ impl RandomFaults {
         self
     }
 
-    /// Lets chance begin. Until the bus ends, a test that panics says with which seed.
+    /// Starts the random faults. Until the namespace ends, a test that panics says with which seed.
     ///
     /// # Panics
     ///
     /// When the emulator refuses it.
     #[track_caller]
-    pub fn start(self) -> impl Future<Output = ()> + Send {
-        or_panic(Location::caller(), self.try_start())
-    }
-
-    /// Lets chance begin, or says why it cannot.
-    pub async fn try_start(self) -> Result<(), ControlError> {
-        let Self {
-            doors,
-            seed,
-            entity,
-            client,
-            rates,
-        } = self;
-        let rates = match rates.is_empty() {
-            true => default_rates(),
-            false => rates,
-        };
-        doors.script.play_by_chance(seed);
-        for (operation, probability, effects) in rates {
-            let effects: Vec<Value> = effects.iter().map(Effect::to_json).collect();
-            let body = json!({
-                "operation": operation.name(),
-                "entity": entity,
-                "client": client,
-                "random": { "seed": seed, "probability": probability },
-                "effects": effects,
-            });
-            post(&doors, body).await?;
-        }
-        Ok(())
+    pub fn start(self) -> Action<'static, ()> {
+        Action::new(async move {
+            let Self {
+                connections,
+                seed,
+                entity,
+                client,
+                rates,
+            } = self;
+            let rates = match rates.is_empty() {
+                true => default_rates(),
+                false => rates,
+            };
+            connections.script.play_by_chance(seed);
+            for (operation, probability, effects) in rates {
+                let effects: Vec<Value> = effects.iter().map(Effect::to_json).collect();
+                let body = json!({
+                    "operation": operation.name(),
+                    "entity": entity,
+                    "client": client,
+                    "random": { "seed": seed, "probability": probability },
+                    "effects": effects,
+                });
+                post(&connections, body).await?;
+            }
+            Ok(())
+        })
     }
 }
 
 fn default_rates() -> Vec<(Operation, f64, Vec<Effect>)> {
-    let operations = [Operation::Send, Operation::Receive, Operation::Settle];
+    let operations = [Operation::Send, Operation::Deliver, Operation::Settle];
     let rate = |operation| (operation, PROBABILITY, survivable(operation));
     operations.map(rate).into()
 }
@@ -116,7 +113,7 @@ fn survivable(operation: Operation) -> Vec<Effect> {
     match operation {
         Operation::Connect => vec![close(), Effect::drop_connection()],
         Operation::Http => vec![Effect::answer(503), Effect::drop_connection()],
-        Operation::Receive => vec![
+        Operation::Deliver => vec![
             detach(),
             close(),
             Effect::drop_connection(),

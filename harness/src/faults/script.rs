@@ -1,4 +1,4 @@
-//! The faults that a test has scripted on its bus and not taken out again.
+//! The faults that a test has scripted on its namespace and not taken out again.
 
 use std::panic::Location;
 
@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Operation;
 
-/// What must have fired when the bus ends.
+/// What must have fired when the namespace ends.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     sets: Mutex<Vec<Set>>,
@@ -20,7 +20,7 @@ pub(super) struct Set {
     pub(super) id: u64,
     pub(super) operation: Operation,
     /// The fault as it is written in a test.
-    pub(super) words: String,
+    pub(super) source_text: String,
     /// Where that is.
     pub(super) at: &'static Location<'static>,
 }
@@ -39,7 +39,7 @@ impl Script {
         std::mem::take(&mut *self.sets())
     }
 
-    /// Notes that faults strike by chance from now on.
+    /// Records that random faults fire from now on.
     pub(super) fn play_by_chance(&self, seed: u64) {
         self.seeds().push(seed);
     }
@@ -51,7 +51,7 @@ impl Script {
         let calls = Vec::from_iter(calls);
         match calls.is_empty() {
             true => String::new(),
-            false => format!("faults struck by chance: {}", calls.join(", ")),
+            false => format!("faults fired by chance: {}", calls.join(", ")),
         }
     }
 
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(script.by_chance(), "");
         script.play_by_chance(17);
         script.play_by_chance(4);
-        let told = "faults struck by chance: faults().random(17), faults().random(4)";
-        assert_eq!(script.by_chance(), told);
+        let rendered = "faults fired by chance: faults().random(17), faults().random(4)";
+        assert_eq!(script.by_chance(), rendered);
     }
 }

@@ -1,7 +1,7 @@
 //! Values of application properties, without AMQP's many widths.
 //!
 //! A test compares with a number, not with a `ulong`: every integer reads as one kind, and so does every
-//! float. Kinds that nobody writes in a test are kept as text.
+//! float. Kinds that tests do not use are kept as text.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::StartError;
+use crate::start_error::StartError;
 
 const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";

@@ -1,8 +1,8 @@
-//! A child, its last words, and its end.
+//! A child, its last output, and its end.
 //!
 //! Two threads read what the child writes, so that it never waits for a reader. Dropping the value closes
 //! the child's standard input, which is its order to end; a third thread then collects it, and kills it
-//! should it not obey. None of this blocks the one who drops. A child that may stay, because buses of failed tests are
+//! should it not obey. None of this blocks the drop. A child that may stay, because namespaces of failed tests are
 //! kept, is left alone by a panic.
 
 use std::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a child may take to end before it is killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A child process that ends when this is dropped.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl ChildProcess {
         let view = self.view();
         drop(self);
         // A little longer than it takes to lose patience.
-        view.wait_for_end(PATIENCE * 2).await;
+        view.wait_for_end(TIMEOUT * 2).await;
     }
 
     /// Returns the id of the process.
@@ -179,7 +179,7 @@ impl ChildView {
 fn read_stdout(stdout: impl Read, first_line: oneshot::Sender<String>) {
     let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     if let Some(line) = lines.next() {
-        // Nobody may be waiting any longer.
+        // The receiver may have been dropped.
         let _ = first_line.send(line);
     }
     lines.for_each(drop);
@@ -197,7 +197,7 @@ fn collect(child: &Mutex<Child>) {
     loop {
         let mut child = child.lock();
         match child.try_wait() {
-            Ok(None) if ordered.elapsed() < PATIENCE => {}
+            Ok(None) if ordered.elapsed() < TIMEOUT => {}
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();

@@ -17,7 +17,7 @@ use crate::{
 /// The version an emulator must have: the harness speaks to no other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the emulator prints once every door is open.
+/// What the emulator prints once every listener is open.
 #[derive(Debug, Deserialize)]
 pub(super) struct Ready {
     pub(super) version: String,
@@ -42,9 +42,9 @@ impl Ready {
     }
 }
 
-/// Why a child did not become a bus.
+/// Why a child did not become a namespace.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadyError {
+pub(crate) enum ReadyError {
     /// It said nothing in time.
     #[error("{} did not become ready within {}; {}", binary.display(), text::seconds(*within), described(output))]
     Late {

@@ -1,7 +1,7 @@
 //! The frames of one connection, put together to what was done on its links.
 //!
 //! Channels, handles and delivery ids name what belongs together and are forgotten. What both sides say at their own
-//! time is told where it belongs: the outcome of a delivery with that delivery, an answer with its request.
+//! time is recorded where it belongs: the outcome of a delivery with that delivery, an answer with its request.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,11 +10,11 @@ use servicebus_codec::{DecodeError, Descriptor, Reader};
 
 use super::{
     Side,
-    budget::Budget,
     frames::Frame,
     link::{Link, Partial},
     message::{self, Sections},
     outcome,
+    trace::Budget,
     value::{self, field, named, number, text},
 };
 
@@ -54,7 +54,7 @@ struct Session {
     service_handles: BTreeMap<u32, usize>,
     /// What the client sent and the service has not settled, by delivery id.
     sent: BTreeMap<u32, Unsettled>,
-    /// What the service delivered and nobody has settled.
+    /// What the service delivered and the client has not settled.
     delivered: BTreeMap<u32, Unsettled>,
 }
 
@@ -103,8 +103,8 @@ impl Exchange {
             (0x40, Side::Service) => self.about("SASL mechanisms", field(&fields, 0)),
             (0x44, Side::Service) => self.about("SASL outcome", field(&fields, 0)),
             (0x10, Side::Service) => {
-                let told = named(&OPEN_FIELDS[2..], fields.get(2..).unwrap_or_default());
-                self.own.push(format!("opened: {told}"));
+                let rendered = named(&OPEN_FIELDS[2..], fields.get(2..).unwrap_or_default());
+                self.own.push(format!("opened: {rendered}"));
             }
             (0x11, side) => self.begin(side, frame.channel, &fields),
             (0x12, side) => self.attach(side, frame.channel, fields),
@@ -123,10 +123,10 @@ impl Exchange {
         self.own.push(format!("not decoded further: {why}"));
     }
 
-    /// Tells what happened: on the connection, and on each link.
-    pub(super) fn told(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+    /// Renders what happened: on the connection, and on each link.
+    pub(super) fn render(&self) -> impl Iterator<Item = (String, Vec<String>)> {
         let own = ("connection".to_owned(), self.own.clone());
-        let links = self.links.iter().map(|link| (link.title(), link.told()));
+        let links = self.links.iter().map(|link| (link.title(), link.render()));
         std::iter::once(own).chain(links)
     }
 
@@ -306,14 +306,14 @@ impl Exchange {
                 && asked.address() == answer.address()
                 && expected.is_none_or(|expected| is_told(expected, own, &answer.name))
         };
-        let told = sections.described_answer();
+        let rendered = sections.described_answer();
         match self.requests.iter().position(is_asked) {
             Some(at) => {
                 let request = self.requests.remove(at);
-                self.links[request.link].then(request.operation, told);
+                self.links[request.link].then(request.operation, rendered);
             }
             None if self.budget.take() => {
-                self.links[link].operation(format!("an answer to no request: {told}"));
+                self.links[link].operation(format!("an answer to no request: {rendered}"));
             }
             None => {}
         }
@@ -374,11 +374,11 @@ impl Exchange {
                 continue;
             };
             let link = &mut self.links[delivery.link];
-            let told = match (side, is_of_receiver) {
+            let rendered = match (side, is_of_receiver) {
                 // That a request came in says its answer.
                 (_, true) if link.is_of_requests() && outcome::is_accepted(state) => None,
                 (Side::Service, true) => Some(outcome::state(state)),
-                // Whoever ends may do it before this is on its way, and does not wait for the answer.
+                // The peer may end before this is sent, and does not wait for the answer.
                 (Side::Client, _) => None,
                 (Side::Service, _) if outcome::confirms(&delivery.wanted, state) => None,
                 (Side::Service, _) => Some(format!(
@@ -387,8 +387,8 @@ impl Exchange {
                     outcome::state(state)
                 )),
             };
-            if let Some(told) = told {
-                link.then(delivery.operation, told);
+            if let Some(rendered) = rendered {
+                link.then(delivery.operation, rendered);
             }
             delivery.wanted = state.clone();
             if is_settled {

@@ -23,7 +23,7 @@ pub(super) struct Frame {
 }
 
 impl Frames {
-    /// Takes what was heard next.
+    /// Takes what was trace next.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.left.extend_from_slice(bytes);
     }

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use bytes::{Buf as _, BytesMut};
 
-use super::{Side, budget::Budget};
+use super::{Side, trace::Budget};
 
 /// Longest head that is read, in bytes.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -21,8 +21,8 @@ pub(super) struct Http {
     budget: Arc<Budget>,
     client: Messages,
     service: Messages,
-    told: Vec<String>,
-    /// Requests that have no answer yet: what is told of them, and whether it is one to a `HEAD`.
+    operations: Vec<String>,
+    /// Requests that have no answer yet: what the trace says of them, and whether it is one to a `HEAD`.
     asked: VecDeque<(Option<usize>, bool)>,
     is_switched: bool,
 }
@@ -52,14 +52,14 @@ impl Http {
             budget,
             client: Messages::default(),
             service: Messages::default(),
-            told: Vec::new(),
+            operations: Vec::new(),
             asked: VecDeque::new(),
             is_switched: false,
         }
     }
 
-    /// Takes what a side said next; an error when it is not understood.
-    pub(super) fn heard(&mut self, side: Side, bytes: &[u8]) -> Result<(), String> {
+    /// Takes the next bytes of one side; an error when it is not understood.
+    pub(super) fn push(&mut self, side: Side, bytes: &[u8]) -> Result<(), String> {
         let direction = match side {
             Side::Client => &mut self.client,
             Side::Service => &mut self.service,
@@ -93,12 +93,12 @@ impl Http {
 
     /// Says that the rest of the connection is not decoded.
     pub(super) fn lost(&mut self, why: &str) {
-        self.told.push(format!("not decoded further: {why}"));
+        self.operations.push(format!("not decoded further: {why}"));
     }
 
     /// Tells every request with the status of its answer.
-    pub(super) fn told(&self) -> (String, Vec<String>) {
-        ("HTTP".to_owned(), self.told.clone())
+    pub(super) fn render(&self) -> (String, Vec<String>) {
+        ("HTTP".to_owned(), self.operations.clone())
     }
 
     fn requested(&mut self, head: &[u8]) -> Result<(), String> {
@@ -107,11 +107,11 @@ impl Http {
         request.parse(head).map_err(|error| error.to_string())?;
         let (method, path) = (request.method.unwrap_or("-"), request.path.unwrap_or("-"));
         self.client.rest = length(request.headers, Rest::Head);
-        let told = self.budget.take().then(|| {
-            self.told.push(format!("{method} {path}"));
-            self.told.len() - 1
+        let index = self.budget.take().then(|| {
+            self.operations.push(format!("{method} {path}"));
+            self.operations.len() - 1
         });
-        self.asked.push_back((told, method == "HEAD"));
+        self.asked.push_back((index, method == "HEAD"));
         Ok(())
     }
 
@@ -123,9 +123,9 @@ impl Http {
         if (100..200).contains(&code) && code != 101 {
             return Ok(());
         }
-        let (told, is_head) = self.asked.pop_front().unwrap_or_default();
-        if let Some(told) = told {
-            self.told[told] += &format!(": {code}");
+        let (index, is_head) = self.asked.pop_front().unwrap_or_default();
+        if let Some(index) = index {
+            self.operations[index] += &format!(": {code}");
         }
         self.is_switched = code == 101;
         self.service.rest = match is_head || matches!(code, 101 | 204 | 304) {
@@ -239,11 +239,11 @@ mod tests {
             let mut http = Http::new(Arc::default());
             for (side, bytes) in [(Side::Client, REQUESTS), (Side::Service, ANSWERS)] {
                 for piece in bytes.chunks(piece) {
-                    http.heard(side, piece).unwrap();
+                    http.push(side, piece).unwrap();
                 }
             }
             assert_eq!(
-                http.told().1,
+                http.render().1,
                 [
                     "POST /orders/messages?timeout=60: 201",
                     "PUT /a: 204",
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn what_is_no_http_is_an_error() {
         let mut http = Http::new(Arc::default());
-        assert!(http.heard(Side::Client, b"\x00\x01\r\n\r\n").is_err());
+        assert!(http.push(Side::Client, b"\x00\x01\r\n\r\n").is_err());
         let mut http = Http::new(Arc::default());
-        assert!(http.heard(Side::Client, &[b'a'; LONGEST_HEAD + 1]).is_err());
+        assert!(http.push(Side::Client, &[b'a'; LONGEST_HEAD + 1]).is_err());
     }
 }

@@ -104,9 +104,9 @@ impl Link {
 
     /// The service's attach.
     pub(super) fn answered(&mut self, answer: &[Value]) {
-        let mut told = Vec::new();
+        let mut rendered = Vec::new();
         for (index, name) in ATTACH_FIELDS {
-            told.extend(against(
+            rendered.extend(against(
                 name,
                 field(&self.asked, index),
                 field(answer, index),
@@ -116,14 +116,14 @@ impl Link {
             (SOURCE, "source", &SOURCE_FIELDS[..]),
             (TARGET, "target", &TARGET_FIELDS[..]),
         ] {
-            told.extend(terminus(
+            rendered.extend(terminus(
                 name,
                 names,
                 field(&self.asked, index),
                 field(answer, index),
             ));
         }
-        self.answer = Some(format!("attached: {}", told.join(", ")));
+        self.answer = Some(format!("attached: {}", rendered.join(", ")));
     }
 
     /// Returns the address at the service.
@@ -209,21 +209,21 @@ impl Link {
         format!("{role} {}", self.address())
     }
 
-    /// Tells everything that happened, in order; nothing before the service's attach, for which clients wait as long as
+    /// Renders everything that happened, in order; nothing before the service's attach, for which clients wait as long as
     /// they like.
-    pub(super) fn told(&self) -> Vec<String> {
-        let mut told = Vec::from_iter(self.answer.clone());
+    pub(super) fn render(&self) -> Vec<String> {
+        let mut rendered = Vec::from_iter(self.answer.clone());
         for operation in &self.operations {
             let is_answered = !operation.then.is_empty();
             let parts = std::iter::once(&operation.what).chain(&operation.then);
             let operation = Vec::from_iter(parts.map(String::as_str)).join("; ");
             // Clients show tokens anew when they think that it is time, and end when they like.
-            if self.address() != TOKENS || (is_answered && !told.contains(&operation)) {
-                told.push(operation);
+            if self.address() != TOKENS || (is_answered && !rendered.contains(&operation)) {
+                rendered.push(operation);
             }
         }
-        told.extend(self.end.clone());
-        told
+        rendered.extend(self.end.clone());
+        rendered
     }
 }
 
@@ -241,10 +241,10 @@ fn terminus(name: &str, names: &[&str], asked: &Value, answer: &Value) -> Option
     match (composite(asked), composite(answer)) {
         (Some((kind, asked)), Some((other, answer))) if kind == other => {
             let fields = names.iter().enumerate();
-            let told = fields.filter_map(|(index, name)| {
+            let rendered = fields.filter_map(|(index, name)| {
                 against(name, field(asked, index), field(answer, index))
             });
-            Some(format!("{name} ({})", Vec::from_iter(told).join(", ")))
+            Some(format!("{name} ({})", Vec::from_iter(rendered).join(", ")))
         }
         _ => against(name, asked, answer),
     }

@@ -36,7 +36,7 @@ const PROPERTY_FIELDS: [&str; 13] = [
     "group-sequence",
     "reply-to-group-id",
 ];
-/// Longest text of a body that is told, in bytes.
+/// Longest text of a body that is rendered, in bytes.
 const LONGEST_TEXT: usize = 200;
 
 /// The sections of a message, as far as they decode.
@@ -120,11 +120,11 @@ impl Sections {
 /// Tells an encoded message.
 pub(super) fn described(bytes: &[u8]) -> String {
     let sections = Sections::read(bytes);
-    let mut told = Vec::from_iter(sections.parts.iter().map(described_part));
+    let mut rendered = Vec::from_iter(sections.parts.iter().map(described_part));
     if sections.is_cut {
-        told.push("and what was not decoded".to_owned());
+        rendered.push("and what was not decoded".to_owned());
     }
-    told.join(", ")
+    rendered.join(", ")
 }
 
 fn section(reader: &mut Reader<'_>) -> Result<(u64, Value), DecodeError> {

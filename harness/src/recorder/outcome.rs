@@ -1,4 +1,4 @@
-//! Delivery states and errors, in the words of the specification.
+//! Delivery states and errors, as the specification names them.
 
 use fe2o3_amqp::types::primitives::Value;
 

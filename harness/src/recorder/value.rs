@@ -1,6 +1,6 @@
 //! AMQP values as text that is the same for the same behaviour.
 //!
-//! Every value is told with its type, because clients fail on a wrong one. Ids and times are replaced by their kind;
+//! Every value is rendered with its type, because clients fail on a wrong one. Ids and times are replaced by their kind;
 //! maps are sorted, because their order means nothing.
 
 use fe2o3_amqp::types::primitives::Value;
@@ -71,9 +71,9 @@ pub(super) fn composite(value: &Value) -> Option<(u64, &[Value])> {
 
 /// Tells the fields that are there by their names.
 pub(super) fn named(names: &[&str], fields: &[Value]) -> String {
-    let told = names.iter().zip(fields);
-    let told = told.filter(|(_, value)| **value != Value::Null);
-    joined(told.map(|(name, value)| format!("{name} {}", described(value))))
+    let rendered = names.iter().zip(fields);
+    let rendered = rendered.filter(|(_, value)| **value != Value::Null);
+    joined(rendered.map(|(name, value)| format!("{name} {}", described(value))))
 }
 
 /// Tells a value.
@@ -99,9 +99,9 @@ pub(super) fn described(value: &Value) -> String {
         Value::List(items) => format!("[{}]", joined(items.iter().map(described))),
         Value::Array(items) => format!("array [{}]", joined(items.iter().map(described))),
         Value::Map(entries) => {
-            let mut told = Vec::from_iter(entries.iter().map(entry));
-            told.sort();
-            format!("{{{}}}", told.join(", "))
+            let mut rendered = Vec::from_iter(entries.iter().map(entry));
+            rendered.sort();
+            format!("{{{}}}", rendered.join(", "))
         }
         Value::Described(part) => {
             let name = match &part.descriptor {

@@ -7,7 +7,7 @@ const HEADER: usize = 2;
 /// Frames of control have an operation code from here on, and no bytes of the stream.
 const CONTROL: u8 = 8;
 
-/// What is not told yet.
+/// What is not decoded yet.
 #[derive(Debug, Default)]
 pub(super) struct Unframed {
     left: BytesMut,
@@ -25,8 +25,8 @@ struct Open {
 }
 
 impl Unframed {
-    /// Takes what was heard next; the bytes of the stream in it.
-    pub(super) fn heard(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// Takes what was trace next; the bytes of the stream in it.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.left.extend_from_slice(bytes);
         let mut stream = Vec::new();
         while let Some(mut frame) = self.frame.take().or_else(|| header(&mut self.left)) {
@@ -89,8 +89,8 @@ mod tests {
         stream.extend(b"\x89\x01p\x82\x7e\x00\x02, \x80\x01w");
         for piece in [1, 3, 100] {
             let mut unframed = Unframed::default();
-            let heard = stream.chunks(piece).flat_map(|piece| unframed.heard(piece));
-            assert_eq!(Vec::from_iter(heard), b"hello, w");
+            let trace = stream.chunks(piece).flat_map(|piece| unframed.push(piece));
+            assert_eq!(Vec::from_iter(trace), b"hello, w");
         }
     }
 }

@@ -14,7 +14,7 @@ use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use servicebus_emulator::auth::{Key, sas};
 
-use super::{Secure, description::Description, given::Given, xml::Element};
+use super::{Secure, config::RemoteConfig, description::Description, xml::Element};
 use crate::{
     control::{ControlError, Refusal},
     exchange::exchange,
@@ -67,12 +67,12 @@ struct Call<'a> {
 }
 
 impl Admin {
-    pub(super) fn new(given: &Given, address: SocketAddr, secure: Secure) -> Self {
+    pub(super) fn new(remote_config: &RemoteConfig, address: SocketAddr, secure: Secure) -> Self {
         Self {
-            authority: given.authority(),
+            authority: remote_config.authority(),
             address,
             secure,
-            key: given.key.clone(),
+            key: remote_config.key.clone(),
         }
     }
 
@@ -277,7 +277,7 @@ fn described(entry: &Element) -> Option<Element> {
     entry.child("content")?.children.first().cloned()
 }
 
-/// The service's words for a no: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
+/// A refusal of the service: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
 fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
     let detail = Element::read(body).ok();
     let detail = detail.and_then(|error| error.text_of("Detail"));

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::{
-    Site,
+    RemoteNamespace,
     admin::Found,
     description::{Description, target},
     xml::Element,
@@ -23,7 +23,7 @@ use crate::{
     text,
 };
 
-/// Where dead letters lie, and by which counter they are counted.
+/// Where dead letters are, and by which counter they are counted.
 const SUB_QUEUES: [(&str, &str); 2] = [
     (
         "/$Transfer/$DeadLetterQueue",
@@ -32,7 +32,7 @@ const SUB_QUEUES: [(&str, &str); 2] = [
     ("/$DeadLetterQueue", "DeadLetterMessageCount"),
 ];
 
-impl Site {
+impl RemoteNamespace {
     /// Answers what the control API would be asked.
     pub(crate) async fn answer(
         &self,
@@ -174,10 +174,10 @@ impl Site {
     async fn wait(&self, body: &Value) -> Result<Value, ControlError> {
         let by = body["seconds"].as_f64().unwrap_or(0.0);
         let by = Duration::try_from_secs_f64(by).unwrap_or(Duration::MAX);
-        if by > self.longest_wait {
-            let (by, limit) = (text::seconds(by), text::seconds(self.longest_wait));
+        if by > self.max_real_wait {
+            let (by, limit) = (text::seconds(by), text::seconds(self.max_real_wait));
             return Err(uncheckable(format!(
-                "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `longest_wait` or SERVICEBUS_HARNESS_LONGEST_WAIT allows more"
+                "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
             )));
         }
         tokio::time::sleep(by).await;
@@ -229,14 +229,14 @@ fn what(path: &str) -> String {
     let topic = path.split('/').next().unwrap_or(path);
     match topic {
         "timeline" => "the record of what happened to messages, which only an emulator keeps",
-        "settled" => "whether all has come to rest, which only an emulator knows",
+        "settled" => "whether all is idle, which only an emulator knows",
         "sessions" => "the sessions with their holders and states, which only an emulator lists",
         "clock" => "what happens while the clock stands still, which only that of an emulator does",
         "explain" => "why a rule selects a message, which only an emulator explains",
         "faults" => "a scripted fault, which only an emulator has",
         "topology" => "what a namespace holds as a topology, which only an emulator writes",
-        "reset" => "a reset, which only an emulator does: start another bus",
-        _ => "what only an emulator's control API tells",
+        "reset" => "a reset, which only an emulator does: start another namespace",
+        _ => "what only an emulator's control API reports",
     }
     .to_owned()
 }

@@ -1,19 +1,19 @@
-//! Why a bus did not start in a namespace.
+//! Why a `ServiceBus` did not start in a namespace.
 
 use std::io;
 
 use servicebus_emulator::auth::ConnectionStringError;
 
-use super::{CONNECTION_STRING_VARIABLE, LONGEST_WAIT_VARIABLE};
-use crate::{control::ControlError, kind::EntityKind, turn::TurnError};
+use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
+use crate::{control::ControlError, file_lock::FileLockError, kind::EntityKind};
 
 /// Where the right connection string is found.
 const WHERE: &str = "takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
 
-/// Why a bus did not start in the namespace that was named.
+/// Why a `ServiceBus` did not start in the namespace that was named.
 #[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// Nobody says which namespace.
+pub(crate) enum RemoteError {
+    /// Neither the builder nor the environment names a namespace.
     #[error(
         "mode \"namespace\" works in the namespace that {CONNECTION_STRING_VARIABLE} names, which is not set; it {WHERE}"
     )]
@@ -33,8 +33,8 @@ pub enum RemoteError {
         entity: String,
     },
     /// The limit of waiting is no number.
-    #[error("{LONGEST_WAIT_VARIABLE} is \"{value}\"; allowed: whole seconds, such as 90")]
-    LongestWait {
+    #[error("{MAX_REAL_WAIT_VARIABLE} is \"{value}\"; allowed: whole seconds, such as 90")]
+    MaxRealWait {
         /// What the variable holds.
         value: String,
     },
@@ -51,11 +51,11 @@ pub enum RemoteError {
         "no certificate authority is trusted here, so that no namespace could be: {0}; for an emulator name its ca.pem in SSL_CERT_FILE"
     )]
     NoTrust(String),
-    /// Another bus works there, or nobody can tell.
+    /// Another `ServiceBus` works there, or its lock cannot be read.
     #[error(
-        "{0}; one bus of a machine at a time works there, and a test that holds two buses at once cannot run in this mode"
+        "{0}; one `ServiceBus` of a machine at a time works there, and a test that holds two at once cannot run in this mode"
     )]
-    Turn(TurnError),
+    FileLock(FileLockError),
     /// It does not answer, or not to this key.
     #[error(
         "cannot work in the namespace at {host}: {source}; {CONNECTION_STRING_VARIABLE} {WHERE}"
@@ -66,7 +66,7 @@ pub enum RemoteError {
         /// What it said.
         source: ControlError,
     },
-    /// Somebody has an entity of this name there.
+    /// An entity of this name exists there.
     #[error(
         "the namespace has a {kind} \"{name}\" that no test made: remove it, or use a namespace for tests alone"
     )]

@@ -7,7 +7,7 @@ use servicebus_emulator::{
     config::{Config, NamespaceConfig},
 };
 
-use super::{RemoteError, Site, description::Description, rule::RuleXml};
+use super::{RemoteError, RemoteNamespace, description::Description, rule::RuleXml};
 use crate::{
     control::ControlError,
     kind::{EntityKind, subscription_path},
@@ -25,12 +25,15 @@ struct Step {
 }
 
 /// Makes what the topology declares; the name of the namespace.
-pub(super) async fn carry_out(site: &Site, config: &Config) -> Result<String, RemoteError> {
+pub(super) async fn carry_out(
+    remote: &RemoteNamespace,
+    config: &Config,
+) -> Result<String, RemoteError> {
     let refused = |source| RemoteError::Refused {
-        host: site.admin.authority().to_owned(),
+        host: remote.admin.authority().to_owned(),
         source,
     };
-    let (name, tier) = site.admin.namespace().await.map_err(refused)?;
+    let (name, tier) = remote.admin.namespace().await.map_err(refused)?;
     let [declared] = config.namespaces.as_slice() else {
         return Err(RemoteError::Uncheckable(format!(
             "the topology declares {} namespaces, and a connection string names one",
@@ -39,8 +42,8 @@ pub(super) async fn carry_out(site: &Site, config: &Config) -> Result<String, Re
     };
     settings(&declared.settings, &tier)?;
     entrance(declared)?;
-    for step in in_order(steps(declared, site.admin.authority())?) {
-        step.make(site).await?;
+    for step in in_order(steps(declared, remote.admin.authority())?) {
+        step.make(remote).await?;
     }
     Ok(name)
 }
@@ -72,7 +75,7 @@ fn settings(declared: &NamespaceSettings, tier: &str) -> Result<(), RemoteError>
     }
 }
 
-/// Refuses what says who may come in: a namespace has its own keys, and what it takes for a token.
+/// Refuses what configures authorization: a namespace has its own keys, and what it takes for a token.
 fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
     let usual = NamespaceConfig::new(declared.name.clone());
     let is_usual = declared.keys == usual.keys
@@ -158,30 +161,30 @@ impl Step {
         }
     }
 
-    async fn make(&self, site: &Site) -> Result<(), RemoteError> {
-        match self.made(site).await {
-            Ok(()) => self.add_rules(site).await,
+    async fn make(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
+        match self.made(remote).await {
+            Ok(()) => self.add_rules(remote).await,
             Err(error) if error.status() == Some(409) => {
-                self.clear(site).await?;
-                self.made(site)
+                self.clear(remote).await?;
+                self.made(remote)
                     .await
                     .map_err(|source| self.failed(source))?;
-                self.add_rules(site).await
+                self.add_rules(remote).await
             }
             Err(error) => Err(self.failed(error)),
         }
     }
 
-    async fn made(&self, site: &Site) -> Result<(), ControlError> {
-        site.admin.make(&self.path, &self.description).await?;
-        site.remember(self.kind, &self.path);
+    async fn made(&self, remote: &RemoteNamespace) -> Result<(), ControlError> {
+        remote.admin.make(&self.path, &self.description).await?;
+        remote.remember(self.kind, &self.path);
         Ok(())
     }
 
-    /// Removes what a killed run left under this name, and nothing that is somebody's.
-    async fn clear(&self, site: &Site) -> Result<(), RemoteError> {
+    /// Removes what a killed run left under this name, and nothing that others made.
+    async fn clear(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
         for kind in [EntityKind::Queue, EntityKind::Topic] {
-            let found = site.admin.find(kind, &self.path).await;
+            let found = remote.admin.find(kind, &self.path).await;
             let Some(found) = found.map_err(|source| self.failed(source))? else {
                 continue;
             };
@@ -189,16 +192,16 @@ impl Step {
                 let name = self.path.clone();
                 return Err(RemoteError::NotOurs { kind, name });
             }
-            let deleted = site.admin.delete(&self.path).await;
+            let deleted = remote.admin.delete(&self.path).await;
             deleted.map_err(|source| self.failed(source))?;
         }
         Ok(())
     }
 
-    async fn add_rules(&self, site: &Site) -> Result<(), RemoteError> {
+    async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
         for rule in &self.rules {
             let path = format!("{}/Rules/{}", self.path, rule.name);
-            let made = site.admin.make_rule(&path, rule.document()).await;
+            let made = remote.admin.make_rule(&path, rule.document()).await;
             made.map_err(|source| self.failed(source))?;
         }
         Ok(())

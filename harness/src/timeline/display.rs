@@ -14,15 +14,15 @@ const OFFSET_WIDTH: usize = 10;
 
 /// A timeline under a title of its own.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct TitledTimeline<'a> {
     timeline: &'a Timeline,
     subject: Option<&'a str>,
 }
 
 impl Timeline {
     /// Shows the timeline as that of one message.
-    pub fn titled<'a>(&'a self, subject: &'a str) -> Shown<'a> {
-        Shown {
+    pub fn titled<'a>(&'a self, subject: &'a str) -> TitledTimeline<'a> {
+        TitledTimeline {
             timeline: self,
             subject: Some(subject),
         }
@@ -31,15 +31,15 @@ impl Timeline {
 
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = Shown {
+        let titled = TitledTimeline {
             timeline: self,
             subject: None,
         };
-        shown.fmt(f)
+        titled.fmt(f)
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for TitledTimeline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timeline = self.timeline;
         let title = match self.subject {
@@ -63,7 +63,7 @@ impl fmt::Display for Shown<'_> {
                 "  {:<width$}{:<kind_width$}{}",
                 offset(event),
                 label(&event.kind),
-                timeline.words(event, self.subject.is_none())
+                timeline.summary(event, self.subject.is_none())
             );
             write!(f, "\n{}", line.trim_end())?;
         }
@@ -85,18 +85,18 @@ impl Timeline {
     }
 
     /// Writes what an event says beyond its kind; `named` when several messages are in the table.
-    fn words(&self, event: &Event, named: bool) -> String {
-        let mut words = String::new();
+    fn summary(&self, event: &Event, named: bool) -> String {
+        let mut summary = String::new();
         if named && let Some(id) = event.message_id.as_ref().or(event.session.as_ref()) {
-            words = id.clone();
+            summary = id.clone();
         }
         for part in self.parts(event) {
-            if !words.is_empty() {
-                words.push_str(if part.starts_with('(') { " " } else { ", " });
+            if !summary.is_empty() {
+                summary.push_str(if part.starts_with('(') { " " } else { ", " });
             }
-            words.push_str(&part);
+            summary.push_str(&part);
         }
-        words
+        summary
     }
 
     fn parts(&self, event: &Event) -> Vec<String> {
@@ -122,7 +122,7 @@ impl Timeline {
             ),
             _ => {}
         }
-        parts.extend(particulars(event));
+        parts.extend(details(event));
         if let Some(entity) = &event.entity
             && !entity.is_empty()
             && !entity.eq_ignore_ascii_case(&self.entity)
@@ -148,7 +148,7 @@ impl Timeline {
 }
 
 /// Writes what the emulator says about an event in words.
-fn particulars(event: &Event) -> Option<String> {
+fn details(event: &Event) -> Option<String> {
     if let Some(text) = due(event) {
         return Some(text);
     }

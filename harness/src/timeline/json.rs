@@ -1,4 +1,4 @@
-//! The timeline as JSON, in the words of the control API.
+//! The timeline as JSON, with the names of the control API.
 
 use std::time::SystemTime;
 

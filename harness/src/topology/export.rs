@@ -1,53 +1,47 @@
-//! The topology of a bus that is running.
+//! The topology of a namespace that is running.
 
-use std::{panic::Location, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Topology, TopologyError, document::NAMESPACE};
+use super::{Topology, document::NAMESPACE};
 use crate::{
-    bus::{ServiceBus, or_panic},
-    control::ControlError,
-    doors::Doors,
-    keys,
-    virtual_namespace::is_made_up,
+    action::Action, connections::Connections, control::ControlError, error::Error, keys,
+    service_bus::ServiceBus, virtual_namespace::is_made_up,
 };
 
 impl ServiceBus {
-    /// Returns what the bus holds now, as it would be declared: to start another bus with, or to keep in a file.
+    /// Returns what the namespace holds now, as it would be declared: to start another namespace with, or to keep in a file.
     ///
-    /// How this bus is reached is not part of it: its key, its address, and its name where that was made up. Keys that
+    /// How this namespace is reached is not part of it: its key, its address, and its name where that was made up. Keys that
     /// its own topology declared beside that are.
     ///
     /// # Panics
     ///
     /// When the emulator does not answer.
     #[track_caller]
-    pub fn topology(&self) -> impl Future<Output = Topology> + Send {
-        or_panic(Location::caller(), self.try_topology())
-    }
-
-    /// Returns what the bus holds now, or says why not.
-    pub async fn try_topology(&self) -> Result<Topology, ControlError> {
-        let ask = |doors: Arc<Doors>| async move {
-            let mut document: Value = doors.control.get("topology", &[]).await?;
-            let own = doors.amqp.key_name().to_owned();
-            forget_entrance(&mut document, &own);
-            Ok(document)
-        };
-        let document = self.doors.run(ask).await?;
-        Ok(Topology::exported(format!("{document:#}")))
+    pub fn topology(&self) -> Action<'_, Topology> {
+        Action::new(async move {
+            let ask = |connections: Arc<Connections>| async move {
+                let mut document: Value = connections.control.get("topology", &[]).await?;
+                let own = connections.amqp.key_name().to_owned();
+                forget_entrance(&mut document, &own);
+                Ok::<_, ControlError>(document)
+            };
+            let document = self.connections.run(ask).await?;
+            Ok(Topology::exported(format!("{document:#}")))
+        })
     }
 }
 
 impl Topology {
     /// Returns the topology in the official emulator's JSON: what a file holds, or what the builder and an export write.
-    pub fn json(&self) -> Result<String, TopologyError> {
-        self.resolve().map(|resolved| resolved.text)
+    pub fn json(&self) -> Result<String, Error> {
+        Ok(self.resolve()?.text)
     }
 }
 
-/// Leaves out how the bus is reached, which another one would have to share.
+/// Leaves out how the namespace is reached, which another one would have to share.
 fn forget_entrance(document: &mut Value, own: &str) {
     let Some(namespace) = document.pointer_mut("/UserConfig/Namespaces/0") else {
         return;

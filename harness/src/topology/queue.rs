@@ -24,7 +24,7 @@ pub enum EntityStatus {
 }
 
 impl EntityStatus {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name_in_json(self) -> &'static str {
         match self {
             Self::Active => "Active",
             Self::Disabled => "Disabled",
@@ -91,8 +91,8 @@ impl Queue {
         )
     }
 
-    /// Names another queue or a topic of the topology to which all messages go on. A message goes on four times at
-    /// most; where it goes then is told by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
+    /// Names another queue or a topic of the topology to which all messages are forwarded. A message is forwarded four times at
+    /// most; where it goes then is set by [`Topology::failed_forwards`](crate::Topology::failed_forwards).
     /// Not in the basic tier. In an update an empty name ends it.
     pub fn forward_to(self, name: impl Into<String>) -> Self {
         self.with("ForwardTo", json!(name.into()))
@@ -111,7 +111,7 @@ impl Queue {
 
     /// Sets what can be done with the queue; everything unless set.
     pub fn status(self, status: EntityStatus) -> Self {
-        self.with("Status", json!(status.word()))
+        self.with("Status", json!(status.name_in_json()))
     }
 
     /// Sets how much the queue may hold, dead letters included: 1 to 81920 MiB, 1024 unless set.

@@ -1,6 +1,6 @@
 //! A rule as the builder spells it: what selects messages, and what changes the copies of those.
 //!
-//! Expressions are read by the emulator, so a mistake in one is told when the bus starts.
+//! Expressions are read by the emulator, so a mistake in one is reported when the namespace starts.
 
 use serde_json::{Map, Value, json};
 
@@ -60,7 +60,7 @@ impl Rule {
 }
 
 /// What a message must have for a correlation rule to select it: all of it, at least one value, in the same
-/// letter case and of the same type. Numbers are compared by value, and never equal a string.
+/// case and of the same type. Numbers are compared by value, and never equal a string.
 #[derive(Debug, Clone, Default)]
 pub struct Correlation {
     system: Map<String, Value>,
@@ -114,7 +114,11 @@ impl Correlation {
     }
 
     /// Sets an application property: a string, a number or a boolean, for the format has no others.
-    pub fn property(mut self, name: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+    pub fn application_property(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<PropertyValue>,
+    ) -> Self {
         let value = match value.into() {
             PropertyValue::Null => Value::Null,
             PropertyValue::Bool(flag) => json!(flag),

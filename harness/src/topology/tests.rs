@@ -36,10 +36,10 @@ fn prices() -> Topic {
         .reply_to_session_id("s-2")
         .session_id("s-1")
         .to("shop")
-        .property("region", "eu")
-        .property("level", 2)
-        .property("rate", 0.5)
-        .property("final", true);
+        .application_property("region", "eu")
+        .application_property("level", 2)
+        .application_property("rate", 0.5)
+        .application_property("final", true);
     let eu = Subscription::new("eu")
         .lock_duration(MINUTE / 2)
         .max_delivery_count(1)
@@ -216,8 +216,11 @@ fn a_rule_that_is_wrong_is_told_with_its_place() {
         Rule::sql("a", "a ="),
         Rule::all("b").action("SET a"),
         Rule::correlation("c", Correlation::new()),
-        Rule::correlation("d", Correlation::new().property("x", PropertyValue::Null)),
-        Rule::correlation("e", Correlation::new().property("x", f64::NAN)),
+        Rule::correlation(
+            "d",
+            Correlation::new().application_property("x", PropertyValue::Null),
+        ),
+        Rule::correlation("e", Correlation::new().application_property("x", f64::NAN)),
     ];
     let subscription = wrong
         .into_iter()

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::receiver::{abandon, accept_next, close, complete, complete_all, receive, receive_one};
 use super::{bus, cart};
-use crate::client::{body, connect, connect_with, send, within};
+use crate::client::{body, connect, connect_with, custom_endpoint, send, within};
 
 const WORKERS: usize = 4;
 const SESSIONS: u64 = 24;
@@ -52,7 +52,7 @@ async fn every_session_is_worked_off_once_and_in_order() {
 async fn who_vanishes_while_waiting_takes_no_session_away() {
     let servicebus = bus().await;
     let connection_string = servicebus.connection_string().to_owned();
-    let custom_endpoint = servicebus.custom_endpoint();
+    let custom_endpoint = custom_endpoint(&servicebus);
     let vanishing = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

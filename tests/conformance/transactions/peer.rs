@@ -237,10 +237,10 @@ pub(super) async fn commit_in_vain(
 }
 
 /// Waits until a transaction was rolled back that had work in a queue, though nobody is told.
-pub(super) async fn rolled_back(queue: &QueueHandle) {
+pub(super) async fn rolled_back(queue: &QueueClient) {
     let waiting = async {
         loop {
-            let timeline = queue.try_timeline().await.expect("the queue is there");
+            let timeline = queue.timeline().result().await.expect("the queue is there");
             if timeline.count(&EventKind::TransactionRolledBack) > 0 {
                 return;
             }
@@ -251,7 +251,7 @@ pub(super) async fn rolled_back(queue: &QueueHandle) {
 }
 
 /// What was refused in a queue so far, as condition and text.
-pub(super) async fn refusals(servicebus: &ServiceBus, queue: &QueueHandle) -> Vec<String> {
+pub(super) async fn refusals(servicebus: &ServiceBus, queue: &QueueClient) -> Vec<String> {
     let timeline = servicebus.timeline(queue).await;
     let refused = timeline.events().iter();
     let refused = refused.filter(|event| event.kind == EventKind::Refused);

@@ -1,14 +1,14 @@
-//! What real clients see of faults: the harness's own handles, an AMQP client, the Rust SDK.
+//! What real clients see of faults: the harness's own clients, an AMQP client, the Rust SDK.
 
 #![expect(
     clippy::large_futures,
-    reason = "the futures of the SDK are, and nobody minds here"
+    reason = "the futures of the SDK are, which does not matter here"
 )]
 
 use std::time::{Duration, Instant};
 
 use azservicebus::ServiceBusReceiverOptions;
-use servicebus_harness::{SettleError, prelude::*};
+use servicebus_harness::prelude::*;
 
 use super::{
     bus,
@@ -22,7 +22,7 @@ async fn a_send_that_is_rejected_says_why() {
     sends.nth(2).reject("amqp:resource-limit-exceeded").await;
     let orders = servicebus.queue("orders");
     orders.send("1").await;
-    let error = orders.try_send("2").await.unwrap_err().to_string();
+    let error = orders.send("2").result().await.unwrap_err().to_string();
     assert!(error.contains("amqp:resource-limit-exceeded"), "{error}");
     assert_message_count!(orders, active = 1).await;
 }
@@ -52,7 +52,7 @@ async fn the_sdk_gets_a_message_again_whose_lock_was_lost() {
 async fn completions_of_sends_come_out_of_order() {
     let servicebus = bus().await;
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
-    sends.apply(Effect::hold_back_behind(2)).await;
+    sends.apply(Effect::reorder_outcome_behind(2)).await;
     let mut client = Client::connect(&servicebus, "worker").await;
     let mut sender = client.sender("orders").await;
     let mut first = Box::pin(sender.post("1").await);
@@ -73,7 +73,7 @@ async fn sends_whose_outcomes_are_held_back_are_in_flight_at_once() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
     let sends = servicebus.faults().on(Operation::Send).entity("orders");
-    sends.apply(Effect::hold_back_behind(2)).await;
+    sends.apply(Effect::reorder_outcome_behind(2)).await;
     let mut client = Client::connect(&servicebus, "worker").await;
     let mut sender = client.sender("orders").await;
     let first = sender.post("1").await;
@@ -82,10 +82,10 @@ async fn sends_whose_outcomes_are_held_back_are_in_flight_at_once() {
     sender.send_text("3").await.unwrap();
     within(first).await.expect("it is stored");
 
-    assert_in_flight!(orders, sends = 2).await;
-    assert_in_flight!(orders, sends_at_most = 2).await;
-    assert_in_flight!(orders, sends_at_least = 2, sends_at_most = 10).await;
-    let failed = orders.expect_in_flight().sends_at_most(1).await;
+    assert_unsettled_sends!(orders, count = 2).await;
+    assert_unsettled_sends!(orders, at_most = 2).await;
+    assert_unsettled_sends!(orders, at_least = 2, at_most = 10).await;
+    let failed = orders.expect_unsettled_sends().at_most(1).await;
     let text = failed.unwrap_err().to_string();
     let expected = "orders: expected at most 1 send unsettled at once, found 2\n";
     assert!(text.starts_with(expected), "{text}");
@@ -107,7 +107,7 @@ async fn sends_of_all_clients_are_in_flight_together() {
     let posted = [sender.post("1").await, sender.post("2").await];
     let own = orders.send("3");
     let release = async {
-        let three = orders.expect_in_flight().sends_at_least(3);
+        let three = orders.expect_unsettled_sends().at_least(3);
         three.within(wait).await.expect("three wait for the clock");
         servicebus.clock().advance(wait).await;
     };
@@ -116,8 +116,8 @@ async fn sends_of_all_clients_are_in_flight_together() {
         within(sent).await.expect("it is stored");
     }
 
-    assert_in_flight!(orders, sends = 3).await;
-    let failed = orders.expect_in_flight().sends_at_most(2).await;
+    assert_unsettled_sends!(orders, count = 3).await;
+    let failed = orders.expect_unsettled_sends().at_most(2).await;
     let text = failed.unwrap_err().to_string();
     let expected = "orders: expected at most 2 sends unsettled at once, found 3\n";
     assert!(text.starts_with(expected), "{text}");
@@ -137,8 +137,14 @@ async fn a_lock_is_lost_before_its_message_is_completed() {
         .on(Operation::Complete)
         .lose_lock()
         .await;
-    let error = orders.receive().await.try_complete().await.unwrap_err();
-    assert!(matches!(error, SettleError::LockLost { .. }), "{error:?}");
+    let error = orders
+        .receive()
+        .await
+        .complete()
+        .result()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MessageLockLost, "{error:?}");
     assert_eq!(orders.receive().await.delivery_count(), 2);
 }
 
@@ -146,12 +152,12 @@ async fn a_lock_is_lost_before_its_message_is_completed() {
 async fn a_message_comes_twice() {
     let servicebus = bus().await;
     let orders = servicebus.queue("orders");
-    orders.send(Message::from("1").id("o-1")).await;
+    orders.send(Message::from("1").message_id("o-1")).await;
     servicebus
         .faults()
-        .on(Operation::Receive)
+        .on(Operation::Deliver)
         .message_id("o-1")
-        .deliver_twice()
+        .redeliver()
         .await;
     orders.receive().await.complete().await;
     orders.receive().await.complete().await;
@@ -181,8 +187,8 @@ async fn storing_and_going_there_and_back_take_their_time() {
     let servicebus = bus().await;
     let faults = servicebus.faults();
     let [trip, storing] = [200, 300].map(Duration::from_millis);
-    faults.round_trip(trip).await;
-    faults.storing(storing).await;
+    faults.latency(trip).await;
+    faults.store_latency(storing).await;
     let mut client = Client::connect(&servicebus, "worker").await;
     let mut sender = client.sender("orders").await;
     let begun = Instant::now();
@@ -197,6 +203,9 @@ async fn an_update_of_the_service_takes_all_locks() {
     orders.send("1").await;
     let held = orders.receive().await;
     servicebus.faults().service_update().await;
-    held.try_complete().await.expect_err("its lock is lost");
+    held.complete()
+        .result()
+        .await
+        .expect_err("its lock is lost");
     assert_eq!(orders.receive().await.delivery_count(), 2);
 }

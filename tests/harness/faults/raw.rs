@@ -38,7 +38,7 @@ pub(super) type Sent = DeliveryFut<Result<Outcome, SendError>>;
 impl Client {
     pub(super) async fn connect(servicebus: &ServiceBus, name: &str) -> Self {
         let stream = TcpStream::connect(servicebus.endpoints().amqp).await;
-        let stream = stream.expect("the bus listens");
+        let stream = stream.expect("the namespace listens");
         stream.set_nodelay(true).expect("the socket is open");
         let host = part(servicebus, "Endpoint").trim_start_matches("sb://");
         let opening = Connection::builder()
@@ -93,7 +93,7 @@ impl Client {
 impl Sender {
     /// Sends a message; the error is the condition of a rejection, or whatever else went wrong.
     pub(super) async fn send_text(&mut self, text: &str) -> Result<(), String> {
-        match within(self.0.send(letter(text))).await {
+        match within(self.0.send(message(text))).await {
             Ok(Outcome::Accepted(_)) => Ok(()),
             other => Err(format!("{other:?}")),
         }
@@ -101,12 +101,12 @@ impl Sender {
 
     /// Puts a message on the wire, to hear of it later.
     pub(super) async fn post(&mut self, text: &str) -> Sent {
-        let sent = within(self.0.send_batchable(letter(text))).await;
+        let sent = within(self.0.send_batchable(message(text))).await;
         sent.expect("the link is open")
     }
 }
 
-fn letter(text: &str) -> Message<Data> {
+fn message(text: &str) -> Message<Data> {
     let id = MessageId::from(text.to_owned());
     Message {
         properties: Some(Properties::builder().message_id(id).build()),

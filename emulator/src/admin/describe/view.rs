@@ -40,30 +40,32 @@ pub(in crate::admin) struct View {
 impl View {
     pub(in crate::admin) fn of(namespace: &Namespace, entity: &SharedEntity) -> Self {
         let now = namespace.clock.now();
-        let metadata = entity.metadata();
-        namespace.read(entity, |entity| {
-            let rules = entity.rules();
-            let subscription = entity.subscription_description();
-            Self {
-                path: entity.path().clone(),
-                kind: entity.kind(),
-                created_at: metadata.created_at(),
-                updated_at: metadata.updated_at(),
-                accessed_at: metadata.accessed_at(entity.last_used().min(now)),
-                wanted: Wanted {
-                    entity: entity.description().clone(),
-                    dead_letters_filter_errors: subscription.is_none_or(|subscription| {
-                        subscription.dead_lettering_on_filter_evaluation_exceptions
-                    }),
-                    admin_metadata: metadata.admin_metadata(),
-                },
-                counts: entity.counts(SubQueue::Active),
-                size: entity.whole_size(),
-                subscriptions: rules.map_or(0, |rules| rules.subscriptions().count()),
-                sql_filters: rules.map_or(0, |rules| rules.sql_filters()),
-                correlation_filters: rules.map_or(0, |rules| rules.correlation_filters()),
-                tier: entity.tier(),
-            }
+        namespace.read(entity, |locked| {
+            entity.metadata(|metadata| {
+                let entity = locked;
+                let rules = entity.rules();
+                let subscription = entity.subscription_description();
+                Self {
+                    path: entity.path().clone(),
+                    kind: entity.kind(),
+                    created_at: metadata.created_at(),
+                    updated_at: metadata.updated_at(),
+                    accessed_at: metadata.accessed_at(entity.last_used().min(now)),
+                    wanted: Wanted {
+                        entity: entity.description().clone(),
+                        dead_letters_filter_errors: subscription.is_none_or(|subscription| {
+                            subscription.dead_lettering_on_filter_evaluation_exceptions
+                        }),
+                        admin_metadata: metadata.admin_metadata(),
+                    },
+                    counts: entity.counts(SubQueue::Active),
+                    size: entity.whole_size(),
+                    subscriptions: rules.map_or(0, |rules| rules.subscriptions().count()),
+                    sql_filters: rules.map_or(0, |rules| rules.sql_filters()),
+                    correlation_filters: rules.map_or(0, |rules| rules.correlation_filters()),
+                    tier: entity.tier(),
+                }
+            })
         })
     }
 

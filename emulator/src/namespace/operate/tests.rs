@@ -117,3 +117,11 @@ fn a_backlog_goes_on_in_pieces() {
     assert_eq!(active(&namespace, "a"), 0);
     assert_eq!(active(&namespace, "b"), messages + 1);
 }
+
+#[test]
+#[should_panic(expected = "an entity is locked after metadata")]
+fn an_entity_is_locked_before_metadata() {
+    let namespace = namespace();
+    let entity = namespace.entity(&path("a")).expect("it is there");
+    entity.metadata(|_| active(&namespace, "a"));
+}

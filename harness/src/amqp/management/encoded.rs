@@ -18,7 +18,7 @@ use servicebus_codec::{DecodeError, Descriptor, Reader};
 use crate::{
     amqp::AmqpError,
     message::{PropertyValue, from_encoded},
-    peeked::PeekedMessage,
+    received_message::ReceivedMessage,
 };
 
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);
@@ -30,14 +30,14 @@ pub(crate) fn write(message: Message<Data>) -> Result<Vec<u8>, AmqpError> {
 }
 
 /// Reads a message.
-pub(crate) fn read(bytes: &[u8]) -> Result<PeekedMessage, AmqpError> {
+pub(crate) fn read(bytes: &[u8]) -> Result<ReceivedMessage, AmqpError> {
     let malformed = |error: String| AmqpError::Protocol(format!("a message is malformed: {error}"));
     let sections = Sections::split(bytes).map_err(|error| malformed(error.to_string()))?;
     let message = Body::<Value>::decode_message_from_reader(SliceReader::new(&sections.plain))
         .map_err(|error| malformed(error.to_string()))?;
-    Ok(PeekedMessage {
+    Ok(ReceivedMessage {
         application_properties: sections.application_properties,
-        ..PeekedMessage::from_amqp(message)
+        ..ReceivedMessage::from_amqp(message)
     })
 }
 

@@ -10,7 +10,7 @@ use fe2o3_amqp::types::{
 use super::{Map, Node, encoded, unexpected};
 use crate::{
     amqp::{Amqp, AmqpError, ReceiveMode, SettleAs},
-    peeked::PeekedMessage,
+    received_message::ReceivedMessage,
 };
 
 /// How many messages one look asks for.
@@ -37,9 +37,9 @@ impl LockToken {
 
 impl Amqp {
     /// Looks at every message of a store, in order of sequence number, without touching any.
-    pub(crate) async fn peek(&self, address: &str) -> Result<Vec<PeekedMessage>, AmqpError> {
+    pub(crate) async fn peek(&self, address: &str) -> Result<Vec<ReceivedMessage>, AmqpError> {
         let mut node = Node::open(self, address).await?;
-        let mut messages: Vec<PeekedMessage> = Vec::new();
+        let mut messages: Vec<ReceivedMessage> = Vec::new();
         loop {
             let from = messages
                 .last()
@@ -75,7 +75,7 @@ impl Amqp {
         numbers.into_iter().map(number).collect()
     }
 
-    /// Takes a scheduled message back.
+    /// Cancels a scheduled message.
     pub(crate) async fn cancel_scheduled(
         &self,
         address: &str,
@@ -92,7 +92,7 @@ impl Amqp {
         address: &str,
         number: i64,
         mode: ReceiveMode,
-    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         self.by_number(address, number, mode, None).await
     }
 
@@ -103,7 +103,7 @@ impl Amqp {
         number: i64,
         mode: ReceiveMode,
         session: Option<&str>,
-    ) -> Result<(LockToken, PeekedMessage), AmqpError> {
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
         let mode = match mode {
             ReceiveMode::ReceiveAndDelete => 0,
             ReceiveMode::PeekLock => 1,
@@ -175,7 +175,7 @@ impl Amqp {
                 "suspended"
             }
             SettleAs::Release => {
-                let text = "a message that was received by its number cannot be released";
+                let text = "a message that was received by its sequence number cannot be released";
                 return Err(AmqpError::Protocol(text.to_owned()));
             }
         };
@@ -184,7 +184,7 @@ impl Amqp {
         answer.map(|_nothing| ())
     }
 
-    /// Prolongs a lock and returns until when it holds, by the client's clock.
+    /// Renews a lock and returns until when it holds, by the client's clock.
     pub(crate) async fn renew_lock(
         &self,
         address: &str,
@@ -213,7 +213,7 @@ impl Amqp {
 }
 
 impl Node {
-    async fn peek(&mut self, from: i64) -> Result<Vec<PeekedMessage>, AmqpError> {
+    async fn peek(&mut self, from: i64) -> Result<Vec<ReceivedMessage>, AmqpError> {
         let body = map([
             ("from-sequence-number", Value::Long(from)),
             ("message-count", Value::Int(PAGE)),
@@ -264,21 +264,21 @@ fn elements(value: Value) -> Result<Vec<Value>, AmqpError> {
     }
 }
 
-fn peeked(entry: Value) -> Result<PeekedMessage, AmqpError> {
+fn peeked(entry: Value) -> Result<ReceivedMessage, AmqpError> {
     match entry {
         Value::Map(entry) => message(entry),
         other => Err(unexpected("message", Some(&other))),
     }
 }
 
-fn deferred(mut entry: Map) -> Result<(LockToken, PeekedMessage), AmqpError> {
+fn deferred(mut entry: Map) -> Result<(LockToken, ReceivedMessage), AmqpError> {
     match entry.swap_remove(&Value::from("lock-token")) {
         Some(Value::Uuid(token)) => Ok((LockToken(token.into_inner()), message(entry)?)),
         other => Err(unexpected("lock token", other.as_ref())),
     }
 }
 
-fn message(mut entry: Map) -> Result<PeekedMessage, AmqpError> {
+fn message(mut entry: Map) -> Result<ReceivedMessage, AmqpError> {
     match entry.swap_remove(&Value::from("message")) {
         Some(Value::Binary(bytes)) => encoded::read(&bytes),
         other => Err(unexpected("message", other.as_ref())),
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::{
         address::Place, amqp::Login, background::Background, connection_string::ConnectionString,
-        in_process, liveness::Liveness, running::WebPorts,
+        in_process, liveness::Liveness, running::HttpPorts,
     };
 
     /// A message that was due long ago, with a property as .NET writes a `TimeSpan`.
@@ -308,7 +308,7 @@ mod tests {
         out.end(annotations, 2);
         out.descriptor(0x74);
         let properties = out.begin_map();
-        out.string("patience");
+        out.string("timeout");
         out.raw(&[0x00]);
         out.symbol("com.microsoft:timespan");
         out.long(36_000_000_000);
@@ -328,7 +328,7 @@ mod tests {
             &background,
             None,
             None,
-            WebPorts::default(),
+            HttpPorts::default(),
             Place::Anywhere,
         )
         .await
@@ -350,14 +350,14 @@ mod tests {
         let peeked = amqp.peek("queue.1").await.unwrap().remove(0);
         assert_eq!(peeked.body_text(), "hello");
         let properties = &peeked.application_properties;
-        let patience = "com.microsoft:timespan(36000000000)";
-        assert_eq!(properties["patience"].to_string(), patience);
+        let timeout = "com.microsoft:timespan(36000000000)";
+        assert_eq!(properties["timeout"].to_string(), timeout);
         assert_eq!(properties["priority"].to_string(), "3");
 
-        let consumer = amqp
-            .consumer("queue.1", ReceiveMode::ReceiveAndDelete)
+        let receiver = amqp
+            .receiver_link("queue.1", ReceiveMode::ReceiveAndDelete)
             .await;
-        let taken = consumer.unwrap().take_ready(&amqp, "queue.1", 1).await;
+        let taken = receiver.unwrap().take_ready(&amqp, "queue.1", 1).await;
         let received = taken.unwrap().remove(0).message;
         assert_eq!(received.application_properties, *properties);
     }

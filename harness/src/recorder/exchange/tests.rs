@@ -1,4 +1,4 @@
-//! Frames as both sides send them, and what is told of them.
+//! Frames as both sides send them, and what the trace says of them.
 
 use bytes::Bytes;
 use fe2o3_amqp::types::primitives::{Symbol, Value};
@@ -11,7 +11,7 @@ const SENDER: Value = Value::Bool(false);
 
 /// What both sides number as they like.
 #[derive(Clone, Copy)]
-struct Numbers {
+struct Ids {
     client_channel: u16,
     service_channel: u16,
     client_handle: u32,
@@ -19,14 +19,14 @@ struct Numbers {
     first_delivery: u32,
 }
 
-const ONE: Numbers = Numbers {
+const ONE: Ids = Ids {
     client_channel: 0,
     service_channel: 0,
     client_handle: 0,
     service_handle: 0,
     first_delivery: 0,
 };
-const OTHER: Numbers = Numbers {
+const OTHER: Ids = Ids {
     client_channel: 7,
     service_channel: 3,
     client_handle: 9,
@@ -37,11 +37,11 @@ const OTHER: Numbers = Numbers {
 /// A connection whose frames a test says.
 struct Said {
     exchange: Exchange,
-    numbers: Numbers,
+    numbers: Ids,
 }
 
 impl Said {
-    fn new(numbers: Numbers) -> Self {
+    fn new(numbers: Ids) -> Self {
         let mut said = Self {
             exchange: Exchange::new(Arc::default()),
             numbers,
@@ -105,8 +105,8 @@ impl Said {
         }
     }
 
-    fn told(&self) -> Vec<(String, Vec<String>)> {
-        self.exchange.told().collect()
+    fn render(&self) -> Vec<(String, Vec<String>)> {
+        self.exchange.render().collect()
     }
 }
 
@@ -139,7 +139,7 @@ fn error(description: &str) -> Value {
 }
 
 /// Two messages are sent; their outcomes come in one frame or in two.
-fn sends(numbers: Numbers, ranges: &[[u32; 2]]) -> Vec<(String, Vec<String>)> {
+fn sends(numbers: Ids, ranges: &[[u32; 2]]) -> Vec<(String, Vec<String>)> {
     let mut said = Said::new(numbers);
     said.attach(SENDER, "orders");
     said.transfer(Side::Client, 0, b"\x00\x53\x75\xa0\x01a");
@@ -147,14 +147,14 @@ fn sends(numbers: Numbers, ranges: &[[u32; 2]]) -> Vec<(String, Vec<String>)> {
     for range in ranges {
         said.disposition(Side::Service, RECEIVER, *range, accepted());
     }
-    said.told()
+    said.render()
 }
 
 #[test]
 fn numbers_and_ranges_are_not_told() {
-    let told = sends(ONE, &[[0, 1]]);
-    assert_eq!(told, sends(OTHER, &[[1, 1], [0, 0]]));
-    let (title, operations) = &told[1];
+    let rendered = sends(ONE, &[[0, 1]]);
+    assert_eq!(rendered, sends(OTHER, &[[1, 1], [0, 0]]));
+    let (title, operations) = &rendered[1];
     assert_eq!(title, "sender to orders");
     assert_eq!(
         operations[0],
@@ -173,7 +173,7 @@ fn a_delivery_is_told_with_what_the_service_makes_of_its_settlement() {
         if let Some(answer) = answer {
             said.disposition(Side::Service, SENDER, [0, 0], answer);
         }
-        said.told()[1].1[1].clone()
+        said.render()[1].1[1].clone()
     };
     let delivered = "delivered with a tag of 0 bytes, format 0: data \"hi\"";
     assert_eq!(settled(None), delivered);
@@ -190,9 +190,9 @@ fn a_refused_settlement_is_told_with_its_reason() {
     said.frame(Side::Client, channel, 0x15, unsettled, &[]);
     let lost = composite(0x25, vec![error("too late")]);
     said.disposition(Side::Service, SENDER, [0, 0], lost);
-    let told = said.told()[1].1[1].clone();
+    let rendered = said.render()[1].1[1].clone();
     let expected = "; the client wanted accepted; rejected with amqp:not-found: \"too late\"";
-    assert!(told.ends_with(expected), "{told}");
+    assert!(rendered.ends_with(expected), "{rendered}");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_refused_link_is_told_with_its_reason() {
         0x16,
         vec![Value::Uint(2), Value::Bool(true), error("no such queue")],
     );
-    let (_, operations) = &said.told()[1];
+    let (_, operations) = &said.render()[1];
     assert!(operations[0].ends_with("target null"), "{}", operations[0]);
     assert_eq!(
         operations[1],
@@ -242,12 +242,12 @@ fn an_answer_stands_with_its_request() {
     said.transfer(Side::Service, 2, &message("2", 5, None));
     said.transfer(Side::Service, 3, &message("1", 5, None));
     said.transfer(Side::Service, 4, &message("3", 5, None));
-    let told = said.told();
+    let rendered = said.render();
     assert_eq!(
-        told[1].1[1..],
+        rendered[1].1[1..],
         ["request peek; body \"1\"", "request renew; body \"2\""]
     );
-    assert_eq!(told[2].1[1..], ["an answer to no request: body \"3\""]);
+    assert_eq!(rendered[2].1[1..], ["an answer to no request: body \"3\""]);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn what_is_over_the_budget_is_left_out() {
     for delivery in 0..5_000 {
         said.transfer(Side::Client, delivery, b"\x00\x53\x75\xa0\x01a");
     }
-    let operations = said.told()[1].1.len();
+    let operations = said.render()[1].1.len();
     assert!((900..=1_000).contains(&operations), "{operations}");
     assert!(said.exchange.budget.exceeded().is_some());
 }

@@ -1,0 +1,59 @@
+//! An operation that a test awaits.
+//!
+//! A test that only goes on when it succeeds awaits it as it stands; one about the failure asks for the
+//! [`result`](Action::result).
+
+use std::{
+    fmt,
+    panic::Location,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use crate::error::Error;
+
+type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// An operation on a namespace, done when it is awaited. When it fails, awaiting it panics at the line of the test.
+#[must_use = "an operation does nothing before it is awaited"]
+pub struct Action<'a, T> {
+    operation: Operation<'a, T>,
+    at: &'static Location<'static>,
+}
+
+impl<'a, T> Action<'a, T> {
+    #[track_caller]
+    pub(crate) fn new(operation: impl Future<Output = Result<T, Error>> + Send + 'a) -> Self {
+        Self {
+            operation: Box::pin(operation),
+            at: Location::caller(),
+        }
+    }
+
+    /// Returns why the operation failed instead of a panic.
+    pub fn result(self) -> impl Future<Output = Result<T, Error>> + Send + Unpin + 'a
+    where
+        T: 'a,
+    {
+        self.operation
+    }
+}
+
+impl<T> Future for Action<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match ready!(self.operation.as_mut().poll(context)) {
+            Ok(value) => Poll::Ready(value),
+            Err(error) => panic!("{error}\n  at {}", self.at),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Action<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Action")
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}

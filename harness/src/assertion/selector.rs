@@ -1,0 +1,161 @@
+//! Which messages an assertion is about.
+//!
+//! Every assertion about messages takes the same expectations of them: their id, their body as text or as JSON, and
+//! whatever a predicate asks. Without any it is about all of them.
+
+use serde_json::Value;
+
+use crate::{
+    matcher::{Predicate, Text, json},
+    received_message::ReceivedMessage,
+};
+
+/// What messages are to be like.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selector {
+    pub(super) message_id: Option<Text>,
+    pub(super) body: Option<Text>,
+    pub(super) body_json: Option<Value>,
+    pub(super) predicate: Option<Predicate<ReceivedMessage>>,
+}
+
+impl Selector {
+    /// Returns whether it is about all messages.
+    pub(super) fn is_any(&self) -> bool {
+        self.message_id.is_none() && !self.needs_message()
+    }
+
+    /// Returns whether an id is not enough to decide.
+    pub(super) fn needs_message(&self) -> bool {
+        self.body.is_some() || self.body_json.is_some() || self.predicate.is_some()
+    }
+
+    /// Returns whether a message is meant, as far as its id goes.
+    pub(super) fn is_named(&self, id: Option<&str>) -> bool {
+        self.message_id.as_ref().is_none_or(|text| text.matches(id))
+    }
+
+    pub(super) fn matches(&self, message: &ReceivedMessage) -> bool {
+        self.differences(message).is_empty()
+    }
+
+    /// Names what is not as it is to be, where that is not plain to see: `body.total is 3`.
+    pub(super) fn differences(&self, message: &ReceivedMessage) -> Vec<String> {
+        let mut differences = Vec::new();
+        if !self.is_named(message.message_id.as_deref()) {
+            differences.push("message id differs".to_owned());
+        }
+        if let Some(body) = &self.body
+            && !body.matches(Some(&message.body_text()))
+        {
+            differences.push("body differs".to_owned());
+        }
+        if let Some(expected) = &self.body_json {
+            differences.extend(match message.body_json() {
+                Ok(found) => json::difference(expected, &found),
+                Err(_) => Some("body is no JSON".to_owned()),
+            });
+        }
+        if let Some(predicate) = &self.predicate
+            && !predicate.is_true_of(message)
+        {
+            differences.push("the test's predicate says no".to_owned());
+        }
+        differences
+    }
+
+    /// Names what is expected, part by part: `message id "o-17"`.
+    pub(super) fn parts(&self) -> Vec<String> {
+        let parts = [
+            self.message_id
+                .as_ref()
+                .map(|id| format!("message id {id}")),
+            self.body.as_ref().map(|body| format!("body {body}")),
+            self.body_json
+                .as_ref()
+                .map(|json| format!("body JSON {json}")),
+            self.predicate
+                .as_ref()
+                .map(|_| "what the test's predicate asks".to_owned()),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Names what is expected: ` with message id "o-17"`.
+    pub(super) fn sentence(&self) -> String {
+        sentence(&self.parts())
+    }
+}
+
+/// Makes one phrase of parts: ` with reason "Rejected" and message id "o-17"`.
+pub(super) fn sentence(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        parts => format!(" with {}", parts.join(" and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::matcher::contains;
+
+    fn message(id: &str, body: &'static str) -> ReceivedMessage {
+        ReceivedMessage {
+            message_id: Some(id.to_owned()),
+            body: body.into(),
+            ..ReceivedMessage::default()
+        }
+    }
+
+    #[test]
+    fn every_expectation_counts() {
+        let order = message("o-17", r#"{"total":3,"lines":[]}"#);
+        let big = |message: &ReceivedMessage| message.body.len() > 100;
+        let cases = [
+            (Selector::default(), vec![]),
+            (
+                Selector {
+                    message_id: Some("o-18".into()),
+                    body: Some(contains("lines")),
+                    ..Selector::default()
+                },
+                vec!["message id differs"],
+            ),
+            (
+                Selector {
+                    body: Some("{}".into()),
+                    body_json: Some(json!({"total": 4})),
+                    predicate: Some(Predicate::new(big)),
+                    ..Selector::default()
+                },
+                vec!["body differs", "total is 3", "the test's predicate says no"],
+            ),
+        ];
+        for (which, differences) in cases {
+            assert_eq!(
+                which.differences(&order),
+                differences,
+                "{}",
+                which.sentence()
+            );
+            assert_eq!(which.matches(&order), differences.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_expected_reads_as_a_phrase() {
+        let which = Selector {
+            message_id: Some("o-17".into()),
+            body_json: Some(json!({"total": 4})),
+            ..Selector::default()
+        };
+        assert_eq!(
+            which.sentence(),
+            r#" with message id "o-17" and body JSON {"total":4}"#
+        );
+        assert!(which.needs_message() && !which.is_any());
+    }
+}

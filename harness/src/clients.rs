@@ -1,0 +1,381 @@
+//! Acting on queues, topics and subscriptions as another party would.
+//!
+//! A [`SubQueueClient`] is what can be looked into and received from: a queue or subscription, or one of its dead-letter
+//! queues. A [`QueueClient`] is the client of a queue that can also be sent to, a [`SubscriptionClient`] that of a
+//! subscription; a [`TopicClient`] can be sent to only. Clients are cheap to clone, check nothing before they are
+//! used, and do not keep their namespace alive.
+
+mod counts;
+mod deferred;
+mod error;
+mod locked_message;
+mod purge;
+mod queue;
+mod send;
+mod session_receiver;
+mod sessions;
+mod subscription;
+mod topic;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
+use crate::{
+    action::Action,
+    amqp::{AmqpError, IncomingMessage, ReceiveMode, ReceiverLink},
+    catalog::{Catalog, Declared},
+    comparison::observe,
+    connections::{CancelSignal, Connections},
+    control::ControlError,
+    error::Error,
+    kind::EntityKind,
+    received_message::{MessageState, ReceivedMessage},
+    timeline::{Answer, Event, Timeline},
+};
+
+pub use counts::Counts;
+pub(crate) use error::UnknownEntity;
+pub use locked_message::LockedMessage;
+pub use purge::Purged;
+pub use queue::QueueClient;
+pub use send::ScheduledEnqueueTime;
+pub use session_receiver::SessionReceiver;
+pub use sessions::SessionInfo;
+pub(crate) use sessions::state_text;
+pub use subscription::SubscriptionClient;
+pub use topic::TopicClient;
+
+/// How long a receive waits in real time, unless said otherwise.
+const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A queue or subscription, or a dead-letter queue of one.
+#[derive(Debug, Clone)]
+pub struct SubQueueClient {
+    pub(crate) connections: Arc<Connections>,
+    kind: EntityKind,
+    owner: String,
+    path: String,
+}
+
+impl SubQueueClient {
+    /// Returns the address, such as `orders/$DeadLetterQueue`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the queue, topic or subscription it belongs to: `orders`, `prices/Subscriptions/eu`.
+    pub fn owner_path(&self) -> &str {
+        &self.owner
+    }
+
+    /// Returns what kind of entity it belongs to.
+    pub fn kind(&self) -> EntityKind {
+        self.kind
+    }
+
+    pub(crate) fn new(connections: Arc<Connections>, kind: EntityKind, owner: String) -> Self {
+        Self {
+            connections,
+            kind,
+            path: owner.clone(),
+            owner,
+        }
+    }
+
+    /// Looks at every message in order of sequence number, without touching any.
+    ///
+    /// # Panics
+    ///
+    /// When the queue is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn peek(&self) -> Action<'_, Vec<ReceivedMessage>> {
+        Action::new(self.try_peek())
+    }
+
+    /// Looks at every message, or says why not.
+    pub(crate) async fn try_peek(&self) -> Result<Vec<ReceivedMessage>, Error> {
+        let peeked = self
+            .run(|client| async move { client.connections.amqp.peek(&client.path).await })
+            .await;
+        match peeked {
+            Ok(messages) => Ok(messages),
+            Err(error) => Err(self.amqp_error(format!("peek {self}"), error).await),
+        }
+    }
+
+    /// Counts the messages by what can be done with them.
+    ///
+    /// # Panics
+    ///
+    /// When the queue is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn counts(&self) -> Action<'_, Counts> {
+        Action::new(self.try_counts())
+    }
+
+    /// Counts the messages, or says why not.
+    pub(crate) async fn try_counts(&self) -> Result<Counts, Error> {
+        let counted = self
+            .run(|client| async move {
+                let query = [("entity", client.path.as_str())];
+                client.connections.control.get("counts", &query).await
+            })
+            .await;
+        match counted {
+            Ok(counts) if self.connections.control.is_emulator() => Ok(counts),
+            Ok(counts) => Ok(Counts {
+                deferred: self.peeked_as_deferred().await?,
+                ..counts
+            }),
+            Err(error) => {
+                let operation = format!("count the messages of {self}");
+                Err(self.control_error(operation, error).await)
+            }
+        }
+    }
+
+    /// Counts the deferred messages by peeking, where the namespace does not count them.
+    async fn peeked_as_deferred(&self) -> Result<u64, Error> {
+        if self.kind == EntityKind::Topic {
+            return Ok(0);
+        }
+        let peeked = self.try_peek().await?;
+        let deferred = peeked.iter();
+        let deferred = deferred.filter(|message| message.state == MessageState::Deferred);
+        Ok(deferred.count() as u64)
+    }
+
+    /// Receives one message with a lock, as a competing receiver would.
+    ///
+    /// # Panics
+    ///
+    /// When none comes within 5 s of real time; the text says what the queue holds.
+    #[track_caller]
+    pub fn receive(&self) -> Action<'_, LockedMessage> {
+        Action::new(self.try_receive(RECEIVE_WITHIN))
+    }
+
+    /// Receives one message with a lock, and waits for it up to a deadline in real time: with zero, it takes what is
+    /// ready at once.
+    ///
+    /// # Panics
+    ///
+    /// When nothing came in time.
+    #[track_caller]
+    pub fn receive_within(&self, within: Duration) -> Action<'_, LockedMessage> {
+        Action::new(self.try_receive(within))
+    }
+
+    /// Receives one message with a lock, and waits for it up to a deadline in real time.
+    ///
+    /// With a deadline of zero it takes what is ready at once. A message is never lost between the deadline
+    /// and the answer: what is on its way is waited for.
+    pub(crate) async fn try_receive(&self, within: Duration) -> Result<LockedMessage, Error> {
+        match self.receive_one(ReceiveMode::PeekLock, within).await {
+            Ok(Some((receiver, incoming))) => {
+                Ok(LockedMessage::new(self.clone(), receiver, incoming))
+            }
+            Ok(None) => Err(self.nothing_came(within).await),
+            Err(source) => Err(self.receive_error(source).await),
+        }
+    }
+
+    /// Receives one message and deletes it at once.
+    ///
+    /// # Panics
+    ///
+    /// When none comes within 5 s of real time; the text says what the queue holds.
+    #[track_caller]
+    pub fn receive_and_delete(&self) -> Action<'_, ReceivedMessage> {
+        Action::new(self.try_receive_and_delete(RECEIVE_WITHIN))
+    }
+
+    /// Receives one message, deletes it, and waits for it up to a deadline in real time: with zero, it takes what is
+    /// ready at once.
+    ///
+    /// # Panics
+    ///
+    /// When nothing came in time.
+    #[track_caller]
+    pub fn receive_and_delete_within(&self, within: Duration) -> Action<'_, ReceivedMessage> {
+        Action::new(self.try_receive_and_delete(within))
+    }
+
+    /// Receives one message, deletes it at once, and waits for it up to a deadline in real time.
+    pub(crate) async fn try_receive_and_delete(
+        &self,
+        within: Duration,
+    ) -> Result<ReceivedMessage, Error> {
+        match self
+            .receive_one(ReceiveMode::ReceiveAndDelete, within)
+            .await
+        {
+            Ok(Some((_consumer, incoming))) => Ok(incoming.message),
+            Ok(None) => Err(self.nothing_came(within).await),
+            Err(source) => Err(self.receive_error(source).await),
+        }
+    }
+
+    /// Returns what happened here so far.
+    ///
+    /// # Panics
+    ///
+    /// When the queue is unknown or the emulator does not answer.
+    #[track_caller]
+    pub fn timeline(&self) -> Action<'_, Timeline> {
+        Action::new(self.try_timeline())
+    }
+
+    /// Returns what happened here so far, or says why not.
+    pub(crate) async fn try_timeline(&self) -> Result<Timeline, Error> {
+        self.ask_for_timeline(&[]).await
+    }
+
+    /// The same with the messages behind the events, where the emulator keeps them.
+    pub(crate) async fn timeline_with_messages(&self) -> Result<Timeline, Error> {
+        self.ask_for_timeline(&[("messages", "true")]).await
+    }
+
+    /// Returns what happened to the message of this sequence number, and to nothing else.
+    pub(crate) async fn events_of(&self, sequence_number: i64) -> Result<Vec<Event>, ControlError> {
+        self.run(|client| async move {
+            let number = sequence_number.to_string();
+            let query = [
+                ("entity", client.path.as_str()),
+                ("sequence_number", &number),
+            ];
+            let answer: Answer = client.connections.control.get("timeline", &query).await?;
+            Ok(answer.events)
+        })
+        .await
+    }
+
+    async fn ask_for_timeline(&self, more: &'static [(&str, &str)]) -> Result<Timeline, Error> {
+        let asked: Result<_, ControlError> = self
+            .run(|client| async move {
+                let query = [&[("entity", client.path.as_str())], more].concat();
+                let control = &client.connections.control;
+                let mut answer: Answer = control.get("timeline", &query).await?;
+                let messages = answer.messages.take().map(decoded);
+                let catalog = client.connections.catalog().await;
+                let declared = catalog.find(client.kind, &client.owner);
+                let limit = declared.and_then(|declared| declared.max_delivery_count);
+                Ok(Timeline::new(&client.path, answer, limit).with_messages(messages))
+            })
+            .await;
+        match asked {
+            Ok(timeline) => Ok(timeline),
+            Err(error) => {
+                let operation = format!("get the timeline of {self}");
+                Err(self.control_error(operation, error).await)
+            }
+        }
+    }
+
+    async fn receive_one(
+        &self,
+        mode: ReceiveMode,
+        within: Duration,
+    ) -> Result<Option<(ReceiverLink, IncomingMessage)>, AmqpError> {
+        let path = self.path.clone();
+        let receive = move |connections: Arc<Connections>, mut cancel: CancelSignal| async move {
+            let receiver = connections.amqp.receiver_link(&path, mode).await?;
+            let received = receiver.receive(&connections.amqp, &path, within, &mut cancel);
+            received.await
+        };
+        let received = self.connections.run_to_end(receive).await;
+        let rendered = match &received {
+            Ok(Some((_, incoming))) => format!("{:?}", incoming.message.body_text()),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        observe(format!("receive from {self}"), rendered);
+        received
+    }
+
+    /// Runs an operation on the background runtime, with a client of its own.
+    pub(crate) fn run<T, F>(
+        &self,
+        operation: impl FnOnce(Self) -> F,
+    ) -> impl Future<Output = T> + Send
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.connections.run(|_| operation(self.clone()))
+    }
+
+    /// Returns what the namespace holds now.
+    pub(crate) async fn catalog(&self) -> Catalog {
+        self.run(|client| async move { client.connections.catalog().await })
+            .await
+    }
+
+    /// Returns what the namespace says of its owner.
+    pub(crate) async fn declared(&self) -> Option<Declared> {
+        let catalog = self.catalog().await;
+        catalog.find(self.kind, &self.owner).cloned()
+    }
+
+    /// Waits for the namespace to become idle.
+    pub(crate) async fn wait_idle(&self, within: Duration) -> Result<(), Error> {
+        self.run(move |client| async move { client.connections.wait_idle(within).await })
+            .await
+    }
+
+    /// Returns the whole that it belongs to, or is.
+    pub(crate) fn owner(&self) -> Self {
+        Self {
+            path: self.owner.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns its dead-letter queue; a dead-letter queue is its own.
+    pub(crate) fn dead_letter_queue(&self) -> Self {
+        match (self.is_owner(), self.kind) {
+            (false, _) => self.clone(),
+            (true, EntityKind::Topic) => self.transfer_dead_letter_queue(),
+            (true, EntityKind::Queue | EntityKind::Subscription) => self.below("$DeadLetterQueue"),
+        }
+    }
+
+    /// Returns the queue of messages that could not be forwarded.
+    pub(crate) fn transfer_dead_letter_queue(&self) -> Self {
+        self.below("$Transfer/$DeadLetterQueue")
+    }
+
+    /// Returns whether it is an entity of its own and not its dead letters.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.path == self.owner
+    }
+
+    fn below(&self, suffix: &str) -> Self {
+        Self {
+            path: format!("{}/{suffix}", self.owner),
+            ..self.clone()
+        }
+    }
+}
+
+impl fmt::Display for SubQueueClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl AsRef<Self> for SubQueueClient {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Reads messages as the control API shows them. One that cannot be read is an empty one: its place counts.
+fn decoded(messages: Vec<String>) -> Vec<ReceivedMessage> {
+    let messages = messages.into_iter().map(|encoded| {
+        let bytes = BASE64_STANDARD.decode(encoded).ok()?;
+        crate::amqp::decode(&bytes).ok()
+    });
+    messages.map(Option::unwrap_or_default).collect()
+}

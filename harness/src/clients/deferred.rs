@@ -1,0 +1,96 @@
+//! Messages that were deferred, received by their sequence numbers.
+
+use super::{LockedMessage, SubQueueClient, error::listed};
+use crate::{
+    action::Action,
+    amqp::{AmqpError, LockToken, ReceiveMode},
+    error::{Error, ErrorKind},
+    received_message::{MessageState, ReceivedMessage},
+};
+
+/// The condition by which the emulator says that there is no such message.
+const NOT_FOUND: &str = "com.microsoft:message-not-found";
+
+impl SubQueueClient {
+    /// Receives a deferred message with a lock.
+    ///
+    /// # Panics
+    ///
+    /// When no deferred message has this sequence number, or it is locked; the text says which there are.
+    #[track_caller]
+    pub fn receive_deferred(&self, sequence_number: i64) -> Action<'_, LockedMessage> {
+        Action::new(async move {
+            let received = self
+                .by_sequence_number(sequence_number, ReceiveMode::PeekLock)
+                .await;
+            match received {
+                Ok((token, message)) => Ok(LockedMessage::by_sequence_number(
+                    self.clone(),
+                    token,
+                    message,
+                )),
+                Err(source) => Err(self.not_received(sequence_number, source).await),
+            }
+        })
+    }
+
+    /// Receives a deferred message and deletes it at once.
+    ///
+    /// # Panics
+    ///
+    /// When no deferred message has this sequence number, or it is locked; the text says which there are.
+    #[track_caller]
+    pub fn receive_deferred_and_delete(&self, sequence_number: i64) -> Action<'_, ReceivedMessage> {
+        let received = self.try_receive_deferred_and_delete(sequence_number);
+        Action::new(received)
+    }
+
+    /// Receives a deferred message and deletes it at once, or says why not.
+    pub(crate) async fn try_receive_deferred_and_delete(
+        &self,
+        sequence_number: i64,
+    ) -> Result<ReceivedMessage, Error> {
+        match self
+            .by_sequence_number(sequence_number, ReceiveMode::ReceiveAndDelete)
+            .await
+        {
+            Ok((_token, message)) => Ok(message),
+            Err(source) => Err(self.not_received(sequence_number, source).await),
+        }
+    }
+
+    async fn by_sequence_number(
+        &self,
+        sequence_number: i64,
+        mode: ReceiveMode,
+    ) -> Result<(LockToken, ReceivedMessage), AmqpError> {
+        self.run(move |client| async move {
+            let amqp = &client.connections.amqp;
+            amqp.receive_deferred(&client.path, sequence_number, mode)
+                .await
+        })
+        .await
+    }
+
+    pub(super) async fn not_received(&self, sequence_number: i64, source: AmqpError) -> Error {
+        if source.condition().is_none_or(|c| c.condition != NOT_FOUND) {
+            return self.receive_error(source).await;
+        }
+        let deferred = self.sequence_numbers_of(MessageState::Deferred).await;
+        let why = match deferred.contains(&sequence_number) {
+            true => "it is locked".to_owned(),
+            false => listed("deferred", &deferred),
+        };
+        let sentence = format!(
+            "{self} holds no deferred message {sequence_number} that can be received; {why}"
+        );
+        self.error(ErrorKind::MessageNotFound, sentence)
+    }
+
+    /// Lists the messages in a state, for the text of an error: what cannot be had is left out.
+    pub(super) async fn sequence_numbers_of(&self, state: MessageState) -> Vec<i64> {
+        let messages = self.try_peek().await.unwrap_or_default();
+        let messages = messages.iter().filter(|message| message.state == state);
+        messages.map(|message| message.sequence_number).collect()
+    }
+}

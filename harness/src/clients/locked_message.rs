@@ -1,0 +1,276 @@
+//! A message that is locked for the test.
+//!
+//! The link it came over stays open until the message is settled, as a real receiver's would. A message that
+//! is dropped unsettled keeps its lock until that runs out, or loses it at once where the topology says so.
+
+use std::{ops::Deref, sync::Arc, time::SystemTime};
+
+use fe2o3_amqp::link::delivery::DeliveryInfo;
+
+use super::{
+    SubQueueClient,
+    session_receiver::{LOCK_LOST as SESSION_LOST, SessionLink, is},
+};
+use crate::{
+    action::Action,
+    amqp::{AmqpError, CONTAINER, IncomingMessage, LockToken, ReceiverLink, SettleAs},
+    error::{Error, ErrorKind},
+    received_message::ReceivedMessage,
+    timeline::EventKind,
+};
+
+/// The condition by which the emulator says that a lock is not held any longer.
+const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+
+/// A message received with a lock, to be settled.
+#[derive(Debug)]
+#[must_use = "a message that is not settled stays locked"]
+pub struct LockedMessage {
+    client: SubQueueClient,
+    hold: Hold,
+    message: ReceivedMessage,
+}
+
+/// How a message is held.
+#[derive(Debug)]
+enum Hold {
+    /// It came over a link, and is settled there.
+    Link(Box<ReceiverLink>, DeliveryInfo),
+    /// It came over the link of a session that the test holds, and is settled there.
+    Session(Arc<SessionLink>, DeliveryInfo),
+    /// It was asked for by its sequence number, and is settled by its lock.
+    LockToken(LockToken),
+}
+
+impl LockedMessage {
+    pub(super) fn new(
+        client: SubQueueClient,
+        receiver: ReceiverLink,
+        incoming: IncomingMessage,
+    ) -> Self {
+        Self {
+            client,
+            hold: Hold::Link(Box::new(receiver), incoming.delivery),
+            message: incoming.message,
+        }
+    }
+
+    pub(super) fn of_session(
+        client: SubQueueClient,
+        link: Arc<SessionLink>,
+        incoming: IncomingMessage,
+    ) -> Self {
+        Self {
+            client,
+            hold: Hold::Session(link, incoming.delivery),
+            message: incoming.message,
+        }
+    }
+
+    pub(super) fn by_sequence_number(
+        client: SubQueueClient,
+        token: LockToken,
+        message: ReceivedMessage,
+    ) -> Self {
+        Self {
+            client,
+            hold: Hold::LockToken(token),
+            message,
+        }
+    }
+
+    /// Returns the message.
+    pub fn message(&self) -> &ReceivedMessage {
+        &self.message
+    }
+
+    /// Returns which delivery of the message this is, from 1, as SDKs count.
+    pub fn delivery_count(&self) -> u32 {
+        self.message.delivery_count + 1
+    }
+
+    /// Completes the message: it is deleted.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost.
+    #[track_caller]
+    pub fn complete(self) -> Action<'static, ()> {
+        Action::new(self.settle(SettleAs::Complete))
+    }
+
+    /// Abandons the message: it can be received again, and the delivery counts.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost.
+    #[track_caller]
+    pub fn abandon(self) -> Action<'static, ()> {
+        Action::new(self.settle(SettleAs::Abandon))
+    }
+
+    /// Releases the message: it can be received again, and the delivery does not count.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost, or the message was received by its sequence number: those cannot be released.
+    #[track_caller]
+    pub fn release(self) -> Action<'static, ()> {
+        Action::new(self.settle(SettleAs::Release))
+    }
+
+    /// Defers the message, to be received by its sequence number, which is returned.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost.
+    #[track_caller]
+    pub fn defer(self) -> Action<'static, i64> {
+        Action::new(async move {
+            let sequence_number = self.message.sequence_number;
+            self.settle(SettleAs::Defer).await?;
+            Ok(sequence_number)
+        })
+    }
+
+    /// Renews the lock by the lock duration of the queue and returns its new end, by the client's clock. A message of
+    /// a session has no lock of its own: renew that of the [`SessionReceiver`](crate::SessionReceiver).
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost, or is that of a session.
+    #[track_caller]
+    pub fn renew_lock(&mut self) -> Action<'_, SystemTime> {
+        Action::new(async move {
+            let token = match &self.hold {
+                Hold::Link(_, delivery) | Hold::Session(_, delivery) => {
+                    LockToken::of_tag(delivery.delivery_tag())
+                }
+                Hold::LockToken(token) => Some(*token),
+            };
+            let renew = |client: SubQueueClient| async move {
+                let token = token.ok_or_else(|| {
+                    AmqpError::Protocol("the delivery tag is no lock token".to_owned())
+                })?;
+                client
+                    .connections
+                    .amqp
+                    .renew_lock(&client.path, token)
+                    .await
+            };
+            let renewed = self.client.run(renew).await;
+            match renewed {
+                Ok(end) => {
+                    self.message.locked_until = Some(end);
+                    Ok(end)
+                }
+                Err(source) if is_lock_lost(&source) => {
+                    Err(lock_lost(&self.client, &self.message, "renewed"))
+                }
+                Err(source) => {
+                    let operation =
+                        format!("renew the lock on {} of {}", self.message, self.client);
+                    Err(Error::of(operation, &self.client.path, source))
+                }
+            }
+        })
+    }
+
+    /// Moves the message to the dead-letter queue, with a reason and a description.
+    ///
+    /// # Panics
+    ///
+    /// When the lock was lost.
+    #[track_caller]
+    pub fn dead_letter(
+        self,
+        reason: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Action<'static, ()> {
+        let settled = self.try_dead_letter(reason.into(), description.into());
+        Action::new(settled)
+    }
+
+    /// Moves the message to the dead-letter queue, or says why not.
+    pub(crate) async fn try_dead_letter(
+        self,
+        reason: String,
+        description: String,
+    ) -> Result<(), Error> {
+        let outcome = SettleAs::DeadLetter {
+            reason: Some(reason),
+            description: Some(description),
+        };
+        self.settle(outcome).await
+    }
+
+    async fn settle(self, outcome: SettleAs) -> Result<(), Error> {
+        let Self {
+            client,
+            hold,
+            message,
+        } = self;
+        let answers = matches!(hold, Hold::LockToken(_));
+        let settle = |client: SubQueueClient| async move {
+            match hold {
+                Hold::Link(receiver, delivery) => receiver.settle(delivery, outcome).await,
+                Hold::Session(link, delivery) => {
+                    let settled = link.settle(&client.connections, &client.path, delivery, outcome);
+                    settled.await
+                }
+                Hold::LockToken(token) => {
+                    let amqp = &client.connections.amqp;
+                    amqp.settle(&client.path, token, outcome).await
+                }
+            }
+        };
+        match client.run(settle).await {
+            Ok(()) if answers => Ok(()),
+            Ok(()) => check_lock(&client, &message).await,
+            Err(source) if is_lock_lost(&source) => Err(lock_lost(&client, &message, "settled")),
+            Err(source) => {
+                let operation = format!("settle {message} of {client}");
+                Err(Error::of(operation, &client.path, source))
+            }
+        }
+    }
+}
+
+fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &str) -> Error {
+    let sentence = format!("the lock on {message} of {client} was lost before it was {before}");
+    client.error(ErrorKind::MessageLockLost, sentence)
+}
+
+fn is_lock_lost(error: &AmqpError) -> bool {
+    is(error, LOCK_LOST) || is(error, SESSION_LOST)
+}
+
+/// Finds out from the record whether the settlement came too late.
+///
+/// The client library does not hand the emulator's answer to a settlement on. Where the record is missing or
+/// no longer reaches back to the delivery, the settlement is taken as done.
+async fn check_lock(client: &SubQueueClient, message: &ReceivedMessage) -> Result<(), Error> {
+    // Of this message alone: the whole record grows with every message before.
+    let Ok(events) = client.events_of(message.sequence_number).await else {
+        return Ok(());
+    };
+    let mut mine = events
+        .iter()
+        .filter(|event| event.client.as_deref() == Some(CONTAINER) && event.is_at(&client.path));
+    // Delivered to the test, and nothing the test settled it as was recorded since.
+    let is_open = mine
+        .next_back()
+        .is_some_and(|last| matches!(last.kind, EventKind::Delivered | EventKind::LockRenewed));
+    match is_open {
+        true => Err(lock_lost(client, message, "settled")),
+        false => Ok(()),
+    }
+}
+
+impl Deref for LockedMessage {
+    type Target = ReceivedMessage;
+
+    fn deref(&self) -> &ReceivedMessage {
+        &self.message
+    }
+}

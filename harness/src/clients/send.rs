@@ -1,0 +1,204 @@
+//! Sending and scheduling, which queues and topics share.
+//!
+//! A macro and not a trait, so that a test needs no import and a panic names the line of the test.
+//!
+//! A scheduled message has a sequence number that is good for one thing, to cancel it; when it becomes active it gets
+//! another. Times are those of a client's clock: `now` is the test's own, however far the namespace was advanced.
+
+use std::time::{Duration, SystemTime};
+
+use super::{SubQueueClient, error::listed};
+use crate::{
+    comparison::observe,
+    error::{Error, ErrorKind},
+    message::{Message, to_amqp},
+    received_message::MessageState,
+};
+
+/// Lets a client send what a test says.
+macro_rules! sends {
+    ($handle:ty) => {
+        impl $handle {
+            /// Sends a message.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take the message; the text quotes it.
+            #[track_caller]
+            pub fn send(&self, message: impl Into<Message>) -> Action<'_, ()> {
+                Action::new(self.client.send_now(vec![message.into()]))
+            }
+
+            /// Sends messages one after the other, up to the first that is not taken.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take a message; the text quotes it.
+            #[track_caller]
+            pub fn send_all<M: Into<Message>>(
+                &self,
+                messages: impl IntoIterator<Item = M>,
+            ) -> impl Future<Output = ()> + Send {
+                Action::new(self.client.send_now(collected(messages)))
+            }
+        }
+    };
+}
+
+pub(super) use sends;
+
+impl SubQueueClient {
+    pub(super) async fn send_now(&self, messages: Vec<Message>) -> Result<(), Error> {
+        let sent = self
+            .run(|client| async move {
+                let messages = messages.into_iter().map(to_amqp).collect();
+                client.connections.amqp.send(&client.path, messages).await
+            })
+            .await;
+        let rendered = sent
+            .as_ref()
+            .map_or_else(ToString::to_string, |()| "accepted".to_owned());
+        observe(format!("send to {self}"), rendered);
+        match sent {
+            Ok(()) => Ok(()),
+            Err(source) => Err(self.amqp_error(format!("send to {self}"), source).await),
+        }
+    }
+}
+
+pub(super) fn collected<M: Into<Message>>(messages: impl IntoIterator<Item = M>) -> Vec<Message> {
+    messages.into_iter().map(Into::into).collect()
+}
+
+/// The condition by which the emulator says that there is no such message.
+const NOT_FOUND: &str = "com.microsoft:message-not-found";
+
+/// When a scheduled message is to become active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduledEnqueueTime {
+    /// At this time of the client's clock.
+    At(SystemTime),
+    /// So long from now.
+    In(Duration),
+}
+
+impl ScheduledEnqueueTime {
+    pub(crate) fn instant(self) -> SystemTime {
+        match self {
+            Self::At(instant) => instant,
+            Self::In(delay) => SystemTime::now() + delay,
+        }
+    }
+}
+
+impl From<SystemTime> for ScheduledEnqueueTime {
+    fn from(instant: SystemTime) -> Self {
+        Self::At(instant)
+    }
+}
+
+impl From<Duration> for ScheduledEnqueueTime {
+    fn from(delay: Duration) -> Self {
+        Self::In(delay)
+    }
+}
+
+/// Lets a client schedule what a test says; see [`sends`].
+macro_rules! schedules {
+    ($handle:ty) => {
+        impl $handle {
+            /// Schedules a message, at a time or in a while, and returns the number by which it can be cancelled.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take the message; the text quotes it.
+            #[track_caller]
+            pub fn schedule(
+                &self,
+                message: impl Into<Message>,
+                due: impl Into<ScheduledEnqueueTime>,
+            ) -> Action<'_, i64> {
+                let due = due.into().instant();
+                let message: Message = message.into();
+                let scheduled = self.client.schedule_now(vec![message.scheduled_at(due)]);
+                Action::new(async move { Ok(scheduled.await?.remove(0)) })
+            }
+
+            /// Schedules messages for the same time, all or none, and returns their sequence numbers in order.
+            ///
+            /// # Panics
+            ///
+            /// When it is unknown, or the emulator does not take them; the text quotes it.
+            #[track_caller]
+            pub fn schedule_all<M: Into<Message>>(
+                &self,
+                messages: impl IntoIterator<Item = M>,
+                due: impl Into<ScheduledEnqueueTime>,
+            ) -> impl Future<Output = Vec<i64>> + Send {
+                let due = due.into().instant();
+                let messages = messages.into_iter().map(Into::into);
+                let messages = messages.map(|message: Message| message.scheduled_at(due));
+                Action::new(self.client.schedule_now(messages.collect()))
+            }
+
+            /// Cancels a scheduled message.
+            ///
+            /// # Panics
+            ///
+            /// When no scheduled message has this sequence number; the text says which there are.
+            #[track_caller]
+            pub fn cancel_scheduled(&self, sequence_number: i64) -> Action<'_, ()> {
+                Action::new(self.client.cancel_now(sequence_number))
+            }
+        }
+    };
+}
+
+pub(super) use schedules;
+
+impl SubQueueClient {
+    pub(super) async fn schedule_now(&self, messages: Vec<Message>) -> Result<Vec<i64>, Error> {
+        let expected = messages.len();
+        let scheduled = self
+            .run(|client| async move {
+                let messages = messages.into_iter().map(to_amqp).collect();
+                client
+                    .connections
+                    .amqp
+                    .schedule(&client.path, messages)
+                    .await
+            })
+            .await;
+        match scheduled {
+            Ok(numbers) if numbers.len() == expected => Ok(numbers),
+            Ok(numbers) => {
+                let found = numbers.len();
+                let sentence = format!(
+                    "{self} answered with {found} numbers for {expected} scheduled messages"
+                );
+                Err(self.error(ErrorKind::Malformed, sentence))
+            }
+            Err(source) => Err(self.amqp_error(format!("schedule to {self}"), source).await),
+        }
+    }
+
+    pub(super) async fn cancel_now(&self, sequence_number: i64) -> Result<(), Error> {
+        let cancelled = self
+            .run(move |client| async move {
+                let amqp = &client.connections.amqp;
+                amqp.cancel_scheduled(&client.path, sequence_number).await
+            })
+            .await;
+        let Err(source) = cancelled else {
+            return Ok(());
+        };
+        if source.condition().is_none_or(|c| c.condition != NOT_FOUND) {
+            let operation = format!("cancel the scheduled message {sequence_number} of {self}");
+            return Err(self.amqp_error(operation, source).await);
+        }
+        let scheduled = self.sequence_numbers_of(MessageState::Scheduled).await;
+        let scheduled = listed("scheduled", &scheduled);
+        let sentence = format!("{self} holds no scheduled message {sequence_number}; {scheduled}");
+        Err(self.error(ErrorKind::MessageNotFound, sentence))
+    }
+}

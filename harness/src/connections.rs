@@ -1,0 +1,215 @@
+//! The connections of a running namespace, as every client holds them.
+//!
+//! Clients share the connections and not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus),
+//! whatever clients are still around. All work happens on the background runtime. A test that drops a future
+//! cancels the operation, and the next one does not begin before the cancelled one has closed its link: a
+//! receive that was cancelled takes no message away from the receive after it.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::{
+    amqp::Amqp,
+    background::{Background, Task},
+    catalog::Catalog,
+    control::{Control, ControlError},
+    error::{Error, ErrorKind},
+    faults::Script,
+    text,
+};
+
+/// The status by which the emulator says that the time was not enough.
+const NOT_IN_TIME: u16 = 408;
+
+/// What a client needs to act on a namespace.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    pub(crate) background: Arc<Background>,
+    pub(crate) amqp: Amqp,
+    pub(crate) control: Control,
+    /// What the namespace was started with.
+    pub(crate) declared: Catalog,
+    pub(crate) cancelled: Cancelled,
+    /// The faults that must have fired when the namespace ends.
+    pub(crate) script: Script,
+}
+
+/// Operations that were cancelled; each signals when it is over.
+#[derive(Debug, Default)]
+pub(crate) struct Cancelled(Mutex<Vec<oneshot::Receiver<()>>>);
+
+impl Connections {
+    /// Returns what the namespace holds now, as far as it says so.
+    pub(crate) async fn catalog(&self) -> Catalog {
+        Catalog::fetch(&self.control)
+            .await
+            .unwrap_or_else(|| self.declared.clone())
+    }
+
+    /// Waits until the namespace is idle, up to a deadline in real time.
+    pub(crate) async fn wait_idle(&self, within: Duration) -> Result<(), Error> {
+        let body = json!({ "within": within.as_secs_f64(), "entity": null });
+        match self.control.order("settled", &body, within).await {
+            Ok(()) => Ok(()),
+            Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
+                let (within, busy) = (text::seconds(within), listed(&busy.problems));
+                let sentence = format!("the namespace did not become idle within {within}{busy}");
+                Err(Error::new(ErrorKind::Timeout, None, sentence))
+            }
+            Err(source) => Err(Error::during("wait until the namespace is idle", source)),
+        }
+    }
+
+    /// Runs an operation on the background runtime; dropping the future cancels it.
+    pub(crate) fn run<T, F>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(Arc<Self>) -> F,
+    ) -> impl Future<Output = T> + Send
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        Arc::clone(self).carry_out(Box::pin(operation(Arc::clone(self))))
+    }
+
+    /// Does so once for each type of answer: there are many more operations, and each would be compiled.
+    async fn carry_out<T: Send + 'static>(
+        self: Arc<Self>,
+        operation: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> T {
+        self.cancelled.over().await;
+        let (task, over) = self.spawn(operation);
+        Operation::new(task, over, self).await
+    }
+
+    /// Runs an operation that is notified when it is cancelled, and then ends in its own way.
+    pub(crate) async fn run_to_end<T, F>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(Arc<Self>, CancelSignal) -> F,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.cancelled.over().await;
+        let (_awaited, cancel) = oneshot::channel();
+        let operation = Box::pin(operation(Arc::clone(self), CancelSignal(cancel)));
+        let (task, over) = self.spawn(operation);
+        Operation::new(task.ending_by_itself(), over, Arc::clone(self)).await
+    }
+
+    /// Connections that lead nowhere, for tests of what needs no answer.
+    #[cfg(test)]
+    pub(crate) fn unconnected() -> Arc<Self> {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        let login = crate::amqp::Login {
+            address,
+            hostname: String::new(),
+            key_name: String::new(),
+            key: String::new().into(),
+            liveness: crate::liveness::Liveness::default(),
+            secure: None,
+        };
+        Arc::new(Self {
+            background: Arc::new(Background::start().expect("a runtime starts")),
+            amqp: Amqp::new(login),
+            control: Control::new(address, "none", crate::liveness::Liveness::default()),
+            declared: Catalog::default(),
+            cancelled: Cancelled::default(),
+            script: Script::default(),
+        })
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        operation: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> (Task<T>, oneshot::Receiver<()>) {
+        let (alive, over) = oneshot::channel::<()>();
+        let task = self.background.spawn(async move {
+            // Declared first, so dropped last: after the links of the operation.
+            let _alive = alive;
+            operation.await
+        });
+        (task, over)
+    }
+}
+
+fn listed(problems: &[String]) -> String {
+    let lines = problems.iter().map(|problem| format!("\n  {problem}"));
+    String::from_iter(lines)
+}
+
+/// Ends when the future of an operation is dropped.
+#[derive(Debug)]
+pub(crate) struct CancelSignal(oneshot::Receiver<()>);
+
+impl CancelSignal {
+    /// Waits for that.
+    pub(crate) async fn wait(&mut self) {
+        // The other end is dropped, never used: its drop is the news.
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Cancelled {
+    /// Waits until every operation that was cancelled is over.
+    async fn over(&self) {
+        let waiting = std::mem::take(&mut *self.0.lock());
+        for over in waiting {
+            // The sender is dropped, never used: its end is the news.
+            let _ = over.await;
+        }
+    }
+
+    fn push(&self, over: oneshot::Receiver<()>) {
+        let mut waiting = self.0.lock();
+        waiting.push(over);
+    }
+}
+
+/// An operation that is recorded when it is cancelled.
+struct Operation<T> {
+    task: Task<T>,
+    over: Option<oneshot::Receiver<()>>,
+    connections: Arc<Connections>,
+}
+
+impl<T> Operation<T> {
+    fn new(task: Task<T>, over: oneshot::Receiver<()>, connections: Arc<Connections>) -> Self {
+        let over = Some(over);
+        Self {
+            task,
+            over,
+            connections,
+        }
+    }
+}
+
+impl<T> Future for Operation<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let polled = Pin::new(&mut self.task).poll(context);
+        if polled.is_ready() {
+            self.over = None;
+        }
+        polled
+    }
+}
+
+impl<T> Drop for Operation<T> {
+    fn drop(&mut self) {
+        if let Some(over) = self.over.take() {
+            self.connections.cancelled.push(over);
+        }
+    }
+}

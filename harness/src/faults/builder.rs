@@ -1,0 +1,244 @@
+//! Builds a fault: on which operations, which of them, and what becomes of it.
+
+use std::{panic::Location, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Effect, Fault, Operation, script::Set};
+use crate::{action::Action, connections::Connections, control::ControlError, error::Error};
+
+/// Which operation a fault is for.
+#[derive(Debug, Clone)]
+#[must_use = "nothing goes wrong before it is said what"]
+pub struct FaultBuilder {
+    connections: Arc<Connections>,
+    operation: Operation,
+    /// What it must have, and which of them it is, as the control API takes it.
+    asked: Map<String, Value>,
+    /// As it is written in a test.
+    source_text: String,
+    has_count: bool,
+}
+
+impl FaultBuilder {
+    pub(super) fn new(connections: Arc<Connections>, operation: Operation) -> Self {
+        Self {
+            connections,
+            operation,
+            asked: Map::new(),
+            source_text: format!("on(Operation::{operation:?})"),
+            has_count: false,
+        }
+    }
+
+    /// Narrows it to operations that concern this address: a queue, topic or subscription, `orders/$DeadLetterQueue`, or
+    /// what a token or an HTTP request is for.
+    pub fn entity(self, path: impl Into<String>) -> Self {
+        self.asking("entity", path.into())
+    }
+
+    /// Narrows it to clients that call themselves so: the container id of their connection, as in timelines.
+    pub fn client(self, name: impl Into<String>) -> Self {
+        self.asking("client", name.into())
+    }
+
+    /// Narrows it to operations on a message with this id.
+    pub fn message_id(self, id: impl Into<String>) -> Self {
+        self.asking("message_id", id.into())
+    }
+
+    /// Narrows it to operations on a message of this session, or on the session.
+    pub fn session_id(self, id: impl Into<String>) -> Self {
+        self.asking("session_id", id.into())
+    }
+
+    /// Narrows it to operations on a message with this application property: a text, a number or a boolean.
+    pub fn application_property(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Self {
+        let (name, value) = (name.into(), value.into());
+        self.source_text += &format!(".application_property({name:?}, {value})");
+        let property = json!({ "name": name, "value": value });
+        self.asked.insert("property".to_owned(), property);
+        self
+    }
+
+    /// Narrows it to one operation of `$management`, such as `com.microsoft:peek-message`, or one method of HTTP.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.source_text += &format!(".named({name:?})");
+        self.asked.insert("name".to_owned(), name.into());
+        self
+    }
+
+    /// Picks another than the first of them, counted from 1.
+    pub fn nth(self, nth: u64) -> Self {
+        self.counting("nth", nth)
+    }
+
+    /// Fires at every so many of them, beginning with that, until [`times`](Self::times) says how often: `every(1)` fires at
+    /// them all.
+    pub fn every(self, every: u64) -> Self {
+        self.counting("every", every)
+    }
+
+    /// Fires at so many of them: without [`every`](Self::every), one after the other.
+    pub fn times(self, times: u64) -> Self {
+        self.counting("times", times)
+    }
+
+    /// Lets it happen, and the client gets no reply.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator refuses the fault; so do all that follow.
+    #[track_caller]
+    pub fn lose_reply(self) -> Action<'static, Fault> {
+        self.apply(Effect::lose_reply())
+    }
+
+    /// Refuses it with an AMQP condition.
+    #[track_caller]
+    pub fn reject(self, condition: impl Into<String>) -> Action<'static, Fault> {
+        self.apply(Effect::reject(condition))
+    }
+
+    /// Refuses it as the service does when it has too much to do.
+    #[track_caller]
+    pub fn server_busy(self) -> Action<'static, Fault> {
+        self.apply(Effect::server_busy())
+    }
+
+    /// Answers a request with a status, and does nothing.
+    #[track_caller]
+    pub fn answer(self, status: u16) -> Action<'static, Fault> {
+        self.apply(Effect::answer(status))
+    }
+
+    /// Closes the link instead.
+    #[track_caller]
+    pub fn detach(self, condition: impl Into<String>) -> Action<'static, Fault> {
+        self.apply(Effect::detach(condition))
+    }
+
+    /// Closes the connection instead.
+    #[track_caller]
+    pub fn close(self, condition: impl Into<String>) -> Action<'static, Fault> {
+        self.apply(Effect::close(condition))
+    }
+
+    /// Ends the connection instead, without a close frame.
+    #[track_caller]
+    pub fn drop_connection(self) -> Action<'static, Fault> {
+        self.apply(Effect::drop_connection())
+    }
+
+    /// Lets it wait until the clock of the namespace has advanced by so much.
+    #[track_caller]
+    pub fn delay(self, by: Duration) -> Action<'static, Fault> {
+        self.apply(Effect::delay(by))
+    }
+
+    /// Lets it wait for so long in real time.
+    #[track_caller]
+    pub fn delay_real(self, by: Duration) -> Action<'static, Fault> {
+        self.apply(Effect::delay_real(by))
+    }
+
+    /// Sends the outcome of a send only after the next outcome of its link.
+    #[track_caller]
+    pub fn reorder_outcome(self) -> Action<'static, Fault> {
+        self.apply(Effect::reorder_outcome())
+    }
+
+    /// Ends the lock of the message.
+    #[track_caller]
+    pub fn lose_lock(self) -> Action<'static, Fault> {
+        self.apply(Effect::lose_lock())
+    }
+
+    /// Ends the lock of the session.
+    #[track_caller]
+    pub fn lose_session_lock(self) -> Action<'static, Fault> {
+        self.apply(Effect::lose_session_lock())
+    }
+
+    /// Delivers a message again although it was completed.
+    #[track_caller]
+    pub fn redeliver(self) -> Action<'static, Fault> {
+        self.apply(Effect::redeliver())
+    }
+
+    /// Ends what the tokens of the connection give.
+    #[track_caller]
+    pub fn expire_token(self) -> Action<'static, Fault> {
+        self.apply(Effect::expire_token())
+    }
+
+    /// Reads nothing more from the connection for so long in real time.
+    #[track_caller]
+    pub fn stop_reading(self, length: Duration) -> Action<'static, Fault> {
+        self.apply(Effect::stop_reading(length))
+    }
+
+    /// Does this to it.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator refuses the fault.
+    #[track_caller]
+    pub fn apply(self, effect: Effect) -> Action<'static, Fault> {
+        let at = Location::caller();
+        Action::new(self.set(effect, at))
+    }
+
+    fn asking(mut self, key: &str, text: String) -> Self {
+        self.source_text += &format!(".{key}({text:?})");
+        self.asked.insert(key.to_owned(), text.into());
+        self
+    }
+
+    fn counting(mut self, key: &str, number: u64) -> Self {
+        self.source_text += &format!(".{key}({number})");
+        self.asked.insert(key.to_owned(), number.into());
+        self.has_count = true;
+        self
+    }
+
+    async fn set(self, effect: Effect, at: &'static Location<'static>) -> Result<Fault, Error> {
+        let Self {
+            connections,
+            operation,
+            mut asked,
+            source_text,
+            has_count,
+        } = self;
+        asked.insert("operation".to_owned(), operation.name().into());
+        asked.insert("effect".to_owned(), effect.to_json());
+        let id = post(&connections, asked.into()).await?;
+        let count = if has_count { "" } else { ".nth(1)" };
+        connections.script.add(Set {
+            id,
+            operation,
+            source_text: format!("{source_text}{count}.{}", effect.to_text()),
+            at,
+        });
+        Ok(Fault { connections, id })
+    }
+}
+
+/// Scripts a fault, and returns its id.
+pub(super) async fn post(connections: &Arc<Connections>, body: Value) -> Result<u64, ControlError> {
+    #[derive(Debug, Deserialize)]
+    struct Numbered {
+        id: u64,
+    }
+    let add = |connections: Arc<Connections>| async move {
+        connections.control.post::<Numbered>("faults", &body).await
+    };
+    let Numbered { id } = connections.run(add).await?;
+    Ok(id)
+}

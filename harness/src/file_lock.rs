@@ -1,0 +1,238 @@
+//! The lock of what a machine has but once: the only loopback address, or a namespace that runs elsewhere.
+//!
+//! The system releases the lock of a file when its process ends. It excludes threads and processes of one machine. The
+//! file names the holder.
+
+use std::{
+    env,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Write as _},
+    path::PathBuf,
+    process, thread,
+    time::{Duration, Instant},
+};
+
+use crate::text;
+
+/// How long to wait for the lock: the tests before may wait for real lock durations and expiries.
+const WITHIN: Duration = Duration::from_secs(600);
+/// How long to wait before saying so.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two attempts.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
+
+/// Excludes other processes and threads while it exists.
+#[derive(Debug)]
+pub(crate) struct FileLock(#[expect(dead_code, reason = "its lock is what counts")] File);
+
+/// An attempt to take the lock.
+#[derive(Debug)]
+pub(crate) struct PendingLock {
+    /// What the lock is for, as part of a sentence: `at 127.0.0.1`.
+    place: String,
+    lock: PathBuf,
+    since: Instant,
+    within: Duration,
+    has_complained: bool,
+}
+
+impl PendingLock {
+    /// Starts to wait for the lock of a place: `at`, `127.0.0.1`.
+    pub(crate) fn new(preposition: &str, name: &str) -> Self {
+        let plain = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
+        Self {
+            place: format!("{preposition} {name}"),
+            lock: env::temp_dir().join(format!("servicebus-harness-{plain}.lock")),
+            since: Instant::now(),
+            within: WITHIN,
+            has_complained: false,
+        }
+    }
+
+    /// Waits for the lock. To be awaited where time is real.
+    pub(crate) async fn take(mut self) -> Result<FileLock, FileLockError> {
+        loop {
+            match self.try_take()? {
+                Some(file_lock) => return Ok(file_lock),
+                None => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Takes the lock if it is free; fails when it was not for too long.
+    pub(crate) fn try_take(&mut self) -> Result<Option<FileLock>, FileLockError> {
+        let failed = |source| FileLockError::Lock {
+            place: self.place.clone(),
+            lock: self.lock.clone(),
+            source,
+        };
+        // Opened each time: the file may have been removed as a temporary one.
+        let mut options = OpenOptions::new();
+        let options = options.create(true).write(true).truncate(false);
+        let mut file = options.open(&self.lock).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // The name is only for the messages of other processes.
+                let _ = sign(&mut file);
+                Ok(Some(FileLock(file)))
+            }
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+            Err(TryLockError::WouldBlock) if self.since.elapsed() < self.within => {
+                self.complain();
+                Ok(None)
+            }
+            Err(TryLockError::WouldBlock) => Err(FileLockError::Late {
+                place: self.place.clone(),
+                within: self.within,
+                holder: self.holder(),
+                lock: self.lock.clone(),
+            }),
+        }
+    }
+
+    /// Says once which process it waits for, because a test runner may time out first.
+    fn complain(&mut self) {
+        if self.has_complained || self.since.elapsed() < TIMEOUT {
+            return;
+        }
+        self.has_complained = true;
+        let (place, holder) = (&self.place, self.holder());
+        eprintln!("servicebus-harness: waits for the lock {place}, which {holder} holds");
+    }
+
+    fn holder(&self) -> String {
+        // Some systems do not let others read a locked file.
+        let signed = fs::read_to_string(&self.lock).unwrap_or_default();
+        match signed.trim() {
+            "" => "another process".to_owned(),
+            signed => signed.replacen(&format!("{} ", own_name()), "this process ", 1),
+        }
+    }
+}
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileLockError {
+    /// Another process or thread holds it.
+    #[error(
+        "no lock {place} within {}: {holder} holds it, by {}",
+        text::seconds(*within),
+        lock.display()
+    )]
+    Late {
+        /// What the lock is for.
+        place: String,
+        /// How long was waited.
+        within: Duration,
+        /// The holder, as far as that is known.
+        holder: String,
+        /// The file that is locked.
+        lock: PathBuf,
+    },
+    /// The file cannot be locked.
+    #[error("cannot lock {} to be alone {place}: {source}", lock.display())]
+    Lock {
+        /// What the lock is for.
+        place: String,
+        /// The file that is locked.
+        lock: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn sign(file: &mut File) -> io::Result<()> {
+    let program = env::current_exe().ok();
+    let program = program.as_deref().and_then(|path| path.file_name());
+    let program = program.unwrap_or_default().to_string_lossy();
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("without a name");
+    file.set_len(0)?;
+    write!(file, "{} ({program}, thread {test})", own_name())
+}
+
+fn own_name() -> String {
+    format!("process {}", process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{address::random_number, remote::RemoteError, start_error::StartError};
+
+    /// For a place of which no other test knows.
+    fn waiting() -> PendingLock {
+        PendingLock::new("at", &format!("a test's {:016x}", random_number()))
+    }
+
+    fn again(waiting: &PendingLock) -> PendingLock {
+        PendingLock {
+            place: waiting.place.clone(),
+            lock: waiting.lock.clone(),
+            within: Duration::ZERO,
+            ..*waiting
+        }
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_turn() {
+        let mut first = waiting();
+        let file_lock = first.try_take().unwrap();
+        assert!(file_lock.is_some());
+        assert!(first.try_take().unwrap().is_none());
+        drop(file_lock);
+        assert!(first.try_take().unwrap().is_some());
+        fs::remove_file(&first.lock).unwrap();
+    }
+
+    #[test]
+    fn whoever_waits_in_vain_learns_who_has_it() {
+        let mut first = waiting();
+        let file_lock = first.try_take().unwrap();
+        let error = again(&first).try_take().unwrap_err().to_string();
+        let place = &first.place;
+        let program = env::current_exe().unwrap();
+        let program = program.file_name().unwrap().to_string_lossy();
+        let test = "file_lock::tests::whoever_waits_in_vain_learns_who_has_it";
+        assert_eq!(
+            error,
+            format!(
+                "no lock {place} within 0 s: this process ({program}, thread {test}) holds it, by {}",
+                first.lock.display()
+            )
+        );
+        first.place = "at 127.0.0.1".to_owned();
+        fs::write(&first.lock, "process 1 (init)").unwrap();
+        let error = StartError::FileLock(again(&first).try_take().unwrap_err());
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "no lock at 127.0.0.1 within 0 s: process 1 (init) holds it, by {}; there is no other address here: the namespaces of a process share one emulator, processes take turns, and a test waits in vain that holds two which cannot share one (of another mode, binary, seed or ports, or with keys or several namespaces of their own)",
+                first.lock.display()
+            )
+        );
+        let error = RemoteError::FileLock(again(&first).try_take().unwrap_err());
+        let text = error.to_string();
+        assert!(
+            text.ends_with("; one `ServiceBus` of a machine at a time works there, and a test that holds two at once cannot run in this mode"),
+            "{text}"
+        );
+        fs::write(&first.lock, "").unwrap();
+        let error = again(&first).try_take().unwrap_err().to_string();
+        assert!(error.contains(": another process holds it, "), "{error}");
+        fs::remove_file(&first.lock).unwrap();
+        drop(file_lock);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_locked_is_named() {
+        let mut nowhere = waiting();
+        nowhere.lock = PathBuf::from("/nowhere/at/all.lock");
+        let error = nowhere.try_take().unwrap_err().to_string();
+        let beginning = format!(
+            "cannot lock /nowhere/at/all.lock to be alone {}: ",
+            nowhere.place
+        );
+        assert!(error.starts_with(&beginning), "{error}");
+    }
+}

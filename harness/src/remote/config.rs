@@ -1,0 +1,158 @@
+//! What the tester says of the namespace: its connection string, and how long a test may really wait.
+
+use std::{env, net::SocketAddr, time::Duration};
+
+use servicebus_emulator::auth::{Claims, ConnectionString, Key};
+
+use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE, RemoteError};
+
+/// AMQP over TLS.
+pub(super) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;
+/// HTTP over TLS, where the connection string has no port.
+const HTTPS_PORT: u16 = 443;
+
+/// A namespace as its connection string gives it.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteConfig {
+    pub(super) host: String,
+    /// Of the administration API, as in the strings of the official emulator.
+    port: Option<u16>,
+    pub(super) key: Key,
+}
+
+impl RemoteConfig {
+    /// Reads what the builder said, else the environment.
+    pub(super) fn read(said: Option<String>) -> Result<Self, RemoteError> {
+        let said = said.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
+        let text = said.filter(|text| !text.trim().is_empty());
+        Self::parse(&text.ok_or(RemoteError::NotNamed)?)
+    }
+
+    fn parse(text: &str) -> Result<Self, RemoteError> {
+        let read: ConnectionString = text.parse().map_err(RemoteError::Unreadable)?;
+        if let Some(entity) = read.entity_path {
+            return Err(RemoteError::EntityOnly { entity });
+        }
+        let (Some(name), Some(key)) = (read.key_name, read.key) else {
+            return Err(RemoteError::NoKey);
+        };
+        Ok(Self {
+            host: read.host,
+            port: read.port,
+            key: Key {
+                name,
+                key,
+                claims: Claims::ALL,
+            },
+        })
+    }
+
+    /// The port of the administration API.
+    pub(super) fn admin_port(&self) -> u16 {
+        self.port.unwrap_or(HTTPS_PORT)
+    }
+
+    /// The host with its port, as HTTP names it.
+    pub(super) fn authority(&self) -> String {
+        let host = match self.host.contains(':') {
+            true => format!("[{}]", self.host),
+            false => self.host.clone(),
+        };
+        match self.port {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        }
+    }
+
+    /// The connection string for clients that send and receive: over TLS, at the port that they know.
+    pub(super) fn client_string(&self) -> String {
+        self.string(None)
+    }
+
+    /// The connection string for administration clients.
+    pub(super) fn admin_string(&self) -> String {
+        self.string(self.port)
+    }
+
+    pub(super) async fn resolve(&self, port: u16) -> Result<SocketAddr, RemoteError> {
+        let unknown = |source| RemoteError::UnknownHost {
+            host: self.host.clone(),
+            source,
+        };
+        let mut found = tokio::net::lookup_host((self.host.as_str(), port))
+            .await
+            .map_err(unknown)?;
+        let nothing = || std::io::Error::other("it has no address");
+        found.next().ok_or_else(|| unknown(nothing()))
+    }
+
+    fn string(&self, port: Option<u16>) -> String {
+        let string = ConnectionString {
+            port,
+            development_emulator: false,
+            ..ConnectionString::for_emulator(self.host.clone(), None, &self.key)
+        };
+        string.to_string()
+    }
+}
+
+/// How long an advance may wait: what the builder said, else the environment, else not at all.
+pub(super) fn max_real_wait(said: Option<Duration>) -> Result<Duration, RemoteError> {
+    match (said, env::var(MAX_REAL_WAIT_VARIABLE)) {
+        (Some(said), _) => Ok(said),
+        (None, Err(_)) => Ok(Duration::ZERO),
+        (None, Ok(text)) => match text.trim().parse() {
+            Ok(seconds) => Ok(Duration::from_secs(seconds)),
+            Err(_) => Err(RemoteError::MaxRealWait { value: text }),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "SharedAccessKeyName=n;SharedAccessKey=k;";
+
+    #[test]
+    fn the_port_is_that_of_the_administration_api() {
+        let text = format!("Endpoint=sb://127.64.0.1:5300/;{KEY}UseDevelopmentEmulator=true;");
+        let remote_config = RemoteConfig::parse(&text).unwrap();
+        assert_eq!(remote_config.admin_port(), 5300);
+        assert_eq!(
+            remote_config.client_string(),
+            format!("Endpoint=sb://127.64.0.1;{KEY}")
+        );
+        assert_eq!(
+            remote_config.admin_string(),
+            format!("Endpoint=sb://127.64.0.1:5300;{KEY}")
+        );
+        let cloud = format!("Endpoint=sb://contoso.servicebus.windows.net/;{KEY}");
+        let cloud = RemoteConfig::parse(&cloud).unwrap();
+        assert_eq!(cloud.admin_port(), 443);
+        assert_eq!(cloud.authority(), "contoso.servicebus.windows.net");
+    }
+
+    #[test]
+    fn a_wrong_string_says_what_is_wrong_where_and_what_to_do() {
+        let cases = [
+            (
+                "contoso",
+                "SERVICEBUS_CONNECTION_STRING is no connection string: part 1 has no '='",
+            ),
+            (
+                "Endpoint=sb://h/;SharedAccessSignature=s",
+                "SERVICEBUS_CONNECTION_STRING has no SharedAccessKey with its SharedAccessKeyName",
+            ),
+            (
+                "Endpoint=sb://h/;SharedAccessKeyName=n;SharedAccessKey=k;EntityPath=orders",
+                "SERVICEBUS_CONNECTION_STRING is that of the entity \"orders\" alone",
+            ),
+        ];
+        let advice = "; it takes the connection string of a key of the whole namespace with the right Manage: in the portal under \"Shared access policies\", of an emulator its `tls_admin_connection_string`";
+        for (text, expected) in cases {
+            let error = RemoteConfig::parse(text).unwrap_err().to_string();
+            assert_eq!(error, format!("{expected}{advice}"));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a `ServiceBus` has made in a namespace, and its end.
+//!
+//! Everything is removed when the `ServiceBus` ends, whichever way: a drop blocks until that is done, because a process that
+//! ends does not wait for threads of its own.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use super::{Secure, admin::Admin};
+use crate::{
+    background::Background,
+    file_lock::FileLock,
+    kind::{EntityKind, topic_and_name},
+};
+
+/// A namespace while a `ServiceBus` works in it.
+#[derive(Debug)]
+pub(crate) struct RemoteNamespace {
+    pub(super) admin: Admin,
+    /// How long an advance of the clock may really wait.
+    pub(super) max_real_wait: Duration,
+    made: Mutex<Vec<(EntityKind, String)>>,
+}
+
+impl RemoteNamespace {
+    pub(super) fn new(admin: Admin, max_real_wait: Duration) -> Self {
+        Self {
+            admin,
+            max_real_wait,
+            made: Mutex::default(),
+        }
+    }
+
+    /// Remembers what is to be removed; before it is made, or a request that is cancelled would be forgotten.
+    pub(super) fn remember(&self, kind: EntityKind, name: &str) {
+        let mut made = self.made.lock();
+        made.push((kind, name.to_owned()));
+    }
+
+    /// Whether this `ServiceBus` has made an entity, or what it is under.
+    pub(crate) fn has_made(&self, name: &str) -> bool {
+        let made = self.made.lock();
+        let root = topic_and_name(name).map_or(name, |(topic, _)| topic);
+        let is_it = |made: &String| made.eq_ignore_ascii_case(root);
+        made.iter().any(|(_, made)| is_it(made))
+    }
+
+    /// Whether nothing is left to remove.
+    fn is_clean(&self) -> bool {
+        let made = self.made.lock();
+        made.is_empty()
+    }
+
+    /// Removes everything, the last first, so that nothing forwards to what is gone. What is gone already counts.
+    async fn clean(&self) {
+        let made = std::mem::take(&mut *self.made.lock());
+        let roots = made
+            .iter()
+            .rev()
+            .filter(|(kind, _)| *kind != EntityKind::Subscription);
+        for (kind, name) in roots {
+            match self.admin.delete(name).await {
+                Ok(()) => {}
+                Err(error) if matches!(error.status(), Some(404 | 410)) => {}
+                Err(error) => eprintln!(
+                    "the {kind} \"{name}\" stays in the namespace for five minutes without use: {error}"
+                ),
+            }
+        }
+    }
+}
+
+/// Keeps the namespace for one `ServiceBus`; dropping it removes what that made.
+#[derive(Debug)]
+pub(crate) struct RemoteRun {
+    remote: Arc<RemoteNamespace>,
+    background: Arc<Background>,
+    secure: Secure,
+    /// Dropped last, so that the next `ServiceBus` finds nothing.
+    #[expect(dead_code, reason = "its drop is what counts")]
+    file_lock: FileLock,
+}
+
+impl RemoteRun {
+    pub(super) fn new(
+        remote: Arc<RemoteNamespace>,
+        background: Arc<Background>,
+        secure: Secure,
+        file_lock: FileLock,
+    ) -> Self {
+        Self {
+            remote,
+            background,
+            secure,
+            file_lock,
+        }
+    }
+
+    pub(crate) fn remote(&self) -> Arc<RemoteNamespace> {
+        Arc::clone(&self.remote)
+    }
+
+    pub(crate) fn secure(&self) -> Secure {
+        self.secure.clone()
+    }
+
+    /// Removes what the `ServiceBus` made where it is possible to wait.
+    pub(crate) async fn stop(self) {
+        self.remote.clean().await;
+    }
+}
+
+impl Drop for RemoteRun {
+    fn drop(&mut self) {
+        // Stopped in good order, which may be on the background runtime: that must not wait for itself.
+        if self.remote.is_clean() {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel();
+        let remote = self.remote();
+        let _cleaning = self.background.spawn(async move {
+            remote.clean().await;
+            // The send fails only when the test thread has ended.
+            let _ = sender.send(());
+        });
+        // Every request has a deadline of its own.
+        let _ = receiver.recv();
+    }
+}

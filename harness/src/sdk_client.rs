@@ -1,0 +1,47 @@
+//! Ready clients of the Rust Service Bus SDK.
+
+use azservicebus::{ServiceBusClient, ServiceBusClientOptions, core::BasicRetryPolicy};
+
+use crate::{
+    ServiceBus,
+    action::Action,
+    error::{Error, ErrorKind},
+    mode::Mode,
+};
+
+impl ServiceBus {
+    /// Connects an `azservicebus` client (feature `azservicebus`), which belongs to the test and runs on its runtime. It comes without TLS,
+    /// also where [`Builder::tls`](crate::Builder::tls) was said: it can be given no authority to trust but by
+    /// the environment. Only in mode [`Mode::Namespace`] it comes over TLS.
+    ///
+    /// # Panics
+    ///
+    /// When it does not connect.
+    #[track_caller]
+    pub fn client(&self) -> Action<'_, ServiceBusClient<BasicRetryPolicy>> {
+        Action::new(async move {
+            let custom_endpoint = self.custom_endpoint();
+            let options = ServiceBusClientOptions {
+                custom_endpoint_address: custom_endpoint.and_then(|endpoint| endpoint.parse().ok()),
+                ..ServiceBusClientOptions::default()
+            };
+            let string = self.plain_connection_string();
+            // Boxed: the SDK's future has the size of a page of memory, several times over.
+            let client = match self.mode() {
+                Mode::Namespace => {
+                    let connecting = ServiceBusClient::new_from_connection_string(string, options);
+                    Box::pin(connecting).await
+                }
+                Mode::InProcess | Mode::Process | Mode::Container => {
+                    let connecting =
+                        ServiceBusClient::unsecured().new_from_connection_string(string, options);
+                    Box::pin(connecting).await
+                }
+            };
+            client.map_err(|error| {
+                let sentence = format!("the Service Bus client did not connect: {error}");
+                Error::new(ErrorKind::Connect, None, sentence)
+            })
+        })
+    }
+}

@@ -1,0 +1,429 @@
+//! The namespace a test holds.
+//!
+//! A [`ServiceBus`] is one namespace of an emulator, which it has to itself unless that is shared. It ends when it is dropped:
+//! without blocking, without a panic during a panic, and whatever clients are still around.
+
+mod builder;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use servicebus_emulator::{ClientSettings, auth::Key};
+
+use crate::{
+    Claims,
+    action::Action,
+    amqp::{Amqp, Login},
+    background::Background,
+    catalog::Catalog,
+    clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
+    clock::Clock,
+    connection_string::ConnectionString,
+    connections::{Cancelled, Connections},
+    control::Control,
+    error::Error,
+    faults::{FaultCheck, Faults, Script},
+    health::HealthCheck,
+    keep::KeepOnFailure,
+    keys::Keys,
+    kind::subscription_path,
+    leaks::LeakCheck,
+    mode::Mode,
+    recorder::{Entrance, Recorder},
+    remote::RemoteRun,
+    running::{Endpoints, Namespace, Running, Started},
+    secured::Secured,
+    start_error::StartError,
+    timeline::Timeline,
+};
+
+pub use builder::Builder;
+
+/// How long [`ServiceBus::wait_idle`] waits, in real time.
+const IDLE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A Service Bus for one test.
+pub struct ServiceBus {
+    /// Dropped first, because it waits where the namespace is to be kept.
+    keep_on_failure: Option<KeepOnFailure>,
+    mode: Mode,
+    endpoints: Endpoints,
+    namespace: Namespace,
+    /// Of the same namespace for clients that come over TLS.
+    secured: Secured,
+    tls: bool,
+    ca_file: Option<PathBuf>,
+    keys: Keys,
+    pub(crate) connections: Arc<Connections>,
+    /// Dropped before the emulator ends, because it asks that.
+    fault_check: FaultCheck,
+    /// The same, because it looks into the queues.
+    leaks: LeakCheck,
+    /// The same, because it asks whether it is well.
+    health: HealthCheck,
+    /// Dropped while the namespace is there, which clients reach by it.
+    recorder: Option<Recorder>,
+    /// Dropped last, so that connections close before the emulator does.
+    running: Running,
+}
+
+impl ServiceBus {
+    /// Starts a namespace with one queue, `queue.1`, as the official emulator has it.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start; the text says why. [`Builder::start`] returns it instead.
+    #[track_caller]
+    pub fn start() -> Action<'static, Self> {
+        Action::new(Builder::default().start())
+    }
+
+    /// Starts a namespace that is described first.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Returns where the emulator runs.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns the name of the namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace.name
+    }
+
+    /// Returns the connection string for clients that send and receive, in any language.
+    pub fn connection_string(&self) -> &str {
+        match self.tls {
+            true => &self.secured.connection_string,
+            false => &self.namespace.connection_string,
+        }
+    }
+
+    /// Returns the connection string with a key that gives these rights and no others.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # fn test(servicebus: &ServiceBus) {
+    /// let reader = servicebus.connection_string_with(Claims::LISTEN);
+    /// let worker = servicebus.connection_string_with(Claims::SEND | Claims::LISTEN);
+    /// # }
+    /// ```
+    ///
+    /// The right to manage comes with all others, as in the service.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such key: for no right at all, or for fewer than all in mode [`Mode::Namespace`], whose keys are
+    /// its owner's.
+    #[track_caller]
+    pub fn connection_string_with(&self, claims: Claims) -> String {
+        let limited = self.keys.limited(self.connection_string(), claims);
+        limited.unwrap_or_else(|| {
+            panic!(
+                "this namespace has no key with the rights \"{claims}\"; a namespace in mode in-process, process or container has one for Send, Listen, both, and all, one in mode namespace the key that it was given"
+            )
+        })
+    }
+
+    /// Returns the connection string for clients without TLS.
+    #[cfg(feature = "azservicebus")]
+    pub(crate) fn plain_connection_string(&self) -> &str {
+        &self.namespace.connection_string
+    }
+
+    /// Returns the connection string for administration clients.
+    pub fn admin_connection_string(&self) -> &str {
+        match self.tls {
+            true => &self.secured.admin_connection_string,
+            false => &self.namespace.admin_connection_string,
+        }
+    }
+
+    /// Returns the connection string for clients that come over TLS, as they do to the service.
+    pub fn tls_connection_string(&self) -> &str {
+        &self.secured.connection_string
+    }
+
+    /// Returns the connection string for administration clients that come over TLS.
+    pub fn tls_admin_connection_string(&self) -> &str {
+        &self.secured.admin_connection_string
+    }
+
+    /// Returns the certificate that clients over TLS must trust, in PEM; it is the same for every namespace of this user, and in
+    /// [`Mode::Container`] the same for every namespace of the test run.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn ca_certificate_pem(&self) -> Action<'_, String> {
+        Action::new(async move {
+            let fetch = |connections: Arc<Connections>| async move {
+                connections.control.ca_certificate().await
+            };
+            Ok(self.connections.run(fetch).await?)
+        })
+    }
+
+    /// Returns the file with the certificate that clients over TLS must trust; none where the emulator keeps none on this
+    /// machine. In mode [`Mode::Namespace`] it is the one that `SSL_CERT_FILE` names; without it clients trust the
+    /// namespace by their system.
+    pub fn ca_certificate_file(&self) -> Option<&Path> {
+        self.ca_file.as_deref()
+    }
+
+    /// Returns what clients of this namespace are set to that insist on `*.servicebus.windows.net`: they take the name of a
+    /// namespace and know no ports but 5671 and 443. As text it says so for people.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: &ServiceBus) -> std::io::Result<()> {
+    /// let settings = servicebus.client_settings().expect("it was started here");
+    /// let mut worker = std::process::Command::new("worker");
+    /// worker.envs(settings.env()).env("HOSTS", settings.hosts_line()).spawn()?;
+    /// println!("{settings}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Nothing in mode [`Mode::Namespace`]: a namespace that was not started here has a name and ports of its own.
+    pub fn client_settings(&self) -> Option<ClientSettings> {
+        if self.mode == Mode::Namespace {
+            return None;
+        }
+        let entry = ConnectionString::parse(&self.namespace.connection_string);
+        let key = Key {
+            name: entry.key_name.to_owned(),
+            key: entry.key.to_owned(),
+            claims: Claims::ALL,
+        };
+        let Endpoints {
+            amqps, http, https, ..
+        } = self.endpoints;
+        Some(ClientSettings::new(
+            &self.namespace.name,
+            &key,
+            amqps,
+            // Every port takes TLS.
+            https.unwrap_or(http),
+            self.ca_file.clone(),
+        ))
+    }
+
+    /// Returns where a client must connect while a [`comparison`](crate::comparison) records a namespace whose host is a
+    /// name. Tokens are signed for that host, so that the connection strings keep it.
+    pub(crate) fn custom_endpoint(&self) -> Option<String> {
+        let recorder = self.recorder.as_ref();
+        recorder.and_then(Recorder::custom_endpoint)
+    }
+
+    pub(crate) fn uses_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Returns where the namespace listens.
+    pub fn endpoints(&self) -> Endpoints {
+        self.endpoints
+    }
+
+    /// Returns the address of the emulator's control API; in mode [`Mode::Namespace`] nothing answers there.
+    pub fn control_url(&self) -> String {
+        self.connections.control.url()
+    }
+
+    /// Returns a client of a queue. Nothing is checked before it is used.
+    pub fn queue(&self, name: impl Into<String>) -> QueueClient {
+        QueueClient::new(Arc::clone(&self.connections), name.into())
+    }
+
+    /// Returns a client of a topic. Nothing is checked before it is used.
+    pub fn topic(&self, name: impl Into<String>) -> TopicClient {
+        TopicClient::new(Arc::clone(&self.connections), name.into())
+    }
+
+    /// Returns a client of a subscription of a topic. Nothing is checked before it is used.
+    pub fn subscription(
+        &self,
+        topic: impl AsRef<str>,
+        name: impl AsRef<str>,
+    ) -> SubscriptionClient {
+        let path = subscription_path(topic.as_ref(), name.as_ref());
+        SubscriptionClient::new(Arc::clone(&self.connections), path)
+    }
+
+    /// Returns the clock of the namespace.
+    pub fn clock(&self) -> Clock {
+        Clock::new(Arc::clone(&self.connections))
+    }
+
+    /// Returns the faults of the namespace, to script what goes wrong. One that has not fired when the namespace ends, by
+    /// [`Self::stop`] or by a drop, fails the test.
+    pub fn faults(&self) -> Faults {
+        Faults::new(Arc::clone(&self.connections))
+    }
+
+    /// Waits until the namespace is idle: nothing due, nothing to deliver, no message locked.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come to rest within 5 s; the text says what is not at rest.
+    #[track_caller]
+    pub fn wait_idle(&self) -> Action<'_, ()> {
+        Action::new(self.try_wait_idle(IDLE_WITHIN))
+    }
+
+    /// Waits until the namespace is idle, up to a deadline in real time.
+    ///
+    /// # Panics
+    ///
+    /// When it does not become idle in time; the text says what is busy.
+    #[track_caller]
+    pub fn wait_idle_within(&self, within: Duration) -> Action<'_, ()> {
+        Action::new(self.try_wait_idle(within))
+    }
+
+    /// Waits until the namespace is idle, up to a deadline in real time.
+    pub(crate) async fn try_wait_idle(&self, within: Duration) -> Result<(), Error> {
+        let wait =
+            |connections: Arc<Connections>| async move { connections.wait_idle(within).await };
+        self.connections.run(wait).await
+    }
+
+    /// Removes every message, session and history; the entities stay as they were declared.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer.
+    #[track_caller]
+    pub fn reset(&self) -> Action<'_, ()> {
+        Action::new(async move {
+            let reset = |connections: Arc<Connections>| async move {
+                let nothing = serde_json::json!({});
+                connections
+                    .control
+                    .order("reset", &nothing, Duration::ZERO)
+                    .await
+            };
+            Ok(self.connections.run(reset).await?)
+        })
+    }
+
+    /// Returns what happened to a queue, topic or subscription so far.
+    ///
+    /// # Panics
+    ///
+    /// When the emulator does not answer, or does not know it.
+    #[track_caller]
+    pub fn timeline(&self, client: &impl AsRef<SubQueueClient>) -> Action<'_, Timeline> {
+        let client = client.as_ref().clone();
+        Action::new(async move { client.try_timeline().await })
+    }
+
+    /// Ends the namespace and waits until it has ended; a drop ends it too and waits for nothing but word of the faults, where
+    /// some were scripted.
+    ///
+    /// # Panics
+    ///
+    /// When a fault was scripted that has not fired, the leak check finds messages, or the emulator has failed inside.
+    pub async fn stop(self) {
+        let Self {
+            connections,
+            running,
+            fault_check,
+            leaks,
+            health,
+            recorder,
+            ..
+        } = self;
+        fault_check.check().await;
+        leaks.check().await;
+        health.check().await;
+        drop(recorder);
+        connections.run(|_| running.stop()).await;
+    }
+
+    fn new(
+        mode: Mode,
+        background: Arc<Background>,
+        started: Started,
+        entrance: Entrance,
+        declared: Catalog,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        let namespaces = started.namespaces.into_iter().next();
+        let namespace = namespaces.ok_or(StartError::NoNamespace)?;
+        let remote = started.running.remote();
+        let (http, name) = (started.endpoints.http, &namespace.name);
+        let liveness = started.running.liveness();
+        let control = match remote {
+            Some(remote) => Control::remote(http, name, remote.remote()),
+            None => {
+                Control::new(http, name, liveness.clone()).showing(started.running.control_token())
+            }
+        };
+        let entry = ConnectionString::parse(&namespace.connection_string);
+        let login = Login {
+            address: started.endpoints.amqp,
+            hostname: entry.host.to_owned(),
+            key_name: entry.key_name.to_owned(),
+            key: entry.key.to_owned().into(),
+            liveness,
+            secure: remote.map(RemoteRun::secure),
+        };
+        let connections = Connections {
+            background,
+            amqp: Amqp::new(login),
+            control,
+            declared,
+            cancelled: Cancelled::default(),
+            script: Script::default(),
+        };
+        let connections = Arc::new(connections);
+        let emulator = Some(&connections.control).filter(|control| control.is_emulator());
+        let control_url = emulator.map(Control::url);
+        Ok(Self {
+            keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
+            mode,
+            secured: match remote {
+                Some(_) => Secured::already(&entrance.namespace),
+                None => Secured::new(&entrance.namespace, entrance.endpoints),
+            },
+            endpoints: entrance.endpoints,
+            // In a namespace that runs elsewhere every client uses TLS.
+            tls: options.tls || remote.is_some(),
+            ca_file: started.ca_file,
+            keys: options.keys,
+            namespace: entrance.namespace,
+            recorder: entrance.recorder,
+            fault_check: FaultCheck::new(Arc::clone(&connections)),
+            leaks: LeakCheck::new(&connections, options.leak_check),
+            health: HealthCheck::new(&connections),
+            connections,
+            running: started.running,
+        })
+    }
+}
+
+impl fmt::Debug for ServiceBus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceBus")
+            .field("mode", &self.mode)
+            .field("is_kept", &self.keep_on_failure.is_some())
+            .field("namespace", &self.namespace.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a test wants of its namespace, whatever mode it runs in.
+#[derive(Debug, Clone)]
+struct Options {
+    keys: Keys,
+    tls: bool,
+    leak_check: bool,
+}

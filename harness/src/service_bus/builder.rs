@@ -1,0 +1,260 @@
+//! What a namespace is started with.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use servicebus_emulator::{auth::Key, config::Config};
+
+use super::{Options, ServiceBus};
+#[cfg(feature = "container")]
+use crate::container::{self, ContainerOptions};
+use crate::{
+    address::Place,
+    background::Background,
+    catalog::Catalog,
+    error::Error,
+    in_process,
+    keys::Keys,
+    mode::Mode,
+    process::{self, ProcessOptions},
+    recorder,
+    remote::{self, RemoteOptions},
+    running::{HttpPorts, Started},
+    secret::Secret,
+    shared::{self, Terms},
+    start_error::StartError,
+    topology::{Resolved, Topology},
+};
+
+/// How long a child may take to become ready.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a container may take, which may have to wait for others that come and go.
+#[cfg(feature = "container")]
+const CONTAINER_READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Describes a namespace before it starts.
+#[derive(Debug, Clone, Default)]
+#[must_use = "a builder starts nothing before `start`"]
+pub struct Builder {
+    topology: Option<Topology>,
+    mode: Option<Mode>,
+    binary: Option<PathBuf>,
+    ready_within: Option<Duration>,
+    seed: Option<u64>,
+    ports: HttpPorts,
+    tls: bool,
+    leak_check: bool,
+    connection_string: Option<Secret>,
+    max_real_wait: Option<Duration>,
+}
+
+impl Builder {
+    /// Sets what the namespace holds; without it there is one queue, `queue.1`.
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = Some(topology);
+        self
+    }
+
+    /// Fixes the mode, whatever the environment says.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Names the emulator binary of mode [`Mode::Process`].
+    pub fn binary(mut self, path: impl Into<PathBuf>) -> Self {
+        self.binary = Some(path.into());
+        self
+    }
+
+    /// Sets how long the emulator of [`Mode::Process`] or [`Mode::Container`] may take to become ready; 30 s and 60 s
+    /// unless set.
+    pub fn ready_within(mut self, within: Duration) -> Self {
+        self.ready_within = Some(within);
+        self
+    }
+
+    /// Makes lock tokens and other choices of the emulator repeatable.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Makes the connection strings those of the service, without `UseDevelopmentEmulator`: clients come over TLS and
+    /// must trust [`ServiceBus::ca_certificate_pem`].
+    pub fn tls(mut self, tls: bool) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// Fails a test that ends, by [`ServiceBus::stop`] or by a drop, with messages that are locked or
+    /// unread. What is on its way is waited for, up to 5 s. Dead letters and what waits for its time do not count.
+    pub fn leak_check(mut self, leak_check: bool) -> Self {
+        self.leak_check = leak_check;
+        self
+    }
+
+    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
+    pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
+        self.connection_string = Some(Secret::from(connection_string.into()));
+        self
+    }
+
+    /// Sets how long an advance of the clock may really wait in mode [`Mode::Namespace`], where no test controls the time; not at
+    /// all unless set here or, in seconds, by [`MAX_REAL_WAIT_VARIABLE`](crate::MAX_REAL_WAIT_VARIABLE). Elsewhere an
+    /// advance never waits.
+    pub fn max_real_wait(mut self, longest: Duration) -> Self {
+        self.max_real_wait = Some(longest);
+        self
+    }
+
+    /// Listens on these ports for HTTP, instead of 5300, and for HTTP over TLS. SDKs that take no port look for
+    /// WebSockets at 80 and 443, which the system may keep for privileged users.
+    pub fn ports(mut self, http: u16, https: u16) -> Self {
+        self.ports = HttpPorts {
+            http,
+            https: Some(https),
+        };
+        self
+    }
+
+    /// Starts the namespace.
+    pub async fn start(self) -> Result<ServiceBus, Error> {
+        Ok(self.start_now().await?)
+    }
+
+    async fn start_now(self) -> Result<ServiceBus, StartError> {
+        let mode = self.mode.map_or_else(Mode::read_env, Ok)?;
+        let mut resolved = match &self.topology {
+            Some(topology) => topology.resolve()?,
+            None => Resolved::usual(),
+        };
+        let declared = Catalog::declared(&resolved.config);
+        let place = match mode {
+            Mode::InProcess | Mode::Process => Place::of_system()?,
+            // They are not places where an emulator is started.
+            Mode::Container | Mode::Namespace => Place::Anywhere,
+        };
+        let is_shared = self.shares(mode, place, &resolved.config);
+        let keys = match mode {
+            // Its keys are its owner's.
+            Mode::Namespace => Keys::default(),
+            // In a container there is always another one.
+            Mode::Container => resolved.declare_keys(true),
+            Mode::InProcess | Mode::Process => resolved.declare_keys(is_shared),
+        };
+        let background = Background::shared().map_err(StartError::Runtime)?;
+        let started = match is_shared && mode != Mode::Container {
+            true => self.join(&background, mode, place, &resolved.text).await?,
+            false => {
+                let file_lock = match place.waiting() {
+                    Some(waiting) => Some(background.spawn(waiting.take()).await),
+                    None => None,
+                };
+                let file_lock = file_lock.transpose().map_err(StartError::FileLock)?;
+                let starting = self.start_in(&background, mode, place, Some(resolved), is_shared);
+                starting.await?.with_file_lock(file_lock)
+            }
+        };
+        let options = Options {
+            keys,
+            tls: self.tls,
+            leak_check: self.leak_check,
+        };
+        let entrance = recorder::entrance(&background, &started).await?;
+        ServiceBus::new(mode, background, started, entrance, declared, options)
+    }
+
+    /// Whether the namespace is to have but a part of an emulator. A container is shared always, where that can be, and so is
+    /// an emulator at the only address.
+    fn shares(&self, mode: Mode, place: Place, config: &Config) -> bool {
+        let can = self.seed.is_none() && !declares_keys(config);
+        match (mode, place) {
+            (Mode::Container, _) => can,
+            (Mode::InProcess | Mode::Process, Place::Only(_)) => {
+                can && config.namespaces.len() == 1
+            }
+            (Mode::InProcess | Mode::Process, Place::Anywhere) | (Mode::Namespace, _) => false,
+        }
+    }
+
+    /// Starts an emulator, or a part of a container if that `is_shared`.
+    #[cfg_attr(
+        not(feature = "container"),
+        expect(unused_variables, reason = "only containers are shared here")
+    )]
+    async fn start_in(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        place: Place,
+        resolved: Option<Resolved>,
+        is_shared: bool,
+    ) -> Result<Started, StartError> {
+        match mode {
+            Mode::InProcess => {
+                let config = resolved.map(|resolved| resolved.config);
+                in_process::start(background, config, self.seed, self.ports, place).await
+            }
+            Mode::Process => {
+                let options = ProcessOptions {
+                    binary: self.binary.clone(),
+                    // Others may need it after the namespace, or its address.
+                    may_stay: resolved.is_some() && place == Place::Anywhere,
+                    place,
+                    topology: resolved.map(|resolved| resolved.text),
+                    seed: self.seed,
+                    ready_within: self.ready_within.unwrap_or(READY_WITHIN),
+                    ports: self.ports,
+                };
+                process::start(background, options).await
+            }
+            #[cfg(feature = "container")]
+            Mode::Container => {
+                let options = ContainerOptions {
+                    is_alone: !is_shared,
+                    topology: resolved.unwrap_or_else(Resolved::usual).text,
+                    seed: self.seed,
+                    ready_within: self.ready_within.unwrap_or(CONTAINER_READY_WITHIN),
+                    ports: self.ports,
+                };
+                container::start(background, options).await
+            }
+            #[cfg(not(feature = "container"))]
+            Mode::Container => Err(crate::mode::ModeError::FeatureOff { mode }.into()),
+            Mode::Namespace => {
+                let options = RemoteOptions {
+                    connection_string: self.connection_string.clone(),
+                    config: resolved.unwrap_or_else(Resolved::usual).config,
+                    max_real_wait: self.max_real_wait,
+                };
+                remote::start(background, options).await
+            }
+        }
+    }
+
+    /// Takes a part of an emulator that is shared.
+    async fn join(
+        &self,
+        background: &Arc<Background>,
+        mode: Mode,
+        place: Place,
+        topology: &str,
+    ) -> Result<Started, StartError> {
+        let terms = Terms {
+            mode,
+            binary: self.binary.clone(),
+            ports: self.ports,
+            place,
+        };
+        let start = async || self.start_in(background, mode, place, None, false).await;
+        shared::join(background, terms, topology, start).await
+    }
+}
+
+/// Whether clients come with other keys than the one that everybody has. Within one emulator the name of a key belongs to
+/// one namespace.
+fn declares_keys(config: &Config) -> bool {
+    let usual = [Key::well_known()];
+    let mut namespaces = config.namespaces.iter();
+    namespaces.any(|namespace| namespace.keys != usual)
+}

@@ -1,0 +1,141 @@
+//! Why a namespace did not start.
+
+use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
+
+use crate::{
+    address::ADDRESS_VARIABLE, control::ControlError, file_lock::FileLockError, mode::ModeError,
+    process::ReadyError, remote::RemoteError, text, topology::TopologyError,
+};
+
+/// Why a [`ServiceBus`](crate::ServiceBus) did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// The mode that was asked for cannot run.
+    #[error(transparent)]
+    Mode(#[from] ModeError),
+    /// The topology is missing or wrong.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The background runtime did not start.
+    #[error("cannot start the harness's runtime: {0}")]
+    Runtime(io::Error),
+    /// Every address that was tried is taken.
+    #[error(
+        "no free loopback address after {attempts} attempts; the last one said: {last}; a program that listens at 0.0.0.0, such as another broker, has its port at every address: end it, or have other ports for HTTP by `ports`"
+    )]
+    NoAddress {
+        /// How many addresses were tried.
+        attempts: usize,
+        /// What the last attempt said.
+        last: String,
+    },
+    /// The ports of the only address are taken.
+    #[error(
+        "the ports of {address} are taken for {} by now: {last}; namespaces have no other address here, so end what listens there (another emulator, a message broker), or name another loopback address in {ADDRESS_VARIABLE}",
+        text::seconds(*within)
+    )]
+    Taken {
+        /// The address.
+        address: Ipv4Addr,
+        /// How long was waited.
+        within: Duration,
+        /// What the last attempt said.
+        last: String,
+    },
+    /// Another emulator has the only address.
+    #[error(
+        "{0}; there is no other address here: the namespaces of a process share one emulator, processes take turns, and a test waits in vain that holds two which cannot share one (of another mode, binary, seed or ports, or with keys or several namespaces of their own)"
+    )]
+    FileLock(FileLockError),
+    /// The environment names something else than an address for all namespaces.
+    #[error(
+        "{ADDRESS_VARIABLE} is \"{value}\"; allowed: a loopback address of IPv4, such as 127.0.0.1"
+    )]
+    NamedAddress {
+        /// What the variable holds.
+        value: String,
+    },
+    /// The environment names an address for all namespaces that the system does not have.
+    #[error(
+        "this system has no loopback address {address}, which {ADDRESS_VARIABLE} names; 127.0.0.1 is always there"
+    )]
+    NamedAddressMissing {
+        /// The address.
+        address: Ipv4Addr,
+    },
+    /// The system has no loopback addresses beside 127.0.0.1, from which a container is reached.
+    #[cfg(feature = "container")]
+    #[error(
+        "this system has no loopback address {address}, and a container is reached by one for each namespace; the modes in-process and process do with 127.0.0.1 alone"
+    )]
+    NoLoopback {
+        /// The address that was tried.
+        address: String,
+    },
+    /// The emulator library refused to start.
+    #[error("the emulator did not start: {0}")]
+    Emulator(servicebus_emulator::StartError),
+    /// No emulator binary was found.
+    #[error(
+        "{name} is neither beside the tests ({}) nor on the PATH; run `cargo build -p servicebus-emulator`, or name it in SERVICEBUS_EMULATOR_BIN",
+        beside.display()
+    )]
+    NoBinary {
+        /// What was searched for.
+        name: &'static str,
+        /// The build directory that was searched first.
+        beside: PathBuf,
+    },
+    /// The binary that was named is not there.
+    #[error(
+        "no emulator binary at {}, named by {named_by}; run `cargo build -p servicebus-emulator`, and name none to have it found",
+        path.display()
+    )]
+    NamedBinaryMissing {
+        /// Where it was said to be.
+        path: PathBuf,
+        /// The variable or option that named it.
+        named_by: &'static str,
+    },
+    /// The configuration for the child could not be written.
+    #[error("cannot write the topology for the emulator process: {0}")]
+    TemporaryFile(io::Error),
+    /// The child could not be started at all.
+    #[error("cannot run {}: {source}", binary.display())]
+    Spawn {
+        /// The binary.
+        binary: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The child did not become ready.
+    #[error(transparent)]
+    Ready(#[from] ReadyError),
+    /// There is no container.
+    #[cfg(feature = "container")]
+    #[error(transparent)]
+    Container(#[from] crate::container::ContainerError),
+    /// An address cannot be listened on from which a container is to be reached.
+    #[cfg(feature = "container")]
+    #[error("cannot listen on {address}: {source}")]
+    Forward {
+        /// The address.
+        address: Ipv4Addr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A comparison observes the namespace, and nothing can be put between it and its clients.
+    #[error(
+        "cannot record for the comparison what clients and the namespace say to each other: {0}"
+    )]
+    Recorder(io::Error),
+    /// A namespace of its own could not be made in an emulator that is shared.
+    #[error("cannot make a namespace in the shared emulator: {0}")]
+    Namespace(ControlError),
+    /// The namespace that was named cannot be worked in, or not with this topology.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The emulator serves no namespace.
+    #[error("the emulator serves no namespace")]
+    NoNamespace,
+}

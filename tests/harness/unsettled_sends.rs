@@ -1,0 +1,90 @@
+//! How many sends were under way at once.
+
+use std::time::Duration;
+
+use servicebus_harness::prelude::*;
+
+use crate::{
+    failures::{SHORT, assert_text},
+    namespace_with_orders,
+};
+
+#[tokio::test]
+async fn sends_one_after_the_other_are_never_two_at_once() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    assert_unsettled_sends!(orders, count = 0).await;
+    orders.send_all(["1", "2", "3"]).await;
+    assert_unsettled_sends!(orders).await;
+    assert_unsettled_sends!(orders, count = 1).await;
+    assert_unsettled_sends!(orders, at_most = 10).await;
+    assert_unsettled_sends!(orders, at_least = 1, at_most = 1).await;
+    servicebus.reset().await;
+    assert_unsettled_sends!(orders, count = 0).await;
+}
+
+#[tokio::test]
+async fn a_topic_counts_what_is_sent_to_it() {
+    let prices = Topic::new("prices").subscription(Subscription::new("all"));
+    let topology = Topology::new().topic(prices);
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let prices = servicebus.as_ref().unwrap().topic("prices");
+    prices.send("7").await;
+    assert_unsettled_sends!(prices, count = 1).await;
+    assert_unsettled_sends!(prices.subscription("all"), count = 0).await;
+}
+
+#[tokio::test]
+async fn it_waits_for_as_many_as_are_expected() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let sender = orders.clone();
+    let sending = async move { sender.send("late").await };
+    let expecting = async { assert_unsettled_sends!(orders, at_least = 1).await };
+    tokio::join!(expecting, sending);
+}
+
+#[tokio::test]
+async fn more_than_are_allowed() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    // Reported at once, whatever the deadline.
+    let failed = orders.expect_unsettled_sends().at_most(0);
+    assert_text(
+        failed.within(Duration::from_secs(60)).await,
+        r#"orders: expected at most 0 sends unsettled at once, found 1
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): active
+
+timeline of o-17 in orders
+  +… sent            by the test, 26 bytes
+
+hint: the senders were the test; all of them count together"#,
+    );
+}
+
+#[tokio::test]
+async fn fewer_than_are_expected() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let message = Message::from("{}").message_id("o-17");
+    orders.schedule(message, Duration::from_secs(60)).await;
+    assert_text(
+        orders.expect_unsettled_sends().within(SHORT).await,
+        r#"orders: expected at least 1 send unsettled at once, found none within 0.01 s
+
+orders holds 1 message
+  #1 "{}" (message-id o-17): scheduled, due in 60 s
+
+timeline of o-17 in orders
+  +… scheduled       by the test, 71 bytes, due in 60 s
+
+hint: only sends over AMQP that wait for their outcome count, and schedules do not"#,
+    );
+    let failed = orders.expect_unsettled_sends().at_least(2).at_most(3);
+    let text = failed.within(SHORT).await.unwrap_err().to_string();
+    let expected = "orders: expected 2 to 3 sends unsettled at once, found none within 0.01 s\n";
+    assert!(text.starts_with(expected), "{text}");
+}
