@@ -49,6 +49,19 @@ impl Container {
         ask(&self.address(port), path, "")
     }
 
+    /// The port of HTTP that it chose on the network of this machine, as it says once it serves.
+    fn http_port(&self) -> u16 {
+        let ready = || {
+            let printed = docker(&["logs", &self.0]);
+            serde_json::from_str::<serde_json::Value>(printed.lines().next()?).ok()
+        };
+        eventually("the container says where it serves", || ready().is_some());
+        let address = ready().expect("it was printed")["http"].to_string();
+        let port = address.trim_matches('"').rsplit_once(':');
+        let (_, port) = port.expect("an address has a port");
+        port.parse().expect("a port is a number")
+    }
+
     /// Waits until it serves.
     fn ready(self) -> Self {
         eventually("the container is healthy", || {
@@ -166,7 +179,6 @@ fn it_needs_no_right_and_writes_no_file() {
 fn clients_from_elsewhere_show_the_control_token() {
     let bridge = "{{(index .IPAM.Config 0).Gateway}}";
     let bridge = docker(&["network", "inspect", "bridge", "--format", bridge]);
-    let port = "EMULATOR_HTTP_PORT=53199";
     for (token, refusal) in [
         (None, "HTTP/1.1 403"),
         (
@@ -174,17 +186,17 @@ fn clients_from_elsewhere_show_the_control_token() {
             "HTTP/1.1 401",
         ),
     ] {
-        let mut arguments = vec!["run", "--detach", "--network", "host", "--env", port];
-        arguments.extend(["--env", "SERVICEBUS_EMULATOR_AMQP_PORT=53198"]);
-        arguments.extend(["--env", "SERVICEBUS_EMULATOR_AMQPS_PORT=off"]);
+        let mut arguments = vec!["run", "--detach", "--network", "host"];
+        arguments.extend(["--env", "SERVICEBUS_EMULATOR_AMQP_PORT=0"]);
+        arguments.extend(["--env", "EMULATOR_HTTP_PORT=0"]);
         arguments.extend(token.into_iter().flat_map(|token| ["--env", token]));
         let image = image();
         arguments.push(&image);
-        let _container = Container(docker(&arguments));
-        let ask = |path: &str, header: &str| ask(&format!("{bridge}:53199"), path, header);
-        eventually("it is healthy for everybody", || {
-            ask("/health", "").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
-        });
+        let container = Container(docker(&arguments));
+        let port = container.http_port();
+        let ask = |path: &str, header: &str| ask(&format!("{bridge}:{port}"), path, header);
+        let health = ask("/health", "").expect("HTTP is served");
+        assert!(health.starts_with("HTTP/1.1 200"), "{health}");
         let clock = |header| ask("/$emulator/v1/clock", header).expect("HTTP is served");
         assert!(clock("").starts_with(refusal), "{}", clock(""));
         let shown = clock("Authorization: Bearer secret\r\n");
@@ -194,7 +206,7 @@ fn clients_from_elsewhere_show_the_control_token() {
             refusal
         };
         assert!(shown.starts_with(expected), "{shown}");
-        let local = self::ask("127.0.0.1:53199", "/$emulator/v1/clock", "");
+        let local = self::ask(&format!("127.0.0.1:{port}"), "/$emulator/v1/clock", "");
         assert!(local.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")));
     }
 }
