@@ -5,8 +5,8 @@
 //! cargo run --example compare -- emulator "$SERVICEBUS_CONNECTION_STRING" [path of cases]...
 //! ```
 //!
-//! A target is `emulator`, `process`, or the connection string of a namespace with the right to manage it. The
-//! certificate authority of an emulator's namespace is named in `SSL_CERT_FILE`, and `SERVICEBUS_HARNESS_MAX_REAL_WAIT`
+//! A target is `emulator`, `process`, the path of an emulator's binary, or the connection string of a namespace with the
+//! right to manage it. The certificate authority of an emulator's namespace is named in `SSL_CERT_FILE`, and `SERVICEBUS_HARNESS_MAX_REAL_WAIT`
 //! says how many seconds a case may really wait there: 90 lets locks of a minute run out.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
@@ -15,7 +15,7 @@ use std::{env, error::Error, path::Path, process::ExitCode};
 
 use servicebus_harness::comparison::{Comparison, Ledger, Suite, Target};
 
-const USAGE: &str = "usage: compare LEFT RIGHT [CASES]...; LEFT and RIGHT are emulator, process or a connection string";
+const USAGE: &str = "usage: compare LEFT RIGHT [CASES]...; LEFT and RIGHT are emulator, process, the path of a binary or a connection string";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
@@ -45,6 +45,10 @@ fn target(said: &str, side: &str) -> Target {
     match said {
         "emulator" => Target::emulator(),
         "process" => Target::process(),
+        binary if Path::new(binary).is_file() => {
+            let target = Target::process().variable("SERVICEBUS_EMULATOR_BIN", binary);
+            target.named(format!("binary ({side})"))
+        }
         connection_string => {
             Target::namespace(connection_string).named(format!("namespace ({side})"))
         }

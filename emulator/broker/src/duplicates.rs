@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Deviation, Deviations, QueueDescription, Timestamp};
+use crate::{QueueDescription, Timestamp};
 
 /// Ids with the instant from which their window counts, kept whatever becomes of their messages.
 #[derive(Debug)]
@@ -16,13 +16,9 @@ pub(crate) struct History {
 
 impl History {
     /// Nothing seen yet; none where duplicates are not detected.
-    pub(crate) fn of(description: &QueueDescription, deviations: Deviations) -> Option<Self> {
-        let window = match deviations.has(Deviation::DuplicateWindowIsFixed) {
-            true => Duration::from_secs(20),
-            false => description.duplicate_detection_history_time_window,
-        };
+    pub(crate) fn of(description: &QueueDescription) -> Option<Self> {
         description.requires_duplicate_detection.then(|| Self {
-            window,
+            window: description.duplicate_detection_history_time_window,
             since: BTreeMap::new(),
             order: BTreeSet::new(),
         })

@@ -12,8 +12,8 @@ use crate::operation::idle::AutoDelete;
 use crate::size_in_use::{PendingBytes, SizeInUse};
 use crate::store::MessageStore;
 use crate::{
-    Context, Deviation, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription,
-    ReceiverId, StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
+    Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription, ReceiverId,
+    StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
 };
 
 /// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
@@ -136,7 +136,7 @@ impl Entity {
             active: store(SubQueue::Active),
             dead_letters: store(SubQueue::DeadLetter),
             transfer_dead_letters: store(SubQueue::TransferDeadLetter),
-            history: History::of(&description, settings.deviations),
+            history: History::of(&description),
             description,
             role,
             used_at: now,
@@ -202,11 +202,6 @@ impl Entity {
     /// The tier of the namespace.
     pub fn tier(&self) -> Tier {
         self.settings.tier
-    }
-
-    /// Whether a test has the namespace break this rule.
-    pub fn deviates(&self, deviation: Deviation) -> bool {
-        self.settings.deviations.has(deviation)
     }
 
     /// One of the stores.

@@ -252,11 +252,6 @@ impl LockNonce {
     pub(crate) fn generate(ids: &mut dyn IdSource) -> Self {
         Self((ids.next() & !0xf000) | VERSION)
     }
-
-    /// One that is not fresh: tokens differ by their messages alone.
-    pub(crate) fn constant() -> Self {
-        Self(VERSION)
-    }
 }
 
 impl LockToken {

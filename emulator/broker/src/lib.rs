@@ -10,7 +10,6 @@
 //! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
-mod deviation;
 mod duplicates;
 mod effect;
 mod entity;
@@ -31,7 +30,6 @@ mod timeline;
 mod transaction;
 
 pub use context::Context;
-pub use deviation::{Deviation, Deviations};
 pub use effect::{Effect, Effects};
 pub use entity::description::{EntityStatus, Problem, QueueDescription};
 pub use entity::role::EntityKind;

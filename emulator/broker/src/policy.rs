@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
-    Deviation, Deviations, Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue,
-};
+use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue};
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +34,6 @@ pub struct StorePolicy {
     /// Whether receivers are handed what is ready: not while receiving is disabled, and never from an entity
     /// that forwards (semantics §11, §14).
     pub serves: bool,
-    /// What a test has it do otherwise than the service.
-    pub deviations: Deviations,
 }
 
 impl StorePolicy {
@@ -58,13 +54,11 @@ impl StorePolicy {
             dead_letters_expired: queue.dead_lettering_on_message_expiration,
             expiry: settings.expiry,
             locks_on_detach: settings.locks_on_detach,
-            counts_deliveries: active && !settings.deviations.has(Deviation::AbandonDoesNotCount),
-            counts_lock_expiry: active
-                && !settings.deviations.has(Deviation::LockExpiryDoesNotCount),
+            counts_deliveries: active,
+            counts_lock_expiry: active,
             has_sessions: active && queue.requires_session,
             forwards: target.is_some(),
             serves: queue.status.can_receive() && !(active && target.is_some()),
-            deviations: settings.deviations,
         }
     }
 

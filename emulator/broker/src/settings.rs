@@ -1,7 +1,5 @@
 //! What holds for a whole namespace: which reading of the documentation, and which tier.
 
-use crate::Deviations;
-
 /// When an expired message leaves (decision D1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
@@ -134,6 +132,4 @@ pub struct NamespaceSettings {
     pub idle_timeouts: IdleTimeouts,
     /// Limits.
     pub tier: Tier,
-    /// What a test has it do otherwise than the service.
-    pub deviations: Deviations,
 }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use servicebus_codec::DecodeError;
 
 use crate::{
-    Context, Deviation, Effect, EntityId, Event, EventKind, Expiry, LocksOnDetach, PropertyChanges,
+    Context, Effect, EntityId, Event, EventKind, Expiry, LocksOnDetach, PropertyChanges,
     ReceiverId, SequenceNumber, StorePolicy, Timestamp,
 };
 use deadline_index::DeadlineIndex;
@@ -393,11 +393,6 @@ impl MessageStore {
         entry.message.change_properties(changes)?;
         self.size = self.size - before + entry.message.size();
         Ok(change(entry))
-    }
-
-    /// Whether a test has the namespace break this rule.
-    pub(crate) fn deviates(&self, deviation: Deviation) -> bool {
-        self.policy.deviations.has(deviation)
     }
 
     /// Whether what has expired may leave (decision D1).

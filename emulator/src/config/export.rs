@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use servicebus_broker::filter::{Filter, Rule};
-#[cfg(feature = "deviations")]
-use servicebus_broker::{Deviation, Deviations};
 
 use super::words::{self, word};
 use super::{
@@ -90,19 +88,7 @@ fn emulator(namespace: &NamespaceConfig) -> Value {
     if let Some(address) = &namespace.address {
         block["Address"] = Address::to_string(address).into();
     }
-    #[cfg(feature = "deviations")]
-    if settings.deviations != Deviations::default() {
-        block["Deviations"] = deviations(settings.deviations);
-    }
     block
-}
-
-/// The names of the rules that a test has broken.
-#[cfg(feature = "deviations")]
-fn deviations(all: Deviations) -> Value {
-    let names = Deviation::NAMED.into_iter();
-    let told = names.filter(|(_, deviation)| all.has(*deviation));
-    told.map(|(name, _)| name).collect()
 }
 
 fn key(key: &Key) -> Value {

@@ -136,7 +136,6 @@ fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
         batch_limit: block.batch_limit.unwrap_or(defaults.batch_limit),
         idle_timeouts: block.idle_timeouts.unwrap_or(defaults.idle_timeouts),
         tier: block.tier.unwrap_or(default_tier),
-        deviations: block.deviations,
     }
 }
 

@@ -1,6 +1,5 @@
 //! The committed fixtures, and texts that must not do harm.
 
-mod deviations;
 mod properties;
 mod secrets;
 mod topics;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{Deviation, EntityKind, EntityPath, ReceiveMode, SubQueue, Tier};
+use servicebus_broker::{EntityKind, EntityPath, ReceiveMode, SubQueue, Tier};
 
 use super::browse::Browser;
 use super::clients;
@@ -333,12 +333,7 @@ impl ClientConnection {
             };
         };
         let own = self.namespace.as_ref().map_or(tier, |namespace| {
-            namespace.read(entity, |entity| {
-                match entity.deviates(Deviation::LinkHasNoLimit) {
-                    true => 0,
-                    false => entity.max_message_size(),
-                }
-            })
+            namespace.read(entity, |entity| entity.max_message_size())
         });
         let batch = i64::try_from(tier).unwrap_or(i64::MAX);
         AttachReply {

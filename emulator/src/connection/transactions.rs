@@ -12,8 +12,7 @@ use servicebus_amqp::{
     DeliveryNumber, DeliveryState, LinkId, LinkRole, Outcome, SessionId, Settlement, Transfer,
 };
 use servicebus_broker::{
-    Deviation, Entity, EntityId, LockToken, Outcome as Settled, SubQueue, Tier, Transaction,
-    TransactionId,
+    Entity, EntityId, LockToken, Outcome as Settled, SubQueue, Tier, Transaction, TransactionId,
 };
 
 use super::commit::confirmed;
@@ -179,8 +178,7 @@ impl ClientConnection {
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };
-        let deviations = namespace.config.settings.deviations;
-        if fail && !deviations.has(Deviation::RollbackCommits) {
+        if fail {
             self.roll_back(&open);
             return Ok(());
         }

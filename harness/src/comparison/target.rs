@@ -53,7 +53,7 @@ impl Target {
 
     /// Makes the emulator another one than the cases ask for, to see whether a comparison notices: these values, by
     /// kind of entity (`Queue`, `Topic`, `Subscription`, `Rule`) or for the namespace (`Emulator`), take the place of
-    /// what topologies say. `Deviations` of `Emulator` are rules to break, where the emulator is built with that feature.
+    /// what topologies say.
     pub fn changed(self, changes: &serde_json::Value) -> Self {
         self.variable(CHANGES_VARIABLE, changes.to_string())
     }

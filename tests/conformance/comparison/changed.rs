@@ -1,5 +1,5 @@
-//! The comparison sees every behaviour that was changed: by a setting of ours, and by the switches of the broker that
-//! only tests have.
+//! The comparison sees every behaviour that was changed by a setting of ours. That it sees mistakes in the code is shown
+//! by `tests/conformance/mistakes/run`.
 //!
 //! Each changed emulator runs one case that meets the change, in a process of its own, beside an unchanged one. The cases
 //! are such that fail soon: none waits for a message that does not come any more.
@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use serde_json::{Value, json};
-use servicebus_emulator::broker::Deviation;
+use serde_json::Value;
 use servicebus_harness::comparison::{Comparison, Ledger, Outcome, Run, Target};
 
 use super::{ran, suite};
@@ -93,54 +92,6 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
 ];
 
-/// Rules of the broker that a switch breaks, all that there are, and a case that meets each.
-const DEVIATIONS: [(&str, &str); 23] = [
-    ("abandon-does-not-count", "settle::an_abandoned_message"),
-    ("lock-expiry-does-not-count", "locks::settling_after"),
-    (
-        "delivery-count-starts-at-one",
-        "receive::a_received_message",
-    ),
-    ("lock-token-stays", "settle::an_abandoned_message"),
-    ("lost-lock-renews", "locks::renewing_after"),
-    ("lost-lock-is-not-found", "locks::renewing_after"),
-    ("deferred-comes-back", "topics::a_subscription_settles"),
-    ("peek-hides-locked", "peek::locked_and_waiting"),
-    (
-        "dead-letter-has-no-reason",
-        "settle::a_dead_lettered_message",
-    ),
-    ("dead-letter-has-no-source", "forwarding::a_forwarded_dead"),
-    (
-        "time-to-live-has-no-ceiling",
-        "expiry::eager::the_queues_time",
-    ),
-    (
-        "duplicate-window-is-fixed",
-        "duplicates::an_id_is_remembered",
-    ),
-    ("scheduled-is-active-at-once", "topics::a_topic_keeps"),
-    (
-        "activation-keeps-enqueue-time",
-        "scheduling::a_message_sent",
-    ),
-    ("cancel-always-succeeds", "scheduling::what_is_unknown"),
-    (
-        "session-order-is-reversed",
-        "sessions::messages::an_abandoned",
-    ),
-    ("session-release-counts", "sessions::a_closed_receiver"),
-    (
-        "session-state-ends-with-lock",
-        "sessions::state::a_state_outlives",
-    ),
-    ("action-is-not-applied", "topics::rules::an_action"),
-    ("fifth-forward-is-allowed", "forwarding::four_forwards"),
-    ("forwarding-forgets-origin", "forwarding::a_message_goes_on"),
-    ("link-has-no-limit", "limits::a_batch_takes"),
-    ("rollback-commits", "transactions::what_was_sent"),
-];
-
 /// One behaviour that is changed.
 struct Change {
     behaviour: &'static str,
@@ -176,13 +127,7 @@ fn every_changed_behaviour_is_seen() {
 }
 
 #[test]
-fn every_switch_of_the_broker_is_tried() {
-    let tried = DEVIATIONS.map(|(name, _)| name);
-    assert_eq!(tried, Deviation::NAMED.map(|(name, _)| name));
-}
-
-#[test]
-fn what_is_shipped_has_no_switches() {
+fn what_is_shipped_panics_at_no_message() {
     for package in ["servicebus-emulator", "servicebus-harness"] {
         let mut tree = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         tree.args(["tree", "--locked", "--edges", "no-dev"]);
@@ -192,22 +137,17 @@ fn what_is_shipped_has_no_switches() {
         assert!(shown.status.success(), "{error}");
         let shown = String::from_utf8_lossy(&shown.stdout);
         assert!(shown.contains("servicebus-broker v"), "{shown}");
-        assert!(!shown.contains("deviations"), "{shown}");
+        assert!(!shown.contains("panics"), "{shown}");
     }
 }
 
 fn changes() -> Vec<Change> {
-    let settings = SETTINGS.map(|(behaviour, case, changes)| Change {
+    let changes = SETTINGS.map(|(behaviour, case, changes)| Change {
         behaviour,
         case,
         changes: serde_json::from_str(changes).expect("the changes are JSON"),
     });
-    let deviations = DEVIATIONS.map(|(behaviour, case)| Change {
-        behaviour,
-        case,
-        changes: json!({"Emulator": {"Deviations": [behaviour]}}),
-    });
-    settings.into_iter().chain(deviations).collect()
+    changes.into()
 }
 
 /// Runs a case where a behaviour is changed, and finds it another than the same case at `unchanged`.

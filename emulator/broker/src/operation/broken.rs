@@ -26,6 +26,15 @@ impl Entity {
         self.broken = Some(Arc::new(reason.as_ref().to_owned()));
     }
 
+    /// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id
+    /// `panic-in-` and the entity's path becomes active there.
+    #[cfg(feature = "panics")]
+    pub(crate) fn panic_if_asked(&self, message: &crate::Message) {
+        let id = message.id();
+        let is_here = id.strip_prefix("panic-in-") == Some(self.path.as_str());
+        assert!(!is_here, "a test wanted this");
+    }
+
     /// Refuses where the entity is broken.
     pub fn check_whole(&self) -> Result<(), SendError> {
         match &self.broken {

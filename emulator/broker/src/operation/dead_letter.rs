@@ -5,8 +5,8 @@ use servicebus_codec::DecodeError;
 use crate::filter::RuleError;
 use crate::store::entry::{Entry, State};
 use crate::{
-    Context, Deviation, Entity, EventKind, FailedForwards, PropertyChanges, SequenceNumber,
-    SubQueue, Text, Timestamp, TransferFailure,
+    Context, Entity, EventKind, FailedForwards, PropertyChanges, SequenceNumber, SubQueue, Text,
+    Timestamp, TransferFailure,
 };
 
 const REASON: &str = "DeadLetterReason";
@@ -120,7 +120,7 @@ impl Entity {
         Burial {
             place,
             stays,
-            reason: reason.filter(|_| !self.deviates(Deviation::DeadLetterHasNoReason)),
+            reason,
             description,
         }
     }

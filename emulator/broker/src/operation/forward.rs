@@ -17,8 +17,8 @@ use crate::entity::role::Role;
 use crate::store::entry::Entry;
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, Entity, EntityId, EntityPath, EventKind, ForwardToDisabled, Message,
-    RuleSet, SequenceNumber, SubQueue, Timestamp,
+    Context, Entity, EntityId, EntityPath, EventKind, ForwardToDisabled, Message, RuleSet,
+    SequenceNumber, SubQueue, Timestamp,
 };
 
 /// How often a message is forwarded at most (decision D3).
@@ -247,7 +247,7 @@ impl Entity {
         let entry = self.store(kind).entries.get(place.0)?;
         let mut message = entry.message.clone();
         let mut ceiling = None;
-        if kind == SubQueue::DeadLetter && !self.deviates(Deviation::DeadLetterHasNoSource) {
+        if kind == SubQueue::DeadLetter {
             message.set_dead_letter_source(self.path.as_str());
         }
         let is_addressed = self.store(kind).forwards.destination(place).is_some();
@@ -257,8 +257,7 @@ impl Entity {
             let default = self.active.policy.default_time_to_live;
             ceiling = default.map(milliseconds).and_then(NonZeroU64::new);
         }
-        let most = MAX_HOPS + u8::from(self.deviates(Deviation::FifthForwardIsAllowed));
-        (!counts || entry.hops < most).then(|| Transfer {
+        (!counts || entry.hops < MAX_HOPS).then(|| Transfer {
             place,
             number: entry.number(place),
             message,
@@ -310,10 +309,7 @@ impl Entity {
         let cause = self.cause_of_arrival(session, transfer.message.outgrown());
         let number = self.active.next_number();
         let entry = Entry {
-            enqueued_number: match self.deviates(Deviation::ForwardingForgetsOrigin) {
-                true => number,
-                false => transfer.enqueued_number,
-            },
+            enqueued_number: transfer.enqueued_number,
             is_moved: true,
             hops: transfer.hops,
             partition: self.partition(key.as_deref()),

@@ -5,8 +5,7 @@ use super::send::{effective_time_to_live, milliseconds};
 use crate::message::BrokerProperties;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Deviation, Entity, Message, MessageStore, SequenceNumber, SessionName, StorePolicy,
-    SubQueue,
+    Context, Entity, Message, MessageStore, SequenceNumber, SessionName, StorePolicy, SubQueue,
 };
 
 /// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
@@ -41,8 +40,6 @@ impl Entity {
             Some(name) => store.of_session(name, from.place()),
             None => Box::new(store.from(from.place())),
         };
-        let hides_locked = self.deviates(Deviation::PeekHidesLocked);
-        let entries = entries.filter(|(_, entry)| !hides_locked || entry.lock().is_none());
         let seen = entries.take(max).map(|(number, entry)| Peeked {
             broker_properties: seen(&store.policy, number, entry),
             message: entry.message.clone(),

@@ -14,8 +14,7 @@ use crate::entity::role::Role;
 use crate::filter::RuleError;
 use crate::store::entry::Entry;
 use crate::{
-    Context, Deviation, Entity, EntityId, EntityPath, EventKind, IdSource, Message, RuleSet,
-    SequenceNumber,
+    Context, Entity, EntityId, EntityPath, EventKind, IdSource, Message, RuleSet, SequenceNumber,
 };
 
 /// What a subscription gets of a message.
@@ -91,10 +90,7 @@ impl Entity {
         self.reserve(cx);
     }
 
-    fn accept_copy(&mut self, cx: &mut Context<'_>, mut copy: MessageCopy) {
-        if self.deviates(Deviation::ActionIsNotApplied) {
-            copy.message = copy.sent.take().unwrap_or(copy.message);
-        }
+    fn accept_copy(&mut self, cx: &mut Context<'_>, copy: MessageCopy) {
         if copy.failure.is_some() && !self.dead_letters_filter_errors() {
             // Without the setting, a message whose filter fails is not this subscription's (semantics §13.1).
             return;

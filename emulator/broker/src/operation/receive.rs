@@ -6,8 +6,8 @@ use crate::ids::LockNonce;
 use crate::message::BrokerProperties;
 use crate::store::entry::{Entry, Lock};
 use crate::{
-    Context, Deviation, Entity, EventKind, LockToken, Message, MessageStore, ReceiverId,
-    SequenceNumber, StorePolicy, SubQueue, Timestamp,
+    Context, Entity, EventKind, LockToken, Message, MessageStore, ReceiverId, SequenceNumber,
+    StorePolicy, SubQueue, Timestamp,
 };
 
 /// `x-opt-message-state` of a message that was deferred.
@@ -92,10 +92,7 @@ impl MessageStore {
         mode: ReceiveMode,
         receiver: ReceiverId,
     ) -> Option<Delivery> {
-        let nonce = match self.deviates(Deviation::LockTokenStays) {
-            true => LockNonce::constant(),
-            false => LockNonce::generate(cx.ids),
-        };
+        let nonce = LockNonce::generate(cx.ids);
         match mode {
             ReceiveMode::PeekLock => self.take_locked(cx, number, nonce, receiver),
             ReceiveMode::ReceiveAndDelete => self.take_away(cx, number, nonce),
@@ -164,9 +161,8 @@ impl MessageStore {
 /// or scheduled (semantics §7, observed 6).
 fn received(policy: &StorePolicy, entry: &Entry, number: SequenceNumber) -> BrokerProperties {
     let lifetime = effective_time_to_live(policy, entry);
-    let more = policy.deviations.has(Deviation::DeliveryCountStartsAtOne);
     BrokerProperties {
-        delivery_count: entry.delivery_count + u32::from(more),
+        delivery_count: entry.delivery_count,
         time_to_live: match policy.expires {
             true => lifetime.map(milliseconds),
             false => entry.message.time_to_live(),

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deviation, Entity, EventKind, SequenceNumber, partition};
+use crate::{Context, Entity, EventKind, SequenceNumber, partition};
 
 /// Why messages were not cancelled; none of them was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -33,7 +33,7 @@ impl Entity {
             .copied()
             .filter(|n| !is_scheduled(n))
             .collect();
-        if !missing.is_empty() && !self.deviates(Deviation::CancelAlwaysSucceeds) {
+        if !missing.is_empty() {
             return Err(CancelError::NotFound(missing));
         }
         for number in numbers.iter().map(|number| number.place()) {
@@ -68,10 +68,7 @@ impl Entity {
         // What came from elsewhere keeps the number of its origin.
         let enqueued_number = entry.number_of_origin().unwrap_or(moved_to);
         let entry = Entry {
-            enqueued_at: match self.deviates(Deviation::ActivationKeepsEnqueueTime) {
-                true => entry.enqueued_at,
-                false => cx.now,
-            },
+            enqueued_at: cx.now,
             enqueued_number,
             state: State::Ready,
             ..entry

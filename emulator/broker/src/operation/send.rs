@@ -10,8 +10,8 @@ use crate::partition;
 use crate::store::entry::{Entry, State};
 use crate::store::sessions::Slot;
 use crate::{
-    Context, Deviation, Entity, EntityKind, EntityPath, EventKind, Message, SequenceNumber,
-    SessionName, StorePolicy, Timestamp,
+    Context, Entity, EntityKind, EntityPath, EventKind, Message, SequenceNumber, SessionName,
+    StorePolicy, Timestamp,
 };
 
 /// Why messages were not accepted; none of them was.
@@ -177,8 +177,7 @@ impl Entity {
         message: Message,
         partition: u8,
     ) -> SequenceNumber {
-        let waits = !self.deviates(Deviation::ScheduledIsActiveAtOnce);
-        let activates_at = message.scheduled_at().filter(|&at| waits && at > cx.now);
+        let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
         let since = activates_at.unwrap_or(cx.now);
         if self.is_duplicate(cx, &message, since) {
             return SequenceNumber(0);
@@ -264,8 +263,8 @@ impl Entity {
         mut entry: Entry,
         session: Option<Slot>,
     ) {
-        #[cfg(feature = "deviations")]
-        crate::deviation::panic_at(&entry.message, &self.path);
+        #[cfg(feature = "panics")]
+        self.panic_if_asked(&entry.message);
         let lifetime = effective_time_to_live(&self.active.policy, &entry);
         entry.expires_at = lifetime.map_or(Timestamp::NEVER, |lifetime| cx.now + lifetime);
         let kind = EventKind::Enqueued {
@@ -286,9 +285,7 @@ pub(crate) fn effective_time_to_live(policy: &StorePolicy, entry: &Entry) -> Opt
     }
     let own = entry.time_to_live().map(Duration::from_millis);
     match (own, policy.default_time_to_live) {
-        (Some(own), Some(ceiling)) if !policy.deviations.has(Deviation::TimeToLiveHasNoCeiling) => {
-            Some(own.min(ceiling))
-        }
+        (Some(own), Some(ceiling)) => Some(own.min(ceiling)),
         (own, default) => own.or(default),
     }
 }

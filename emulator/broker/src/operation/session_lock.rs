@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::store::sessions::{Ended, Slot};
 use crate::{
-    ClientId, Context, Deviation, Effect, Entity, EntityKind, EntityPath, EventKind, ReceiverId,
+    ClientId, Context, Effect, Entity, EntityKind, EntityPath, EventKind, ReceiverId,
     SequenceNumber, SessionName, SubQueue, Text, Timestamp,
 };
 
@@ -148,10 +148,6 @@ impl Entity {
 
     fn release_locked(&mut self, cx: &mut Context<'_>, ended: Ended) {
         for number in ended.locked {
-            if self.deviates(Deviation::SessionReleaseCounts) {
-                self.expire_lock(cx, SubQueue::Active, number);
-                continue;
-            }
             self.active.record(cx, number, EventKind::Released);
             self.requeue_or_dead_letter(cx, SubQueue::Active, number);
         }

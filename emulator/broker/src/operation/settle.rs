@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::dead_letter::DeadLetterCause;
 use crate::{
-    Context, Deviation, Entity, EventKind, LockToken, Message, MessageStore, PropertyChanges,
-    SequenceNumber, SubQueue, Timestamp,
+    Context, Entity, EventKind, LockToken, Message, MessageStore, PropertyChanges, SequenceNumber,
+    SubQueue, Timestamp,
 };
 
 /// What became of a message (semantics §2.3).
@@ -102,9 +102,7 @@ impl Entity {
             Outcome::Defer { changes } => {
                 store.count_delivery(number, &changes)?;
                 store.record(cx, number, EventKind::Deferred);
-                if self.deviates(Deviation::DeferredComesBack) {
-                    self.store_mut(kind).put_back(number);
-                } else if !self.buried_outgrown(cx, kind, number, &changes)
+                if !self.buried_outgrown(cx, kind, number, &changes)
                     && !self.dead_letter_exhausted(cx, kind, number)
                 {
                     self.store_mut(kind).defer(number);

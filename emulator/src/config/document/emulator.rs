@@ -4,8 +4,7 @@ use std::fmt;
 
 use jsonc_parser::ast::Value;
 use servicebus_broker::{
-    BatchLimit, Deviations, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
-    Tier,
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
 };
 
 use crate::auth::{Claim, TokenCheck};
@@ -26,7 +25,6 @@ pub(in crate::config) struct EmulatorBlock {
     pub(in crate::config) token_check: Option<TokenCheck>,
     pub(in crate::config) jwt: Option<JwtBlock>,
     pub(in crate::config) address: Option<Located<String>>,
-    pub(in crate::config) deviations: Deviations,
 }
 
 /// `Emulator.Jwt`: a word, or an object with a key set.
@@ -109,7 +107,6 @@ impl EmulatorBlock {
                 .map(|word| word.value),
             jwt,
             address: object.string("Address"),
-            deviations: read_deviations(&mut object),
         };
         object.finish();
         block
@@ -126,19 +123,6 @@ impl KeyBlock {
         object.finish();
         block
     }
-}
-
-/// What a test has the namespace do otherwise than the service.
-#[cfg(feature = "deviations")]
-fn read_deviations(object: &mut Object<'_, '_>) -> Deviations {
-    let chosen = object.choices("Deviations", &servicebus_broker::Deviation::NAMED);
-    chosen.into_iter().flat_map(|all| all.value).collect()
-}
-
-/// The key is unknown in what is shipped.
-#[cfg(not(feature = "deviations"))]
-fn read_deviations(_: &mut Object<'_, '_>) -> Deviations {
-    Deviations::default()
 }
 
 fn read_jwt(object: &mut Object<'_, '_>) -> Option<JwtBlock> {

@@ -1,6 +1,6 @@
 //! `renew-lock`.
 
-use servicebus_broker::{Deviation, RenewError};
+use servicebus_broker::RenewError;
 
 use super::Management;
 use crate::nodes::{Reply, ServiceError};
@@ -11,9 +11,6 @@ impl Management<'_, '_> {
         let tokens = self.lock_tokens()?;
         let renewed = self.entity.renew_locks(self.cx, self.kind, &tokens);
         let ends = renewed.map_err(|error| match error {
-            RenewError::LockLost(_) if self.entity.deviates(Deviation::LostLockIsNotFound) => {
-                ServiceError::not_found(self.host, self.entity.path().as_str())
-            }
             RenewError::LockLost(_) => ServiceError::lock_lost(),
             RenewError::UnderSession(_) => {
                 ServiceError::locked_by_session(self.entity.path().as_str())

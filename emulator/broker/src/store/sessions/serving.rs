@@ -1,11 +1,10 @@
 //! Sessions are granted to those who wait, and their messages go to those who hold them.
 
-use super::session::Session;
 use super::{Ended, Grant, SessionLock, Slot};
 use crate::operation::accept_session::session_token;
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deviation, Effect, EventKind, Message, SequenceNumber, SessionName};
+use crate::{Context, Effect, EventKind, Message, SequenceNumber, SessionName};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -90,12 +89,8 @@ impl MessageStore {
 
     /// Ends the lock of a session. What was reserved under it is ready again; what was locked is left to the caller.
     pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
-        let forgets = self.deviates(Deviation::SessionStateEndsWithLock);
         let sessions = self.sessions.as_mut()?;
         let ended = sessions.end(slot)?;
-        if forgets {
-            sessions.set_state(slot, None);
-        }
         for number in self.receivers.set_credit(ended.lock.receiver, 0) {
             self.put_back(number);
         }
@@ -140,13 +135,12 @@ impl MessageStore {
     /// What came back is served before what stands behind it, even if that is reserved already.
     fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
         while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
-            && let (Some(lock), Some(number)) = (session.lock, self.next_ready(session))
+            && let (Some(lock), Some(&number)) = (session.lock, session.ready.first())
         {
             let holder = lock.receiver;
             if !self.receivers.has_credit_of(holder) {
                 let last = self.receivers.last_reserved(holder);
-                let in_order = !self.deviates(Deviation::SessionOrderIsReversed);
-                let Some(last) = last.filter(|&last| last > number && in_order) else {
+                let Some(last) = last.filter(|&last| last > number) else {
                     return;
                 };
                 self.receivers.unreserve(holder, last);
@@ -163,14 +157,5 @@ impl MessageStore {
                 cx.effects.push(Effect::Wake(holder));
             }
         }
-    }
-
-    /// The message of a session that is served next, if nobody has it.
-    fn next_ready(&self, session: &Session) -> Option<SequenceNumber> {
-        let next = match self.deviates(Deviation::SessionOrderIsReversed) {
-            true => session.ready.last(),
-            false => session.ready.first(),
-        };
-        next.copied()
     }
 }
