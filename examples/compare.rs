@@ -13,7 +13,7 @@
 
 use std::{env, error::Error, path::Path, process::ExitCode};
 
-use servicebus_harness::comparison::{Comparison, Ledger, Suite, Target};
+use servicebus_comparison::{Comparison, Ledger, Suite, Target};
 
 const USAGE: &str = "usage: compare LEFT RIGHT [CASES]...; LEFT and RIGHT are emulator, process, the path of a binary or a connection string";
 

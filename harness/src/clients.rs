@@ -25,11 +25,11 @@ use crate::{
     action::Action,
     amqp::{AmqpError, IncomingMessage, ReceiveMode, ReceiverLink},
     catalog::{Catalog, Declared},
-    comparison::observe,
     connections::{CancelSignal, Connections},
     control::ControlError,
     error::Error,
     kind::EntityKind,
+    observer::observe,
     received_message::{MessageState, ReceivedMessage},
     timeline::{Answer, Event, Timeline},
 };

@@ -24,7 +24,7 @@ impl ServiceBus {
     /// | --- | --- |
     /// | `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONNECTION_STR`, `AZURE_SERVICEBUS_CONNECTION_STRING` | [`Self::connection_string`] |
     /// | `SERVICEBUS_ADMIN_CONNECTION_STRING` | [`Self::admin_connection_string`] |
-    /// | `SERVICEBUS_CUSTOM_ENDPOINT` | where SDKs connect that can have a custom endpoint, while a [`comparison`](crate::comparison) records a namespace whose host is a name |
+    /// | `SERVICEBUS_CUSTOM_ENDPOINT` | where SDKs connect that can have a custom endpoint, while a comparison records a namespace whose host is a name |
     /// | `SERVICEBUS_CA_FILE`, `NODE_EXTRA_CA_CERTS` | [`Self::ca_certificate_file`], where there is one |
     /// | `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE` | the same, with [`Builder::tls`](crate::Builder::tls) only: clients that read these trust no other authority |
     ///

@@ -6,7 +6,6 @@ use std::{borrow::Cow, error, fmt};
 
 use crate::{
     amqp::{AmqpError, Condition},
-    comparison::{LedgerError, SuiteError},
     control::ControlError,
     mode::ModeError,
     start_error::StartError,
@@ -51,8 +50,6 @@ pub enum ErrorKind {
     Namespace,
     /// A client of the SDK did not connect.
     Connect,
-    /// A comparison did not run, or its ledger cannot be used.
-    Comparison,
 }
 
 type Source = Box<dyn error::Error + Send + Sync>;
@@ -202,9 +199,7 @@ macro_rules! of_kind {
 
 of_kind!(
     ModeError => Mode,
-    TopologyError => Topology,
-    LedgerError => Comparison,
-    SuiteError => Comparison
+    TopologyError => Topology
 );
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ mod mode;
 mod output;
 mod process;
 mod received_message;
-mod recorder;
 mod remote;
 mod running;
 #[cfg(feature = "azservicebus")]
@@ -54,7 +53,7 @@ mod topology;
 mod virtual_namespace;
 
 pub mod assertion;
-pub mod comparison;
+pub mod observer;
 
 pub use action::Action;
 pub use address::ADDRESS_VARIABLE;
@@ -75,6 +74,7 @@ pub use kind::EntityKind;
 pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode};
+pub use observer::observe;
 pub use received_message::{MessageState, ReceivedMessage};
 pub use remote::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
 pub use running::Endpoints;

@@ -33,7 +33,7 @@ use crate::{
     kind::subscription_path,
     leaks::LeakCheck,
     mode::Mode,
-    recorder::{Entrance, Recorder},
+    observer::{Entrance, Recording},
     remote::RemoteRun,
     running::{Endpoints, Namespace, Running, Started},
     secured::Secured,
@@ -66,7 +66,7 @@ pub struct ServiceBus {
     /// The same, because it asks whether it is well.
     health: HealthCheck,
     /// Dropped while the namespace is there, which clients reach by it.
-    recorder: Option<Recorder>,
+    recording: Option<Recording>,
     /// Dropped last, so that connections close before the emulator does.
     running: Running,
 }
@@ -216,11 +216,11 @@ impl ServiceBus {
         ))
     }
 
-    /// Returns where a client must connect while a [`comparison`](crate::comparison) records a namespace whose host is a
+    /// Returns where a client must connect while a comparison records a namespace whose host is a
     /// name. Tokens are signed for that host, so that the connection strings keep it.
     pub(crate) fn custom_endpoint(&self) -> Option<String> {
-        let recorder = self.recorder.as_ref();
-        recorder.and_then(Recorder::custom_endpoint)
+        let recording = self.recording.as_ref();
+        recording.and_then(Recording::custom_endpoint)
     }
 
     pub(crate) fn uses_tls(&self) -> bool {
@@ -338,13 +338,13 @@ impl ServiceBus {
             fault_check,
             leaks,
             health,
-            recorder,
+            recording,
             ..
         } = self;
         fault_check.check().await;
         leaks.check().await;
         health.check().await;
-        drop(recorder);
+        drop(recording);
         connections.run(|_| running.stop()).await;
     }
 
@@ -400,7 +400,7 @@ impl ServiceBus {
             ca_file: started.ca_file,
             keys: options.keys,
             namespace: entrance.namespace,
-            recorder: entrance.recorder,
+            recording: entrance.recording,
             fault_check: FaultCheck::new(Arc::clone(&connections)),
             leaks: LeakCheck::new(&connections, options.leak_check),
             health: HealthCheck::new(&connections),

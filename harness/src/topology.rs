@@ -4,7 +4,6 @@
 //! the official emulator's JSON. The emulator's own parser judges that text, so a mistake reads the same whichever
 //! spelling and whichever mode it came through. Nothing is read or checked before the namespace starts.
 
-mod changes;
 mod document;
 mod export;
 mod file;
@@ -30,9 +29,7 @@ pub use topic::Topic;
 
 use settings::Settings;
 
-use crate::keys::Keys;
-
-pub(crate) use changes::CHANGES_VARIABLE;
+use crate::{keys::Keys, observer};
 
 /// The entities and settings a namespace starts with.
 ///
@@ -158,12 +155,13 @@ impl Topology {
             parsed.map_err(|error| TopologyError::Invalid(located(error, path.clone())))
         };
         let config = parsed(&text)?;
-        let Some(changes) = changes::of_environment() else {
-            return Ok(Resolved { text, config });
-        };
-        let text = changes::written(&config, &changes);
-        let config = parsed(&text)?;
-        Ok(Resolved { text, config })
+        match observer::changed(&text).map_err(TopologyError::Observer)? {
+            None => Ok(Resolved { text, config }),
+            Some(text) => {
+                let config = parsed(&text)?;
+                Ok(Resolved { text, config })
+            }
+        }
     }
 
     fn is_extended(&self) -> bool {
@@ -232,6 +230,9 @@ pub(crate) enum TopologyError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A comparison runs, and its recorder does not say what the topology is to be.
+    #[error("cannot ask the comparison for the topology: {0}")]
+    Observer(std::io::Error),
     /// The text was read and is wrong; every problem is listed.
     #[error("the topology is invalid:\n{0}")]
     Invalid(ConfigError),

@@ -12,7 +12,7 @@ use servicebus_harness::azservicebus::{
     ServiceBusReceiver, ServiceBusReceiverOptions, ServiceBusRetryOptions, ServiceBusSender,
     SubQueue,
 };
-use servicebus_harness::comparison::observe;
+use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
 
 use crate::doors::Door;

@@ -12,7 +12,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use servicebus_harness::comparison::{Comparison, Ledger, Run, Suite, Target};
+use servicebus_comparison::{Comparison, Ledger, Run, Suite, Target};
 use servicebus_harness::prelude::*;
 
 /// Cases of every kind of operation, most of which a namespace can decide.

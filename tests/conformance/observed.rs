@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 
 use servicebus_harness::azservicebus::ServiceBusReceivedMessage;
-use servicebus_harness::comparison::observe;
+use servicebus_harness::observe;
 
 /// Something that the SDK returned and that can be written down.
 pub(crate) trait Shown: Sized {

@@ -7,7 +7,7 @@ use std::{env, time::Duration};
 
 use azservicebus::{ServiceBusReceiverOptions, ServiceBusSenderOptions};
 use serde_json::json;
-use servicebus_harness::comparison::{Comparison, Ledger, Outcome, Run, Suite, Target};
+use servicebus_comparison::{Comparison, Ledger, Outcome, Run, Suite, Target};
 use servicebus_harness::prelude::*;
 
 /// What the namespace of a case says when it refuses something.

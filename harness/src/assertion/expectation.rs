@@ -13,8 +13,7 @@ use super::{
     AssertionFailed, Checking, TOLERANCE, WITHIN, observed, recorded::Number, selector::Selector,
 };
 use crate::{
-    ReceivedMessage, clients::SubQueueClient, comparison::observe, matcher::Predicate,
-    matcher::Text,
+    ReceivedMessage, clients::SubQueueClient, matcher::Predicate, matcher::Text, observer::observe,
 };
 
 /// An assertion about a queue, subscription or topic. It asserts when it is awaited.

@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use super::{SubQueueClient, error::listed};
 use crate::{
-    comparison::observe,
     error::{Error, ErrorKind},
     message::{Message, to_amqp},
+    observer::observe,
     received_message::MessageState,
 };
 

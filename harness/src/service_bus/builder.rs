@@ -15,8 +15,8 @@ use crate::{
     in_process,
     keys::Keys,
     mode::Mode,
+    observer,
     process::{self, ProcessOptions},
-    recorder,
     remote::{self, RemoteOptions},
     running::{HttpPorts, Started},
     secret::Secret,
@@ -160,7 +160,7 @@ impl Builder {
             tls: self.tls,
             leak_check: self.leak_check,
         };
-        let entrance = recorder::entrance(&background, &started).await?;
+        let entrance = observer::entrance(&started)?;
         ServiceBus::new(mode, background, started, entrance, declared, options)
     }
 

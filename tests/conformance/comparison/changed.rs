@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use serde_json::Value;
-use servicebus_harness::comparison::{Comparison, Ledger, Outcome, Run, Target};
+use servicebus_comparison::{Comparison, Ledger, Outcome, Run, Target};
 
 use super::{ran, suite};
 

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::{Compared, Comparison, Difference};
-use crate::text;
 
 /// How wide one side is printed.
 const WIDTH: usize = 56;
@@ -16,11 +15,7 @@ impl fmt::Display for Comparison {
         }
         let unchecked = Vec::from_iter(self.cases.iter().filter(|case| !case.unchecked.is_empty()));
         if !unchecked.is_empty() {
-            writeln!(
-                f,
-                "\ncould not check {}:",
-                text::count(unchecked.len(), "case")
-            )?;
+            writeln!(f, "\ncould not check {}:", count(unchecked.len(), "case"))?;
         }
         for compared in unchecked {
             for (target, what) in &compared.unchecked {
@@ -45,14 +40,14 @@ impl Comparison {
         writeln!(
             f,
             "\n{}, {}: {} new, {} known, {} not checked",
-            text::count(self.cases.len(), "case"),
-            text::count(rows().count(), "observation"),
-            text::count(
+            count(self.cases.len(), "case"),
+            count(rows().count(), "observation"),
+            count(
                 differences().filter(|row| row.known.is_none()).count(),
                 "difference"
             ),
             differences().filter(|row| row.known.is_some()).count(),
-            text::count(
+            count(
                 self.cases
                     .iter()
                     .filter(|case| !case.unchecked.is_empty())
@@ -67,12 +62,12 @@ impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let differing = self.differences().count();
         let verdict = match (differing, self.unchecked.is_empty()) {
-            (0, true) => format!("same in {}", text::count(self.rows.len(), "observation")),
+            (0, true) => format!("same in {}", count(self.rows.len(), "observation")),
             (0, false) => format!(
                 "same in {} before it could not be checked further",
-                text::count(self.rows.len(), "observation")
+                count(self.rows.len(), "observation")
             ),
-            (some, _) => text::count(some, "difference"),
+            (some, _) => count(some, "difference"),
         };
         writeln!(f, "\n{}: {verdict}", self.case)?;
         self.rows.iter().try_for_each(|row| write!(f, "{row}"))
@@ -108,6 +103,14 @@ fn wrapped(text: &str) -> Vec<String> {
     match Vec::from_iter(lines) {
         empty if empty.is_empty() => vec![String::new()],
         lines => lines,
+    }
+}
+
+/// Spells a number with its noun: `1 case`, `2 cases`.
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
     }
 }
 

@@ -8,7 +8,6 @@ use std::{
 use serde::Deserialize;
 
 use super::Difference;
-use crate::error::Error;
 
 /// The ledger of known differences: a JSON list.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +39,7 @@ pub struct Known {
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LedgerError {
+pub enum LedgerError {
     /// It is not there, or may not be read.
     #[error("cannot read the ledger {}: {source}", path.display())]
     Unreadable {
@@ -79,11 +78,7 @@ pub(crate) enum LedgerError {
 
 impl Ledger {
     /// Reads the file.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        Ok(Self::open(path)?)
-    }
-
-    fn open(path: &Path) -> Result<Self, LedgerError> {
+    pub fn read(path: &Path) -> Result<Self, LedgerError> {
         let text = fs::read_to_string(path).map_err(|source| LedgerError::Unreadable {
             path: path.to_owned(),
             source,

@@ -8,7 +8,7 @@
 //! differences that are known.
 //!
 //! ```no_run
-//! use servicebus_harness::comparison::{Comparison, Ledger, Suite, Target};
+//! use servicebus_comparison::{Comparison, Ledger, Suite, Target};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let suite = Suite::of_cargo("conformance")?.only(["settle::"]);
@@ -22,24 +22,37 @@
 //! # }
 //! ```
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "AMQP values of other types are shown as they are"
+)]
+
+mod changes;
 mod difference;
 mod ledger;
 mod normal;
 mod observation;
 mod outcome;
+mod recorder;
 mod report;
 mod suite;
 mod target;
 mod trust;
 
+use std::hash::{BuildHasher as _, RandomState};
+
+pub use servicebus_harness::observe;
+
 pub use difference::{Compared, Comparison, Difference};
-pub(crate) use ledger::LedgerError;
-pub use ledger::{Known, Ledger};
+pub use ledger::{Known, Ledger, LedgerError};
 pub use normal::normalised;
-pub use observation::{OBSERVATIONS_VARIABLE, Observation, observe};
-pub(crate) use observation::{is_observed, write_down};
-pub(crate) use outcome::UNCHECKABLE;
+pub use observation::Observation;
 pub use outcome::{CaseRun, Outcome};
-pub(crate) use suite::SuiteError;
-pub use suite::{Run, Suite};
+pub use suite::{Run, Suite, SuiteError};
 pub use target::Target;
+
+/// Draws a number that differs between processes and calls; nothing more is asked of it.
+fn random_number() -> u64 {
+    // The standard library keys every map differently: random enough, and no dependency.
+    RandomState::new().hash_one(std::process::id())
+}

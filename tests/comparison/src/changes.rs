@@ -1,25 +1,20 @@
 //! Making an emulator another one than a topology asks for, to see whether a comparison of the two notices.
-//!
-//! The environment says it, so that a suite that knows nothing of it runs against the other one.
-
-use std::env;
 
 use serde_json::{Value, json};
 use servicebus_emulator::config::{Config, NamespaceConfig};
 
-use super::document;
-
-/// The environment variable with the changes, a JSON object; see [`Target::changed`](crate::comparison::Target::changed).
-pub(crate) const CHANGES_VARIABLE: &str = "SERVICEBUS_HARNESS_CHANGES";
-
-/// What the environment changes; nothing unless it says so.
-pub(super) fn of_environment() -> Option<Value> {
-    let text = env::var(CHANGES_VARIABLE).ok()?;
-    serde_json::from_str(&text).ok()
+/// Returns a topology with what is changed in its first namespace; nothing where nothing is changed, or the topology is
+/// none, which the harness says better.
+pub(crate) fn applied(topology: &str, changes: &Value) -> Option<String> {
+    if changes.is_null() {
+        return None;
+    }
+    let config = Config::parse(topology).ok()?;
+    Some(written(&config, changes))
 }
 
 /// Writes the first namespace of a configuration with what is changed in it.
-pub(super) fn written(config: &Config, changes: &Value) -> String {
+fn written(config: &Config, changes: &Value) -> String {
     let first = config.namespaces.first();
     let mut namespace = first.map_or_else(|| json!({}), NamespaceConfig::declaration);
     for queue in members(&mut namespace["Queues"]) {
@@ -38,7 +33,7 @@ pub(super) fn written(config: &Config, changes: &Value) -> String {
         }
     }
     change(&mut namespace["Emulator"], &changes["Emulator"]);
-    document::of(vec![namespace])
+    json!({"UserConfig": {"Namespaces": [namespace], "Logging": {"Type": "Console"}}}).to_string()
 }
 
 fn members(list: &mut Value) -> impl Iterator<Item = &mut Value> {

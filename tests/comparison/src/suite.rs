@@ -2,6 +2,7 @@
 
 use std::{
     env, fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
@@ -11,12 +12,14 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use servicebus_harness::observer::{OBSERVATIONS_VARIABLE, RECORDER_VARIABLE};
+use tokio::runtime::{self, Runtime};
 
-use super::{
-    CaseRun, OBSERVATIONS_VARIABLE, Outcome, Target, observation,
+use crate::{
+    CaseRun, Outcome, Target, observation, random_number,
+    recorder::{CaseRecorder, Terms},
     trust::{self, AUTHORITIES_VARIABLE},
 };
-use crate::{address, error::Error};
 
 /// How long a case may take, which may really wait.
 const CASE_WITHIN: Duration = Duration::from_secs(900);
@@ -43,7 +46,7 @@ pub struct Run {
 
 /// Why a suite did not run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SuiteError {
+pub enum SuiteError {
     /// It was not built.
     #[error("cargo did not build the test binary \"{0}\"; see its messages above")]
     Build(String),
@@ -63,6 +66,9 @@ pub(crate) enum SuiteError {
         /// What was asked for.
         only: Vec<String>,
     },
+    /// The recorder's runtime did not start.
+    #[error("cannot start the recorder's runtime: {0}")]
+    Runtime(io::Error),
     /// A process or a file failed.
     #[error("cannot run the case {case}: {source}")]
     Case {
@@ -85,7 +91,7 @@ impl Suite {
     }
 
     /// Has cargo build a test target of the package in the current directory.
-    pub fn of_cargo(test: &str) -> Result<Self, Error> {
+    pub fn of_cargo(test: &str) -> Result<Self, SuiteError> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["test", "--no-run", "--message-format=json", "--test", test]);
@@ -110,7 +116,7 @@ impl Suite {
             .find_map(|message| message["executable"].as_str().map(PathBuf::from));
         executable
             .map(Self::new)
-            .ok_or_else(|| SuiteError::Build(test.to_owned()).into())
+            .ok_or_else(|| SuiteError::Build(test.to_owned()))
     }
 
     /// Keeps only cases whose path contains one of these texts.
@@ -126,7 +132,7 @@ impl Suite {
     }
 
     /// Lists the paths of the cases.
-    pub fn cases(&self) -> Result<Vec<String>, Error> {
+    pub fn cases(&self) -> Result<Vec<String>, SuiteError> {
         let failed = |reason: String| SuiteError::List {
             executable: self.executable.clone(),
             reason,
@@ -136,7 +142,7 @@ impl Suite {
         let listed = listed.map_err(|error| failed(error.to_string()))?;
         if !listed.status.success() {
             let said = String::from_utf8_lossy(&listed.stderr).into_owned();
-            return Err(failed(said).into());
+            return Err(failed(said));
         }
         let text = String::from_utf8_lossy(&listed.stdout);
         let all = text.lines().filter_map(|line| line.strip_suffix(": test"));
@@ -147,29 +153,37 @@ impl Suite {
         });
         let kept = Vec::from_iter(kept.map(|case| (*case).to_owned()));
         match kept.is_empty() {
-            true => Err(Error::from(SuiteError::Empty {
+            true => Err(SuiteError::Empty {
                 all: all.len(),
                 only: self.only.clone(),
-            })),
+            }),
             false => Ok(kept),
         }
     }
 
     /// Runs every case against a target: side by side, but in a namespace one after the other.
-    pub fn run(&self, target: &Target) -> Result<Run, Error> {
+    pub fn run(&self, target: &Target) -> Result<Run, SuiteError> {
         let cases = self.cases()?;
+        let recording = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("recorder")
+            .enable_all()
+            .build()
+            .map_err(SuiteError::Runtime)?;
         let at_once = if target.is_shared() { 1 } else { self.at_once };
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         thread::scope(|scope| {
             for _ in 0..at_once {
                 scope.spawn(|| {
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let run = self.run_case(case, target);
+                        let run = self.run_case(case, target, &recording);
                         done.lock().push(run);
                     }
                 });
             }
         });
+        // The caller may be on a runtime of its own, where another one is not to be waited for.
+        recording.shutdown_background();
         let done = done.into_inner();
         let mut ran = done.into_iter().collect::<Result<Vec<CaseRun>, _>>()?;
         ran.sort_by_key(|run| cases.iter().position(|case| *case == run.case));
@@ -179,18 +193,35 @@ impl Suite {
         })
     }
 
-    fn run_case(&self, case: &str, target: &Target) -> Result<CaseRun, SuiteError> {
+    fn run_case(
+        &self,
+        case: &str,
+        target: &Target,
+        recording: &Runtime,
+    ) -> Result<CaseRun, SuiteError> {
         let failed = |source| SuiteError::Case {
             case: case.to_owned(),
             source,
         };
         let dir = TempDir::new().map_err(failed)?;
-        let (status, output) = self.play(case, target, &dir).map_err(failed)?;
+        let mut terms = Terms {
+            changes: target.changes().clone(),
+            authorities: None,
+        };
+        if let Some(said) = target.authorities() {
+            trust::write(&dir.authorities(), said).map_err(failed)?;
+            terms.authorities = Some(dir.authorities());
+        }
+        let recorder = CaseRecorder::start(recording, terms).map_err(failed)?;
+        let played = self.play(case, target, recorder.address, &dir);
+        let heard = recorder.finish(recording);
+        let (status, output) = played.map_err(failed)?;
         let outcome = match status {
             Some(status) => Outcome::read(status.success(), &output),
             None => Outcome::Failed(format!("did not end within {} s", CASE_WITHIN.as_secs())),
         };
-        let observations = observation::read(&dir.observations()).map_err(failed)?;
+        let mut observations = observation::read(&dir.observations()).map_err(failed)?;
+        observations.extend(heard.into_iter().take(observation::MOST));
         Ok(CaseRun {
             case: case.to_owned(),
             outcome,
@@ -203,17 +234,18 @@ impl Suite {
         &self,
         case: &str,
         target: &Target,
+        recorder: SocketAddr,
         dir: &TempDir,
     ) -> io::Result<(Option<ExitStatus>, String)> {
         let mut command = Command::new(&self.executable);
         target.set(&mut command);
-        if let Some(said) = target.authorities() {
-            trust::write(&dir.authorities(), said)?;
+        if target.authorities().is_some() {
             command.env(AUTHORITIES_VARIABLE, dir.authorities());
         }
         command
             .args(["--exact", case])
             .env(OBSERVATIONS_VARIABLE, dir.observations())
+            .env(RECORDER_VARIABLE, recorder.to_string())
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
             .stdout(fs::File::create(dir.output())?)
@@ -247,7 +279,7 @@ struct TempDir(PathBuf);
 
 impl TempDir {
     fn new() -> io::Result<Self> {
-        let name = format!("servicebus-case-{:016x}", address::random_number());
+        let name = format!("servicebus-case-{:016x}", random_number());
         let directory = env::temp_dir().join(name);
         fs::create_dir(&directory)?;
         Ok(Self(directory))

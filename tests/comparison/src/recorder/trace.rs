@@ -11,7 +11,7 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use super::{Side, decoder::Decoder};
-use crate::comparison::{Observation, normalised};
+use crate::{Observation, normalised};
 
 /// What every observation of the wire begins with.
 const ON_WIRE: &str = "on the wire:";

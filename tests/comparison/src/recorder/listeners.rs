@@ -17,19 +17,19 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Side, Trace, trace::Sink};
-use crate::{
-    address,
-    background::{Background, Task},
-    remote::Secure,
-    start_error::StartError,
-    stream::Stream,
+use super::{
+    Side, Trace,
+    trace::Sink,
+    upstream::{Secure, Stream},
 };
+use crate::random_number;
 
 /// What begins a TLS connection: the content type of a handshake.
 const TLS: u8 = 22;
 /// How much is copied in one go, in bytes.
 const BLOCK: usize = 32 * 1024;
+/// How many addresses are tried.
+const ATTEMPTS: usize = 16;
 
 /// One listener before one route of the namespace.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,8 @@ pub(super) struct Route {
 #[derive(Debug)]
 pub(super) struct Listeners {
     pub(super) address: Ipv4Addr,
-    _listeners: Vec<Task<()>>,
+    /// Dropped, it cancels the listeners and what came by them.
+    _serving: JoinSet<()>,
 }
 
 /// How connections of one listener go on.
@@ -63,31 +64,31 @@ struct TlsConfig {
     config: OnceLock<Result<Arc<ServerConfig>, String>>,
 }
 
-/// Listens on a free address. To be awaited on the background runtime.
+/// Listens on a free address.
 pub(super) async fn open(
-    background: &Background,
     routes: &[Route],
     secure: Option<Secure>,
     trace: &Arc<Trace>,
-) -> Result<Listeners, StartError> {
+) -> io::Result<Listeners> {
     let (address, listeners) = anywhere(routes).await?;
     let tls = Arc::new(TlsConfig::at(address));
     if secure.is_some() {
         // Every client will come over TLS.
-        tls.config().map_err(StartError::Recorder)?;
+        tls.config()?;
     }
-    let listeners = listeners.into_iter().zip(routes).map(|(listener, route)| {
+    let mut serving = JoinSet::new();
+    for (listener, route) in listeners.into_iter().zip(routes) {
         let upstream = Upstream {
             to: route.to,
             secure: secure.clone(),
             tls: Arc::clone(&tls),
             trace: Arc::clone(trace),
         };
-        background.spawn(serve(listener, upstream))
-    });
+        serving.spawn(serve(listener, upstream));
+    }
     Ok(Listeners {
         address,
-        _listeners: listeners.collect(),
+        _serving: serving,
     })
 }
 
@@ -109,26 +110,29 @@ impl TlsConfig {
     }
 }
 
-async fn anywhere(routes: &[Route]) -> Result<(Ipv4Addr, Vec<TcpListener>), StartError> {
-    let mut last = String::new();
-    for _ in 0..address::ATTEMPTS {
-        let address = address::random();
+async fn anywhere(routes: &[Route]) -> io::Result<(Ipv4Addr, Vec<TcpListener>)> {
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let address = random_address();
         match listen(address, routes).await {
             Ok(listeners) => return Ok((address, listeners)),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error.to_string(),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = Some(error),
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                 let text = format!(
                     "this system has no loopback address {address}, and a recorder has one of its own"
                 );
-                return Err(StartError::Recorder(io::Error::new(error.kind(), text)));
+                return Err(io::Error::new(error.kind(), text));
             }
-            Err(source) => return Err(StartError::Recorder(source)),
+            Err(error) => return Err(error),
         }
     }
-    Err(StartError::NoAddress {
-        attempts: address::ATTEMPTS,
-        last,
-    })
+    Err(last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into()))
+}
+
+/// Draws an address from 127.64.0.0/10, from which those of emulators are too, whose last octet is neither 0 nor 255.
+fn random_address() -> Ipv4Addr {
+    let [_, second, third, fourth] = (random_number() as u32).to_be_bytes();
+    Ipv4Addr::new(127, 64 | (second & 0x3f), third, fourth.clamp(1, 254))
 }
 
 async fn listen(address: Ipv4Addr, routes: &[Route]) -> io::Result<Vec<TcpListener>> {

@@ -6,8 +6,10 @@ use std::{
     process::Command,
 };
 
-use super::trust::AUTHORITIES_VARIABLE;
-use crate::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, mode::Mode, topology::CHANGES_VARIABLE};
+use serde_json::Value;
+use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, Mode};
+
+use crate::trust::AUTHORITIES_VARIABLE;
 
 /// One side of a comparison: what the environment of every case says.
 #[derive(Debug, Clone)]
@@ -15,6 +17,7 @@ pub struct Target {
     name: String,
     mode: Mode,
     variables: Vec<(OsString, OsString)>,
+    changes: Value,
 }
 
 impl Target {
@@ -54,8 +57,9 @@ impl Target {
     /// Makes the emulator another one than the cases ask for, to see whether a comparison notices: these values, by
     /// kind of entity (`Queue`, `Topic`, `Subscription`, `Rule`) or for the namespace (`Emulator`), take the place of
     /// what topologies say.
-    pub fn changed(self, changes: &serde_json::Value) -> Self {
-        self.variable(CHANGES_VARIABLE, changes.to_string())
+    pub fn changed(mut self, changes: &Value) -> Self {
+        self.changes = changes.clone();
+        self
     }
 
     /// Returns what it is called.
@@ -77,10 +81,14 @@ impl Target {
             .then(|| said.next().map(|(_, file)| file.as_os_str()))
     }
 
+    /// What is changed of the topologies of its cases.
+    pub(crate) fn changes(&self) -> &Value {
+        &self.changes
+    }
+
     pub(super) fn set(&self, command: &mut Command) {
         command.env(MODE_VARIABLE, self.mode.to_string());
         command.env_remove(CONNECTION_STRING_VARIABLE);
-        command.env_remove(CHANGES_VARIABLE);
         for (name, value) in &self.variables {
             command.env(name, value);
         }
@@ -91,6 +99,7 @@ impl Target {
             name: name.to_owned(),
             mode,
             variables: Vec::new(),
+            changes: Value::Null,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Observation;
 
 /// The text by which the harness says that only an emulator could tell.
-pub(crate) const UNCHECKABLE: &str = "could not check: ";
+const UNCHECKABLE: &str = "could not check: ";
 
 /// What stands after the text of a panic.
 const ENDS: [&str; 3] = ["note: run with", "stack backtrace:", "failures:"];
