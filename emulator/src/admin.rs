@@ -37,7 +37,7 @@ use uuid::Uuid;
 
 use crate::auth::Claim;
 use crate::namespace::{Ids, Namespace};
-use crate::server::Shared;
+use crate::shared::Shared;
 use call::{Answer, Call, Shape};
 use refusal::{ServiceError, Tail};
 use route::{Query, Route, decoded};

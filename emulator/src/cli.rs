@@ -17,7 +17,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use servicebus_broker::Tier;
 
 use crate::access::{AccessOptions, ControlToken, HostName, Origin};
-use crate::emulator::AMQPS_PORT;
+use crate::options::AMQPS_PORT;
 use crate::tls::{TlsOptions, UserCertificate};
 
 pub use report::{describe, run_check};

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::auth::{ConnectionString, Key};
-use crate::emulator::AMQPS_PORT;
+use crate::options::AMQPS_PORT;
 
 /// What every name of the service's namespaces ends with.
 const DOMAIN: &str = "servicebus.windows.net";

@@ -38,7 +38,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use crate::namespaces::ConnectionOrigin;
-use crate::server::Shared;
+use crate::shared::Shared;
 use peer::ClientConnection;
 use wire::Line;
 pub(crate) use wire::{Unread, WebSocket, Wire};

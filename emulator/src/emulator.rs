@@ -1,165 +1,29 @@
 //! A running emulator: started with options, stopped by its handle.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_broker::Tier;
-use thiserror::Error;
 use tokio::net::TcpListener;
 
-use crate::access::{Access, AccessOptions, default_gateway};
-use crate::clock::{RealClock, WallClock};
-use crate::config::{Config, ConfigError};
+use crate::access::{Access, default_gateway};
+use crate::clock::RealClock;
+use crate::config::Config;
 use crate::http::Control;
 use crate::idle;
 use crate::listen;
+use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::namespaces::{NamespaceInfo, Namespaces, Place};
-use crate::server::{ConnectionOptions, Listeners, Places, Shared};
-use crate::tls::{Tls, TlsError, TlsOptions};
-
-/// The port of AMQP; connection strings leave it out.
-pub const AMQP_PORT: u16 = 5672;
-/// The port of AMQP over TLS.
-pub const AMQPS_PORT: u16 = 5671;
-/// The port of the control API, and of the admin API of the official emulator.
-pub const HTTP_PORT: u16 = 5300;
+use crate::options::{Endpoints, Options, StartError};
+use crate::places::Places;
+use crate::server;
+use crate::shared::{ConnectionOptions, Shared};
+use crate::tls::{Tls, TlsError};
 
 /// The names of all namespaces of the service.
 const SERVICE: &str = "*.servicebus.windows.net";
-/// Receive requests at the same time on one entity, as many as the service takes (semantics §1).
-const WAITING_REQUESTS: u32 = 5_000;
-/// Peers at the same time, as many as a namespace of the service takes (semantics §1).
-const CONNECTIONS: usize = 5_000;
-/// Memory of a connection, and of all.
-const CONNECTION_MEMORY: u64 = 64 << 20;
-const PROCESS_MEMORY: u64 = 1 << 30;
-const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// What an emulator is started with.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The address to listen on, and the host in connection strings. `localhost` listens on 127.0.0.1
-    /// and ::1.
-    pub host: String,
-    /// Port of AMQP; 0 for any that is free.
-    pub amqp_port: u16,
-    /// Port of AMQP over TLS, if there is to be one; 0 for any that is free. Every other port takes TLS too.
-    pub amqps_port: Option<u16>,
-    /// Port of HTTP; 0 for any that is free.
-    pub http_port: u16,
-    /// Port of HTTP over TLS, if there is to be one; 0 for any that is free. Some clients know only 443.
-    pub https_port: Option<u16>,
-    /// Which certificate clients are shown.
-    pub tls: TlsOptions,
-    /// What to serve.
-    pub config: Config,
-    /// The tier of namespaces that are made while it serves and name none.
-    pub tier: Tier,
-    /// Makes lock tokens, message ids and tracking ids the same in every run.
-    pub seed: Option<u64>,
-    /// Whether messages are kept behind the record, up to 64 MiB a namespace, for timelines that ask for them.
-    pub record_messages: bool,
-    /// Whether outcomes to `fe2o3-amqp` 0.14 peers wait a millisecond, without which one send in a
-    /// thousand hangs there (decision D31).
-    pub outcome_delay: bool,
-    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
-    /// and then its body to the control API, and to put a first token; each is 20 s as in the service, by the real clock.
-    pub patience: Duration,
-    /// How many REST requests may wait for messages of one queue or topic at the same time; more are answered 503.
-    /// 5,000 as in the service.
-    pub waiting_requests: u32,
-    /// Who may use the control API.
-    pub access: AccessOptions,
-    /// Where wall time is read; by default from the operating system.
-    pub wall_clock: WallClock,
-    /// Most bytes that a connection may make the emulator keep in unfinished messages, unread output, links and other state;
-    /// more closes it with `amqp:resource-limit-exceeded`. At least twice the largest message of its namespace; 1 MiB until
-    /// a token was accepted. 64 MiB unless set. Messages that entities hold do not count.
-    pub connection_memory: u64,
-    /// The same for all connections together: the one that asks for more is closed. 1 GiB unless set.
-    pub process_memory: u64,
-    /// How many peers may be connected at the same time, of any protocol; of one address beyond the loopback four of five.
-    /// For `/health` there are 50 places more. 5,000 as in a namespace of the service.
-    pub connections: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            host: "localhost".into(),
-            amqp_port: AMQP_PORT,
-            amqps_port: Some(AMQPS_PORT),
-            http_port: HTTP_PORT,
-            https_port: None,
-            tls: TlsOptions::default(),
-            config: Config::default(),
-            tier: Tier::default(),
-            seed: None,
-            record_messages: false,
-            outcome_delay: true,
-            patience: TIMEOUT,
-            waiting_requests: WAITING_REQUESTS,
-            access: AccessOptions::default(),
-            wall_clock: WallClock::default(),
-            connection_memory: CONNECTION_MEMORY,
-            process_memory: PROCESS_MEMORY,
-            connections: CONNECTIONS,
-        }
-    }
-}
-
-/// Why an emulator does not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// The address does not name a place to listen on.
-    #[error("cannot find the address {host:?}: {source}")]
-    Host {
-        /// What was asked for.
-        host: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Somebody else has the port, or it is not ours to take.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A port for TLS was asked for, and there is no TLS.
-    #[error(transparent)]
-    Tls(Arc<TlsError>),
-    /// The configuration was made in code, and would be refused in a file.
-    #[error(transparent)]
-    Config(ConfigError),
-    /// A namespace was declared with a name, a key name or an address that another one has.
-    #[error("namespace {namespace:?}: {reason}")]
-    Namespace {
-        /// The namespace.
-        namespace: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-/// Where an emulator listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Endpoints {
-    /// AMQP over TCP.
-    pub amqp: SocketAddr,
-    /// AMQP over TLS.
-    pub amqps: Option<SocketAddr>,
-    /// The control API, and AMQP over WebSocket.
-    pub http: SocketAddr,
-    /// The same over TLS.
-    pub https: Option<SocketAddr>,
-}
-
 /// An emulator that serves. Dropping it stops everything at once and never blocks; [`Emulator::stop`] says
 /// goodbye first.
 #[derive(Debug)]
@@ -189,12 +53,12 @@ impl Emulator {
             endpoints,
             shared: Arc::new(share(options, endpoints, common)?),
         };
-        let control = Control::new(Arc::clone(&started.shared));
+        let control = Control::new(Arc::clone(&started.shared), server::open);
         for namespace in namespaces {
             control.create(namespace)?;
         }
         let shared = &started.shared;
-        shared.listeners.open(listeners, shared, &control.router());
+        server::open(listeners, shared, &control.router(), None);
         Ok(started)
     }
 

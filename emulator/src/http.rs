@@ -32,14 +32,16 @@ use axum::extract::{FromRef, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::any;
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::admin::{self, Admin};
 use crate::config::NamespaceConfig;
-use crate::emulator::StartError;
 use crate::listen;
+use crate::listeners::{Listening, Until};
+use crate::options::StartError;
 use crate::rest::{MessagesApi, Route};
-use crate::server::{Listening, Shared};
+use crate::shared::Shared;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::{Peer, refused_websocket};
@@ -58,7 +60,11 @@ pub(crate) struct Control {
     messages: Arc<MessagesApi>,
     /// Timelines that are rendered at the same time: each is a copy of the record.
     timelines: Arc<Semaphore>,
+    serve: Serve,
 }
+
+/// Serves what comes to listeners, for as long as the emulator does or until they are to close.
+type Serve = fn(Vec<TcpListener>, &Arc<Shared>, &Router, Option<&Until>);
 
 impl FromRef<Control> for Arc<Shared> {
     fn from_ref(control: &Control) -> Self {
@@ -79,12 +85,14 @@ impl FromRef<Control> for Arc<MessagesApi> {
 }
 
 impl Control {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    /// `serve` is asked to serve what comes to the own address of a namespace.
+    pub(crate) fn new(shared: Arc<Shared>, serve: Serve) -> Self {
         Self {
             messages: Arc::new(MessagesApi::new(Arc::clone(&shared))),
             admin: Arc::new(Admin::new(Arc::clone(&shared))),
             timelines: Arc::new(Semaphore::new(timeline::AT_ONCE)),
             shared,
+            serve,
         }
     }
 
@@ -136,11 +144,9 @@ impl Control {
             return Ok(None);
         }
         let sockets = listen::at(address, namespaces.place().endpoints)?;
-        Ok(Some(listeners.open_for_now(
-            sockets,
-            &self.shared,
-            &self.router(),
-        )))
+        let (listening, until) = Listening::new();
+        (self.serve)(sockets, &self.shared, &self.router(), Some(&until));
+        Ok(Some(listening))
     }
 }
 

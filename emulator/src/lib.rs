@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod alarm;
 mod calendar;
 mod client_settings;
 mod clock;
@@ -11,14 +12,19 @@ mod failures;
 mod faults;
 mod http;
 mod idle;
+mod kept;
 mod listen;
+mod listeners;
 mod memory;
 mod namespace;
 mod namespaces;
 mod nodes;
+mod options;
+mod places;
 mod rest;
 mod router;
 mod server;
+mod shared;
 #[cfg(feature = "simulation")]
 mod simulation;
 mod timers;
@@ -37,7 +43,8 @@ pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
 pub use client_settings::ClientSettings;
 pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};
-pub use emulator::{AMQP_PORT, AMQPS_PORT, Emulator, Endpoints, HTTP_PORT, Options, StartError};
+pub use emulator::Emulator;
 pub use namespaces::NamespaceInfo;
+pub use options::{AMQP_PORT, AMQPS_PORT, Endpoints, HTTP_PORT, Options, StartError};
 pub use servicebus_broker as broker;
 pub use tls::{IssuedCertificate, TlsError, TlsOptions, UserCertificate, authority_file, vouched};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
-use crate::emulator::{Endpoints, Options, StartError};
+use crate::options::{Endpoints, Options, StartError};
 
 /// How long the queue of connections that wait to be accepted may be.
 const BACKLOG: u32 = 1024;

@@ -12,12 +12,12 @@ use servicebus_broker::{
 };
 use tokio::sync::Notify;
 
+use crate::alarm::Alarm;
 use crate::clock::{NamespaceClock, RealClock};
 use crate::config::NamespaceConfig;
 use crate::failures::Failures;
 use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
-use crate::timers::Alarm;
 
 mod declare;
 mod end;
@@ -29,6 +29,7 @@ mod recorded_messages;
 mod registry;
 mod sends;
 mod topology;
+mod tracker;
 mod watched;
 
 pub(crate) use idle::Busy;
@@ -37,6 +38,7 @@ use operate::Followers;
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use registry::Registry;
 pub(crate) use registry::SharedEntity;
+pub(crate) use tracker::system_tracker;
 use watched::Watched;
 
 /// Everything that belongs to one namespace.

@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 use crate::clock::RealClock;
 use crate::config::Address;
 use crate::failures::Failures;
+use crate::listeners::Listening;
 use crate::namespace::Namespace;
-use crate::server::Listening;
 
 pub(crate) use choose::ConnectionOrigin;
 pub(crate) use create::{CreateError, Permit};

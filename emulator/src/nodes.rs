@@ -9,7 +9,6 @@ mod entity;
 mod management;
 mod request;
 mod session;
-mod tracker;
 
 pub(crate) use address::{Address, Destination};
 pub(crate) use condition::{Condition, ServiceError, no_namespace, quote};
@@ -20,6 +19,5 @@ pub(crate) use entity::{
 pub(crate) use management::{Management, Rules, is_about_rules, is_batch_delete};
 pub(crate) use request::{Reply, Request, spelling};
 pub(crate) use session::SessionRequest;
-pub(crate) use tracker::system_tracker;
 
 pub(crate) use cbs::put_token;

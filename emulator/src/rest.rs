@@ -36,7 +36,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::ClientId;
 
-use crate::server::Shared;
+use crate::shared::Shared;
 pub(crate) use carrier::Carrier;
 use content::Content;
 use context::RequestContext;

@@ -8,9 +8,10 @@ use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::clock::WallClock;
-use crate::emulator::{Emulator, Endpoints, Options, StartError};
+use crate::emulator::Emulator;
 use crate::http::Control;
-use crate::server::simulated;
+use crate::options::{Endpoints, Options, StartError};
+use crate::server::{self, simulated};
 
 impl Emulator {
     /// Starts serving without a socket; must be called within a tokio runtime. Its wall clock begins at `wall`.
@@ -35,7 +36,7 @@ impl Emulator {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         from: SocketAddr,
     ) {
-        let router = Control::new(Arc::clone(&self.shared)).router();
+        let router = Control::new(Arc::clone(&self.shared), server::open).router();
         simulated::serve(&self.shared, router, stream, from, self.endpoints().amqp);
     }
 }

@@ -2,65 +2,27 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use servicebus_broker::Timestamp;
-use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use crate::clock::RECHECK;
 use crate::namespace::Namespace;
 
-/// The earliest deadline that the task knows of.
-#[derive(Debug)]
-pub(crate) struct Alarm {
-    armed: AtomicI64,
-    notify: Notify,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self {
-            armed: AtomicI64::new(i64::MAX),
-            notify: Notify::new(),
-        }
-    }
-}
-
-impl Alarm {
-    /// Makes sure that the task is awake by `deadline`.
-    pub(crate) fn arm(&self, deadline: Timestamp) {
-        let deadline = deadline.as_millis();
-        if deadline < self.armed.load(Ordering::Relaxed)
-            && deadline < self.armed.fetch_min(deadline, Ordering::AcqRel)
-        {
-            self.notify.notify_one();
-        }
-    }
-
-    /// The clock was changed, so that what the task sleeps for may be wrong, or there is something to forward.
-    pub(crate) fn notify(&self) {
-        self.notify.notify_one();
-    }
-}
-
 /// Runs for as long as the namespace is served.
 pub(crate) async fn run(namespace: Arc<Namespace>) {
     loop {
         let alarm = &namespace.alarm;
         // Reset before looking: a deadline that appears meanwhile arms the alarm again.
-        alarm.armed.store(i64::MAX, Ordering::Release);
+        alarm.disarm();
         if namespace.forward_on() {
             yield_now().await;
             continue;
         }
         let rest = match namespace.next_deadline() {
             Some(deadline) => {
-                alarm
-                    .armed
-                    .fetch_min(deadline.as_millis(), Ordering::AcqRel);
+                alarm.expect(deadline);
                 namespace.clock.until(deadline)
             }
             None => None,
@@ -78,9 +40,9 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
             }
             Some(rest) => {
                 // The wall clock may jump meanwhile, which wakes no timer.
-                let _ = timeout(rest.min(RECHECK), alarm.notify.notified()).await;
+                let _ = timeout(rest.min(RECHECK), alarm.rang()).await;
             }
-            None => alarm.notify.notified().await,
+            None => alarm.rang().await,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::route::Route;
 use crate::auth::{Claims, Key, Policy, TokenCheck, TokenError};
 use crate::namespace::Namespace;
 use crate::namespaces::ConnectionOrigin;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 const BEARER: &str = "Bearer ";
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use super::RunOptions;
 use crate::client_settings::{self, ClientSettings};
 use crate::config::Config;
-use crate::emulator::{AMQPS_PORT, StartError};
+use crate::options::{AMQPS_PORT, StartError};
 use crate::tls::authority_file;
 
 /// What clients are set to of an emulator that is run with these options and this configuration. Where they leave a port

@@ -22,11 +22,11 @@ use super::tokens::Proof;
 use super::transactions::Transactions;
 use super::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use crate::auth::Grants;
-use crate::namespace::{Caller, Namespace, SharedEntity};
+use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
 use crate::namespaces::ConnectionOrigin;
-use crate::nodes::{Condition, ServiceError, broker_outcome, system_tracker};
+use crate::nodes::{Condition, ServiceError, broker_outcome};
 use crate::router::{BroadcastEvent, ConnectionId, WakeHandle};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// One connection without its socket.
 pub(super) struct ClientConnection {

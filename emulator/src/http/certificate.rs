@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
 use super::error::ApiError;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// The media type of certificates in PEM (RFC 8555 §9.1).
 const PEM: &str = "application/pem-certificate-chain";

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::error::ApiError;
 use crate::access::{Access, Origin, authority};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Longest part of a client's text that is repeated to it.

@@ -16,7 +16,7 @@ use super::error::{ApiError, Problem};
 use crate::config::{self, NamespaceConfig};
 use crate::namespace::Namespace;
 use crate::namespaces::{CreateError, NamespaceInfo, Permit, RemoveError};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// The namespace that a route names; the first one where it names none.
 pub(super) struct Chosen(pub(super) Arc<Namespace>);

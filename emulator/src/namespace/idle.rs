@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Namespace;
-use crate::timers::Alarm;
+use crate::alarm::Alarm;
 
 /// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 
 use super::{Entry, NamespaceInfo, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
-use crate::emulator::StartError;
+use crate::listeners::Listening;
 use crate::namespace::Namespace;
-use crate::server::Listening;
+use crate::options::StartError;
 use crate::timers;
 use crate::watchdog::watched;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::auth::{ConnectionString, Key};
 use crate::config::words::{self, word};
 use crate::config::{Address, NamespaceConfig};
-use crate::emulator::{AMQP_PORT, Endpoints};
+use crate::options::{AMQP_PORT, Endpoints};
 
 /// A namespace as its users reach it.
 #[derive(Clone, PartialEq, Eq, Serialize)]

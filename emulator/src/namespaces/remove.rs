@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{Entry, Namespaces, Served};
 use crate::config::Address;
-use crate::server::Listening;
+use crate::listeners::Listening;
 
 /// Why a namespace is not removed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

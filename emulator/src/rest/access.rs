@@ -14,7 +14,7 @@ use crate::auth::{Claims, Policy, TokenCheck, TokenError, audience_path};
 use crate::namespace::Namespace;
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::{Condition, ServiceError};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 const BEARER: &str = "Bearer ";
 

@@ -11,10 +11,11 @@ use super::carrier::Carrier;
 use super::rejection::{Rejection, Tracked};
 use super::route::Route;
 use crate::auth::Claim;
-use crate::namespace::{Caller, Namespace, SharedEntity};
-use crate::nodes::{Destination, ServiceError, send_refusal, system_tracker};
+use crate::kept::Kept;
+use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
+use crate::nodes::{Destination, ServiceError, send_refusal};
 use crate::router::{ConnectionId, WakeHandle};
-use crate::server::{Kept, Shared};
+use crate::shared::Shared;
 
 /// What requests are called in the record.
 const CLIENT: &str = "HTTP";

@@ -12,8 +12,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 
-use super::Shared;
 use crate::namespaces::ConnectionOrigin;
+use crate::shared::Shared;
 use crate::tls::{Secured, SniName};
 
 /// What is read from a socket in one go: two full records.

@@ -11,10 +11,12 @@ use servicebus_amqp::Output;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader};
 
 use super::accepted::AcceptedConnection;
+use super::peers::serve_peer;
+use super::protocol;
 use super::web::Cover;
-use super::{Shared, serve_peer};
 use crate::connection::{Unread, Wire};
 use crate::namespaces::ConnectionOrigin;
+use crate::shared::Shared;
 
 /// Bytes read in one go.
 const BLOCK: usize = 64 * 1024;
@@ -29,7 +31,7 @@ pub(crate) fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    shared.listeners.spawn_peer(|stop| {
+    shared.listeners.spawn(|stop| {
         let accepted = AcceptedConnection {
             address: from,
             shared: Arc::clone(shared),
@@ -38,7 +40,7 @@ pub(crate) fn serve<S>(
             is_reserved: false,
         };
         let stream = BufReader::with_capacity(BLOCK, stream);
-        let served = accepted.serve(stream, ConnectionOrigin::at(at), Cover::Plain);
+        let served = protocol::serve(accepted, stream, ConnectionOrigin::at(at), Cover::Plain);
         serve_peer(Arc::clone(shared), from, served)
     });
 }

@@ -1,6 +1,5 @@
 //! HTTP with a peer, and AMQP over WebSocket where it asks for that.
 
-mod kept;
 mod upgrade;
 
 use std::io;
@@ -19,14 +18,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::Shared;
 use super::accepted::AcceptedConnection;
 use crate::connection::{self, Unread, WebSocket};
 use crate::http::{Abort, Peer, Stopping, internal_error, malformed, too_much};
+use crate::kept::Kept;
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::quote;
 use crate::rest::{self, Carrier, Tapped};
-pub(crate) use kept::Kept;
+use crate::shared::Shared;
 use upgrade::Slot;
 
 /// What is answered however many connections there are.
@@ -49,7 +48,7 @@ pub(super) async fn serve<S>(
 where
     S: Unread + AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (patience, is_reserved) = (accepted.patience(), accepted.is_reserved);
+    let (patience, is_reserved) = (accepted.timeout(), accepted.is_reserved);
     let AcceptedConnection {
         shared,
         router,

@@ -39,7 +39,9 @@ impl Asked {
         };
         let emulator = Emulator::start(options).await.unwrap();
         Self {
-            router: TowerToHyperService::new(Control::new(Arc::clone(&emulator.shared)).router()),
+            router: TowerToHyperService::new(
+                Control::new(Arc::clone(&emulator.shared), crate::server::open).router(),
+            ),
             _emulator: emulator,
         }
     }

@@ -48,7 +48,7 @@ struct Piece {
 }
 
 impl Kept {
-    pub(super) fn new(memory: &Arc<Memory>) -> Self {
+    pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         Self(Arc::new(Mutex::new(State {
             account: memory.open(),
             largest: 0,
@@ -62,7 +62,7 @@ impl Kept {
     }
 
     /// The body of the request, whose bytes count as they come. It ends with an error where they are too many.
-    pub(super) fn count<B>(&self, body: B) -> Body
+    pub(crate) fn count<B>(&self, body: B) -> Body
     where
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
@@ -73,12 +73,12 @@ impl Kept {
     }
 
     /// Why the body of the request was not read to its end.
-    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
         self.0.lock().exceeded
     }
 
     /// The answer, which counts instead of the request from now on.
-    pub(super) fn answer(self, response: Response) -> Response {
+    pub(crate) fn answer(self, response: Response) -> Response {
         let size = response.body().size_hint().lower();
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         self.0.lock().account.set(size);

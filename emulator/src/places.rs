@@ -26,7 +26,7 @@ pub(crate) struct Places {
 
 /// What one peer has; given back when it is dropped.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// For everything.
     Any {
         /// Kept for as long as the place is.
@@ -41,7 +41,7 @@ pub(super) enum Place {
 
 /// A place among all.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     places: Arc<Places>,
     /// Where the peer is, if that counts.
     address: Option<IpAddr>,
@@ -59,7 +59,7 @@ impl Places {
     }
 
     /// A place for a peer from this address; none when those for `/health` are taken as well.
-    pub(super) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         if let Some(taken) = self.take_any(address.to_canonical()) {
             return Some(Place::Any { _taken: taken });
         }
@@ -93,7 +93,7 @@ impl Places {
 }
 
 impl Place {
-    pub(super) fn is_reserved(&self) -> bool {
+    pub(crate) fn is_reserved(&self) -> bool {
         matches!(self, Self::Reserved { .. })
     }
 }

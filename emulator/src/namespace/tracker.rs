@@ -2,7 +2,7 @@
 
 use servicebus_broker::{EntityKind, SubQueue};
 
-use crate::namespace::{Namespace, SharedEntity};
+use super::{Namespace, SharedEntity};
 
 /// `namespace:Queue:path`, `namespace:Topic:path` or `namespace:Topic:path|subscription`, the address of a dead-letter
 /// queue behind it; the namespace alone where no entity is meant.

@@ -1,0 +1,121 @@
+//! What all connections of a process share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use servicebus_broker::{IdSource, Tier};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::access::Access;
+use crate::clock::RealClock;
+use crate::listeners::Listeners;
+use crate::memory::Memory;
+use crate::namespace::Ids;
+use crate::namespaces::Namespaces;
+use crate::places::Places;
+use crate::router::ConnectionId;
+use crate::tls::Tls;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: ConnectionOptions,
+    pub(crate) real: RealClock,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) listeners: Listeners,
+    pub(crate) tls: Tls,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) access: Access,
+    connections_made: AtomicU32,
+    connections: watch::Sender<usize>,
+}
+
+/// One of the connections that are open.
+pub(crate) struct Counted<'a>(&'a Shared);
+
+/// Settings of the process that connections ask for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionOptions {
+    pub(crate) seed: Option<u64>,
+    /// Whether outcomes to old fe2o3 peers wait (decision D31).
+    pub(crate) outcome_delay: bool,
+    /// Most requests that wait for messages of one entity at the same time.
+    pub(crate) waiting_requests: u32,
+    /// How long a peer may take to send its first byte, to finish a TLS handshake, to send the head of an HTTP request
+    /// and to put a first token.
+    pub(crate) patience: Duration,
+    /// That of namespaces that are made while the emulator serves and name none.
+    pub(crate) tier: Tier,
+}
+
+impl Shared {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of its own, and this is called once"
+    )]
+    pub(crate) fn new(
+        options: ConnectionOptions,
+        real: RealClock,
+        namespaces: Namespaces,
+        listeners: Listeners,
+        tls: Tls,
+        memory: Arc<Memory>,
+        places: Arc<Places>,
+        access: Access,
+    ) -> Self {
+        Self {
+            options,
+            real,
+            namespaces,
+            listeners,
+            tls,
+            memory,
+            places,
+            access,
+            connections_made: AtomicU32::new(0),
+            connections: watch::Sender::new(0),
+        }
+    }
+
+    /// How many peers are connected, and word of every change.
+    pub(crate) fn connections(&self) -> watch::Receiver<usize> {
+        self.connections.subscribe()
+    }
+
+    /// Counts a connection until the guard is dropped, however it ends.
+    pub(crate) fn count_connection(&self) -> Counted<'_> {
+        self.connections.send_modify(|open| *open += 1);
+        Counted(self)
+    }
+
+    /// The number of a new connection.
+    pub(crate) fn next_connection(&self) -> ConnectionId {
+        // Zero stands for the broker itself.
+        ConnectionId(self.connections_made.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(crate) fn engine_config(&self, ids: &mut Ids) -> servicebus_amqp::Config {
+        servicebus_amqp::Config {
+            container_id: self.tracking_id(ids).simple().to_string(),
+            tracking_id: self.tracking_id(ids).to_string(),
+            ..servicebus_amqp::Config::default()
+        }
+    }
+
+    /// A fresh id to find something again in the log.
+    pub(crate) fn tracking_id(&self, ids: &mut Ids) -> Uuid {
+        uuid::Builder::from_u128(u128::from(ids.next()) << 64 | u128::from(ids.next()))
+            .with_version(uuid::Version::Random)
+            .with_variant(uuid::Variant::RFC4122)
+            .into_uuid()
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.connections.send_modify(|open| *open -= 1);
+    }
+}
