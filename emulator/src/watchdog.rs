@@ -4,8 +4,7 @@
 
 use crate::failures::Failures;
 
-/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes twice
-/// that: beside others that use the same memory, processor time itself grows by half.
+/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
     name: &'static str,
@@ -18,7 +17,7 @@ pub(crate) fn watched<F: Future>(
 
     use crate::failures::Failure;
 
-    const LONGEST: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_millis(50);
     let thread_time = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

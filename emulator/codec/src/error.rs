@@ -22,12 +22,21 @@ pub enum DecodeError {
     /// A compound whose element count cannot fit into its size.
     #[error("compound claims more elements than it has bytes")]
     CountMismatch,
+    /// Elements of lists, maps and arrays, beyond [`crate::MAX_ELEMENTS`].
+    #[error(
+        "value has {count} more elements; at most {} are allowed in all values of a message together",
+        crate::MAX_ELEMENTS
+    )]
+    TooManyElements {
+        /// Elements of the list, map or array that exceeds it.
+        count: u32,
+    },
     /// Elements without width in arrays, beyond [`crate::MAX_WIDTHLESS`].
     #[error(
         "array has {count} elements without width; at most {} are allowed in all arrays together",
         crate::MAX_WIDTHLESS
     )]
-    TooManyElements {
+    TooManyWidthless {
         /// Elements of the array that exceeds it.
         count: u32,
     },

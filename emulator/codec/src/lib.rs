@@ -16,6 +16,9 @@ mod writer;
 
 pub use code::symbol_constructor;
 pub use error::DecodeError;
-pub use reader::{Array, Compound, Descriptor, Fields, MAX_DEPTH, MAX_WIDTHLESS, Reader};
+pub use reader::{
+    Array, Compound, Descriptor, ElementBudget, Fields, MAX_DEPTH, MAX_ELEMENTS, MAX_WIDTHLESS,
+    Reader,
+};
 pub use value::Value;
 pub use writer::{Mark, Writer};

@@ -16,6 +16,7 @@ use crate::{DecodeError, Value};
 
 pub use array::Array;
 pub use fields::Fields;
+pub use validate::ElementBudget;
 
 /// How deep lists, maps, arrays and descriptors may nest before a value is refused.
 pub const MAX_DEPTH: usize = 32;
@@ -23,6 +24,11 @@ pub const MAX_DEPTH: usize = 32;
 /// How many elements without width (null, true, false, zero, the empty list) arrays may have: as many as a list of them
 /// would have in 256 KiB. Nine bytes may announce 2³² of them, for which a decoder would have to allocate.
 pub const MAX_WIDTHLESS: u32 = 256 * 1024;
+
+/// How many elements the lists, maps and arrays of values that are decoded together may have, as a message's are: twice as
+/// many as fit into the largest message of most namespaces, so that a walk over them takes a bounded time. Elements of
+/// arrays that all have the same width are not walked, and do not count.
+pub const MAX_ELEMENTS: u32 = 2 * 1024 * 1024;
 
 /// A cursor over encoded AMQP values.
 #[derive(Debug, Clone, Copy)]

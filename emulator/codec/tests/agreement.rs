@@ -367,7 +367,7 @@ fn counts_are_bounded_by_bytes() {
     let bomb = [0xf0, 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff, 0x40];
     assert_eq!(
         Reader::new(&bomb).validate(),
-        Err(DecodeError::TooManyElements { count: u32::MAX })
+        Err(DecodeError::TooManyWidthless { count: u32::MAX })
     );
     let list = [0xd0, 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff, 0x40];
     assert_eq!(

@@ -3,7 +3,9 @@
 use proptest::collection;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use servicebus_codec::{DecodeError, MAX_DEPTH, MAX_WIDTHLESS, Reader, Value};
+use servicebus_codec::{
+    DecodeError, ElementBudget, MAX_DEPTH, MAX_ELEMENTS, MAX_WIDTHLESS, Reader, Value,
+};
 
 /// Constructors with a fixed width, and that width.
 const FIXED: [(u8, usize); 27] = [
@@ -194,19 +196,50 @@ fn elements_without_width_are_counted_and_not_walked() {
     let many = |count| sized(0xf0, Some(count), &[0x40]);
     assert_eq!(Reader::new(&many(MAX_WIDTHLESS)).validate(), Ok(()));
     let count = MAX_WIDTHLESS + 1;
-    let too_many = Err(DecodeError::TooManyElements { count });
+    let too_many = Err(DecodeError::TooManyWidthless { count });
     assert_eq!(Reader::new(&many(count)).validate(), too_many);
     let error = Reader::new(&many(count)).elements().err();
     assert_eq!(error, too_many.err());
     // All arrays of a value count together, and all values that are read together.
     let count = MAX_WIDTHLESS / 2 + 1;
     let two = compound(0xd0, vec![many(count), many(count)]);
-    let too_many = Err(DecodeError::TooManyElements { count });
+    let too_many = Err(DecodeError::TooManyWidthless { count });
     assert_eq!(Reader::new(&two).validate(), too_many);
-    let mut left = MAX_WIDTHLESS;
+    let mut left = ElementBudget::default();
     let one = many(count);
     assert_eq!(Reader::new(&one).validate_within(&mut left), Ok(()));
     assert_eq!(Reader::new(&one).validate_within(&mut left), too_many);
+}
+
+#[test]
+fn the_elements_of_a_message_are_bounded() {
+    let nulls = |count: u32| sized(0xd0, Some(count), &vec![0x40; count as usize]);
+    // The list is one itself.
+    assert_eq!(Reader::new(&nulls(MAX_ELEMENTS - 1)).validate(), Ok(()));
+    let count = MAX_ELEMENTS;
+    let too_many = Err(DecodeError::TooManyElements { count });
+    assert_eq!(Reader::new(&nulls(count)).validate(), too_many);
+    let texts = sized(
+        0xf0,
+        Some(count),
+        &[&[0xa1], &*vec![0; count as usize]].concat(),
+    );
+    assert_eq!(Reader::new(&texts).validate(), too_many);
+    // What has one width is not walked.
+    let integers = |bytes: usize| sized(0xf0, Some(count), &[&[0x71], &*vec![7; bytes]].concat());
+    let whole = 4 * count as usize;
+    assert_eq!(Reader::new(&integers(whole)).validate(), Ok(()));
+    let truncated = Err(DecodeError::Truncated);
+    assert_eq!(Reader::new(&integers(whole - 1)).validate(), truncated);
+    let mismatch = Err(DecodeError::CountMismatch);
+    assert_eq!(Reader::new(&integers(whole + 1)).validate(), mismatch);
+    // All values that are read together.
+    let mut left = ElementBudget::default();
+    let half = nulls(MAX_ELEMENTS / 2);
+    let count = MAX_ELEMENTS / 2;
+    let too_many = Err(DecodeError::TooManyElements { count });
+    assert_eq!(Reader::new(&half).validate_within(&mut left), Ok(()));
+    assert_eq!(Reader::new(&half).validate_within(&mut left), too_many);
 }
 
 #[test]

@@ -188,6 +188,13 @@ impl ClientConnection {
     /// The messages of a transfer, in the namespace's time (decision D20).
     pub(super) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
+        let limit = self.tier().max_message_size();
+        let delivery = transfer.delivery.0;
+        let too_large = || ServiceError::message_too_large(delivery, size, limit);
+        // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
+        if size > limit && transfer.message_format == BATCH {
+            return Err(too_large());
+        }
         let refused = |error: MessageError| message_refusal(&error);
         let ids = self.caller.ids();
         let mut messages = match transfer.message_format {
@@ -209,16 +216,10 @@ impl ClientConnection {
             let ahead = namespace.clock.read().ahead;
             parts.iter_mut().for_each(|message| message.enter(ahead));
         }
-        // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
-        let limit = self.tier().max_message_size();
-        if size > limit && (scheduled || matches!(messages, Messages::Batch(_))) {
-            return Err(ServiceError::message_too_large(
-                transfer.delivery.0,
-                size,
-                limit,
-            ));
+        match size > limit && scheduled {
+            true => Err(too_large()),
+            false => Ok(messages),
         }
-        Ok(messages)
     }
 
     /// The limit of messages that a batch had, where the namespace is set to have it (spec/observed.md 9).

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use servicebus_codec::{DecodeError, Descriptor, MAX_WIDTHLESS, Reader};
+use servicebus_codec::{DecodeError, Descriptor, ElementBudget, Reader};
 
 use super::{MessageError, annotations, decimals, limits};
 
@@ -53,7 +53,7 @@ impl Sections {
         let mut ends = [0; 5];
         let (mut seen, mut last) = ([false; 10], 0);
         let mut is_other_form = false;
-        let mut widthless = MAX_WIDTHLESS;
+        let mut budget = ElementBudget::default();
         while !reader.is_empty() {
             let code = section_code(reader.descriptor()?);
             let rank = rank(code).ok_or(MessageError::Section(code))?;
@@ -65,7 +65,7 @@ impl Sections {
             }
             // Down to the leaves: what is accepted here will be decoded by somebody else's client.
             let content = reader;
-            reader.validate_within(&mut widthless)?;
+            reader.validate_within(&mut budget)?;
             let is_other = check_shape(code, content)?;
             is_other_form |= is_other || rank < last;
             for end in ends.iter_mut().skip(rank - 1) {

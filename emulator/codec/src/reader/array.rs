@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
         }
         let is_widthless = matches!(code::width(code), Ok(Width::Fixed(0)));
         if is_widthless && count > MAX_WIDTHLESS {
-            return Err(DecodeError::TooManyElements { count });
+            return Err(DecodeError::TooManyWidthless { count });
         }
         Ok(Array {
             left: count,

@@ -5,31 +5,62 @@
 
 use super::{Compound, MAX_DEPTH, Reader, text, unexpected};
 use crate::code::{self, Width};
-use crate::{DecodeError, MAX_WIDTHLESS};
+use crate::{DecodeError, MAX_ELEMENTS, MAX_WIDTHLESS};
+
+/// How many elements values that are decoded together may still have.
+#[derive(Debug, Clone, Copy)]
+pub struct ElementBudget {
+    /// Of lists, maps and arrays, and the values themselves.
+    elements: u32,
+    /// Of arrays, those without width.
+    widthless: u32,
+}
+
+impl Default for ElementBudget {
+    fn default() -> Self {
+        Self {
+            elements: MAX_ELEMENTS,
+            widthless: MAX_WIDTHLESS,
+        }
+    }
+}
+
+impl ElementBudget {
+    fn walk(&mut self, count: u32) -> Result<(), DecodeError> {
+        let left = self.elements.checked_sub(count);
+        self.elements = left.ok_or(DecodeError::TooManyElements { count })?;
+        Ok(())
+    }
+
+    fn count_widthless(&mut self, count: u32) -> Result<(), DecodeError> {
+        let left = self.widthless.checked_sub(count);
+        self.widthless = left.ok_or(DecodeError::TooManyWidthless { count })?;
+        Ok(())
+    }
+}
 
 impl Reader<'_> {
     /// Walks one value completely: every length, count and constructor down to the leaves.
     ///
     /// What passes can be handed to a recursive decoder that allocates by count.
     pub fn validate(&mut self) -> Result<(), DecodeError> {
-        let mut widthless = MAX_WIDTHLESS;
-        self.validate_within(&mut widthless)
+        self.validate_within(&mut ElementBudget::default())
     }
 
-    /// The same for one of several values that are decoded together: `widthless` is how many elements without width
-    /// the arrays in all of them may still have, at first [`MAX_WIDTHLESS`].
-    pub fn validate_within(&mut self, widthless: &mut u32) -> Result<(), DecodeError> {
-        self.validate_at(MAX_DEPTH, widthless)
+    /// The same for one of several values that are decoded together, which have one budget.
+    pub fn validate_within(&mut self, budget: &mut ElementBudget) -> Result<(), DecodeError> {
+        budget.walk(1)?;
+        self.validate_at(MAX_DEPTH, budget)
     }
 
-    fn validate_at(&mut self, depth: usize, widthless: &mut u32) -> Result<(), DecodeError> {
+    fn validate_at(&mut self, depth: usize, budget: &mut ElementBudget) -> Result<(), DecodeError> {
         let inner = depth.checked_sub(1).ok_or(DecodeError::TooDeep)?;
         let code = self.byte()?;
         if code == code::DESCRIBED {
-            self.validate_at(inner, widthless)?;
-            return self.validate_at(inner, widthless);
+            self.validate_at(inner, budget)?;
+            return self.validate_at(inner, budget);
         }
-        self.validate_content(code, inner, widthless)
+        self.validate_content(code, inner, budget)
     }
 
     /// What follows a constructor: of a value, or of all elements of an array.
@@ -37,15 +68,15 @@ impl Reader<'_> {
         &mut self,
         code: u8,
         depth: usize,
-        widthless: &mut u32,
+        budget: &mut ElementBudget,
     ) -> Result<(), DecodeError> {
         match code {
-            code::LIST8 => self.compound(1)?.validate_at(depth, widthless),
-            code::LIST32 => self.compound(4)?.validate_at(depth, widthless),
-            code::MAP8 => self.pairs_of(1)?.validate_at(depth, widthless),
-            code::MAP32 => self.pairs_of(4)?.validate_at(depth, widthless),
-            code::ARRAY8 => self.validate_array(1, depth, widthless),
-            code::ARRAY32 => self.validate_array(4, depth, widthless),
+            code::LIST8 => self.compound(1)?.validate_at(depth, budget),
+            code::LIST32 => self.compound(4)?.validate_at(depth, budget),
+            code::MAP8 => self.pairs_of(1)?.validate_at(depth, budget),
+            code::MAP32 => self.pairs_of(4)?.validate_at(depth, budget),
+            code::ARRAY8 => self.validate_array(1, depth, budget),
+            code::ARRAY32 => self.validate_array(4, depth, budget),
             code::STRING8 | code::SYMBOL8 => text(self.sized(1)?).map(drop),
             code::STRING32 | code::SYMBOL32 => text(self.sized(4)?).map(drop),
             code if code::is_defined(code) => self.skip_content(code),
@@ -58,7 +89,7 @@ impl Reader<'_> {
         &mut self,
         width: usize,
         depth: usize,
-        widthless: &mut u32,
+        budget: &mut ElementBudget,
     ) -> Result<(), DecodeError> {
         let (count, mut items) = self.sized_and_counted(width)?;
         // serde_amqp leaves the constructor out when there is no element.
@@ -69,18 +100,24 @@ impl Reader<'_> {
         let mut code = items.byte()?;
         while code == code::DESCRIBED {
             inner = inner.checked_sub(1).ok_or(DecodeError::TooDeep)?;
-            items.validate_at(inner, widthless)?;
+            items.validate_at(inner, budget)?;
             code = items.byte()?;
         }
         if let Ok(Width::Fixed(0)) = code::width(code) {
             // All of them are the same, and nothing of them can be wrong but their number.
-            *widthless = widthless
-                .checked_sub(count)
-                .ok_or(DecodeError::TooManyElements { count })?;
-            items.validate_content(code, inner, widthless)?;
+            budget.count_widthless(count)?;
+            items.validate_content(code, inner, budget)?;
+        } else if let Ok(Width::Fixed(width)) = code::width(code) {
+            // Every content of this width is a value.
+            if !code::is_defined(code) {
+                return Err(unexpected("a value", code));
+            }
+            let size = (count as usize).checked_mul(width);
+            items.take(size.ok_or(DecodeError::Truncated)?)?;
         } else {
+            budget.walk(count)?;
             for _ in 0..count {
-                items.validate_content(code, inner, widthless)?;
+                items.validate_content(code, inner, budget)?;
             }
         }
         if items.is_empty() {
@@ -92,11 +129,12 @@ impl Reader<'_> {
 }
 
 impl Compound<'_> {
-    fn validate_at(mut self, depth: usize, widthless: &mut u32) -> Result<(), DecodeError> {
+    fn validate_at(mut self, depth: usize, budget: &mut ElementBudget) -> Result<(), DecodeError> {
+        budget.walk(self.count)?;
         for _ in 0..self.count {
             // Most fields of a message are null.
             if depth == 0 || !self.items.take_null() {
-                self.items.validate_at(depth, widthless)?;
+                self.items.validate_at(depth, budget)?;
             }
         }
         if self.items.is_empty() {

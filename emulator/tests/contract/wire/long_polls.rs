@@ -1,5 +1,5 @@
 //! Nothing that many or large messages bring about keeps a thread for long: the watchdog (`emulator/src/watchdog.rs`),
-//! with which tests are built, tells `/health` of a poll that takes much more than 50 ms.
+//! with which tests are built, tells `/health` of a poll that takes more than 50 ms.
 
 use serde_json::json;
 
@@ -59,15 +59,18 @@ fn credit_for_everything_and_locks_that_end_together() {
     assert_healthy(&bus.http);
 }
 
-#[test]
-fn a_message_of_100_mib_in_one_of_a_websocket() {
+/// A queue of a Premium namespace that takes the largest messages, and a client over a WebSocket.
+fn with_large() -> (Bus, Peer) {
     let limit = r#""MaxMessageSizeInKilobytes":102400"#;
     let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("q", limit)]));
     let stream = Stream::plain(bus.http.0).websocket("/$servicebus/websocket", "AMQPWSB10");
     let mut peer = Peer::open_over(stream, &Open::default());
     peer.let_in();
-    let sender = peer.sender("q");
-    let message = Message::new("m").body(vec![7; 100 * MIB - 1000]).encode();
+    (bus, peer)
+}
+
+/// Sends a message in many frames, which are one message of the WebSocket.
+fn send_large(peer: &mut Peer, sender: &Link, format: u32, message: &[u8]) -> u32 {
     let id = peer.next_delivery_id();
     let pieces: Vec<_> = message.chunks(60_000).collect();
     let mut frames = Vec::new();
@@ -76,16 +79,59 @@ fn a_message_of_100_mib_in_one_of_a_websocket() {
             uint(sender.handle),
             uint(id),
             binary(&id.to_be_bytes()),
-            uint(0),
+            uint(format),
             false.into(),
             (index + 1 < pieces.len()).into(),
         ];
         frames.extend(performative(sender.channel, TRANSFER, &fields, piece));
     }
     peer.write(&frames);
+    id
+}
+
+#[test]
+fn a_message_of_100_mib_in_one_of_a_websocket() {
+    let (bus, mut peer) = with_large();
+    let sender = peer.sender("q");
+    let message = Message::new("m").body(vec![7; 100 * MIB - 1000]).encode();
+    let id = send_large(&mut peer, &sender, 0, &message);
     peer.outcome(&sender, id).expect("it is accepted");
     let receiver = peer.receiver("q");
     let delivery = peer.receive_one(&receiver);
     assert_eq!(delivery.message.data().len(), 100 * MIB - 1000);
+    assert_healthy(&bus.http);
+}
+
+#[test]
+fn a_message_of_many_elements_is_refused_where_they_are_too_many() {
+    let (bus, mut peer) = with_large();
+    let sender = peer.sender("q");
+    // An AMQP value that is a list of nulls.
+    let list = |count: u32| {
+        let size = (count + 4).to_be_bytes();
+        let head = [0x00, 0x53, 0x77, 0xd0];
+        let nulls = vec![0x40; count as usize];
+        [&head[..], &size, &count.to_be_bytes(), &nulls].concat()
+    };
+    let id = send_large(&mut peer, &sender, 0, &list(2 * MIB as u32 - 1));
+    peer.outcome(&sender, id).expect("it is accepted");
+    let id = send_large(&mut peer, &sender, 0, &list(99 * MIB as u32));
+    let refused = peer.outcome(&sender, id).expect_err("it has too many");
+    assert!(
+        refused.text.contains("at most 2097152 are allowed"),
+        "{refused:?}"
+    );
+    assert_healthy(&bus.http);
+}
+
+#[test]
+fn a_batch_that_is_too_large_is_not_taken_apart() {
+    let (bus, mut peer) = with_large();
+    let sender = peer.sender("q");
+    let small = Message::new("m").encode();
+    let messages = batch(&vec![small; 90 * MIB / 100]);
+    let id = send_large(&mut peer, &sender, BATCH, &messages);
+    let refused = peer.outcome(&sender, id).expect_err("it is too large");
+    assert_eq!(refused.condition, "amqp:link:message-size-exceeded");
     assert_healthy(&bus.http);
 }
