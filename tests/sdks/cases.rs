@@ -1,4 +1,4 @@
-//! The list of cases, turned into one test per topic for each SDK.
+//! The list of cases, turned into one test per topic for each SDK, where the feature `matrices` is on.
 //!
 //! The scripts of every SDK have the same cases by the same names, so that this list is the only
 //! one: a case without a script fails. A case is known by `topic.case`; what it is taken from, an
@@ -113,6 +113,7 @@ macro_rules! every_kind_of_link_but_prefetching {
 /// A test of the cases of one script: they spend their time waiting, and so run side by side.
 macro_rules! test_of {
     ($test:ident: $sdk:expr, $settings:ident, $script:ident { $($case:ident),* $(,)? }) => {
+        #[cfg(feature = "matrices")]
         #[tokio::test]
         async fn $test() {
             let cases = [$(concat!(stringify!($script), ".", stringify!($case))),*];

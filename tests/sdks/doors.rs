@@ -38,7 +38,6 @@ impl Door {
             // With a port: without one they look at 443.
             Self::SecuredWebSocket => servicebus.tls_admin_connection_string(),
         };
-        let file = authority.0.display().to_string();
         environment.extend([
             ("SERVICEBUS_CONNECTION_STRING", connection_string.to_owned()),
             ("SERVICEBUS_DOOR", self.name().to_owned()),
@@ -46,8 +45,11 @@ impl Door {
                 "SERVICEBUS_WEB_ADDRESS",
                 servicebus.endpoints().http.to_string(),
             ),
-            ("SERVICEBUS_CA_FILE", file.clone()),
-            ("NODE_EXTRA_CA_CERTS", file),
+            (
+                "SERVICEBUS_ADMIN_CONNECTION_STRING",
+                servicebus.tls_admin_connection_string().to_owned(),
+            ),
+            ("SERVICEBUS_CA_FILE", authority.0.display().to_string()),
         ]);
         authority
     }

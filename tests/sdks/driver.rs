@@ -1,10 +1,8 @@
-//! Runs one case's script against a bus of its own, and ends it when it does not end itself.
+//! Runs cases, each against a namespace of its own, and programs, which it ends when they do not end themselves.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{self, ExitStatus, Stdio};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -22,7 +20,7 @@ use crate::interpreter::{self, Environment};
 use crate::java;
 use crate::topology::topology;
 
-/// Longer than the scripts' own deadline, which says more about what they wait for.
+/// Longer than the interpreters' own deadline, which says more about what a case waits for.
 const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Turns at running a script: no more at a time than four for each processor, whatever the number of tests, so that the
@@ -33,7 +31,7 @@ static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
 });
 
 /// A client library under test.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sdk {
     /// `azure.servicebus`.
     PythonBlocking,
@@ -45,18 +43,12 @@ pub(crate) enum Sdk {
     PythonAsynchronous714,
     /// `@azure/service-bus`.
     JavaScript,
+    /// The same with the newest `@azure/core-amqp` below it.
+    JavaScriptNewestAmqp,
     /// `azservicebus`.
     Go,
     /// `azure-messaging-servicebus`.
     Java,
-}
-
-/// How the cases of an SDK are run.
-enum Runner {
-    /// By a command for each of them.
-    Command(Command),
-    /// By the one process that runs all of Java's, from this environment.
-    Java(PathBuf),
 }
 
 impl Sdk {
@@ -69,8 +61,25 @@ impl Sdk {
             | Self::PythonAsynchronous
             | Self::PythonBlocking714
             | Self::PythonAsynchronous714
-            | Self::JavaScript => false,
+            | Self::JavaScript
+            | Self::JavaScriptNewestAmqp => false,
         }
+    }
+
+    /// The program that runs its cases, or `None` where the SDK may be skipped.
+    async fn interpreter(self) -> Option<process::Command> {
+        Some(match self {
+            Self::PythonBlocking => python(Language::Python, "sync").await?,
+            Self::PythonAsynchronous => python(Language::Python, "async").await?,
+            Self::PythonBlocking714 => python(Language::Python714, "sync").await?,
+            Self::PythonAsynchronous714 => python(Language::Python714, "async").await?,
+            Self::JavaScript => javascript(Language::JavaScript).await?,
+            Self::JavaScriptNewestAmqp => javascript(Language::JavaScriptNewestAmqp).await?,
+            Self::Go => {
+                process::Command::new(environment::go(&environment::ready(Language::Go).await?))
+            }
+            Self::Java => java::command(&environment::ready(Language::Java).await?),
+        })
     }
 }
 
@@ -93,6 +102,13 @@ pub(crate) enum Entities {
     Topics,
     /// Those of `sessions.json`, under the default settings.
     Sessions,
+    /// Those of `observed.json`, under the default settings.
+    Observed,
+    /// A queue, and one that forwards to it, where what the service was seen to do otherwise is done: batches have a
+    /// limit of messages, and disabled entities take what is forwarded.
+    OtherReadings,
+    /// The queue `orders` alone, which every tier has.
+    Orders,
 }
 
 /// What a namespace has unless told otherwise.
@@ -130,6 +146,25 @@ pub(crate) const SESSIONS: Settings = Settings {
     ..SETTINGS
 };
 
+/// There is what the cases of `observed` are about.
+pub(crate) const OBSERVED: Settings = Settings {
+    entities: Entities::Observed,
+    ..SETTINGS
+};
+
+/// The namespace has the other readings of what is documented one way and was seen another.
+pub(crate) const OTHER_READINGS: Settings = Settings {
+    entities: Entities::OtherReadings,
+    ..SETTINGS
+};
+
+/// There are neither topics nor transactions.
+pub(crate) const BASIC: Settings = Settings {
+    entities: Entities::Orders,
+    tier: Tier::Basic,
+    ..SETTINGS
+};
+
 /// Messages may be large.
 pub(crate) const PREMIUM: Settings = Settings {
     tier: Tier::Premium,
@@ -152,15 +187,15 @@ pub(crate) const SECURED_WEBSOCKET: Settings = Settings {
     ..SETTINGS
 };
 
-/// Runs cases side by side, each on a bus of its own; fails with the names of those that failed.
+/// Runs cases side by side, each in a namespace of its own; fails with the names of those that failed.
 pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]) {
+    if sdk.interpreter().await.is_none() {
+        return;
+    }
     let mut running = JoinSet::new();
     let mut names = HashMap::new();
     for case in cases.iter().filter(|case| !sdk.lacks(case)) {
-        let Some(runner) = runner(sdk, case).await else {
-            return;
-        };
-        names.insert(running.spawn(run(runner, settings, case)).id(), *case);
+        names.insert(running.spawn(run(sdk, settings, case)).id(), *case);
     }
     let mut failed = Vec::new();
     while let Some(ended) = running.join_next().await {
@@ -175,8 +210,10 @@ pub(crate) async fn run_all(sdk: Sdk, settings: Settings, cases: &[&'static str]
     );
 }
 
-/// Starts a bus with the entities of the cases, runs a case, and asserts what the broker recorded.
-async fn run(runner: Runner, settings: Settings, case: &'static str) {
+/// Starts a namespace with the entities of the cases, runs a case, and asserts what the broker recorded.
+async fn run(sdk: Sdk, settings: Settings, case: &'static str) {
+    let _turn = TURNS.acquire().await.expect("it is never closed");
+    let command = sdk.interpreter().await.expect("it is not skipped");
     let servicebus = ServiceBus::builder()
         .topology(topology(settings))
         .start()
@@ -196,53 +233,12 @@ async fn run(runner: Runner, settings: Settings, case: &'static str) {
         ),
     ]);
     let _authority = settings.door.lead(&mut environment, &servicebus).await;
-    let _certificate = match case.split_once('.') {
-        Some(("admin" | "rules", _)) => Some(let_administer(&mut environment, &servicebus).await),
-        _ => None,
+    let running = interpreter::run(sdk, command, case, &environment);
+    let Ok(answer) = tokio::time::timeout(DEADLINE, running).await else {
+        panic!("{case} was not answered within {DEADLINE:?}");
     };
-    match runner {
-        Runner::Command(mut command) => {
-            command.envs(&environment);
-            run_to_the_end(command, case).await;
-        }
-        Runner::Java(made) => interpret(&made, case, &environment).await,
-    }
+    assert!(answer.passed, "{case} failed\n{}", answer.output);
     broker_side::check(case, &servicebus).await;
-}
-
-/// Tells the script of the administration API, and whom to trust there.
-async fn let_administer(environment: &mut Environment, servicebus: &ServiceBus) -> CertificateFile {
-    let certificate = CertificateFile::new(&servicebus.ca_certificate_pem().await);
-    let file = certificate.0.display().to_string();
-    environment.extend([
-        (
-            "SERVICEBUS_ADMIN_CONNECTION_STRING",
-            servicebus.tls_admin_connection_string().to_owned(),
-        ),
-        ("SERVICEBUS_CA_FILE", file.clone()),
-        ("NODE_EXTRA_CA_CERTS", file),
-    ]);
-    certificate
-}
-
-/// A certificate that is there for as long as a script needs it.
-struct CertificateFile(PathBuf);
-
-impl CertificateFile {
-    fn new(pem: &str) -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("sdks-ca-{}-{number}.pem", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&path, pem).expect("a file can be written");
-        Self(path)
-    }
-}
-
-impl Drop for CertificateFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 fn expiry_name(expiry: Expiry) -> &'static str {
@@ -259,50 +255,24 @@ fn locks_name(locks: LocksOnDetach) -> &'static str {
     }
 }
 
-/// What runs a case, or `None` where the SDK may be skipped.
-async fn runner(sdk: Sdk, case: &str) -> Option<Runner> {
-    let mut command = match sdk {
-        Sdk::PythonBlocking => python(Language::Python, "sync").await?,
-        Sdk::PythonAsynchronous => python(Language::Python, "async").await?,
-        Sdk::PythonBlocking714 => python(Language::Python714, "sync").await?,
-        Sdk::PythonAsynchronous714 => python(Language::Python714, "async").await?,
-        Sdk::JavaScript => javascript().await?,
-        Sdk::Go => Command::new(environment::go(&environment::ready(Language::Go).await?)),
-        Sdk::Java => return environment::ready(Language::Java).await.map(Runner::Java),
-    };
-    command.arg(case);
-    Some(Runner::Command(command))
-}
-
-async fn python(language: Language, flavour: &str) -> Option<Command> {
+async fn python(language: Language, flavour: &str) -> Option<process::Command> {
     let environment = environment::ready(language).await?;
-    let mut command = Command::new(environment::python(&environment));
+    let mut command = process::Command::new(environment::python(&environment));
     command
-        .arg(environment::scripts(Language::Python).join("run.py"))
+        .arg(environment::scripts(language).join("run.py"))
         .arg(flavour)
-        // No caches beside the scripts; output as it comes, also of a script that is killed.
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PYTHONUNBUFFERED", "1");
+        // No caches beside the scripts.
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     Some(command)
 }
 
-async fn javascript() -> Option<Command> {
-    let environment = environment::ready(Language::JavaScript).await?;
-    let mut command = Command::new("node");
+async fn javascript(language: Language) -> Option<process::Command> {
+    let environment = environment::ready(language).await?;
+    let mut command = process::Command::new("node");
     command
-        .arg(environment::scripts(Language::JavaScript).join("run.js"))
+        .arg(environment::scripts(language).join("run.js"))
         .env("NODE_PATH", environment.join("node_modules"));
     Some(command)
-}
-
-/// Has Java's process run a case; fails with what the case says when it fails, and without it past the deadline.
-async fn interpret(made: &Path, case: &str, environment: &Environment) {
-    let _turn = TURNS.acquire().await.expect("it is never closed");
-    let running = interpreter::run("Java", || java::command(made), case, environment);
-    let Ok(answer) = tokio::time::timeout(DEADLINE, running).await else {
-        panic!("{case} was not answered within {DEADLINE:?}");
-    };
-    assert!(answer.passed, "{case} failed\n{}", answer.output);
 }
 
 /// Runs a script; fails with all it printed when it fails, and kills it past the deadline.

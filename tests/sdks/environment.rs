@@ -33,6 +33,8 @@ pub(crate) enum Language {
     Proton,
     /// JavaScript on Node.js, with a `node_modules` of its own.
     JavaScript,
+    /// The same with the newest `@azure/core-amqp`, as an application has it whose lock file is newer than the SDK.
+    JavaScriptNewestAmqp,
     /// Go: the program itself, built.
     Go,
     /// Java: the program itself, compiled, beside the SDK's libraries.
@@ -88,6 +90,7 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
         .join("sdks")
         .join(match language {
             Language::Python714 => Language::Python.name().into(),
+            Language::JavaScriptNewestAmqp => Language::JavaScript.name().into(),
             Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
             | Language::Proton
@@ -104,6 +107,7 @@ impl Language {
             Self::Python714 => "python-7.14",
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
+            Self::JavaScriptNewestAmqp => "javascript-newest-amqp",
             Self::Go => "go",
             Self::Java => "java",
             Self::Framework(framework) => framework.name(),
@@ -123,7 +127,11 @@ impl Language {
                 files.extend(framework.sources());
                 files.sort();
             }
-            Self::Python | Self::Python714 | Self::Proton | Self::JavaScript => {}
+            Self::Python
+            | Self::Python714
+            | Self::Proton
+            | Self::JavaScript
+            | Self::JavaScriptNewestAmqp => {}
         }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
         files.iter().map(read).collect()
@@ -137,6 +145,7 @@ impl Language {
             Self::Python | Self::Proton => "requirements.txt",
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
+            Self::JavaScriptNewestAmqp => "newest-amqp/package-lock.json",
             Self::Java => "pom.xml",
             Self::Go | Self::Framework(_) => "go.sum",
         })
@@ -148,7 +157,7 @@ impl Language {
             Self::Proton => {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
-            Self::JavaScript => "`node` (20.19 or newer) and `npm`",
+            Self::JavaScript | Self::JavaScriptNewestAmqp => "`node` (20.19 or newer) and `npm`",
             Self::Go => "`go` (1.25 or newer)",
             Self::Java => "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)",
             Self::Framework(framework) => framework.needs(),
@@ -167,9 +176,13 @@ fn sources(directory: &Path, extension: &str) -> Vec<PathBuf> {
     sources
 }
 
+/// Whether it is named, or what it is a variant of.
 fn may_skip(language: Language) -> bool {
-    std::env::var("SERVICEBUS_SKIP_SDKS")
-        .is_ok_and(|names| names.split(',').any(|name| name.trim() == language.name()))
+    let is_named = |name: &str| {
+        let rest = language.name().strip_prefix(name.trim());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    std::env::var("SERVICEBUS_SKIP_SDKS").is_ok_and(|names| names.split(',').any(is_named))
 }
 
 fn sdks_directory() -> PathBuf {
@@ -223,7 +236,9 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         | Language::Python714
         | Language::Proton
         | Language::Framework(Framework::Celery) => make_python(language, directory).await,
-        Language::JavaScript => make_javascript(directory).await,
+        Language::JavaScript | Language::JavaScriptNewestAmqp => {
+            make_javascript(language, directory).await
+        }
         Language::Go => make_go(directory).await,
         Language::Java => make_java(directory).await,
         Language::Framework(Framework::GoCloud) => make_go_cloud(directory).await,
@@ -251,17 +266,17 @@ async fn make_python(language: Language, directory: &Path) -> Result<(), String>
     install(language, &mut fetch).await
 }
 
-async fn make_javascript(directory: &Path) -> Result<(), String> {
+async fn make_javascript(language: Language, directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).expect("the environment's directory can be made");
     for file in ["package.json", "package-lock.json"] {
-        let pins = scripts(Language::JavaScript).join(file);
+        let pins = language.pins().with_file_name(file);
         fs::copy(pins, directory.join(file)).expect("the pins can be copied");
     }
     let mut fetch = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
     fetch
         .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
         .current_dir(directory);
-    install(Language::JavaScript, &mut fetch).await
+    install(language, &mut fetch).await
 }
 
 async fn make_go(directory: &Path) -> Result<(), String> {

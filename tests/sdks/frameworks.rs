@@ -141,6 +141,7 @@ async fn camel() {
 }
 
 /// As to the service, with the trust store that the settings name.
+#[cfg(feature = "matrices")]
 #[tokio::test]
 async fn camel_over_tls() {
     let Some(java) = Java::ready(Framework::Camel).await else {

@@ -38,3 +38,7 @@ test_of!(sessions_cancelled: crate::driver::Sdk::Go, SESSIONS, sessions { cancel
 test_of!(session_lists: crate::driver::Sdk::Go, SESSIONS, session_state { listed, listed_by_state });
 
 test_of!(session_without_name: crate::driver::Sdk::Go, SESSIONS, sessions { empty_id });
+
+test_of!(observed: crate::driver::Sdk::Go, OBSERVED, observed {
+    dates, nameless_rule, filter_counts, websocket_path, expired_token,
+});

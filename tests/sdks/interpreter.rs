@@ -1,5 +1,5 @@
-//! Interpreters of cases: a program that runs all cases of a language in one process, where to start one for each case
-//! costs too much.
+//! Interpreters of cases: a program that runs all cases of an SDK in one process, since to start one for each case costs
+//! more than most cases do.
 //!
 //! It reads requests from standard input, a line of JSON each, `{"id": 1, "case": "send.single", "environment": {…}}`,
 //! runs them side by side, and answers each by a line on standard output, `{"id": 1, "passed": true, "output": ""}`.
@@ -15,13 +15,14 @@ use std::thread;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::driver::Sdk;
+
 /// The environment variables that a case has to itself.
 pub(crate) type Environment = BTreeMap<&'static str, String>;
 
-/// Those that run in this process, by the names of their languages. Each test has an asynchronous runtime of its own,
-/// which is why they belong to none.
-static RUNNING: LazyLock<Mutex<HashMap<&'static str, Arc<Interpreter>>>> =
-    LazyLock::new(Mutex::default);
+/// Those that this process has started. Each test has an asynchronous runtime of its own, which is why they belong to
+/// none.
+static RUNNING: LazyLock<Mutex<HashMap<Sdk, Arc<Interpreter>>>> = LazyLock::new(Mutex::default);
 
 /// What an interpreter says of a case.
 pub(crate) struct Answer {
@@ -43,25 +44,25 @@ struct Waiting {
     has_ended: bool,
 }
 
-/// Has a language's interpreter run a case. The first to ask starts it by `command`, and so does the next one after it
-/// has ended before its time.
+/// Has an SDK's interpreter run a case. The first to ask starts it by `command`, and so does the next one after it has
+/// ended before its time.
 pub(crate) async fn run(
-    language: &'static str,
-    command: impl FnOnce() -> Command,
+    sdk: Sdk,
+    command: Command,
     case: &str,
     environment: &Environment,
 ) -> Answer {
     let answer = {
         let mut running = lock(&RUNNING);
-        if running.get(language).is_none_or(|it| it.has_ended()) {
-            running.insert(language, Interpreter::start(command()));
+        if running.get(&sdk).is_none_or(|it| it.has_ended()) {
+            running.insert(sdk, Interpreter::start(command));
         }
-        running[language].ask(case, environment)
+        running[&sdk].ask(case, environment)
     };
     // `listen` drops those that are left when it ends.
     answer.await.unwrap_or_else(|_| Answer {
         passed: false,
-        output: format!("the interpreter of {language} ended before it answered"),
+        output: "the interpreter ended before it answered".to_owned(),
     })
 }
 

@@ -51,6 +51,10 @@ test_of!(topics_rules: crate::driver::Sdk::Java, TOPICS, rules {
     configured, enumerates, takes_effect, action, duplicate, unknown, malformed, not_found,
 });
 
+test_of!(observed: crate::driver::Sdk::Java, OBSERVED, observed { entity_type });
+test_of!(observed_via: crate::driver::Sdk::Java, SETTINGS, observed { received_via, other_partition });
+test_of!(observed_basic: crate::driver::Sdk::Java, BASIC, observed { no_transactions });
+
 /// The program of all cases.
 pub(crate) fn command(environment: &Path) -> Command {
     program(environment, "cases.Main")

@@ -6,6 +6,22 @@ mod over_tls {
     every_kind_of_link!(crate::driver::Sdk::JavaScript, TLS);
 }
 
+/// With the newest `@azure/core-amqp`, which applications get that have a newer lock file than the SDK.
+mod with_newest_amqp {
+    use crate::driver::Sdk::JavaScriptNewestAmqp;
+
+    every_case!(JavaScriptNewestAmqp);
+    test_of!(annotated: JavaScriptNewestAmqp, SETTINGS, send { annotated });
+
+    mod over_tls {
+        every_kind_of_link!(super::JavaScriptNewestAmqp, TLS);
+    }
+
+    mod over_websocket_and_tls {
+        every_kind_of_link!(super::JavaScriptNewestAmqp, SECURED_WEBSOCKET);
+    }
+}
+
 // It knows no WebSocket without TLS.
 mod over_websocket_and_tls {
     every_kind_of_link!(crate::driver::Sdk::JavaScript, SECURED_WEBSOCKET);
@@ -29,4 +45,8 @@ test_of!(sessions_cancelled: crate::driver::Sdk::JavaScript, SESSIONS, sessions 
 // That a session is lost is told to a handler; Python has iterators instead.
 test_of!(session_locks_of_handlers: crate::driver::Sdk::JavaScript, SESSIONS, session_locks {
     loses_lock_streaming,
+});
+
+test_of!(observed: crate::driver::Sdk::JavaScript, OBSERVED, observed {
+    deletes, rule_that_exists, rules_of_dead_letters,
 });

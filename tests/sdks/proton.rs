@@ -1,7 +1,8 @@
 //! Proton, the AMQP client of many brokers: what it receives is what it sent, bit for bit.
 //!
-//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`. Beside that, [`transactions`].
+//! The script reports what it saw; it is judged here, with the measure of `tests/fidelity`. Beside that, [`transactions`] and [`observed`].
 
+mod observed;
 mod transactions;
 
 use std::path::PathBuf;

@@ -9,6 +9,14 @@ macro_rules! every_case_of_python {
         test_of!(session_without_name: $sdk, SESSIONS, sessions { empty_id });
         test_of!(session_lists: $sdk, SESSIONS, session_state { listed, listed_by_state });
         test_of!(session_renewer: $sdk, SESSIONS, session_locks { auto_renewal_fails });
+        test_of!(observed: $sdk, OBSERVED, observed {
+            headers, deletes, long_batch, dead_letters, dates, filter_counts, dead_letter_source, addresses,
+            authorization_rules, claims, user_metadata, names_like_hosts, documents_of_errors, no_time_to_live,
+        });
+        test_of!(observed_otherwise: $sdk, OTHER_READINGS, observed {
+            long_batch_refused, forwarded_to_disabled,
+        });
+        test_of!(observed_basic: $sdk, BASIC, observed { never_idle });
     };
 }
 

@@ -12,6 +12,15 @@ pub(crate) fn topology(settings: Settings) -> Topology {
         Entities::Queues => queues(settings),
         Entities::Topics => Topology::file("tests/sdks/topics.json"),
         Entities::Sessions => Topology::file("tests/sdks/sessions.json"),
+        Entities::Observed => Topology::file("tests/sdks/observed.json"),
+        Entities::OtherReadings => Topology::new()
+            .forward_to_disabled(ForwardToDisabled::Deliver)
+            .batch_limit(BatchLimit::Messages)
+            .queue(Queue::new("orders"))
+            .queue(Queue::new("inbox").forward_to("orders")),
+        Entities::Orders => Topology::new()
+            .tier(settings.tier)
+            .queue(Queue::new("orders")),
     }
 }
 

@@ -4,10 +4,11 @@
 //! | library | SASL | `channel-max` | idle time-out | properties | windows of `begin` | needs |
 //! | --- | --- | --- | --- | --- | --- | --- |
 //! | fe2o3-amqp 0.14 under azservicebus | ANONYMOUS | 255 | 30 s | none | 2,048 both | outcomes a millisecond later |
-//! | the same under the official Rust client (spec/observed.md 44) | ANONYMOUS | 255 | none | | 2,048 both | the same |
+//! | the same under the official Rust client (as it was described: its crate speaks REST here) | ANONYMOUS | 255 | none | none | 2,048 both | the same |
 //! | go-amqp | ANONYMOUS | none | 30 s | `MSGolangClient` | 5,000 both | refused attaches without termini |
 //! | pyamqp | ANONYMOUS | 65,535 | none | `azsdk-python-servicebus` | 65,536 both | |
 //! | rhea | ANONYMOUS | none | 60 s | `MSJSClient` | 2,048 in, 4,294,967,295 out | |
+//! | proton-j, under Java's SDK | ANONYMOUS | 65,535 | 30 s | `azure-messaging-servicebus` | 2,147,483,647 both | close frames with a status |
 //! | Proton | PLAIN | 32,767 | none | none | 2,147,483,647 both | |
 //! | Microsoft's for .NET (spec/wire.md 1.4, observed.md 44) | MSSBCBS | 8,191 | 60 s | a set of its own | 4,294,967,295 in | every outcome twice |
 //!
@@ -50,13 +51,16 @@ mod tests {
     use super::*;
 
     /// The rows of the table: library, `channel-max`, windows, and whether it is fe2o3-amqp.
-    const KNOWN: [(&str, u16, (u32, u32), bool); 6] = [
+    const KNOWN: [(&str, u16, (u32, u32), bool); 8] = [
         ("azservicebus", 255, (2048, 2048), true),
         ("official Rust client", 255, (2048, 2048), true),
         ("go-amqp", u16::MAX, (5000, 5000), false),
         ("pyamqp", u16::MAX, (65_536, 65_536), false),
         ("rhea", u16::MAX, (2048, u32::MAX), false),
+        ("proton-j", u16::MAX, (2_147_483_647, 2_147_483_647), false),
         ("Proton", 32_767, (2_147_483_647, 2_147_483_647), false),
+        // Its outgoing window was not told: not even with that of fe2o3-amqp it is taken for it.
+        ("Microsoft's for .NET", 8191, (u32::MAX, 2048), false),
     ];
 
     fn open(channel_max: u16) -> PeerOpen {

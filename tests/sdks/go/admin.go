@@ -35,14 +35,14 @@ var adminCases = Cases{
 }
 
 // What the namespace is.
-func adminNamespace(_ *Bus) {
-	shown := must(administrator().GetNamespaceProperties(soon(), nil))
+func adminNamespace(bus *Bus) {
+	shown := must(bus.administrator().GetNamespaceProperties(soon(), nil))
 	expect("namespace", []string{shown.Name, shown.SKU}, []string{"sbemulatorns", "Standard"})
 }
 
 // A queue has what it was made with, also with a slash in its name.
-func adminQueues(_ *Bus) {
-	client := administrator()
+func adminQueues(bus *Bus) {
+	client := bus.administrator()
 	rights := []admin.AccessRight{admin.AccessRightSend, admin.AccessRightListen}
 	settings := admin.QueueProperties{
 		LockDuration:                        pointer("PT13S"),
@@ -87,8 +87,8 @@ func adminQueues(_ *Bus) {
 }
 
 // What was read can be changed and written back; what was left out is gone.
-func adminChanges(_ *Bus) {
-	client := administrator()
+func adminChanges(bus *Bus) {
+	client := bus.administrator()
 	must(client.CreateQueue(soon(), "new", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
 		UserMetadata: pointer("m"), ForwardTo: pointer("orders"), RequiresDuplicateDetection: pointer(true),
 	}}))
@@ -107,8 +107,8 @@ func adminChanges(_ *Bus) {
 }
 
 // Topics with subscriptions; what is removed takes with it what it has.
-func adminTopics(_ *Bus) {
-	client := administrator()
+func adminTopics(bus *Bus) {
+	client := bus.administrator()
 	must(client.CreateTopic(soon(), "new", &admin.CreateTopicOptions{Properties: &admin.TopicProperties{
 		SupportOrdering: pointer(false), MaxSizeInMegabytes: pointer(int32(2048)),
 	}}))
@@ -140,8 +140,8 @@ func adminTopics(_ *Bus) {
 }
 
 // Rules of every form come back as they were given.
-func adminRules(_ *Bus) {
-	rules := rulesOf("prices", "all")
+func adminRules(bus *Bus) {
+	rules := bus.rulesOf("prices", "all")
 	filter := &admin.SQLFilter{Expression: "price > @p", Parameters: Values{"@p": int64(10)}}
 	action := &admin.SQLAction{Expression: "SET mark = @m", Parameters: Values{"@m": "x"}}
 	check(rules.add("sql", filter, action))
@@ -169,8 +169,8 @@ func adminRules(_ *Bus) {
 }
 
 // More than a page of queues are all listed, once each.
-func adminPages(_ *Bus) {
-	client := administrator()
+func adminPages(bus *Bus) {
+	client := bus.administrator()
 	all := []string{"failures"}
 	for index := range 203 {
 		all = append(all, fmt.Sprintf("many-%03d", index))
@@ -192,7 +192,7 @@ func adminPages(_ *Bus) {
 
 // Dead letters are counted at the subscription, scheduled messages at the topic.
 func adminCounts(bus *Bus) {
-	client := administrator()
+	client := bus.administrator()
 	subscription := must(client.GetSubscription(soon(), "prices", "all", nil)).SubscriptionProperties
 	subscription.DefaultMessageTimeToLive = pointer("PT1M")
 	subscription.DeadLetteringOnMessageExpiration = pointer(true)
@@ -221,8 +221,8 @@ func adminCounts(bus *Bus) {
 }
 
 // What is missing is nil where it is asked for, and an error where it is to be changed.
-func adminMissing(_ *Bus) {
-	client := administrator()
+func adminMissing(bus *Bus) {
+	client := bus.administrator()
 	absent := func(shown any, err error) {
 		check(err)
 		expect("whether it exists", reflect.ValueOf(shown).IsNil(), true)
@@ -248,8 +248,8 @@ func adminMissing(_ *Bus) {
 }
 
 // A name is taken once.
-func adminConflicts(_ *Bus) {
-	client := administrator()
+func adminConflicts(bus *Bus) {
+	client := bus.administrator()
 	_, err := client.CreateQueue(soon(), "ORDERS", nil)
 	expectStatus(http.StatusConflict, err)
 	_, err = client.CreateTopic(soon(), "orders", nil)
@@ -258,12 +258,12 @@ func adminConflicts(_ *Bus) {
 	expectStatus(http.StatusConflict, err)
 	_, err = client.CreateSubscription(soon(), "prices", "all", nil)
 	expectStatus(http.StatusConflict, err)
-	expectStatus(http.StatusConflict, rulesOf("prices", "all").add("$Default", nil, nil))
+	expectStatus(http.StatusConflict, bus.rulesOf("prices", "all").add("$Default", nil, nil))
 }
 
 // What is not legal is refused with the reason.
-func adminRefused(_ *Bus) {
-	client := administrator()
+func adminRefused(bus *Bus) {
+	client := bus.administrator()
 	for words, properties := range map[string]admin.QueueProperties{
 		"'5' minutes":      {LockDuration: pointer("PT10M")},
 		"MaxDeliveryCount": {MaxDeliveryCount: pointer(int32(0))},
@@ -275,7 +275,7 @@ func adminRefused(_ *Bus) {
 		expectStatus(http.StatusBadRequest, err)
 		expectWords(words, err)
 	}
-	err := rulesOf("prices", "all").add("new", condition("price >"), nil)
+	err := bus.rulesOf("prices", "all").add("new", condition("price >"), nil)
 	expectStatus(http.StatusBadRequest, err)
 	expectWords("cannot be understood", err)
 	queue := must(client.GetQueue(soon(), "orders", nil)).QueueProperties
@@ -286,20 +286,20 @@ func adminRefused(_ *Bus) {
 }
 
 // Whoever has no key reads nothing and changes nothing.
-func adminWrongKey(_ *Bus) {
-	stranger := administration(strings.Replace(adminConnectionString(), "SAS_KEY_VALUE", "wrong", 1))
+func adminWrongKey(bus *Bus) {
+	stranger := bus.administration(strings.Replace(bus.adminConnectionString(), "SAS_KEY_VALUE", "wrong", 1))
 	_, err := stranger.GetQueue(soon(), "orders", nil)
 	expectStatus(http.StatusUnauthorized, err)
 	_, err = stranger.DeleteQueue(soon(), "orders", nil)
 	expectStatus(http.StatusUnauthorized, err)
 	_, err = stranger.CreateQueue(soon(), "new", nil)
 	expectStatus(http.StatusUnauthorized, err)
-	expect("names", queueNames(administrator()), []string{"failures", "orders"})
+	expect("names", queueNames(bus.administrator()), []string{"failures", "orders"})
 }
 
 // What is made can be sent to and received from; what is removed is gone.
 func adminUsedAtOnce(bus *Bus) {
-	client := administrator()
+	client := bus.administrator()
 	must(client.CreateTopic(soon(), "new", nil))
 	must(client.CreateSubscription(soon(), "new", "one", nil))
 	bus.send("new", text("m"))
@@ -314,7 +314,9 @@ func adminUsedAtOnce(bus *Bus) {
 	expectMissing(bus.trySend("new", text("lost")))
 }
 
-func administrator() *admin.Client { return administration(adminConnectionString()) }
+func (environment Environment) administrator() *admin.Client {
+	return environment.administration(environment.adminConnectionString())
+}
 
 func queueNames(client *admin.Client) []string {
 	var names []string

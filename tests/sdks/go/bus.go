@@ -43,46 +43,50 @@ type (
 	Values   = map[string]any
 )
 
+// Environment is what a case is told of its emulator.
+type Environment map[string]string
+
 // Bus is a namespace as the SDK sees it.
 type Bus struct {
 	*azservicebus.Client
+	Environment
 	expiry, locksOnDetach, control string
 }
 
-func connect(connectionString string, retries azservicebus.RetryOptions) *Bus {
-	options := door()
+func (environment Environment) connect(connectionString string, retries azservicebus.RetryOptions) *Bus {
+	options := environment.door()
 	options.RetryOptions = retries
-	return busOf(must(azservicebus.NewClientFromConnectionString(connectionString, options)))
+	return environment.busOf(must(azservicebus.NewClientFromConnectionString(connectionString, options)))
 }
 
-func busOf(client *azservicebus.Client) *Bus {
-	control := strings.TrimSuffix(os.Getenv("SERVICEBUS_CONTROL_URL"), "/")
-	return &Bus{client, os.Getenv("SERVICEBUS_EXPIRY"), os.Getenv("SERVICEBUS_LOCKS_ON_DETACH"), control}
+func (environment Environment) busOf(client *azservicebus.Client) *Bus {
+	control := strings.TrimSuffix(environment["SERVICEBUS_CONTROL_URL"], "/")
+	return &Bus{client, environment, environment["SERVICEBUS_EXPIRY"], environment["SERVICEBUS_LOCKS_ON_DETACH"], control}
 }
 
 // tryingOnce is the same namespace through a client that reports an error instead of trying again.
-func (bus *Bus) tryingOnce(connectionString string) *Bus {
-	return connect(connectionString, azservicebus.RetryOptions{MaxRetries: -1})
+func (environment Environment) tryingOnce(connectionString string) *Bus {
+	return environment.connect(connectionString, azservicebus.RetryOptions{MaxRetries: -1})
 }
 
 // door says how a client takes the door that the program was led to.
-func door() *azservicebus.ClientOptions {
-	switch os.Getenv("SERVICEBUS_DOOR") {
+func (environment Environment) door() *azservicebus.ClientOptions {
+	switch environment["SERVICEBUS_DOOR"] {
 	case "tls":
 		// The SDK would ask for a server by the name of the namespace, which here has a port in it.
-		trusted := trust()
-		trusted.ServerName = must(url.Parse(endpoint())).Hostname()
+		trusted := environment.trust()
+		trusted.ServerName = must(url.Parse(environment.endpoint())).Hostname()
 		return &azservicebus.ClientOptions{TLSConfig: trusted}
 	case "websocket-tls":
-		return &azservicebus.ClientOptions{NewWebSocketConn: dialWebSocket}
+		return &azservicebus.ClientOptions{NewWebSocketConn: environment.dialWebSocket}
 	case "websocket":
-		return &azservicebus.ClientOptions{NewWebSocketConn: dialPlainWebSocket}
+		return &azservicebus.ClientOptions{NewWebSocketConn: environment.dialPlainWebSocket}
 	}
 	return &azservicebus.ClientOptions{}
 }
 
-func dialWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust()}}
+func (environment Environment) dialWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: environment.trust()}}
 	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"amqp"}}
 	socket, _, err := websocket.Dial(ctx, args.Host, options)
 	if err != nil {
@@ -92,34 +96,38 @@ func dialWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) 
 }
 
 // The SDK asks for TLS, and for the port of its connection string; the dialler is the program's own.
-func dialPlainWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+func (environment Environment) dialPlainWebSocket(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 	asked := must(url.Parse(args.Host))
-	args.Host = "ws://" + os.Getenv("SERVICEBUS_WEB_ADDRESS") + asked.Path
-	return dialWebSocket(ctx, args)
+	args.Host = "ws://" + environment["SERVICEBUS_WEB_ADDRESS"] + asked.Path
+	return environment.dialWebSocket(ctx, args)
 }
 
-func trust() *tls.Config {
+func (environment Environment) trust() *tls.Config {
 	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(must(os.ReadFile(os.Getenv("SERVICEBUS_CA_FILE"))))
+	authorities.AppendCertsFromPEM(must(os.ReadFile(environment["SERVICEBUS_CA_FILE"])))
 	return &tls.Config{RootCAs: authorities}
 }
 
 // administration is a client that administers the namespace; over TLS, as it knows nothing else.
-func administration(connectionString string) *admin.Client {
-	transport := &http.Client{Transport: &http.Transport{TLSClientConfig: trust()}}
+func (environment Environment) administration(connectionString string) *admin.Client {
+	transport := &http.Client{Transport: &http.Transport{TLSClientConfig: environment.trust()}}
 	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport}}
 	return must(admin.NewClientFromConnectionString(connectionString, options))
 }
 
-func connectionString() string { return os.Getenv("SERVICEBUS_CONNECTION_STRING") }
+func (environment Environment) connectionString() string {
+	return environment["SERVICEBUS_CONNECTION_STRING"]
+}
 
 // endpoint is that of the connection string, with a scheme and perhaps a port.
-func endpoint() string {
-	endpoint, _, _ := strings.Cut(strings.TrimPrefix(connectionString(), "Endpoint="), ";")
+func (environment Environment) endpoint() string {
+	endpoint, _, _ := strings.Cut(strings.TrimPrefix(environment.connectionString(), "Endpoint="), ";")
 	return endpoint
 }
 
-func adminConnectionString() string { return os.Getenv("SERVICEBUS_ADMIN_CONNECTION_STRING") }
+func (environment Environment) adminConnectionString() string {
+	return environment["SERVICEBUS_ADMIN_CONNECTION_STRING"]
+}
 
 // Sender panics where a case expects no error; the SDK's own methods return what they are refused with.
 type Sender struct{ *azservicebus.Sender }
@@ -371,18 +379,34 @@ func within(limit time.Duration) context.Context {
 	return ctx
 }
 
+// started is what a function gives that runs while the case goes on, or the problem that it ended with.
+type started[T any] struct {
+	value   T
+	problem any
+}
+
 // start runs something while the case goes on.
-func start[T any](work func() T) <-chan T {
-	done := make(chan T, 1)
-	go func() { done <- work() }()
+func start[T any](work func() T) <-chan started[T] {
+	done := make(chan started[T], 1)
+	go func() {
+		var ended started[T]
+		defer func() {
+			ended.problem = recover()
+			done <- ended
+		}()
+		ended.value = work()
+	}()
 	return done
 }
 
 // await is what was started gives before it is too late.
-func await[T any](what string, done <-chan T) T {
+func await[T any](what string, done <-chan started[T]) T {
 	select {
-	case value := <-done:
-		return value
+	case ended := <-done:
+		if ended.problem != nil {
+			panic(ended.problem)
+		}
+		return ended.value
 	case <-soon().Done():
 		panic(fmt.Errorf("%s did not come in time", what))
 	}

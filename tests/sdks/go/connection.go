@@ -19,8 +19,8 @@ import (
 var connectionCases = Cases{"token_credential": connectionTokenCredential, "expired_token": connectionExpiredToken}
 
 // A client with a credential sends, receives and settles; over TLS, as it knows nothing else.
-func connectionTokenCredential(_ *Bus) {
-	bus := withCredential(time.Hour)
+func connectionTokenCredential(bus *Bus) {
+	bus = bus.withCredential(time.Hour)
 	bus.send("orders", text("by token"))
 	receiver := bus.receiver("orders")
 	message := receiver.one()
@@ -31,8 +31,8 @@ func connectionTokenCredential(_ *Bus) {
 }
 
 // A token that has expired lets nobody in.
-func connectionExpiredToken(_ *Bus) {
-	bus := withCredential(-time.Hour)
+func connectionExpiredToken(bus *Bus) {
+	bus = bus.withCredential(-time.Hour)
 	expectCode(azservicebus.CodeUnauthorizedAccess, bus.trySend("orders", text("too late")))
 	check(bus.Close(soon()))
 }
@@ -48,7 +48,7 @@ func (credential credential) GetToken(context.Context, policy.TokenRequestOption
 	return azcore.AccessToken{Token: token, ExpiresOn: expiry}, nil
 }
 
-func withCredential(lifetime time.Duration) *Bus {
-	host := must(url.Parse(endpoint())).Host
-	return busOf(must(azservicebus.NewClient(host, credential{lifetime}, door())))
+func (environment Environment) withCredential(lifetime time.Duration) *Bus {
+	host := must(url.Parse(environment.endpoint())).Host
+	return environment.busOf(must(azservicebus.NewClient(host, credential{lifetime}, environment.door())))
 }

@@ -3,6 +3,7 @@ package main
 // Receivers that go away with a message locked, under both settings of D2.
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 
@@ -52,9 +53,13 @@ func detachSettledByToken(bus *Bus) {
 // A process dies with a message locked, and its connection with it.
 func detachDropped(bus *Bus) {
 	bus.send("orders", text("held"))
-	dying := exec.CommandContext(soon(), must(os.Executable()), "detach.dies")
-	dying.Stdout, dying.Stderr = os.Stdout, os.Stderr
-	check(dying.Run())
+	dying := exec.CommandContext(soon(), must(os.Executable()))
+	dying.Stderr = os.Stderr
+	requests := must(dying.StdinPipe())
+	check(dying.Start())
+	// Its standard input is open meanwhile: the end of that would end it first.
+	check(json.NewEncoder(requests).Encode(Request{1, "detach.dies", bus.Environment}))
+	check(dying.Wait())
 	if bus.locksOnDetach == "release" {
 		bus.expectCounts("orders", Counts{"active": 1, "locked": 0})
 		receiver := bus.receiver("orders")

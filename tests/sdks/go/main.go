@@ -1,18 +1,21 @@
-// Runs one named case against the emulator through the Go SDK.
+// Runs named cases against the emulator through the Go SDK, in one process.
 //
-//	cases <case>        for example: cases locks.renews
-//
-// Reads SERVICEBUS_CONNECTION_STRING, SERVICEBUS_CONTROL_URL (the namespace's part of the control API),
-// SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH and SERVICEBUS_DOOR with its companions; administration clients also
-// SERVICEBUS_ADMIN_CONNECTION_STRING and SERVICEBUS_CA_FILE. Exits 0 when the case holds, else prints what differed.
-// A case that hangs ends itself, with the stack of every goroutine.
+// Every line of standard input is a request, {"id": 1, "case": "locks.renews", "environment": {…}}. Each runs in a
+// goroutine of its own and is answered by a line on standard output, {"id": 1, "passed": true, "output": ""}.
+// The environment is a case's own: SERVICEBUS_CONNECTION_STRING, SERVICEBUS_CONTROL_URL (the namespace's part of the
+// control API), SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH, SERVICEBUS_CA_FILE and SERVICEBUS_DOOR with its
+// companion; for administration clients also SERVICEBUS_ADMIN_CONNECTION_STRING. The requests decide how many cases run
+// side by side. A case that hangs is answered with the stack of every goroutine. The process ends with its standard input.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -36,6 +39,7 @@ var topics = map[string]Cases{
 	"limits":           limitsCases,
 	"locks":            locksCases,
 	"not_found":        notFoundCases,
+	"observed":         observedCases,
 	"partitions":       partitionsCases,
 	"peek":             peekCases,
 	"premium":          premiumCases,
@@ -53,28 +57,71 @@ var topics = map[string]Cases{
 	"topics":           topicsCases,
 }
 
+// Request is a line of standard input.
+type Request struct {
+	ID          int         `json:"id"`
+	Case        string      `json:"case"`
+	Environment Environment `json:"environment"`
+}
+
+// Answer is a line of standard output.
+type Answer struct {
+	ID     int    `json:"id"`
+	Passed bool   `json:"passed"`
+	Output string `json:"output"`
+}
+
 func main() {
-	name := os.Args[1]
-	time.AfterFunc(deadline, func() { panic(fmt.Sprintf("go, %s: still running after %s", name, deadline)) })
-	if problem := run(name); problem != nil {
-		fmt.Printf("%v\ngo, %s: failed\n", problem, name)
-		os.Exit(1)
+	answers := answersTo(os.Stdout)
+	// Whatever else is printed must not be taken for an answer.
+	os.Stdout = os.Stderr
+	requests := json.NewDecoder(os.Stdin)
+	for {
+		var request Request
+		if requests.Decode(&request) != nil {
+			return
+		}
+		go func() { answers(request.answer()) }()
 	}
-	fmt.Printf("go, %s: passed\n", name)
+}
+
+// answersTo writes answers one by one.
+func answersTo(file *os.File) func(Answer) {
+	var writing sync.Mutex
+	encoder := json.NewEncoder(file)
+	return func(answer Answer) {
+		writing.Lock()
+		defer writing.Unlock()
+		check(encoder.Encode(answer))
+	}
+}
+
+// answer runs a case up to the deadline.
+func (request Request) answer() Answer {
+	ended := make(chan string, 1)
+	go func() { ended <- request.run() }()
+	var output string
+	select {
+	case output = <-ended:
+	case <-time.After(deadline):
+		stacks := make([]byte, 1<<20)
+		output = fmt.Sprintf("still running after %s\n%s", deadline, stacks[:runtime.Stack(stacks, true)])
+	}
+	return Answer{request.ID, output == "", output}
 }
 
 // run returns what a case has against the emulator.
-func run(name string) (problem any) {
+func (request Request) run() (problem string) {
 	defer func() {
-		if problem = recover(); problem != nil {
-			debug.PrintStack()
+		if cause := recover(); cause != nil {
+			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 		}
 	}()
-	function := find(name)
-	bus := connect(connectionString(), azservicebus.RetryOptions{})
+	function := find(request.Case)
+	bus := request.Environment.connect(request.Environment.connectionString(), azservicebus.RetryOptions{})
 	function(bus)
 	check(bus.Close(soon()))
-	return nil
+	return ""
 }
 
 func find(name string) func(*Bus) {

@@ -19,7 +19,7 @@ var refusalsCases = Cases{
 
 // A client whose key is not the namespace's is let in nowhere.
 func refusalsWrongKey(bus *Bus) {
-	right := connectionString()
+	right := bus.connectionString()
 	stranger := bus.tryingOnce(strings.Replace(right, "SharedAccessKey=", "SharedAccessKey=not", 1))
 	expectCode(azservicebus.CodeUnauthorizedAccess, stranger.trySend("orders", text("forged")))
 	expectCode(azservicebus.CodeUnauthorizedAccess, stranger.receiver("orders").tryReceive())
@@ -33,7 +33,7 @@ func refusalsToDeadLetters(bus *Bus) {
 
 // A property of more than 32 KB is an internal error of the service, which may be tried again.
 func refusalsLongProperty(bus *Bus) {
-	busOnce := bus.tryingOnce(connectionString())
+	busOnce := bus.tryingOnce(bus.connectionString())
 	message := text("wide")
 	message.ApplicationProperties = Values{"wide": strings.Repeat("w", 40_000)}
 	err := busOnce.trySend("orders", message)

@@ -32,21 +32,21 @@ type rules struct {
 }
 
 // A subscription begins with $Default; a configured one has its own rules instead.
-func rulesConfigured(_ *Bus) {
-	expect("of all", rulesOf("prices", "all").list(), []admin.RuleProperties{{Name: "$Default", Filter: &admin.TrueFilter{}}})
+func rulesConfigured(bus *Bus) {
+	expect("of all", bus.rulesOf("prices", "all").list(), []admin.RuleProperties{{Name: "$Default", Filter: &admin.TrueFilter{}}})
 	below := []admin.RuleProperties{{Name: "below-ten", Filter: condition("price < 10")}}
-	expect("of cheap", rulesOf("prices", "cheap").list(), below)
+	expect("of cheap", bus.rulesOf("prices", "cheap").list(), below)
 	filter := &admin.CorrelationFilter{Subject: pointer("changed"), ApplicationProperties: Values{"region": "eu"}}
-	expect("of eu", rulesOf("prices", "eu").list(), []admin.RuleProperties{{Name: "of-the-eu", Filter: filter}})
-	marked := rulesOf("alarms", "marked")
+	expect("of eu", bus.rulesOf("prices", "eu").list(), []admin.RuleProperties{{Name: "of-the-eu", Filter: filter}})
+	marked := bus.rulesOf("alarms", "marked")
 	expect("names", marked.names(), []string{"plain", "plain-too", "raised"})
 	expected := "SET level = level + 1; SET sys.Label = 'raised'; SET seen = TRUE; REMOVE secret"
 	expect("action", marked.list()[2].Action, change(expected))
 }
 
 // What is added is shown as it was given, filters and actions with every kind of value.
-func rulesEnumerates(_ *Bus) {
-	rules := rulesOf("prices", "all")
+func rulesEnumerates(bus *Bus) {
+	rules := bus.rulesOf("prices", "all")
 	whole := &admin.CorrelationFilter{
 		CorrelationID:    pointer("c"),
 		MessageID:        pointer("m"),
@@ -78,8 +78,8 @@ func rulesEnumerates(_ *Bus) {
 }
 
 // They come in pages.
-func rulesPages(_ *Bus) {
-	rules := rulesOf("prices", "all")
+func rulesPages(bus *Bus) {
+	rules := bus.rulesOf("prices", "all")
 	for index := range 4 {
 		check(rules.add(fmt.Sprintf("rule-%d", index), condition(fmt.Sprintf("price = %d", index)), nil))
 	}
@@ -91,7 +91,7 @@ func rulesPages(_ *Bus) {
 
 // Rules take effect for messages sent later; without any, nothing arrives.
 func rulesTakesEffect(bus *Bus) {
-	rules := rulesOf("prices", "all")
+	rules := bus.rulesOf("prices", "all")
 	bus.send("prices", price("before", 50))
 	check(rules.remove("$Default"))
 	expect("names", rules.names(), []string{})
@@ -114,7 +114,7 @@ func rulesTakesEffect(bus *Bus) {
 // An action changes its copy, and names its rule in it.
 func rulesAction(bus *Bus) {
 	action := change("SET sys.Label = 'half'; SET price = price / 2; SET region = 'eu'; REMOVE secret")
-	check(rulesOf("prices", "all").add("halved", condition("price >= 10"), action))
+	check(bus.rulesOf("prices", "all").add("halved", condition("price >= 10"), action))
 	bus.send("prices", priced("a", Values{"price": int64(30), "secret": "s"}, "whole"))
 	messages := bus.subscriber("prices", "all").receive(2)
 	copies := mapped(messages, func(message *Received) string {
@@ -129,23 +129,23 @@ func rulesAction(bus *Bus) {
 }
 
 // A name is taken once; the rule that has it stays as it is.
-func rulesDuplicate(_ *Bus) {
-	rules := rulesOf("prices", "cheap")
+func rulesDuplicate(bus *Bus) {
+	rules := bus.rulesOf("prices", "cheap")
 	expectStatus(http.StatusConflict, rules.add("below-ten", condition("1=1"), nil))
 	expect("filter", rules.list()[0].Filter, condition("price < 10"))
 }
 
 // What is not there cannot be removed.
-func rulesUnknown(_ *Bus) {
-	rules := rulesOf("prices", "all")
+func rulesUnknown(bus *Bus) {
+	rules := bus.rulesOf("prices", "all")
 	expectStatus(http.StatusNotFound, rules.remove("missing"))
 	check(rules.remove("$Default"))
 	expectStatus(http.StatusNotFound, rules.remove("$Default"))
 }
 
 // A filter or an action that cannot be understood makes no rule, and the error says where.
-func rulesMalformed(_ *Bus) {
-	rules := rulesOf("prices", "all")
+func rulesMalformed(bus *Bus) {
+	rules := bus.rulesOf("prices", "all")
 	for _, filter := range []string{"price <", "price = 'open", "sys.Nothing = 1", ""} {
 		expectStatus(http.StatusBadRequest, rules.add("wrong", condition(filter), nil))
 	}
@@ -154,15 +154,15 @@ func rulesMalformed(_ *Bus) {
 }
 
 // Only a subscription that exists has rules.
-func rulesNotFound(_ *Bus) {
+func rulesNotFound(bus *Bus) {
 	for _, path := range [][2]string{{"missing", "all"}, {"prices", "missing"}} {
-		_, err := rulesOf(path[0], path[1]).NewListRulesPager(path[0], path[1], nil).NextPage(soon())
+		_, err := bus.rulesOf(path[0], path[1]).NewListRulesPager(path[0], path[1], nil).NextPage(soon())
 		expectStatus(http.StatusNotFound, err)
 	}
 }
 
-func rulesOf(topic, subscription string) rules {
-	return rules{administration(adminConnectionString()), topic, subscription}
+func (bus *Bus) rulesOf(topic, subscription string) rules {
+	return rules{bus.administration(bus.adminConnectionString()), topic, subscription}
 }
 
 func (rules rules) add(name string, filter admin.RuleFilter, action admin.RuleAction) error {

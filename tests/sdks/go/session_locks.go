@@ -65,7 +65,7 @@ func sessionLocksLosesLockOnRenewal(bus *Bus) {
 	check(session.sdk.RenewSessionLock(soon(), nil))
 	expectFreshLock(session.sdk.LockedUntil())
 	bus.advance(61)
-	connect(connectionString(), azservicebus.RetryOptions{}).session("carts", "1")
+	bus.connect(bus.connectionString(), azservicebus.RetryOptions{}).session("carts", "1")
 	expectTaken(session.sdk.RenewSessionLock(soon(), nil))
 	expectTaken(session.tryReceive())
 }

@@ -108,7 +108,7 @@ func sessionMessagesWithoutID(bus *Bus) {
 		expectWords(words, err)
 	}
 	// What is neither missing nor a lost lock the SDK takes for a broken connection, and asks again.
-	once := bus.tryingOnce(connectionString()).sender("carts")
+	once := bus.tryingOnce(bus.connectionString()).sender("carts")
 	_, err := once.ScheduleMessages(soon(), texts("later"), later(60), nil)
 	expectWords(words, err)
 	bus.expectCounts("carts", Counts{"active": 0, "scheduled": 0, "dead_letter": 0})

@@ -69,7 +69,7 @@ func sessionStateSubscription(bus *Bus) {
 // A state has 256 KiB at most; one that is refused changes nothing.
 func sessionStateTooLarge(bus *Bus) {
 	largest := strings.Repeat("\xff", 256*1024)
-	session := bus.tryingOnce(connectionString()).session("carts", "1")
+	session := bus.tryingOnce(bus.connectionString()).session("carts", "1")
 	session.setState(largest)
 	expectWords("262144", session.sdk.SetSessionState(soon(), []byte(largest+"!"), nil))
 	session.expectState(largest)

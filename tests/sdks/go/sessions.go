@@ -177,7 +177,7 @@ func sessionsSideBySide(bus *Bus) {
 // Loops over several sessions see their own messages, in order.
 func sessionsStreams(bus *Bus) {
 	bus.send("carts", ofThreeSessions(9)...)
-	var streams []<-chan []string
+	var streams []<-chan started[[]string]
 	for range 3 {
 		streams = append(streams, start(func() []string {
 			session := bus.nextSession("carts")
@@ -190,7 +190,7 @@ func sessionsStreams(bus *Bus) {
 			return seen
 		}))
 	}
-	seen := mapped(streams, func(stream <-chan []string) string { return strings.Join(await("messages", stream), " ") })
+	seen := mapped(streams, func(stream <-chan started[[]string]) string { return strings.Join(await("messages", stream), " ") })
 	slices.Sort(seen)
 	expect("bodies by session", seen, []string{"0: 0 3 6", "1: 1 4 7", "2: 2 5 8"})
 	bus.expectCounts("carts", Counts{"active": 0, "locked": 0})
@@ -281,9 +281,9 @@ func ofThreeSessions(count int) []*Message {
 func sessionID(message *Received) string { return *message.SessionID }
 
 // expectWaiting asserts that what was started has not ended yet.
-func expectWaiting[T any](started <-chan T) {
+func expectWaiting[T any](waiting <-chan started[T]) {
 	select {
-	case <-started:
+	case <-waiting:
 		panic("it does not wait")
 	case <-within(nothing).Done():
 	}

@@ -2,6 +2,7 @@
 "use strict";
 
 const { deepStrictEqual } = require("node:assert");
+const { AsyncLocalStorage } = require("node:async_hooks");
 const { setTimeout: pause } = require("node:timers/promises");
 
 const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
@@ -18,13 +19,21 @@ const RETRYABLE = ["ServiceTimeout", "ServiceBusy", "InternalServerError"];
 // What this SDK tries again all the same, because somebody may have changed the key meanwhile.
 const RETRIED_IN_VAIN = ["UnauthorizedAccess"];
 
+/** The settings of each case that runs. */
+const environments = new AsyncLocalStorage();
+
+/** Those of the case that asks; those of the process where it runs one alone. */
+function environment() {
+  return environments.getStore() ?? process.env;
+}
+
 /** A namespace as the SDK sees it. */
 class Bus {
-  constructor(connectionString = process.env.SERVICEBUS_CONNECTION_STRING, options = {}) {
-    this.expiry = process.env.SERVICEBUS_EXPIRY ?? "eager";
-    this.locksOnDetach = process.env.SERVICEBUS_LOCKS_ON_DETACH ?? "keep";
+  constructor(connectionString = environment().SERVICEBUS_CONNECTION_STRING, options = {}) {
+    this.expiry = environment().SERVICEBUS_EXPIRY;
+    this.locksOnDetach = environment().SERVICEBUS_LOCKS_ON_DETACH;
     this.client = new ServiceBusClient(connectionString, { ...door(), ...options });
-    this.control = process.env.SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
+    this.control = environment().SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
   }
 
   /** The same namespace through a client that reports an error instead of trying again. */
@@ -38,7 +47,7 @@ class Bus {
   }
 
   /** A client that administers the namespace; over TLS, as it knows nothing else. */
-  administration(connectionString = process.env.SERVICEBUS_ADMIN_CONNECTION_STRING) {
+  administration(connectionString = environment().SERVICEBUS_ADMIN_CONNECTION_STRING) {
     return new ServiceBusAdministrationClient(connectionString);
   }
 
@@ -129,9 +138,9 @@ class Bus {
   }
 }
 
-/** How a client takes the door that the script was led to; whom it trusts says `NODE_EXTRA_CA_CERTS`. */
+/** How a client takes the door that the script was led to; whom it trusts says `authorities.js`. */
 function door() {
-  const overWebSocket = process.env.SERVICEBUS_DOOR === "websocket-tls";
+  const overWebSocket = environment().SERVICEBUS_DOOR === "websocket-tls";
   return overWebSocket ? { webSocketOptions: { webSocket: require("ws") } } : {};
 }
 
@@ -260,6 +269,8 @@ module.exports = {
   Bus,
   NOTHING_MILLISECONDS,
   completeAll,
+  environment,
+  environments,
   everything,
   expect,
   expectCounts,

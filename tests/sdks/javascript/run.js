@@ -1,20 +1,45 @@
 /**
- * Runs one named case against the emulator through the JavaScript SDK.
+ * Runs named cases against the emulator through the JavaScript SDK, in one process.
  *
- *     node run.js <case>        for example: node run.js locks.renews
- *
- * Reads `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
- * control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH` and `SERVICEBUS_DOOR`; finds the SDK by `NODE_PATH`.
- * Administration clients also read `SERVICEBUS_ADMIN_CONNECTION_STRING`, and trust `NODE_EXTRA_CA_CERTS`.
- * Exits 0 when the case holds, else prints what differed. A case that hangs ends itself.
+ * Every line of standard input is a request, `{"id": 1, "case": "locks.renews", "environment": {…}}`, and is answered by
+ * a line on standard output, `{"id": 1, "passed": true, "output": ""}`.
+ * The environment is a case's own: `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
+ * control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_DOOR`; for
+ * administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING`. The process finds the SDK by `NODE_PATH`.
+ * The requests decide how many cases run side by side. The process ends with its standard input.
  */
 "use strict";
 
-const { Bus } = require("./bus");
+const { createInterface } = require("node:readline");
+const { inspect } = require("node:util");
+
+const { Bus, environments } = require("./bus");
+const { withAuthority } = require("./authorities");
 
 const DEADLINE_MILLISECONDS = 180_000;
 
-async function run(name) {
+/** Fails a case from elsewhere, by its id: where a promise is rejected that is not awaited. */
+const failures = new Map();
+
+async function run({ id, case: name, environment }) {
+  const failing = new Promise((_, reject) => failures.set(id, reject));
+  const late = setTimeout(
+    () => failures.get(id)?.(new Error(`still running after ${DEADLINE_MILLISECONDS} ms`)),
+    DEADLINE_MILLISECONDS,
+  );
+  try {
+    const running = environments.run({ ...withAuthority(environment), id }, runCase, name);
+    await Promise.race([running, failing]);
+    answer(id, true, "");
+  } catch (error) {
+    answer(id, false, inspect(error));
+  } finally {
+    clearTimeout(late);
+    failures.delete(id);
+  }
+}
+
+async function runCase(name) {
   const [module, function_] = name.split(".");
   const case_ = require(`./cases/${module}`)[function_];
   const bus = new Bus();
@@ -25,19 +50,23 @@ async function run(name) {
   }
 }
 
-const name = process.argv[2];
-setTimeout(() => {
-  console.log(`javascript, ${name}: still running after ${DEADLINE_MILLISECONDS} ms`);
-  process.exit(1);
-}, DEADLINE_MILLISECONDS);
-run(name).then(
-  () => {
-    console.log(`javascript, ${name}: passed`);
-    process.exit(0);
-  },
-  (error) => {
-    console.log(error);
-    console.log(`javascript, ${name}: failed`);
-    process.exit(1);
-  },
-);
+/** By the stream itself: what `console` prints must not be taken for an answer. */
+const write = process.stdout.write.bind(process.stdout);
+
+function answer(id, passed, output) {
+  write(`${JSON.stringify({ id, passed, output })}\n`);
+}
+
+process.stdout.write = process.stderr.write.bind(process.stderr);
+// Whose it is cannot always be said; then it is that of all.
+for (const kind of ["unhandledRejection", "uncaughtException"]) {
+  process.on(kind, (error) => {
+    const failed = failures.get(environments.getStore()?.id);
+    for (const fail of failed ? [failed] : failures.values()) {
+      fail(error);
+    }
+  });
+}
+createInterface({ input: process.stdin })
+  .on("line", (line) => void run(JSON.parse(line)))
+  .on("close", () => process.exit(0));

@@ -6,6 +6,7 @@ both: `Awaitable` makes a call of the blocking one look awaitable without changi
 
 import asyncio
 import contextlib
+import contextvars
 import datetime
 import inspect
 import json
@@ -47,6 +48,9 @@ RETRIED_IN_VAIN = {
 }
 
 
+# The settings of a case, whose threads and tasks inherit them.
+ENVIRONMENT = contextvars.ContextVar("environment", default=os.environ)
+
 MODULES = {"sync": azure.servicebus, "async": azure.servicebus.aio}
 
 
@@ -83,17 +87,18 @@ class Bus:
 
     def __init__(self, flavour, client):
         self.flavour = flavour
-        self.expiry = os.environ.get("SERVICEBUS_EXPIRY", "eager")
-        self.locks_on_detach = os.environ.get("SERVICEBUS_LOCKS_ON_DETACH", "keep")
+        environment = ENVIRONMENT.get()
+        self.expiry = environment["SERVICEBUS_EXPIRY"]
+        self.locks_on_detach = environment["SERVICEBUS_LOCKS_ON_DETACH"]
         self._client = client
         self._module = MODULES[flavour]
-        self._control = os.environ["SERVICEBUS_CONTROL_URL"].rstrip("/")
+        self._control = environment["SERVICEBUS_CONTROL_URL"].rstrip("/")
 
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(cls, flavour, connection_string=None, **options):
         """A bus whose client is closed at the end, as an application would."""
-        connection_string = connection_string or os.environ["SERVICEBUS_CONNECTION_STRING"]
+        connection_string = connection_string or ENVIRONMENT.get()["SERVICEBUS_CONNECTION_STRING"]
         client = MODULES[flavour].ServiceBusClient.from_connection_string(connection_string, **door(), **options)
         try:
             yield cls(flavour, client)
@@ -109,9 +114,9 @@ class Bus:
     def administration(self, connection_string=None):
         """A client that administers the namespace; over TLS, as it knows nothing else."""
         module = {"sync": azure.servicebus.management, "async": azure.servicebus.aio.management}[self.flavour]
-        connection_string = connection_string or os.environ["SERVICEBUS_ADMIN_CONNECTION_STRING"]
+        connection_string = connection_string or ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
         client = module.ServiceBusAdministrationClient.from_connection_string(
-            connection_string, connection_verify=os.environ["SERVICEBUS_CA_FILE"]
+            connection_string, connection_verify=ENVIRONMENT.get()["SERVICEBUS_CA_FILE"]
         )
         return self._awaitable(client)
 
@@ -212,14 +217,14 @@ class Bus:
 
 def door():
     """How a client takes the door that the script was led to."""
-    name = os.environ.get("SERVICEBUS_DOOR", "plain")
+    name = ENVIRONMENT.get()["SERVICEBUS_DOOR"]
     options = {}
     if name in ("tls", "websocket-tls"):
-        options["connection_verify"] = os.environ["SERVICEBUS_CA_FILE"]
+        options["connection_verify"] = ENVIRONMENT.get()["SERVICEBUS_CA_FILE"]
     if name.startswith("websocket"):
         options["transport_type"] = TransportType.AmqpOverWebsocket
         # The only way to a port of one's own.
-        options["custom_endpoint_address"] = f"sb://{os.environ['SERVICEBUS_WEB_ADDRESS']}"
+        options["custom_endpoint_address"] = f"sb://{ENVIRONMENT.get()['SERVICEBUS_WEB_ADDRESS']}"
     return options
 
 

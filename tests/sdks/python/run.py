@@ -1,45 +1,90 @@
-"""Runs one named case against the emulator through one flavour of the Python SDK.
+"""Runs named cases against the emulator through one flavour of the Python SDK, in one process.
 
-    python run.py <sync|async> <case>        for example: python run.py async locks.renews
+    python run.py <sync|async>
 
-Reads `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
-control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH` and `SERVICEBUS_DOOR` with its companions;
-administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING` and `SERVICEBUS_CA_FILE`. Exits 0 when the case holds,
-else prints what differed. A case that hangs ends itself, with the stack of every thread.
+Every line of standard input is a request, `{"id": 1, "case": "locks.renews", "environment": {…}}`. Each runs on a thread
+and an event loop of its own, and is answered by a line on standard output, `{"id": 1, "passed": true, "output": ""}`.
+The environment is a case's own: `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
+control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_DOOR` with its
+companion; for administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING`. The requests decide how many cases run
+side by side. A case that hangs is answered with the stack of every thread. The process ends with its standard input.
 """
 
 import asyncio
-import faulthandler
 import importlib
+import json
+import os
 import sys
+import threading
 import traceback
 
-from bus import Bus
+from bus import ENVIRONMENT, Bus
 
 DEADLINE_SECONDS = 180
 
 
-async def run(flavour, case):
-    """Finds `module.function` among the cases and gives it a bus of the flavour."""
-    module, function = case.split(".")
-    body = getattr(importlib.import_module(f"cases.{module}"), function)
-    async with Bus.connect(flavour) as bus:
-        await body(bus)
+class Run:
+    """One request: a case is run, and answered once, when it ends or when it hangs."""
+
+    _answering = threading.Lock()
+
+    def __init__(self, flavour, request, answers):
+        self._flavour = flavour
+        self._id = request["id"]
+        self._case = request["case"]
+        self._environment = request["environment"]
+        self._answers = answers
+        self._is_answered = False
+        self._deadline = threading.Timer(DEADLINE_SECONDS, self._give_up)
+        self._deadline.daemon = True
+
+    def start(self):
+        """Begins on a thread of its own."""
+        self._deadline.start()
+        threading.Thread(target=self._run, name=f"case {self._id} {self._case}", daemon=True).start()
+
+    def _run(self):
+        ENVIRONMENT.set(self._environment)
+        try:
+            asyncio.run(self._run_case())
+        except BaseException:  # whatever it is, it is what the case has to report
+            self._answer(False, traceback.format_exc())
+        else:
+            self._answer(True, "")
+
+    async def _run_case(self):
+        """Finds `module.function` among the cases and gives it a bus of the flavour."""
+        module, function = self._case.split(".")
+        body = getattr(importlib.import_module(f"cases.{module}"), function)
+        async with Bus.connect(self._flavour) as bus:
+            await body(bus)
+
+    def _give_up(self):
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        stacks = [
+            f"\n{names.get(ident, 'a thread')}\n{''.join(traceback.format_stack(frame))}"
+            for ident, frame in sys._current_frames().items()
+        ]
+        self._answer(False, f"still running after {DEADLINE_SECONDS} s\n{''.join(stacks)}")
+
+    def _answer(self, passed, output):
+        self._deadline.cancel()
+        with self._answering:
+            if not self._is_answered:
+                self._is_answered = True
+                answer = {"id": self._id, "passed": passed, "output": output}
+                print(json.dumps(answer), file=self._answers, flush=True)
 
 
 def main():
-    """Turns the outcome of the case into an exit code that no lingering thread can hold up."""
-    _, flavour, case = sys.argv
-    faulthandler.dump_traceback_later(DEADLINE_SECONDS, exit=True)
-    try:
-        asyncio.run(run(flavour, case))
-    except Exception:  # whatever it is, it is what the case has to report
-        traceback.print_exc()
-        print(f"python {flavour}, {case}: failed")
-        return 1
-    print(f"python {flavour}, {case}: passed")
-    return 0
+    """Reads requests to the end of standard input; threads of cases that hang do not keep the process."""
+    answers = sys.stdout
+    # Whatever else is printed must not be taken for an answer.
+    sys.stdout = sys.stderr
+    for line in sys.stdin:
+        Run(sys.argv[1], json.loads(line), answers).start()
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,6 +21,10 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("an unknown section", b"\x00\x53\x60\x45".to_vec()),
         ("a section twice", twice),
         (
+            "two kinds of body",
+            b"\x00\x53\x75\xa0\x01x\x00\x53\x77\x45".to_vec(),
+        ),
+        (
             "properties that are no list",
             b"\x00\x53\x73\xa1\x01x\x00\x53\x75\xa0\x00".to_vec(),
         ),

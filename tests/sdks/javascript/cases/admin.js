@@ -6,7 +6,7 @@
  */
 "use strict";
 
-const { everything, expect, later, receive, text } = require("../bus");
+const { environment, everything, expect, later, receive, text } = require("../bus");
 
 const FOREVER = "P10675199DT2H48M5.4775807S";
 
@@ -222,7 +222,7 @@ async function refused(bus) {
 
 /** Whoever has no key reads nothing and changes nothing. */
 async function wrong_key(bus) {
-  const right = process.env.SERVICEBUS_ADMIN_CONNECTION_STRING;
+  const right = environment().SERVICEBUS_ADMIN_CONNECTION_STRING;
   const stranger = bus.administration(right.replace("SAS_KEY_VALUE", "wrong"));
   await fails("UnauthorizedRequestError", () => stranger.getQueue("orders"));
   await fails("UnauthorizedRequestError", () => stranger.deleteQueue("orders"));

@@ -1,10 +1,11 @@
 /** Receivers that go away with a message locked, under both settings of D2. */
 "use strict";
 
-const { execFileSync } = require("node:child_process");
+const { execFile } = require("node:child_process");
 const { join } = require("node:path");
+const { promisify } = require("node:util");
 
-const { expect, expectCounts, expectError, receive, receiveNothing } = require("../bus");
+const { environment, expect, expectCounts, expectError, receive, receiveNothing } = require("../bus");
 
 /** A receiver is closed with a message locked; its lock is kept, or released at once. */
 async function closed(bus) {
@@ -45,7 +46,8 @@ async function settled_by_token(bus) {
 async function dropped(bus) {
   await bus.send("orders", { body: "held" });
   const dying = join(__dirname, "..", "die_holding_a_lock.js");
-  execFileSync(process.execPath, [dying, "orders"], { timeout: 120_000, stdio: "inherit" });
+  const env = { ...process.env, ...environment(), NODE_EXTRA_CA_CERTS: environment().SERVICEBUS_CA_FILE };
+  await promisify(execFile)(process.execPath, [dying, "orders"], { timeout: 120_000, env });
   if (bus.locksOnDetach === "release") {
     await expectCounts(bus, "orders", { active: 1, locked: 0 });
     const receiver = bus.receiver("orders");

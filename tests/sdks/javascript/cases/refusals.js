@@ -6,11 +6,11 @@
  */
 "use strict";
 
-const { expect, expectCounts, expectError } = require("../bus");
+const { environment, expect, expectCounts, expectError } = require("../bus");
 
 /** A client whose key is not the namespace's is let in nowhere. */
 async function wrong_key(bus) {
-  const wrong = process.env.SERVICEBUS_CONNECTION_STRING.replace("SharedAccessKey=", "SharedAccessKey=not");
+  const wrong = environment().SERVICEBUS_CONNECTION_STRING.replace("SharedAccessKey=", "SharedAccessKey=not");
   const stranger = bus.tryingOnce(wrong);
   await expectError("UnauthorizedAccess", stranger.send("orders", { body: "forged" }));
   const receiving = stranger.receiver("orders").receiveMessages(1, { maxWaitTimeInMs: 30_000 });

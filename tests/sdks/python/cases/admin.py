@@ -5,7 +5,6 @@ certificate.
 """
 
 import datetime
-import os
 
 from azure.core.exceptions import (
     ClientAuthenticationError,
@@ -24,7 +23,7 @@ from azure.servicebus.management import (
     TrueRuleFilter,
 )
 
-from bus import body, everything, expect, receive
+from bus import ENVIRONMENT, body, everything, expect, receive
 
 MINUTE = datetime.timedelta(minutes=1)
 
@@ -262,7 +261,7 @@ async def refused(bus):
 
 async def wrong_key(bus):
     """Whoever has no key reads nothing and changes nothing."""
-    right = os.environ["SERVICEBUS_ADMIN_CONNECTION_STRING"]
+    right = ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
     wrong = right.replace("SAS_KEY_VALUE", "wrong")
     async with bus.administration(wrong) as admin:
         await fails(ClientAuthenticationError, lambda: admin.get_queue("orders"))

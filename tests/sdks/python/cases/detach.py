@@ -7,7 +7,7 @@ import sys
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageLockLostError
 
-from bus import expect, expect_counts, expect_error, receive, receive_nothing
+from bus import ENVIRONMENT, expect, expect_counts, expect_error, receive, receive_nothing
 
 
 async def closed(bus):
@@ -51,7 +51,8 @@ async def dropped(bus):
     """A process dies with a message locked, and its connection with it."""
     await bus.send("orders", ServiceBusMessage("held"))
     dying = os.path.join(os.path.dirname(os.path.dirname(__file__)), "die_holding_a_lock.py")
-    subprocess.run([sys.executable, dying, bus.flavour, "orders"], check=True, timeout=120)
+    command = [sys.executable, dying, bus.flavour, "orders"]
+    subprocess.run(command, env={**os.environ, **ENVIRONMENT.get()}, stdin=subprocess.DEVNULL, check=True, timeout=120)
     if bus.locks_on_detach == "release":
         await expect_counts(bus, "orders", active=1, locked=0)
         async with bus.receiver("orders") as receiver:

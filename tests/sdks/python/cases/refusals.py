@@ -4,12 +4,10 @@ Source: service-bus-messaging-exceptions, service-bus-quotas. Every case that ex
 that word; these have the conditions that belong to no other topic.
 """
 
-import os
-
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusConnectionError, ServiceBusError
 
-from bus import door, expect_counts, expect_error
+from bus import ENVIRONMENT, door, expect_counts, expect_error
 
 
 async def wrong_key(bus):
@@ -19,7 +17,7 @@ async def wrong_key(bus):
     """
     own_endpoint = "custom_endpoint_address" in door()
     kind = ServiceBusConnectionError if own_endpoint else ServiceBusAuthenticationError
-    wrong = os.environ["SERVICEBUS_CONNECTION_STRING"].replace("SharedAccessKey=", "SharedAccessKey=not")
+    wrong = ENVIRONMENT.get()["SERVICEBUS_CONNECTION_STRING"].replace("SharedAccessKey=", "SharedAccessKey=not")
     async with bus.trying_once(wrong) as stranger:
         with expect_error(kind):
             await stranger.send("orders", ServiceBusMessage("forged"))

@@ -1,0 +1,68 @@
+package cases;
+
+import static cases.Messages.body;
+import static cases.Messages.text;
+
+import com.azure.messaging.servicebus.ServiceBusClientBuilder;
+import com.azure.messaging.servicebus.models.CompleteOptions;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What the service was seen to do, by the numbers of tests/conformance/OBSERVED.md.
+ *
+ * <p>Source: spec/observed.md.
+ */
+final class Observed {
+    private Observed() {
+    }
+
+    /** A receiver says for what kind of entity it takes its own, and is refused where that is another (60). */
+    static void entityType(Namespace namespace) {
+        var refusal = Expect.notAllowed(() -> namespace.receiver("prices/Subscriptions/all").refused());
+        Expect.words("Cannot open a Queue client for entity type Subscriber.", refusal);
+        namespace.publish("prices", text("m"));
+        Receiver receiver = namespace.subscriber("prices", "all");
+        receiver.complete(receiver.one());
+    }
+
+    /** What is sent to by way of another entity cannot be received from on the same connection (43). */
+    static void receivedVia(Namespace namespace) {
+        ServiceBusClientBuilder across = across(namespace);
+        namespace.sender(across, "limited").send(text("a"));
+        namespace.sender(across, "orders").send(text("b"));
+        Receiver receiver = namespace.receiver(
+                across, builder -> builder.queueName("orders").maxAutoLockRenewDuration(Duration.ZERO));
+        Expect.notAllowed(receiver::refused);
+        namespace.expectCounts("orders", Map.of("active", 1, "locked", 0));
+    }
+
+    /** A settlement in a transaction of another partition is refused, and gives its message back (42). */
+    static void otherPartition(Namespace namespace) {
+        namespace.send("partitioned", text("1").setPartitionKey("one"), text("2").setPartitionKey("two"));
+        Receiver receiver = namespace.receiver("partitioned");
+        var messages = receiver.receive(2);
+        var transaction = receiver.sdk().createTransaction();
+        var options = new CompleteOptions().setTransactionContext(transaction);
+        receiver.sdk().complete(messages.get(0), options);
+        Expect.notAllowed(() -> receiver.sdk().complete(messages.get(1), options));
+        receiver.sdk().commitTransaction(transaction);
+        namespace.expectCounts("partitioned", Map.of("active", 1, "locked", 0));
+        var again = receiver.one();
+        Expect.equal("message", List.of(body(again), again.getDeliveryCount()), List.of(body(messages.get(1)), 1L));
+        receiver.complete(again);
+    }
+
+    /** A basic namespace has no transactions (65). */
+    static void noTransactions(Namespace namespace) {
+        var refusal = Expect.notAllowed(() -> namespace.sender("orders").sdk().createTransaction());
+        Expect.words("Transaction is unsupported because the namespace", refusal);
+        Expect.words("is of 'Basic' tier.", refusal);
+    }
+
+    /** Clients of one connection, on which the first entity is the one by way of which the others are reached. */
+    private static ServiceBusClientBuilder across(Namespace namespace) {
+        return namespace.clients(namespace.connectionString()).enableCrossEntityTransactions();
+    }
+}
