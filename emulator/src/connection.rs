@@ -13,6 +13,7 @@ mod commit;
 mod deliver;
 mod faults;
 mod held;
+mod identifiers;
 mod idle;
 mod links;
 mod panics;

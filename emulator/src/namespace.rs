@@ -1,6 +1,7 @@
 //! One namespace while it is served: its entities behind their locks, its clock, its record.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +20,7 @@ use crate::failures::Failures;
 use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
 
+mod clients;
 mod declare;
 mod end;
 mod idle;
@@ -32,6 +34,7 @@ mod topology;
 mod tracker;
 mod watched;
 
+use clients::Clients;
 pub(crate) use idle::Busy;
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
 use operate::Followers;
@@ -57,13 +60,31 @@ pub(crate) struct Namespace {
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
     pub(crate) recorded_messages: RecordedMessages,
-    clients: Mutex<BTreeMap<ClientId, Arc<str>>>,
+    clients: Mutex<Clients>,
     /// The caller that stands for time.
     broker: Mutex<Caller>,
     /// Notified after every turn of a connection.
     pub(crate) turns: Notify,
     advancing: tokio::sync::Mutex<()>,
     administering: Mutex<()>,
+}
+
+/// What a client asks for, for the record of a refusal.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    /// In words; empty where that is not known.
+    pub(crate) operation: Cow<'static, str>,
+    /// Of which message; 0 where it is about none.
+    pub(crate) number: SequenceNumber,
+}
+
+impl Default for Attempt {
+    fn default() -> Self {
+        Self {
+            operation: Cow::Borrowed(""),
+            number: SequenceNumber(0),
+        }
+    }
 }
 
 /// On whose behalf operations run, and the buffers that they use again and again.
@@ -89,9 +110,6 @@ pub(crate) struct Ids(SmallRng);
 
 /// Entities in which what is due happens before other tasks have their turn.
 const FIRED_AT_ONCE: usize = 256;
-
-/// Names of clients that are remembered after they have gone, for timelines.
-const CLIENTS: usize = 4096;
 
 impl Ids {
     pub(crate) fn new(seed: Option<u64>, salt: u32) -> Self {
@@ -238,12 +256,24 @@ impl Namespace {
         condition: &str,
         text: &str,
     ) {
+        self.note_refused_attempt(client, entity, &Attempt::default(), (condition, text));
+    }
+
+    /// The same of what is known: what the client asked for, and of which message.
+    pub(crate) fn note_refused_attempt(
+        &self,
+        client: ClientId,
+        entity: Option<(&SharedEntity, SubQueue)>,
+        attempt: &Attempt,
+        (condition, text): (&str, &str),
+    ) {
         let mut events = Events::new();
         let kind = EventKind::Refused {
+            operation: events.text(&attempt.operation),
             condition: events.text(condition),
             description: events.text(text),
         };
-        self.note(events, client, entity, kind);
+        self.note_about(events, client, entity, attempt.number, kind);
     }
 
     /// Puts into the record that a scripted fault struck.
@@ -261,9 +291,20 @@ impl Namespace {
 
     fn note(
         &self,
+        events: Events,
+        client: ClientId,
+        entity: Option<(&SharedEntity, SubQueue)>,
+        kind: EventKind,
+    ) {
+        self.note_about(events, client, entity, SequenceNumber(0), kind);
+    }
+
+    fn note_about(
+        &self,
         mut events: Events,
         client: ClientId,
         entity: Option<(&SharedEntity, SubQueue)>,
+        number: SequenceNumber,
         kind: EventKind,
     ) {
         events.push(Event {
@@ -271,24 +312,9 @@ impl Namespace {
             entity: entity.map_or(EntityId::NAMESPACE, |(entity, _)| entity.id),
             store: entity.map_or(SubQueue::Active, |(_, store)| store),
             client,
-            number: SequenceNumber(0),
+            number,
             kind,
         });
         self.timeline().absorb(&mut events);
-    }
-
-    /// Remembers what a client calls itself.
-    pub(crate) fn name_client(&self, client: ClientId, name: &str) {
-        let mut clients = self.clients.lock();
-        if clients.len() >= CLIENTS {
-            clients.pop_first();
-        }
-        clients.insert(client, name.into());
-    }
-
-    /// What a client calls itself, if it is still remembered.
-    pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
-        let clients = self.clients.lock();
-        clients.get(&client).cloned()
     }
 }

@@ -6,10 +6,16 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::ReceiverId;
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long a client may take from its first frames to its first receiver with credit, in real time. One that takes longer
+/// is not waited for.
+const CONNECTING: Duration = Duration::from_secs(2);
 
 /// A connection's number within the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +67,8 @@ struct Rung {
     nudged: bool,
     /// Whether the connection is to read all that its peer has written.
     to_read: bool,
+    /// Until when the client counts as connecting, unless it has said before what it wants.
+    connecting_until: Option<Instant>,
 }
 
 impl ConnectionId {
@@ -152,6 +160,12 @@ impl Router {
         self.those_that(|rung| rung.busy)
     }
 
+    /// The connections whose clients have not said yet what they want, and are not too late with it.
+    pub(crate) fn connecting(&self) -> Vec<ConnectionId> {
+        let now = Instant::now();
+        self.those_that(|rung| rung.connecting_until.is_some_and(|until| now < until))
+    }
+
     /// The connections that have not yet written what they had to say of changes of entities.
     pub(crate) fn following(&self) -> Vec<ConnectionId> {
         self.those_that(|rung| rung.following)
@@ -173,6 +187,16 @@ impl Router {
 }
 
 impl WakeHandle {
+    /// A client begins to connect.
+    pub(crate) fn connecting(&self) {
+        self.rung().connecting_until = Some(Instant::now() + CONNECTING);
+    }
+
+    /// A client has said what it wants.
+    pub(crate) fn connected(&self) {
+        self.rung().connecting_until = None;
+    }
+
     /// Resolves when somebody has rung since the last time.
     pub(crate) async fn rang(&self) {
         self.notify.notified().await;

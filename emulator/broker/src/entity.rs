@@ -288,6 +288,20 @@ impl Entity {
         locks.map(|lock| lock.receiver)
     }
 
+    /// The receivers of a store that have asked for messages or wait for a session, each with its credit.
+    pub fn receivers(&self, kind: SubQueue) -> impl Iterator<Item = (ReceiverId, u32)> {
+        let store = self.store(kind);
+        let sessions = store.sessions.iter();
+        let awaiting = sessions.flat_map(|sessions| sessions.awaiting().map(|id| (id, 0)));
+        store.receivers.asking().chain(awaiting)
+    }
+
+    /// Whether a message could be delivered at once, if a receiver asked for it.
+    pub fn has_ready(&self) -> bool {
+        let counts = self.counts(SubQueue::Active);
+        counts.active > counts.locked + counts.deferred
+    }
+
     /// When time will next bring something about.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let due = self.stores().into_iter().filter_map(MessageStore::next_due);

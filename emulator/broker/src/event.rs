@@ -194,6 +194,8 @@ pub enum EventKind {
     },
     /// A client asked for something that was refused.
     Refused {
+        /// What the client asked for; empty where that is not known.
+        operation: Text,
         /// The AMQP error condition.
         condition: Text,
         /// The text that the client was given, tracking id included.
@@ -352,9 +354,11 @@ impl EventKind {
                 each(description);
             }
             Self::Refused {
+                operation,
                 condition,
                 description,
             } => {
+                each(operation);
                 each(condition);
                 each(description);
             }

@@ -266,6 +266,11 @@ impl LockToken {
         (nonce, SequenceNumber((low ^ scramble(nonce)) & PLACE_BITS))
     }
 
+    /// The message that it locks, as far as the token says.
+    pub fn sequence_number(self) -> SequenceNumber {
+        self.parts().1
+    }
+
     /// The token as clients print it.
     pub fn uuid(self) -> Uuid {
         self.0

@@ -1,5 +1,6 @@
 //! A client attaches a link, and links go away.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ impl ClientConnection {
         }
         match self.resolve(attach) {
             Ok(Link::Waiting(waiting)) => {
+                self.bell.connected();
+                self.name_receiver(link, waiting.receiver.receiver_id);
                 self.receivers.insert(waiting.receiver.receiver_id, link);
                 self.waiting.insert((waiting.until, link));
                 self.links.insert(link, Link::Waiting(waiting));
@@ -41,12 +44,19 @@ impl ClientConnection {
             Ok(resolved) => {
                 if let Link::Receiver(receiver) = &resolved {
                     self.receivers.insert(receiver.receiver_id, link);
+                    self.name_receiver(link, receiver.receiver_id);
+                } else if !resolved.is_cbs() {
+                    self.bell.connected();
                 }
                 let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);
                 self.accept_attach(link, reply);
             }
             Err((refusal, entity)) => {
+                self.attempt.operation = Cow::Borrowed(match attach.role() {
+                    LinkRole::Sender => "attach a sender",
+                    LinkRole::Receiver => "attach a receiver",
+                });
                 let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
                 let error = self.refuse(&refusal, place);
                 if !self.is_unanswered(link) {
@@ -352,6 +362,7 @@ impl ClientConnection {
     pub(super) fn forget(&mut self, link: LinkId) {
         self.books.note_replies();
         self.forget_spoiled(link);
+        self.leave_identifier(link);
         let receiver = match self.links.remove(&link) {
             Some(Link::Receiver(receiver)) => receiver,
             Some(Link::Waiting(waiting)) => {
@@ -367,6 +378,7 @@ impl ClientConnection {
             namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
                 entity.detach_receiver(cx, receiver.kind, receiver.receiver_id);
             });
+            namespace.forget_receiver(receiver.receiver_id);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a turn brings for one entity is committed under one lock.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use servicebus_broker::{
 
 use super::links::Link;
 use super::peer::ClientConnection;
-use crate::namespace::SharedEntity;
+use crate::namespace::{Attempt, SharedEntity};
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal, settle_refusal};
 
 /// Message format of a batch (wire.md §3.3).
@@ -20,6 +21,9 @@ const BATCH: u32 = 0x8001_3700;
 const BATCH_TOO_LONG: &str = "The service was unable to process the request; please retry the operation. For more \
     information on exception types and proper exception handling, please refer to \
     http://go.microsoft.com/fwlink/?LinkId=761101";
+
+/// What a refused transfer asked for.
+const SEND: Cow<'static, str> = Cow::Borrowed("send");
 
 /// Sends and settlements of one entity, in order.
 #[derive(Debug, Default)]
@@ -248,6 +252,7 @@ impl ClientConnection {
             _ => None,
         };
         let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
+        self.attempt.operation = SEND;
         let error = self.refuse(refusal, place);
         if !settled {
             self.answer(now, link, delivery, Wire::from(error));
@@ -307,6 +312,7 @@ impl ClientConnection {
                             true => ServiceError::not_found(&self.host, entity.path.as_str()),
                             false => send_refusal(&error, &self.host),
                         };
+                        self.attempt.operation = SEND;
                         let error = self.refuse(&refusal, Some((entity, SubQueue::Active)));
                         Wire::from(error)
                     }
@@ -317,11 +323,15 @@ impl ClientConnection {
             }
             Item::Settle {
                 kind,
+                token,
                 answer,
                 failure,
                 ..
             } => {
                 let refused = failure.map(|error| {
+                    if let Some((_, _, outcome)) = &answer {
+                        self.attempt = attempted(outcome, token);
+                    }
                     // Never not-found: Python shuts its receiver down (wire.md §4.4).
                     let refusal = match (entity.is_deleted(), entity.broken()) {
                         (true, _) => self.lock_gone(entity, kind),
@@ -335,6 +345,24 @@ impl ClientConnection {
                 }
             }
         }
+    }
+}
+
+/// What a settlement asks for, and of which message.
+pub(super) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
+    let operation = match outcome {
+        Wire::Accepted => "complete",
+        Wire::Released => "release",
+        Wire::Rejected { .. } => "dead-letter",
+        Wire::Modified {
+            undeliverable_here: true,
+            ..
+        } => "defer",
+        Wire::Modified { .. } => "abandon",
+    };
+    Attempt {
+        operation: Cow::Borrowed(operation),
+        number: token.sequence_number(),
     }
 }
 

@@ -90,6 +90,9 @@ impl ClientConnection {
             let kind = receiver.kind;
             let is_paused = link.is_some_and(|link| self.is_paused(*link));
             let credit = if is_paused { 0 } else { credit };
+            if credit > 0 {
+                self.bell.connected();
+            }
             namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
                 entity.set_credit(cx, kind, receiver_id, credit);
             });
@@ -101,6 +104,7 @@ impl ClientConnection {
             return;
         };
         self.answer_waiting(link);
+        self.act_as(link);
         loop {
             if self.engine.output().len() >= OUTPUT_HIGH {
                 self.postpone(receiver_id);

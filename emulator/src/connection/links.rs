@@ -100,6 +100,22 @@ pub(super) struct Replies {
     pub(super) waiting: VecDeque<Vec<u8>>,
 }
 
+impl Link {
+    /// Whether it carries requests to `$cbs`, or their replies.
+    pub(super) fn is_cbs(&self) -> bool {
+        match self {
+            Self::Requests(requests) => matches!(requests.node, Node::Cbs),
+            Self::Replies(replies) => matches!(replies.node, Node::Cbs),
+            Self::Sender(_)
+            | Self::Receiver(_)
+            | Self::Waiting(_)
+            | Self::Coordinator(_)
+            | Self::Browser(_)
+            | Self::Detached(_) => false,
+        }
+    }
+}
+
 impl Node {
     pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {

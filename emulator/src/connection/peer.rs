@@ -13,16 +13,17 @@ use servicebus_broker::{Delivery, LockToken, ReceiverId, SubQueue};
 
 use super::account::Books;
 use super::clients;
-use super::commit::Work;
+use super::commit::{Work, attempted};
 use super::faults::ConnectionFaults;
 use super::held::Held;
+use super::identifiers::Identifiers;
 use super::idle::Idle;
 use super::links::Link;
 use super::tokens::Proof;
 use super::transactions::Transactions;
 use super::{HANDLED_AT_ONCE, OUTPUT_FULL};
 use crate::auth::Grants;
-use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
+use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, system_tracker};
 use crate::namespaces::ConnectionOrigin;
 use crate::nodes::{Condition, ServiceError, broker_outcome};
 use crate::router::{BroadcastEvent, ConnectionId, WakeHandle};
@@ -43,6 +44,9 @@ pub(super) struct ClientConnection {
     /// What the client calls itself; empty until it has said so.
     container_id: String,
     pub(super) is_jms: bool,
+    pub(super) identifiers: Identifiers,
+    /// What is refused next, if it is.
+    pub(super) attempt: Attempt,
     pub(super) links: BTreeMap<LinkId, Link>,
     pub(super) receivers: BTreeMap<ReceiverId, LinkId>,
     pub(super) consumers_made: u32,
@@ -97,6 +101,8 @@ impl ClientConnection {
             host: String::from("localhost"),
             container_id: String::new(),
             is_jms: false,
+            identifiers: Identifiers::default(),
+            attempt: Attempt::default(),
             links: BTreeMap::new(),
             receivers: BTreeMap::new(),
             consumers_made: 0,
@@ -121,6 +127,7 @@ impl ClientConnection {
     /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
     pub(super) fn belong_to(&mut self, namespace: Arc<Namespace>) {
         namespace.router.enter(self.id, &self.bell);
+        self.bell.connecting();
         if !self.container_id.is_empty() {
             namespace.name_client(self.caller.client, &self.container_id);
         }
@@ -182,6 +189,7 @@ impl ClientConnection {
     fn handle(&mut self, event: Event, now: Duration, work: &mut Work) {
         self.count_arrival(&event);
         self.note_use(&event, now);
+        self.act_for(&event, work);
         match self.is_watched() {
             true => self.handle_watched(event, now, work),
             false => self.carry_out(event, now, work),
@@ -270,6 +278,7 @@ impl ClientConnection {
                 work.settle(entity, kind, token, outcome, settlement);
             }
             Err(refusal) => {
+                self.attempt = attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
                 let error = self.refuse(&refusal, Some((&entity, kind)));
                 if !settlement.settled {
                     let outcome = Outcome::from(error);
@@ -361,7 +370,7 @@ impl ClientConnection {
 
     /// Puts a refusal into the log and the timeline.
     fn record(
-        &self,
+        &mut self,
         condition: &str,
         may_retry: bool,
         text: &str,
@@ -375,7 +384,9 @@ impl ClientConnection {
             "refused"
         );
         if let Some(namespace) = &self.namespace {
-            namespace.note_refusal(self.caller.client, place, condition, text);
+            let attempt = std::mem::take(&mut self.attempt);
+            let refusal = (condition, text);
+            namespace.note_refused_attempt(self.caller.client, place, &attempt, refusal);
         }
     }
 

@@ -1,18 +1,21 @@
 //! Requests to `$cbs` and `$management`, and the way back of their replies.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_amqp::Value;
 use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{Entity, SubQueue};
+use servicebus_broker::{Entity, LockToken, SequenceNumber, SubQueue};
+use uuid::Uuid;
 
 use super::attach::management_path;
 use super::links::{Link, Node, Requests};
 use super::peer::ClientConnection;
 use super::transact::in_transaction;
 use crate::auth::Claim;
-use crate::namespace::{Namespace, SharedEntity};
+use crate::namespace::{Attempt, Namespace, SharedEntity};
 use crate::nodes::{
     Condition, Management, Reply, Request, Rules, ServiceError, is_about_rules, is_batch_delete,
     no_namespace, spelling,
@@ -54,9 +57,12 @@ impl ClientConnection {
             Some(reply) => Ok(reply),
             None => self.perform(requests, &request, transfer.transaction.as_deref()),
         };
-        let reply = performed.unwrap_or_else(|refusal| Reply::Refused {
-            condition: refusal.condition,
-            text: self.track(&refusal, place(node)),
+        let reply = performed.unwrap_or_else(|refusal| {
+            self.attempt = attempted(&request);
+            Reply::Refused {
+                condition: refusal.condition,
+                text: self.track(&refusal, place(node)),
+            }
         });
         if !transfer.settled {
             let state = match transfer.transaction.clone() {
@@ -197,7 +203,7 @@ impl ClientConnection {
     fn put_token(&mut self, request: &Request) -> Result<Reply, ServiceError> {
         let namespace = match (&self.namespace, &request.body) {
             (Some(chosen), _) => Some(Arc::clone(chosen)),
-            (None, serde_amqp::Value::String(token)) => self.shared.namespaces.of_token(token),
+            (None, Value::String(token)) => self.shared.namespaces.of_token(token),
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
@@ -313,5 +319,22 @@ fn claim_for(request: &Request) -> Option<Claim> {
         | "remove-rule"
         | "enumerate-rules" => Some(Claim::Listen),
         _ => None,
+    }
+}
+
+/// What a request asks for, and of which message.
+fn attempted(request: &Request) -> Attempt {
+    let name = request.property("operation").unwrap_or_default();
+    let name = name.strip_prefix("com.microsoft:").unwrap_or(name);
+    let tokens = request.elements("lock-tokens").unwrap_or_default();
+    let number = tokens.first().and_then(|token| match token {
+        Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.clone().into_inner())),
+        _ => None,
+    });
+    Attempt {
+        operation: Cow::Owned(name.to_owned()),
+        number: number.map_or(SequenceNumber(0), |token| {
+            LockToken::from(token).sequence_number()
+        }),
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use servicebus_amqp::{DeliveryState, Outcome as Wire, SessionId, Settlement, Transfer};
 use servicebus_broker::{EntityPath, LockToken, SubQueue};
 
-use super::commit::confirmed;
+use super::commit::{attempted, confirmed};
 use super::links::Sender;
 use super::peer::ClientConnection;
 use super::transactions::Open;
@@ -91,6 +91,7 @@ impl ClientConnection {
                 self.confirm_unsettled(link, delivery, state);
             }
             Err(refusal) => {
+                self.attempt = attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
                 let error = self.refuse(&refusal, Some((&entity, kind)));
                 if !settled {
                     self.settle_delivery(link, delivery, Wire::from(error));

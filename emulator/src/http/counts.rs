@@ -38,6 +38,18 @@ pub(super) async fn show(
     })))
 }
 
+/// The receivers that have asked for messages of an entity or wait for a session of it, by the names of their clients.
+pub(super) async fn receivers(
+    Chosen(namespace): Chosen,
+    query: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(Which { entity }) = query?;
+    let (entity, kind) = find(&namespace, &entity)?;
+    let receivers = namespace.receivers(&entity, kind).into_iter();
+    let receivers = receivers.map(|(client, credit)| json!({"client": client, "credit": credit}));
+    Ok(Json(json!({ "receivers": Vec::from_iter(receivers) })))
+}
+
 /// The store that an address means.
 pub(super) fn find(
     namespace: &Namespace,

@@ -111,6 +111,10 @@ fn of_namespace() -> Vec<Route> {
         ),
         get("/$emulator/v1/namespaces/{namespace}/counts", counts::show),
         get(
+            "/$emulator/v1/namespaces/{namespace}/receivers",
+            counts::receivers,
+        ),
+        get(
             "/$emulator/v1/namespaces/{namespace}/timeline",
             timeline::show,
         ),

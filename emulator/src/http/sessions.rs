@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use servicebus_broker::{ClientId, ReceiverId, SessionName, SessionView, SubQueue};
+use servicebus_broker::{SessionName, SessionView, SubQueue};
 
 use super::body::Body;
 use super::counts::find;
@@ -16,7 +16,6 @@ use super::error::{ApiError, Problem};
 use super::namespaces::Chosen;
 use super::timeline::rfc3339;
 use crate::namespace::{Namespace, SharedEntity};
-use crate::router::ConnectionId;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
@@ -76,20 +75,10 @@ fn shown(namespace: &Namespace, session: &SessionView<'_>) -> Value {
         "active": session.active,
         "locked": session.locked,
         "deferred": session.deferred,
-        "holder": session.holder.map(|holder| name_of(namespace, holder)),
+        "holder": session.holder.map(|holder| namespace.receiver_name(holder)),
         "locked_until": session.locked_until.map(rfc3339),
         "state": session.state.map(|state| BASE64_STANDARD.encode(state)),
     })
-}
-
-/// What the client calls itself that a receiver belongs to.
-fn name_of(namespace: &Namespace, holder: ReceiverId) -> String {
-    let connection = ConnectionId::of(holder).0;
-    let name = namespace.client_name(ClientId(connection));
-    name.map_or_else(
-        || format!("connection {connection}"),
-        |name| name.to_string(),
-    )
 }
 
 fn check(

@@ -1,19 +1,24 @@
 //! Moving time forward, and knowing when everything that follows from it has happened.
 //!
 //! At rest means: nothing is due, nothing ready waits for a receiver with credit to take it, and all output is
-//! in the sockets. What clients do next is never part of it (harness.md §7).
+//! in the sockets. What clients do next is not part of it (harness.md §7), but for one thing: a client that is connecting
+//! is about to ask for the messages that wait.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use servicebus_broker::{Entity, EntityId, SubQueue};
+use servicebus_broker::{Entity, EntityId, ReceiverId, SubQueue};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Namespace;
 use crate::alarm::Alarm;
 
 /// How long an advance, or the answer to a change, waits for a client that does not read before it goes on.
 const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How often is looked whether a client is still connecting: none says when it is not going to ask for messages.
+const CONNECTING_CHECK: Duration = Duration::from_millis(20);
 
 /// What keeps a namespace from rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,7 @@ impl Namespace {
     /// came. Dropped on its way, it leaves the clock at the deadline that it has reached.
     pub(crate) async fn advance(&self, by: Duration, steps: u32) -> Result<(), Duration> {
         let _alone = self.advancing.lock().await;
+        self.connected().await;
         let changed = ClockChange(&self.alarm);
         let walk = self.clock.begin_walk(by);
         self.note_advance(by.as_millis() as u64);
@@ -95,11 +101,13 @@ impl Namespace {
             turn.as_mut().enable();
             let mut busy = self.busy();
             busy.extend(self.locks(entity));
+            busy.extend(self.connecting());
             if busy.is_empty() {
                 return Ok(());
             }
             tokio::select! {
                 () = turn => {}
+                () = sleep(CONNECTING_CHECK) => {}
                 () = sleep_until(deadline) => return Err(busy),
             }
         }
@@ -152,6 +160,38 @@ impl Namespace {
         }
     }
 
+    /// Waits until the clients that are connecting have asked for the messages that wait.
+    async fn connected(&self) {
+        while !self.connecting().is_empty() {
+            let turn = self.turns.notified();
+            // A client that asks for nothing is not connecting for long.
+            let _ = timeout(CONNECTING_CHECK, turn).await;
+        }
+    }
+
+    /// The clients that are connecting, if a message waits that no receiver has asked for: one of them may be about to.
+    fn connecting(&self) -> Vec<Busy> {
+        let connecting = self.router.connecting();
+        if connecting.is_empty() {
+            return Vec::new();
+        }
+        let entities = self.entities();
+        let Some(waiting) = entities
+            .iter()
+            .find(|entity| self.read(entity, |entity| entity.has_ready()))
+        else {
+            return Vec::new();
+        };
+        let busy = connecting.into_iter().map(|connection| Busy {
+            place: waiting.path.to_string(),
+            reason: format!(
+                "a message waits while {} is connecting",
+                self.receiver_name(connection.receiver_id(0))
+            ),
+        });
+        busy.collect()
+    }
+
     fn busy(&self) -> Vec<Busy> {
         let mut busy = Vec::new();
         let now = self.clock.now();
@@ -195,32 +235,25 @@ impl Namespace {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;
                 }
-                let holders = self.read(&entity, |entity| holders(entity, kind));
+                let receivers = |entity: &Entity| Vec::from_iter(entity.lock_holders(kind));
+                let holders = self.holders(&self.read(&entity, receivers));
                 held.extend(holders.into_iter().map(|(holder, count)| Busy {
                     place: format!("{}{}", entity.path, kind.suffix()),
-                    reason: format!("{count} locked by {}", self.holder(holder)),
+                    reason: format!("{count} locked by {holder}"),
                 }));
             }
         }
         held
     }
 
-    fn holder(&self, connection: u32) -> String {
-        let name = self.client_name(servicebus_broker::ClientId(connection));
-        name.map_or_else(
-            || format!("connection {connection}"),
-            |name| name.to_string(),
-        )
+    /// The clients that hold locks of a store, each with how many.
+    fn holders(&self, receivers: &[ReceiverId]) -> BTreeMap<String, usize> {
+        let mut holders = BTreeMap::new();
+        for &receiver in receivers {
+            *holders.entry(self.receiver_name(receiver)).or_insert(0) += 1;
+        }
+        holders
     }
-}
-
-/// The connections that hold locks, each with how many.
-fn holders(entity: &Entity, kind: SubQueue) -> Vec<(u32, usize)> {
-    let mut holders = std::collections::BTreeMap::new();
-    for consumer in entity.lock_holders(kind) {
-        *holders.entry((consumer.0 >> 32) as u32).or_insert(0) += 1;
-    }
-    holders.into_iter().collect()
 }
 
 #[cfg(test)]

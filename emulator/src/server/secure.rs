@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustls::server::Acceptor;
 use rustls::{AlertDescription, ServerConfig};
+use servicebus_broker::ClientId;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
@@ -18,6 +19,9 @@ use crate::tls::{Secured, SniName};
 
 /// What is read from a socket in one go: two full records.
 const BLOCK: usize = 32 * 1024;
+
+/// What the record has for a client that does not trust the emulator, in place of an AMQP condition.
+const NOT_TRUSTED: &str = "emulator:tls-not-trusted";
 
 /// TLS with a peer; none when it came to nothing, which is in the log then.
 pub(super) async fn handshake(
@@ -44,6 +48,12 @@ pub(super) async fn handshake(
         Ok(Err(error)) if is_distrust(&error) => {
             let trusted = shared.tls.to_trust(&sought);
             tracing::warn!(%address, "closed: the client does not trust the emulator; let it trust {trusted}");
+            if let Some(namespace) = shared.namespaces.of_arrival(arrival) {
+                let text = format!(
+                    "the client at {address} does not trust the authority of the emulator; let it trust {trusted}"
+                );
+                namespace.note_refusal(ClientId::BROKER, None, NOT_TRUSTED, &text);
+            }
             None
         }
         Ok(Err(error)) => {

@@ -15,6 +15,7 @@ mod forwarding;
 mod garbage;
 mod handshake;
 mod headers;
+mod identifiers;
 mod limits;
 mod link_refusals;
 mod long_polls;

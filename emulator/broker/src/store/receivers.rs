@@ -34,6 +34,8 @@ struct Receiver {
     turn: Option<Turn>,
     /// Whether it has been told that something is reserved.
     woken: bool,
+    /// Whether it has had credit at any time.
+    has_asked: bool,
 }
 
 /// A place in the order in which receivers are served.
@@ -58,6 +60,7 @@ impl Receivers {
             credit: 0,
             turn: None,
             woken: false,
+            has_asked: false,
         };
         let old = self.table.insert(id, receiver);
         debug_assert!(old.is_none(), "receiver ids are never used again");
@@ -81,6 +84,12 @@ impl Receivers {
     /// Whether somebody with credit waits or has something reserved (decision D1).
     pub(crate) fn is_active(&self) -> bool {
         !self.turns.is_empty() || self.has_reserved()
+    }
+
+    /// The receivers that have asked for messages since they attached, with the credit that each has left.
+    pub(crate) fn asking(&self) -> impl Iterator<Item = (ReceiverId, u32)> {
+        let receivers = self.table.iter().filter(|(_, receiver)| receiver.has_asked);
+        receivers.map(|(&id, receiver)| (id, receiver.credit + receiver.reserved.len() as u32))
     }
 
     /// Whether something is reserved and not yet taken.
@@ -108,6 +117,7 @@ impl Receivers {
             receiver.woken = false;
         }
         self.reserved -= returned.len();
+        receiver.has_asked |= credit > 0;
         receiver.credit = credit - receiver.reserved.len() as u32;
         self.queue_up(id);
         returned

@@ -41,6 +41,9 @@ struct RenderedEvent {
     detail: Option<String>,
     /// The session that it happened to.
     session: Option<String>,
+    /// What the client asked for that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
     /// Which of the messages it happened to, where these are told.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<usize>,
@@ -244,6 +247,7 @@ impl Rendering {
             reason: None,
             detail: None,
             session: None,
+            operation: None,
             message: None,
         };
         self.describe(event, &mut rendered);
@@ -296,11 +300,15 @@ impl Rendering {
                 reason,
                 description,
                 ..
-            }
-            | EventKind::Refused {
-                condition: reason,
-                description,
             } => (rendered.reason, rendered.detail) = texts(reason, description),
+            EventKind::Refused {
+                operation,
+                condition,
+                description,
+            } => {
+                (rendered.reason, rendered.detail) = texts(condition, description);
+                rendered.operation = Some(read(operation)).filter(|named| !named.is_empty());
+            }
             EventKind::SendEnlisted { transaction, .. }
             | EventKind::SettlementEnlisted { transaction }
             | EventKind::TransactionCommitted { transaction }

@@ -38,7 +38,7 @@ impl Attach {
             receives: false,
             snd_settle_mode: 0,
             rcv_settle_mode: 1,
-            source: composite(0x28, [text("from")]),
+            source: composite(0x28, [text("sender-link-made-up")]),
             target: composite(0x29, [text(address)]),
             properties: Value::Null,
         }
@@ -50,7 +50,7 @@ impl Attach {
             name: format!("receiver-{address}"),
             receives: true,
             source: composite(0x28, [text(address)]),
-            target: composite(0x29, [text("to")]),
+            target: composite(0x29, [text("receiver-link-made-up")]),
             ..Self::sender(address)
         }
     }
@@ -72,6 +72,21 @@ impl Attach {
         Self {
             name: name.into(),
             ..self
+        }
+    }
+
+    /// With the identifier that other SDKs than Python give their links.
+    pub(crate) fn identified(self, identifier: &str) -> Self {
+        let given = [text(identifier)];
+        match self.receives {
+            true => Self {
+                target: composite(0x29, given),
+                ..self
+            },
+            false => Self {
+                source: composite(0x28, given),
+                ..self
+            },
         }
     }
 

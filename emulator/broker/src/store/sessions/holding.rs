@@ -60,6 +60,11 @@ impl Sessions {
             .insert(receiver, Standing::Waits(self.latest));
     }
 
+    /// The receivers that wait for a session, in order of arrival.
+    pub(crate) fn awaiting(&self) -> impl Iterator<Item = ReceiverId> {
+        self.waiting.values().map(|waiting| waiting.receiver)
+    }
+
     /// Whether somebody waits for a session.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()

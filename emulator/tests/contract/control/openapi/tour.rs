@@ -244,6 +244,14 @@ impl<'a> Tour<'a> {
         let nobody = [("namespace", "nobody")];
         let (counts, timeline) = (get("counts"), get("timeline"));
         self.ask(&Request::new(&counts).query("?entity=q"), 200);
+        self.ask(&Request::new(&get("receivers")).query("?entity=q"), 200);
+        self.ask(&Request::new(&get("receivers")), 400);
+        self.ask(
+            &Request::new(&get("receivers"))
+                .query("?entity=q")
+                .names(&nobody),
+            404,
+        );
         self.ask(&Request::new(&counts), 400);
         self.ask(
             &Request::new(&counts).query("?entity=q").names(&nobody),

@@ -1,0 +1,111 @@
+//! What the links of a connection call themselves, where an SDK was given an identifier.
+//!
+//! The first identifier is the name of the whole connection, so that its requests go by it too. A link with another one is
+//! a client of its own in the record, for faults and as the holder of locks.
+
+use std::collections::BTreeMap;
+
+use serde_amqp::Value;
+use servicebus_amqp::{AttachRequest, Event, LinkId, LinkRole};
+use servicebus_broker::{ClientId, ReceiverId};
+
+use super::commit::Work;
+use super::peer::ClientConnection;
+
+/// Link property: the identifier of a receiver.
+const RECEIVER_NAME: &str = "com.microsoft:receiver-name";
+/// What Python makes up where others have the identifier; its container id is the identifier (spec/wire.md §3.1).
+const MADE_UP: [&str; 2] = ["sender-link-", "receiver-link-"];
+
+/// The identifiers of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Identifiers {
+    first: Option<String>,
+    /// The links that have other identifiers, and the clients that they are.
+    links: BTreeMap<LinkId, ClientId>,
+}
+
+impl ClientConnection {
+    /// Acts from now on as the client that the link of an event belongs to. What others have gathered is committed before.
+    pub(super) fn act_for(&mut self, event: &Event, work: &mut Work) {
+        if let Event::Attach { link, attach } = event {
+            self.identify(*link, attach);
+        }
+        let link = match event {
+            Event::Transfer(transfer) => transfer.link,
+            Event::Settle(settlement) => settlement.link,
+            Event::Attach { link, .. }
+            | Event::TransferTooLarge { link, .. }
+            | Event::Credit { link, .. }
+            | Event::Detached { link } => *link,
+            Event::Sasl { .. } | Event::Opened(_) | Event::Refused(_) | Event::Closed { .. } => {
+                return;
+            }
+        };
+        if self.client_of(link) != self.caller.client {
+            self.commit(work);
+            self.act_as(link);
+        }
+    }
+
+    /// Acts from now on as the client that a link belongs to.
+    pub(super) fn act_as(&mut self, link: LinkId) {
+        self.caller.client = self.client_of(link);
+    }
+
+    /// Remembers whose receiver it is, where that is not the connection's name.
+    pub(super) fn name_receiver(&self, link: LinkId, receiver: ReceiverId) {
+        if let (Some(namespace), Some(&client)) =
+            (&self.namespace, self.identifiers.links.get(&link))
+        {
+            namespace.name_receiver(receiver, client);
+        }
+    }
+
+    /// Forgets the identifier of a link that is gone, and acts as its client once more.
+    pub(super) fn leave_identifier(&mut self, link: LinkId) {
+        self.act_as(link);
+        self.identifiers.links.remove(&link);
+    }
+
+    fn client_of(&self, link: LinkId) -> ClientId {
+        let own = ClientId(self.id.0);
+        self.identifiers.links.get(&link).copied().unwrap_or(own)
+    }
+
+    fn identify(&mut self, link: LinkId, attach: &AttachRequest) {
+        let (Some(namespace), Some(identifier)) = (&self.namespace, identifier(attach)) else {
+            return;
+        };
+        // JMS names a connection by its container id, and numbers its links.
+        if self.is_jms || self.identifiers.first.as_deref() == Some(identifier) {
+            return;
+        }
+        if self.identifiers.first.is_none() {
+            namespace.name_client(ClientId(self.id.0), identifier);
+            self.identifiers.first = Some(identifier.to_owned());
+            return;
+        }
+        let client = ClientId(self.shared.next_connection().0);
+        namespace.name_client(client, identifier);
+        self.identifiers.links.insert(link, client);
+    }
+}
+
+/// The identifier that a client was given for a link to an entity: the source address of a sender, the receiver's name or
+/// the target address of a receiver.
+fn identifier(attach: &AttachRequest) -> Option<&str> {
+    let address = attach.address()?;
+    if attach.is_coordinator() || address.contains('$') && !address.contains("$DeadLetterQueue") {
+        return None;
+    }
+    let named = match attach.role() {
+        LinkRole::Sender => attach.source_address(),
+        LinkRole::Receiver => match attach.property(RECEIVER_NAME) {
+            Some(Value::String(name)) => Some(name.as_str()),
+            _ => attach.target_address(),
+        },
+    };
+    let is_made_up = |name: &str| MADE_UP.iter().any(|prefix| name.starts_with(prefix));
+    named.filter(|name| !name.is_empty() && *name != address && !is_made_up(name))
+}

@@ -1,0 +1,69 @@
+//! What clients call themselves, in the record and wherever a client is named.
+//!
+//! A connection has one name, and a link that was given an identifier of its own another one. Both are remembered when
+//! they are gone, as long as there is room, because the record speaks of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use servicebus_broker::{ClientId, ReceiverId, SubQueue};
+
+use super::{Namespace, SharedEntity};
+use crate::router::ConnectionId;
+
+/// How many names are remembered; the oldest are forgotten first.
+const CLIENTS: usize = 4096;
+
+/// The names of clients.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    names: BTreeMap<ClientId, Arc<str>>,
+    /// The receivers that have other names than their connections.
+    receivers: BTreeMap<ReceiverId, ClientId>,
+}
+
+impl Namespace {
+    /// Remembers what a client calls itself.
+    pub(crate) fn name_client(&self, client: ClientId, name: &str) {
+        let names = &mut self.clients.lock().names;
+        if names.len() >= CLIENTS {
+            names.pop_first();
+        }
+        names.insert(client, name.into());
+    }
+
+    /// Remembers that a receiver belongs to a client that is named apart from its connection.
+    pub(crate) fn name_receiver(&self, receiver: ReceiverId, client: ClientId) {
+        self.clients.lock().receivers.insert(receiver, client);
+    }
+
+    /// Forgets a receiver that is detached.
+    pub(crate) fn forget_receiver(&self, receiver: ReceiverId) {
+        self.clients.lock().receivers.remove(&receiver);
+    }
+
+    /// What a client calls itself, if it is still remembered.
+    pub(crate) fn client_name(&self, client: ClientId) -> Option<Arc<str>> {
+        self.clients.lock().names.get(&client).cloned()
+    }
+
+    /// What the client of a receiver calls itself, else the number of its connection.
+    pub(crate) fn receiver_name(&self, receiver: ReceiverId) -> String {
+        let connection = ConnectionId::of(receiver).0;
+        let client = self.clients.lock().receivers.get(&receiver).copied();
+        let name = self.client_name(client.unwrap_or(ClientId(connection)));
+        name.map_or_else(
+            || format!("connection {connection}"),
+            |name| name.to_string(),
+        )
+    }
+
+    /// The receivers of a store that have asked for messages or wait for a session, by name, each with its credit.
+    pub(crate) fn receivers(&self, entity: &SharedEntity, kind: SubQueue) -> Vec<(String, u32)> {
+        let asking: Vec<_> = self.read(entity, |entity| entity.receivers(kind).collect());
+        let named = asking
+            .into_iter()
+            .map(|(id, credit)| (self.receiver_name(id), credit));
+        named.collect()
+    }
+}
