@@ -23,9 +23,9 @@ use crate::namespace::Namespace;
 
 pub(crate) use choose::ConnectionOrigin;
 pub(crate) use create::{CreateError, Permit};
-pub use info::NamespaceInfo;
 pub(crate) use info::Place;
 pub(crate) use remove::RemoveError;
+pub use servicebus_control_api::NamespaceInfo;
 
 /// All namespaces of a process.
 #[derive(Debug)]
