@@ -1,6 +1,5 @@
 //! A running emulator: started with options, stopped by its handle.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
