@@ -7,7 +7,8 @@ use thiserror::Error;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinSet;
 
-use super::{Entry, NamespaceInfo, Namespaces, Served};
+use super::info::NamespaceInfo;
+use super::served::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::listeners::Listening;
 use crate::namespace::Namespace;
