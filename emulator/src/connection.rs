@@ -8,6 +8,7 @@ mod account;
 mod attach;
 mod browse;
 mod changes;
+mod client;
 mod clients;
 mod commit;
 mod deliver;
@@ -15,8 +16,8 @@ mod faults;
 mod held;
 mod identifiers;
 mod idle;
+mod limits;
 mod links;
-mod panics;
 mod peer;
 mod requests;
 mod sessions;
@@ -40,20 +41,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
+use limits::{OUTPUT_FULL, OUTPUT_HIGH, READ_TURN};
 use peer::ClientConnection;
-use wire::Line;
-pub(crate) use wire::{Unread, WebSocket, Wire};
+use wire::line::Line;
+pub(crate) use wire::stream::{Unread, Wire};
+pub(crate) use wire::websocket::WebSocket;
 
-/// Bytes read in one go; small payloads are copied out of the block, so that it is used again.
-const READ_BLOCK: usize = 64 * 1024;
-/// Bytes read in one turn before others have theirs.
-const READ_TURN: usize = 512 * 1024;
-/// Events handled in one turn: about as many attaches as take 2 ms, and more transfers than are read in one.
-const HANDLED_AT_ONCE: usize = 1024;
-/// Past this much unwritten output nothing more is taken from a store.
-const OUTPUT_HIGH: usize = 256 * 1024;
-/// Past this much nothing more is read either.
-const OUTPUT_FULL: usize = 512 * 1024;
 /// How long a peer may take to read what is left for it at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -72,7 +65,7 @@ pub(crate) async fn serve<W: Wire>(
 ) -> io::Result<()> {
     let (mut wire, mut input) = (Line::new(wire), BytesMut::new());
     let mut peer = ClientConnection::new(Arc::clone(&shared), arrival);
-    let bell = Arc::clone(&peer.bell);
+    let bell = Arc::clone(&peer.client.bell);
     let (mut stopping, mut more, mut written) = (false, false, true);
     while let Some(unwritten) = peer.turn_or_end(&mut input) {
         if peer.has_told_others() {
@@ -91,7 +84,7 @@ pub(crate) async fn serve<W: Wire>(
             }
             return write_and_refuse(&mut wire, peer.output()).await;
         }
-        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf && !peer.interrupted;
+        let may_read = peer.unwritten() < OUTPUT_FULL && !is_deaf && !peer.turn.is_interrupted;
         peer.turn_ended(written, || may_read && wire.has_unread());
         if peer.is_over() {
             break;

@@ -11,6 +11,7 @@ mod authority;
 mod directory;
 mod error;
 mod given;
+mod options;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +22,6 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, SupportedCipherSuite};
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
@@ -33,31 +33,11 @@ use authority::is_local;
 use crate::clock::{RealClock, WallClock};
 
 pub use error::TlsError;
+pub use options::{TlsOptions, UserCertificate};
 
 /// The server's side of TLS with a peer, after the handshake. Beneath it the socket is read in large blocks: rustls alone
 /// asks for 4 KiB at a time.
 pub(crate) type Secured = Box<TlsStream<BufReader<TcpStream>>>;
-
-/// How TLS is set up.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TlsOptions {
-    /// Where the user's authority is kept; `servicebus-emulator` in the user's cache directory unless set.
-    pub directory: Option<PathBuf>,
-    /// A certificate to show instead of one that is made.
-    pub certificate: Option<UserCertificate>,
-    /// Names and addresses that the made certificate holds for, beside those that the emulator knows. Those that mean
-    /// neither this machine nor the service are vouched for by an authority that ends with the emulator.
-    pub names: Vec<String>,
-}
-
-/// A certificate of the user's own, both files in PEM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserCertificate {
-    /// The certificate, and those between it and its authority.
-    pub chain: PathBuf,
-    /// Its private key, not encrypted.
-    pub key: PathBuf,
-}
 
 /// TLS for a server that is no emulator but stands before one.
 #[derive(Debug, Clone)]
@@ -97,9 +77,6 @@ pub fn authority_file(options: TlsOptions) -> Result<Option<PathBuf>, Arc<TlsErr
 const MAX_SHOWN: usize = 2_000;
 
 const LOCALHOST: &str = "localhost";
-
-/// A certificate with those above it, and its key.
-type Chain = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The TLS of one emulator. What fails once fails ever after, with the same error.
 pub(crate) struct Tls {

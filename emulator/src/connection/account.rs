@@ -7,7 +7,7 @@ use crate::memory::{Account, Exceeded};
 use crate::nodes::{Condition, ServiceError};
 
 /// The account of a connection, and what of it is counted only when it has changed.
-pub(super) struct Books {
+pub(crate) struct Books {
     account: Account,
     /// Bytes of replies that wait for credit, on all links.
     replies: usize,
@@ -18,7 +18,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    pub(super) fn new(account: Account) -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Self {
             account,
             replies: 0,
@@ -28,7 +28,7 @@ impl Books {
     }
 
     /// Replies began to wait, or no longer do.
-    pub(super) fn note_replies(&mut self) {
+    pub(crate) fn note_replies(&mut self) {
         self.are_replies_changed = true;
     }
 }
@@ -36,7 +36,7 @@ impl Books {
 impl ClientConnection {
     /// Takes down what the connection holds, of which the stream and the input have so much. If that is too much it is
     /// closed, and the reason is returned.
-    pub(super) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
+    pub(crate) fn settle_account(&mut self, outside: usize) -> Option<Exceeded> {
         let held = outside + self.held_bytes();
         if self.books.is_closed {
             self.books.account.set(held);
@@ -49,23 +49,23 @@ impl ClientConnection {
             .err()?;
         self.books.is_closed = true;
         let refusal = ServiceError::new(Condition::ResourceLimitExceeded, exceeded.to_string());
-        let text = self.track_quietly(&refusal, None);
-        tracing::warn!(connection = self.id.0, text, "closed: out of memory");
+        let text = self.client.track_quietly(&refusal, None);
+        tracing::warn!(connection = self.client.id.0, text, "closed: out of memory");
         self.engine.close(Some(refusal.error(text)));
         Some(exceeded)
     }
 
     /// Of the namespace, once the client has proved that it belongs there.
     fn largest_message(&self) -> Option<u64> {
-        let has_proved = matches!(self.proof, Proof::Given(_)) || self.is_open();
-        has_proved.then(|| self.tier().max_large_message_size())
+        let has_proved = matches!(self.client.proof, Proof::Given(_)) || self.client.is_open();
+        has_proved.then(|| self.client.tier().max_large_message_size())
     }
 
     fn held_bytes(&mut self) -> usize {
         if std::mem::take(&mut self.books.are_replies_changed) {
             self.books.replies = self.links.values().map(waiting).sum();
         }
-        self.engine.held() + self.held.held() + self.grants.held() + self.books.replies
+        self.engine.held() + self.held.held() + self.client.grants.held() + self.books.replies
     }
 }
 

@@ -6,59 +6,53 @@ use std::sync::Arc;
 
 use serde_amqp::Value;
 use servicebus_amqp::{AttachReply, AttachRequest, LinkId, LinkRole, SenderSettleMode};
-use servicebus_broker::{EntityKind, EntityPath, ReceiveMode, SubQueue, Tier};
+use servicebus_broker::{EntityPath, ReceiveMode, SubQueue};
 
 use super::browse::Browser;
+use super::client::{management_path, store_path};
 use super::clients;
 use super::links::{Link, Node, Receiver, Replies, Requests, Sender};
 use super::peer::ClientConnection;
 use crate::auth::Claim;
 use crate::namespace::SharedEntity;
-use crate::nodes::{Address, Condition, Destination, ServiceError, SessionRequest};
+use crate::nodes::{Address, Destination, ServiceError, SessionRequest};
 
 /// Link property: largest batch in bytes. A long, because .NET takes nothing else (spec/observed.md 49).
 const MAX_BATCH: &str = "com.microsoft:max-message-batch-size";
-/// Link property: where messages go on to from the entity they are sent to.
-const DESTINATION: &str = "com.microsoft:transfer-destination-address";
-/// Link property: what kind of entity the client takes the address for (spec/observed.md 60).
-const ENTITY_TYPE: &str = "com.microsoft:entity-type";
-/// Kinds of entities as clients number them, with the names of the service's refusal.
-const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
 /// Bytes that a request may have beside the messages or the session state in it, which have limits of their own.
 const ENVELOPE: u64 = 64 * 1024;
 
 impl ClientConnection {
-    pub(super) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
-        if self.shared.options.outcome_delay && clients::begins_as_fe2o3(attach.session_windows()) {
+    pub(crate) fn on_attach(&mut self, link: LinkId, attach: &AttachRequest) {
+        if self.client.shared.options.outcome_delay
+            && clients::begins_as_fe2o3(attach.session_windows())
+        {
             self.held.delay();
         }
         match self.resolve(attach) {
             Ok(Link::Waiting(waiting)) => {
-                self.bell.connected();
+                self.client.bell.connected();
                 self.name_receiver(link, waiting.receiver.receiver_id);
-                self.receivers.insert(waiting.receiver.receiver_id, link);
-                self.waiting.insert((waiting.until, link));
                 self.links.insert(link, Link::Waiting(waiting));
                 self.answer_waiting(link);
             }
             Ok(resolved) => {
                 if let Link::Receiver(receiver) = &resolved {
-                    self.receivers.insert(receiver.receiver_id, link);
                     self.name_receiver(link, receiver.receiver_id);
                 } else if !resolved.is_cbs() {
-                    self.bell.connected();
+                    self.client.bell.connected();
                 }
                 let reply = self.attach_reply(&resolved);
                 self.links.insert(link, resolved);
                 self.accept_attach(link, reply);
             }
             Err((refusal, entity)) => {
-                self.attempt.operation = Cow::Borrowed(match attach.role() {
+                self.client.attempt.operation = Cow::Borrowed(match attach.role() {
                     LinkRole::Sender => "attach a sender",
                     LinkRole::Receiver => "attach a receiver",
                 });
                 let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
-                let error = self.refuse(&refusal, place);
+                let error = self.client.refuse(&refusal, place);
                 if !self.is_unanswered(link) {
                     self.engine.refuse_attach(link, error);
                 }
@@ -67,7 +61,7 @@ impl ClientConnection {
     }
 
     /// Answers an attach, unless the client must not hear of it.
-    pub(super) fn accept_attach(&mut self, link: LinkId, reply: AttachReply) {
+    pub(crate) fn accept_attach(&mut self, link: LinkId, reply: AttachReply) {
         if !self.is_unanswered(link) {
             self.engine.accept_attach(link, reply);
         }
@@ -87,14 +81,18 @@ impl ClientConnection {
                 .map_err(|refusal| (refusal, None))?;
             return Ok(request_link(Node::Cbs, attach, None));
         }
-        let entity = self.find(&address).map_err(|refusal| (refusal, None))?;
+        let entity = self
+            .client
+            .find(&address)
+            .map_err(|refusal| (refusal, None))?;
         let refused = |refusal| (refusal, Some(Arc::clone(&entity)));
         match address.destination {
             Destination::Store(kind) => self.resolve_store(&entity, kind, attach).map_err(refused),
             Destination::Management(kind) => {
-                self.check_any_claim(&management_path(&entity, kind))
+                self.client
+                    .check_any_claim(&management_path(&entity, kind))
                     .map_err(refused)?;
-                let destination = self.destination(attach).map_err(refused)?;
+                let destination = self.client.destination(attach).map_err(refused)?;
                 let node = Node::Management(Arc::clone(&entity), kind);
                 Ok(request_link(node, attach, destination))
             }
@@ -110,36 +108,8 @@ impl ClientConnection {
             _ => false,
         });
         match is_there {
-            true => Err(ServiceError::cbs_is_open(self.id.0)),
+            true => Err(ServiceError::cbs_is_open(self.client.id.0)),
             false => Ok(()),
-        }
-    }
-
-    /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
-    fn check_entity_type(
-        &self,
-        entity: &SharedEntity,
-        attach: &AttachRequest,
-    ) -> Result<(), ServiceError> {
-        let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
-            return Ok(());
-        };
-        let Some(namespace) = &self.namespace else {
-            return Ok(());
-        };
-        let is = match namespace.read(entity, |entity| entity.kind()) {
-            EntityKind::Queue => 0,
-            EntityKind::Topic => 1,
-            EntityKind::Subscription => 2,
-        };
-        let client = usize::try_from(*expected)
-            .ok()
-            .and_then(|expected| ENTITY_TYPES.get(expected));
-        match client {
-            Some(client) if *client != ENTITY_TYPES[is] => {
-                Err(ServiceError::other_entity_type(client, ENTITY_TYPES[is]))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -149,28 +119,32 @@ impl ClientConnection {
         kind: SubQueue,
         attach: &AttachRequest,
     ) -> Result<Link, ServiceError> {
-        self.check_entity_type(entity, attach)?;
+        self.client.check_entity_type(entity, attach)?;
         match attach.role() {
             LinkRole::Sender => {
-                self.check_claim(&store_path(entity, kind), Claim::Send)?;
+                self.client
+                    .check_claim(&store_path(entity, kind), Claim::Send)?;
                 if kind != SubQueue::Active {
                     let address = store_path(entity, kind);
                     return Err(ServiceError::is_filled_by_the_broker(&address));
                 }
-                self.check_direction(entity, kind, LinkRole::Sender)?;
-                self.check_sending(entity)?;
+                self.client
+                    .check_direction(entity, kind, LinkRole::Sender)?;
+                self.client.check_sending(entity)?;
                 Ok(Link::Sender(Sender {
                     entity: Arc::clone(entity),
-                    destination: self.destination(attach)?,
+                    destination: self.client.destination(attach)?,
                     session: attach.session(),
                     unsettled: 0,
                     answered: 0,
                 }))
             }
             LinkRole::Receiver => {
-                self.check_claim(&store_path(entity, kind), Claim::Listen)?;
-                self.check_direction(entity, kind, LinkRole::Receiver)?;
-                let tier = self.tier();
+                self.client
+                    .check_claim(&store_path(entity, kind), Claim::Listen)?;
+                self.client
+                    .check_direction(entity, kind, LinkRole::Receiver)?;
+                let tier = self.client.tier();
                 let is_known = |key: &str, filter| SessionRequest::is_known(key, filter, tier);
                 if attach
                     .described_filters()
@@ -178,13 +152,13 @@ impl ClientConnection {
                 {
                     return Err(ServiceError::invalid_filter(attach.name()));
                 }
-                self.check_receiving(entity, kind)?;
+                self.client.check_receiving(entity, kind)?;
                 self.check_crossing(attach.session(), entity)?;
                 if attach.distribution_mode() == Some("copy") {
                     return Browser::of_copies(entity, kind, attach, tier);
                 }
                 let request = SessionRequest::read(attach, &entity.path);
-                match (self.requires_session(entity, kind), request) {
+                match (self.client.requires_session(entity, kind), request) {
                     (true, Ok(Some(request))) if Browser::is_wanted(attach) => {
                         Browser::of_session(entity, attach, &request)
                     }
@@ -202,51 +176,6 @@ impl ClientConnection {
         }
     }
 
-    /// Where the messages of a link go on to (wire.md §8). It must be there when the link is attached (decision D3).
-    fn destination(&self, attach: &AttachRequest) -> Result<Option<EntityPath>, ServiceError> {
-        let written = match attach.property(DESTINATION) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(written)) => written.as_str(),
-            Some(_) => {
-                let text =
-                    format!("{DESTINATION} must be a string: the address of a queue or topic.");
-                return Err(ServiceError::new(Condition::ArgumentError, text));
-            }
-        };
-        let address = Address::parse(written);
-        if address.destination != Destination::Store(SubQueue::Active) {
-            let text =
-                format!("Messages cannot be sent on to '{written}': only to a queue or topic.");
-            return Err(ServiceError::new(Condition::NotAllowed, text));
-        }
-        let entity = self.find(&address)?;
-        self.check_claim(entity.path.as_str(), Claim::Send)?;
-        self.check_direction(&entity, SubQueue::Active, LinkRole::Sender)?;
-        Ok(Some(entity.path.clone()))
-    }
-
-    /// Topics are sent to, subscriptions received from (semantics §1); what a topic could not forward can be read.
-    fn check_direction(
-        &self,
-        entity: &SharedEntity,
-        kind: SubQueue,
-        role: LinkRole,
-    ) -> Result<(), ServiceError> {
-        let Some(namespace) = &self.namespace else {
-            return Ok(());
-        };
-        let is = namespace.read(entity, |entity| entity.kind());
-        match (is, role) {
-            (EntityKind::Subscription, LinkRole::Sender) => {
-                Err(ServiceError::takes_nothing(entity.path.as_str()))
-            }
-            (EntityKind::Topic, LinkRole::Receiver) if kind != SubQueue::TransferDeadLetter => {
-                Err(ServiceError::gives_nothing(&store_path(entity, kind)))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn open_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,
@@ -254,8 +183,8 @@ impl ClientConnection {
         attach: &AttachRequest,
     ) -> Receiver {
         let (receiver, mode) = self.new_receiver(entity, kind, attach);
-        if let Some(namespace) = &self.namespace {
-            namespace.operate(entity, &mut self.caller, |entity, _| {
+        if let Some(namespace) = &self.client.namespace {
+            namespace.operate(entity, &mut self.client.caller, |entity, _| {
                 entity.attach_receiver(kind, receiver.receiver_id, mode);
             });
         }
@@ -263,14 +192,13 @@ impl ClientConnection {
     }
 
     /// A receiver that the broker does not know yet, and how it receives.
-    pub(super) fn new_receiver(
+    pub(crate) fn new_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
         attach: &AttachRequest,
     ) -> (Receiver, ReceiveMode) {
-        self.consumers_made += 1;
-        let receiver_id = self.id.receiver_id(self.consumers_made);
+        let receiver_id = self.links.next_receiver_id(self.client.id);
         let settled = attach.sender_settle_mode() == SenderSettleMode::Settled;
         let mode = match settled {
             true => ReceiveMode::ReceiveAndDelete,
@@ -288,46 +216,9 @@ impl ClientConnection {
         (receiver, mode)
     }
 
-    fn find(&self, address: &Address) -> Result<Arc<SharedEntity>, ServiceError> {
-        let Some(namespace) = &self.namespace else {
-            let text = "No namespace is chosen yet: put a token at $cbs first.";
-            return Err(ServiceError::new(Condition::Unauthorized, text));
-        };
-        // First of all: a stranger does not learn which names exist.
-        self.check_any_claim(&address.path())?;
-        let path = EntityPath::of_address(&address.entity);
-        let entity = path.and_then(|path| namespace.entity(&path));
-        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, &address.entity))?;
-        self.check_whole(&entity)?;
-        Ok(entity)
-    }
-
-    pub(super) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), ServiceError> {
-        let unix_seconds = self.shared.real.unix_seconds();
-        match self.is_open() || self.grants.allows(path, claim, unix_seconds) {
-            true => Ok(()),
-            false => Err(ServiceError::unauthorized(claim.name(), &self.host, path)),
-        }
-    }
-
-    pub(super) fn check_any_claim(&self, path: &str) -> Result<(), ServiceError> {
-        let claims = [Claim::Listen, Claim::Send, Claim::Manage];
-        match claims
-            .iter()
-            .any(|&claim| self.check_claim(path, claim).is_ok())
-        {
-            true => Ok(()),
-            false => Err(ServiceError::unauthorized(
-                "Send or Listen",
-                &self.host,
-                path,
-            )),
-        }
-    }
-
     /// What the client learns of a link: how large its messages may be (semantics §17.2).
     fn attach_reply(&self, link: &Link) -> AttachReply {
-        let tier = self.tier().max_message_size();
+        let tier = self.client.tier().max_message_size();
         let Link::Sender(Sender { entity, .. }) = link else {
             // Generous where messages go out: go-amqp takes it for what it may be sent (wire.md §10.15).
             let requests = matches!(link, Link::Requests(_));
@@ -342,7 +233,7 @@ impl ClientConnection {
                 ..AttachReply::default()
             };
         };
-        let own = self.namespace.as_ref().map_or(tier, |namespace| {
+        let own = self.client.namespace.as_ref().map_or(tier, |namespace| {
             namespace.read(entity, |entity| entity.max_message_size())
         });
         let batch = i64::try_from(tier).unwrap_or(i64::MAX);
@@ -353,43 +244,25 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn tier(&self) -> Tier {
-        let namespace = self.namespace.as_ref();
-        namespace.map_or_else(Tier::default, |namespace| namespace.config.settings.tier)
-    }
-
     /// The link is gone.
-    pub(super) fn forget(&mut self, link: LinkId) {
+    pub(crate) fn forget(&mut self, link: LinkId) {
         self.books.note_replies();
         self.forget_spoiled(link);
         self.leave_identifier(link);
-        let receiver = match self.links.remove(&link) {
+        let receiver = match self.links.remove(link) {
             Some(Link::Receiver(receiver)) => receiver,
-            Some(Link::Waiting(waiting)) => {
-                self.waiting.remove(&(waiting.until, link));
-                waiting.receiver
-            }
+            Some(Link::Waiting(waiting)) => waiting.receiver,
             Some(Link::Coordinator(_)) => return self.forget_coordinator(link),
             Some(Link::Sender(sender)) => return sender.give_up(),
             _ => return,
         };
-        self.receivers.remove(&receiver.receiver_id);
-        if let Some(namespace) = &self.namespace {
-            namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+        if let Some(namespace) = &self.client.namespace {
+            namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
                 entity.detach_receiver(cx, receiver.kind, receiver.receiver_id);
             });
             namespace.forget_receiver(receiver.receiver_id);
         }
     }
-}
-
-/// The path that a token must cover: Python signs for the sub-queue alone, JavaScript for `$management` too.
-pub(super) fn store_path(entity: &SharedEntity, kind: SubQueue) -> String {
-    format!("{}{}", entity.path, kind.suffix())
-}
-
-pub(super) fn management_path(entity: &SharedEntity, kind: SubQueue) -> String {
-    format!("{}/$management", store_path(entity, kind))
 }
 
 fn request_link(node: Node, attach: &AttachRequest, destination: Option<EntityPath>) -> Link {

@@ -9,7 +9,7 @@ use serde_amqp::Value;
 use servicebus_amqp::{AttachRequest, Delivery as Frame, LinkId, SenderSettleMode};
 use servicebus_broker::{BrokerProperties, Peeked, SequenceNumber, SessionName, SubQueue, Tier};
 
-use super::OUTPUT_HIGH;
+use super::limits::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
 use crate::namespace::SharedEntity;
@@ -24,10 +24,10 @@ const ACTIVE: Option<i32> = Some(0);
 
 /// A link that messages are shown on.
 #[derive(Debug)]
-pub(super) struct Browser {
-    pub(super) name: Box<str>,
-    pub(super) entity: Arc<SharedEntity>,
-    pub(super) kind: SubQueue,
+pub(crate) struct Browser {
+    pub(crate) name: Box<str>,
+    pub(crate) entity: Arc<SharedEntity>,
+    pub(crate) kind: SubQueue,
     view: View,
     settled: bool,
     drain: bool,
@@ -48,7 +48,7 @@ enum View {
 
 impl Browser {
     /// A receiver with `distribution-mode` copy (AMQP 1.0 §3.5.5), which premium namespaces have (spec/observed.md 64).
-    pub(super) fn of_copies(
+    pub(crate) fn of_copies(
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
         attach: &AttachRequest,
@@ -66,12 +66,12 @@ impl Browser {
     }
 
     /// Whether a session is to be browsed.
-    pub(super) fn is_wanted(attach: &AttachRequest) -> bool {
+    pub(crate) fn is_wanted(attach: &AttachRequest) -> bool {
         attach.property(PEEK_MODE) == Some(&Value::Bool(true))
     }
 
     /// A receiver that browses a session, whoever holds it (spec/observed.md 62).
-    pub(super) fn of_session(
+    pub(crate) fn of_session(
         entity: &Arc<SharedEntity>,
         attach: &AttachRequest,
         request: &SessionRequest,
@@ -107,7 +107,7 @@ impl Browser {
     }
 
     /// The entries of the source's filter to answer with.
-    pub(super) fn filter(&self) -> Vec<(String, Value)> {
+    pub(crate) fn filter(&self) -> Vec<(String, Value)> {
         match &self.view {
             View::Copies(_) => Vec::new(),
             View::Session { filter, .. } => vec![filter.clone()],
@@ -115,24 +115,24 @@ impl Browser {
     }
 
     /// Whether it browses this session.
-    pub(super) fn sees(&self, session: &SessionName) -> bool {
+    pub(crate) fn sees(&self, session: &SessionName) -> bool {
         matches!(&self.view, View::Session { name, .. } if name == session)
     }
 }
 
 impl ClientConnection {
     /// Notes that a browser wants to hear when nothing more comes.
-    pub(super) fn drain_browser(&mut self, link: LinkId, drain: bool) {
-        if let Some(Link::Browser(browser)) = self.links.get_mut(&link) {
+    pub(crate) fn drain_browser(&mut self, link: LinkId, drain: bool) {
+        if let Some(Link::Browser(browser)) = self.links.get_mut(link) {
             browser.drain = drain;
         }
     }
 
     /// Shows browsers what they have credit for, as far as the output has room.
-    pub(super) fn serve_browsers(&mut self) {
+    pub(crate) fn serve_browsers(&mut self) {
         let is_browser = |link: &Link| matches!(link, Link::Browser(_));
         let links = self.links.iter().filter(|(_, link)| is_browser(link));
-        let links: Vec<LinkId> = links.map(|(&id, _)| id).collect();
+        let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
         for link in links {
             while self.show_more(link) {}
         }
@@ -141,18 +141,18 @@ impl ClientConnection {
     /// Says whether there may be more to show.
     fn show_more(&mut self, link: LinkId) -> bool {
         if self.engine.output().len() >= OUTPUT_HIGH {
-            self.interrupted = true;
+            self.turn.is_interrupted = true;
             return false;
         }
         let (Some(namespace), Some(Link::Browser(browser))) =
-            (&self.namespace, self.links.get_mut(&link))
+            (&self.client.namespace, self.links.get_mut(link))
         else {
             return false;
         };
         let credit = self.engine.credit(link) as usize;
         let seen = match &browser.view {
             View::Copies(from) if credit > 0 => {
-                namespace.operate(&browser.entity, &mut self.caller, |entity, cx| {
+                namespace.operate(&browser.entity, &mut self.client.caller, |entity, cx| {
                     entity.peek(cx, browser.kind, *from, LOOK, None)
                 })
             }
@@ -188,11 +188,11 @@ impl ClientConnection {
             state: None,
             ..seen.broker_properties
         };
-        self.scratch.clear();
+        self.outbound.scratch.clear();
         // What is accepted was read down to its leaves.
         let Ok(tail) = seen
             .message
-            .encode(&broker_properties, ahead, &mut self.scratch)
+            .encode(&broker_properties, ahead, &mut self.outbound.scratch)
         else {
             return;
         };
@@ -202,7 +202,7 @@ impl ClientConnection {
             tag,
             settled,
             message_format: 0,
-            head: &self.scratch,
+            head: &self.outbound.scratch,
             tail,
         };
         self.engine.deliver(link, frame);

@@ -27,20 +27,23 @@ const CHANNEL_MAX_OF_FE2O3: u16 = 255;
 const WINDOWS_OF_FE2O3: (u32, u32) = (2048, 2048);
 
 /// Whether the peer is one that loses outcomes that come at once (decision D31), as far as its `open` tells.
-pub(super) fn opens_as_fe2o3(open: &PeerOpen) -> bool {
+pub(crate) fn opens_as_fe2o3(open: &PeerOpen) -> bool {
     open.channel_max == CHANNEL_MAX_OF_FE2O3
 }
 
 /// The same, as far as the windows of a session tell.
-pub(super) fn begins_as_fe2o3(windows: (u32, u32)) -> bool {
+pub(crate) fn begins_as_fe2o3(windows: (u32, u32)) -> bool {
     windows == WINDOWS_OF_FE2O3
 }
 
 impl ClientConnection {
     /// Refuses clients of JMS 2.0 where the namespace has none of it (spec/observed.md 72).
-    pub(super) fn check_jms(&mut self) {
-        if self.is_jms && self.namespace.is_some() && self.tier() != Tier::Premium {
-            let error = self.refuse(&ServiceError::needs_premium(), None);
+    pub(crate) fn check_jms(&mut self) {
+        if self.client.is_jms
+            && self.client.namespace.is_some()
+            && self.client.tier() != Tier::Premium
+        {
+            let error = self.client.refuse(&ServiceError::needs_premium(), None);
             self.engine.close(Some(error));
         }
     }

@@ -27,7 +27,7 @@ const SEND: Cow<'static, str> = Cow::Borrowed("send");
 
 /// Sends and settlements of one entity, in order.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(crate) struct Work {
     entity: Option<Arc<SharedEntity>>,
     items: Vec<Item>,
 }
@@ -53,7 +53,7 @@ enum Item {
 
 /// What a transfer brings.
 #[derive(Debug)]
-pub(super) enum Messages {
+pub(crate) enum Messages {
     One(Message),
     Batch(Vec<Message>),
     /// They are with the broker.
@@ -70,13 +70,13 @@ struct Answer {
 
 impl Work {
     /// Whether work for another entity must be committed before work for this one.
-    pub(super) fn is_elsewhere(&self, entity: &Arc<SharedEntity>) -> bool {
+    pub(crate) fn is_elsewhere(&self, entity: &Arc<SharedEntity>) -> bool {
         self.entity
             .as_ref()
             .is_some_and(|own| !Arc::ptr_eq(own, entity))
     }
 
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &mut self,
         entity: Arc<SharedEntity>,
         kind: SubQueue,
@@ -108,7 +108,7 @@ impl Item {
 }
 
 impl Messages {
-    pub(super) fn into_vec(self) -> Vec<Message> {
+    pub(crate) fn into_vec(self) -> Vec<Message> {
         match self {
             Self::One(message) => vec![message],
             Self::Batch(messages) => messages,
@@ -132,8 +132,8 @@ impl Messages {
 }
 
 impl ClientConnection {
-    pub(super) fn on_transfer(&mut self, transfer: Transfer, now: Duration, work: &mut Work) {
-        let sender = match self.links.get_mut(&transfer.link) {
+    pub(crate) fn on_transfer(&mut self, transfer: Transfer, now: Duration, work: &mut Work) {
+        let sender = match self.links.get_mut(transfer.link) {
             Some(Link::Sender(sender)) => sender,
             Some(&mut Link::Coordinator(session)) => {
                 self.commit(work);
@@ -190,9 +190,9 @@ impl ClientConnection {
     }
 
     /// The messages of a transfer, in the namespace's time (decision D20).
-    pub(super) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
+    pub(crate) fn read(&mut self, transfer: Transfer) -> Result<Messages, ServiceError> {
         let size = transfer.payload.len() as u64;
-        let limit = self.tier().max_message_size();
+        let limit = self.client.tier().max_message_size();
         let delivery = transfer.delivery.0;
         let too_large = || ServiceError::message_too_large(delivery, size, limit);
         // Only a single message that goes in at once may be larger than the tier's limit (semantics §17.2).
@@ -200,7 +200,7 @@ impl ClientConnection {
             return Err(too_large());
         }
         let refused = |error: MessageError| message_refusal(&error);
-        let ids = self.caller.ids();
+        let ids = self.client.caller.ids();
         let mut messages = match transfer.message_format {
             BATCH => {
                 Messages::Batch(Message::parse_batch(&transfer.payload, ids).map_err(refused)?)
@@ -216,7 +216,7 @@ impl ClientConnection {
             Messages::Gone => &mut [],
         };
         let scheduled = parts.iter().any(|message| message.scheduled_at().is_some());
-        if let Some(namespace) = self.namespace.as_ref().filter(|_| scheduled) {
+        if let Some(namespace) = self.client.namespace.as_ref().filter(|_| scheduled) {
             let ahead = namespace.clock.read().ahead;
             parts.iter_mut().for_each(|message| message.enter(ahead));
         }
@@ -228,7 +228,7 @@ impl ClientConnection {
 
     /// The limit of messages that a batch had, where the namespace is set to have it (spec/observed.md 9).
     fn check_batch(&self, messages: usize) -> Result<(), ServiceError> {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.client.namespace.as_ref();
         let settings = namespace.map(|namespace| namespace.config.settings);
         let limited = settings.filter(|settings| settings.batch_limit == BatchLimit::Messages);
         let limit = limited.and_then(|settings| settings.tier.max_batch_messages());
@@ -239,7 +239,7 @@ impl ClientConnection {
     }
 
     /// Rejects a transfer; one that was sent settled is dropped, and the record says so (semantics §2.1).
-    pub(super) fn refuse_transfer(
+    pub(crate) fn refuse_transfer(
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
@@ -247,25 +247,25 @@ impl ClientConnection {
         now: Duration,
         refusal: &ServiceError,
     ) {
-        let entity = match self.links.get(&link) {
+        let entity = match self.links.get(link) {
             Some(Link::Sender(sender)) => Some(Arc::clone(&sender.entity)),
             _ => None,
         };
         let place = entity.as_deref().map(|entity| (entity, SubQueue::Active));
-        self.attempt.operation = SEND;
-        let error = self.refuse(refusal, place);
+        self.client.attempt.operation = SEND;
+        let error = self.client.refuse(refusal, place);
         if !settled {
             self.answer(now, link, delivery, Wire::from(error));
         }
     }
 
     /// Commits what has gathered, under one lock, and answers it.
-    pub(super) fn commit(&mut self, work: &mut Work) {
-        let (Some(entity), Some(namespace)) = (work.entity.take(), &self.namespace) else {
+    pub(crate) fn commit(&mut self, work: &mut Work) {
+        let (Some(entity), Some(namespace)) = (work.entity.take(), &self.client.namespace) else {
             work.items.clear();
             return;
         };
-        let done = namespace.try_operate(&entity, &mut self.caller, |entity, cx| {
+        let done = namespace.try_operate(&entity, &mut self.client.caller, |entity, cx| {
             for item in &mut work.items {
                 match item {
                     Item::Settle {
@@ -309,11 +309,15 @@ impl ClientConnection {
                     None => Wire::Accepted,
                     Some(error) => {
                         let refusal = match entity.is_deleted() {
-                            true => ServiceError::not_found(&self.host, entity.path.as_str()),
-                            false => send_refusal(&error, &self.host),
+                            true => {
+                                ServiceError::not_found(&self.client.host, entity.path.as_str())
+                            }
+                            false => send_refusal(&error, &self.client.host),
                         };
-                        self.attempt.operation = SEND;
-                        let error = self.refuse(&refusal, Some((entity, SubQueue::Active)));
+                        self.client.attempt.operation = SEND;
+                        let error = self
+                            .client
+                            .refuse(&refusal, Some((entity, SubQueue::Active)));
                         Wire::from(error)
                     }
                 };
@@ -330,15 +334,15 @@ impl ClientConnection {
             } => {
                 let refused = failure.map(|error| {
                     if let Some((_, _, outcome)) = &answer {
-                        self.attempt = attempted(outcome, token);
+                        self.client.attempt = attempted(outcome, token);
                     }
                     // Never not-found: Python shuts its receiver down (wire.md §4.4).
                     let refusal = match (entity.is_deleted(), entity.broken()) {
-                        (true, _) => self.lock_gone(entity, kind),
-                        (false, Some(broken)) => send_refusal(&broken, &self.host),
-                        (false, None) => settle_refusal(&error, &self.host, &entity.path),
+                        (true, _) => self.client.lock_gone(entity, kind),
+                        (false, Some(broken)) => send_refusal(&broken, &self.client.host),
+                        (false, None) => settle_refusal(&error, &self.client.host, &entity.path),
                     };
-                    Wire::from(self.refuse(&refusal, Some((entity, kind))))
+                    Wire::from(self.client.refuse(&refusal, Some((entity, kind))))
                 });
                 if let Some((link, delivery, confirmed)) = answer {
                     self.settle_delivery(link, delivery, refused.unwrap_or(confirmed));
@@ -349,7 +353,7 @@ impl ClientConnection {
 }
 
 /// What a settlement asks for, and of which message.
-pub(super) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
+pub(crate) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
     let operation = match outcome {
         Wire::Accepted => "complete",
         Wire::Released => "release",
@@ -368,7 +372,7 @@ pub(super) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
 
 /// The answer to a settlement that happened: the same outcome, without the client's own words in it. A
 /// `rejected` that repeats its error fails Python and JavaScript (wire.md §10a.7).
-pub(super) fn confirmed(outcome: Wire) -> Wire {
+pub(crate) fn confirmed(outcome: Wire) -> Wire {
     match outcome {
         Wire::Rejected { .. } => Wire::Rejected { error: None },
         Wire::Modified {

@@ -1,23 +1,49 @@
 //! Credit comes in, messages go out.
 
 use servicebus_amqp::{Delivery as Frame, LinkId};
-use servicebus_broker::ReceiverId;
+use servicebus_broker::{Delivery, ReceiverId};
 
-use super::OUTPUT_HIGH;
+use super::limits::OUTPUT_HIGH;
 use super::links::Link;
 use super::peer::ClientConnection;
 
 /// Messages taken under one lock.
 const TAKE: u32 = 64;
 
+/// What goes out on a connection's receivers.
+#[derive(Debug, Default)]
+pub(crate) struct Outbound {
+    /// Receivers with something reserved that the output had no room for.
+    postponed: Vec<ReceiverId>,
+    /// What was taken and is not written yet; empty between two turns.
+    pub(crate) taken: Vec<Delivery>,
+    /// The sections that the broker writes of one message.
+    pub(crate) scratch: Vec<u8>,
+    /// Links with outcomes that are not in the socket yet.
+    pub(crate) answered: Vec<LinkId>,
+    pub(crate) replies_sent: u64,
+}
+
+impl Outbound {
+    pub(crate) fn has_postponed(&self) -> bool {
+        !self.postponed.is_empty()
+    }
+
+    fn postpone(&mut self, receiver_id: ReceiverId) {
+        if !self.postponed.contains(&receiver_id) {
+            self.postponed.push(receiver_id);
+        }
+    }
+}
+
 impl ClientConnection {
-    pub(super) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
-        match self.links.get_mut(&link) {
+    pub(crate) fn on_credit(&mut self, link: LinkId, credit: u32, drain: bool) {
+        match self.links.get_mut(link) {
             Some(Link::Receiver(receiver)) => {
                 receiver.drain = drain;
                 let receiver_id = receiver.receiver_id;
                 self.set_credit(receiver_id, credit);
-                self.caller.woken.push(receiver_id);
+                self.client.caller.woken.push(receiver_id);
             }
             Some(Link::Browser(_)) => self.drain_browser(link, drain),
             _ => self.send_waiting(link),
@@ -26,16 +52,17 @@ impl ClientConnection {
 
     /// Takes what is reserved to our receivers, as long as there is room to write it, answers those who waited for a
     /// session, and parts with those who have lost theirs.
-    pub(super) fn acquire_reserved(&mut self) {
-        self.bell
-            .answer(&mut self.caller.woken, &mut self.caller.lost);
+    pub(crate) fn acquire_reserved(&mut self) {
+        self.client
+            .bell
+            .answer(&mut self.client.caller.woken, &mut self.client.caller.lost);
         self.detach_lost();
         if self.engine.output().len() < OUTPUT_HIGH {
             self.resume_postponed();
         }
         self.serve_browsers();
-        while !self.caller.woken.is_empty() || !self.caller.lost.is_empty() {
-            let mut woken = std::mem::take(&mut self.caller.woken);
+        while !self.client.caller.woken.is_empty() || !self.client.caller.lost.is_empty() {
+            let mut woken = std::mem::take(&mut self.client.caller.woken);
             woken.sort_unstable();
             woken.dedup();
             for receiver_id in woken {
@@ -46,68 +73,62 @@ impl ClientConnection {
     }
 
     /// Lets others have what our postponed receivers cannot take because the socket is full.
-    pub(super) fn give_back(&mut self) {
+    pub(crate) fn give_back(&mut self) {
         let mut done = 0;
-        while let Some(&receiver_id) = self.postponed.get(done) {
+        while let Some(&receiver_id) = self.outbound.postponed.get(done) {
             self.set_credit(receiver_id, 0);
             done += 1;
             // What one of our links gives back another one may have got, which cannot take it either.
-            for woken in std::mem::take(&mut self.caller.woken) {
-                self.postpone(woken);
+            for woken in std::mem::take(&mut self.client.caller.woken) {
+                self.outbound.postpone(woken);
             }
         }
     }
 
-    fn postpone(&mut self, receiver_id: ReceiverId) {
-        if !self.postponed.contains(&receiver_id) {
-            self.postponed.push(receiver_id);
-        }
-    }
-
     fn resume_postponed(&mut self) {
-        for receiver_id in std::mem::take(&mut self.postponed) {
-            if let Some(&link) = self.receivers.get(&receiver_id) {
+        for receiver_id in std::mem::take(&mut self.outbound.postponed) {
+            if let Some(link) = self.links.of_receiver(receiver_id) {
                 self.renew_credit(link);
             }
         }
     }
 
     /// Lets a receiver have as much as it wants, or nothing while its deliveries are put off.
-    pub(super) fn renew_credit(&mut self, link: LinkId) {
-        if let Some(Link::Receiver(receiver)) = self.links.get(&link) {
+    pub(crate) fn renew_credit(&mut self, link: LinkId) {
+        if let Some(Link::Receiver(receiver)) = self.links.get(link) {
             let receiver_id = receiver.receiver_id;
             self.set_credit(receiver_id, self.engine.credit(link));
-            self.caller.woken.push(receiver_id);
+            self.client.caller.woken.push(receiver_id);
         }
     }
 
     fn set_credit(&mut self, receiver_id: ReceiverId, credit: u32) {
-        let link = self.receivers.get(&receiver_id);
+        let link = self.links.of_receiver(receiver_id);
         let Some(Link::Receiver(receiver)) = link.and_then(|link| self.links.get(link)) else {
             return;
         };
-        if let Some(namespace) = &self.namespace {
+        if let Some(namespace) = &self.client.namespace {
             let kind = receiver.kind;
-            let is_paused = link.is_some_and(|link| self.is_paused(*link));
+            let is_paused = link.is_some_and(|link| self.is_paused(link));
             let credit = if is_paused { 0 } else { credit };
             if credit > 0 {
-                self.bell.connected();
+                self.client.bell.connected();
             }
-            namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+            namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
                 entity.set_credit(cx, kind, receiver_id, credit);
             });
         }
     }
 
     fn take(&mut self, receiver_id: ReceiverId) {
-        let Some(&link) = self.receivers.get(&receiver_id) else {
+        let Some(link) = self.links.of_receiver(receiver_id) else {
             return;
         };
         self.answer_waiting(link);
         self.act_as(link);
         loop {
             if self.engine.output().len() >= OUTPUT_HIGH {
-                self.postpone(receiver_id);
+                self.outbound.postpone(receiver_id);
                 return;
             }
             let max = self.engine.credit(link).min(TAKE);
@@ -124,46 +145,47 @@ impl ClientConnection {
             return self.take_watched(link);
         }
         let (Some(namespace), Some(Link::Receiver(receiver))) =
-            (&self.namespace, self.links.get(&link))
+            (&self.client.namespace, self.links.get(link))
         else {
             return false;
         };
         let bytes = self.engine.room(link, max).min(OUTPUT_HIGH);
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
-        let mut taken = std::mem::take(&mut self.taken);
-        let more = namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+        let mut taken = std::mem::take(&mut self.outbound.taken);
+        let more = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             entity.acquire(cx, kind, receiver_id, max as usize, bytes, &mut taken);
             entity.reserved(kind, receiver_id) > 0
         });
-        self.taken = taken;
+        self.outbound.taken = taken;
         self.write_taken(link);
         more
     }
 
     /// Writes what was taken for a link.
-    pub(super) fn write_taken(&mut self, link: LinkId) {
-        if !self.taken.is_empty() {
-            self.note_use_of(link, self.shared.real.elapsed());
+    pub(crate) fn write_taken(&mut self, link: LinkId) {
+        if !self.outbound.taken.is_empty() {
+            self.note_use_of(link, self.client.shared.real.elapsed());
         }
         let (Some(namespace), Some(Link::Receiver(receiver))) =
-            (&self.namespace, self.links.get(&link))
+            (&self.client.namespace, self.links.get(link))
         else {
             return;
         };
         let ahead = namespace.clock.read().ahead;
-        let mut taken = std::mem::take(&mut self.taken);
+        let mut taken = std::mem::take(&mut self.outbound.taken);
         for delivery in taken.drain(..) {
-            self.scratch.clear();
-            match delivery
-                .message
-                .encode(&delivery.broker_properties, ahead, &mut self.scratch)
-            {
+            self.outbound.scratch.clear();
+            match delivery.message.encode(
+                &delivery.broker_properties,
+                ahead,
+                &mut self.outbound.scratch,
+            ) {
                 Ok(tail) => {
                     let frame = Frame {
                         tag: delivery.token.to_tag(),
                         settled: receiver.settled,
                         message_format: 0,
-                        head: &self.scratch,
+                        head: &self.outbound.scratch,
                         tail,
                     };
                     if self.engine.deliver(link, frame).is_none() {
@@ -175,13 +197,13 @@ impl ClientConnection {
                 Err(error) => tracing::error!(%error, "an accepted message cannot be encoded"),
             }
         }
-        self.taken = taken;
+        self.outbound.taken = taken;
     }
 
     /// Says that nothing more comes once everything reserved has gone out.
     fn finish_drain(&mut self, link: LinkId) {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
-            (&self.namespace, self.links.get_mut(&link))
+            (&self.client.namespace, self.links.get_mut(link))
         else {
             return;
         };
@@ -189,7 +211,7 @@ impl ClientConnection {
             return;
         }
         let (kind, receiver_id) = (receiver.kind, receiver.receiver_id);
-        let drained = namespace.operate(&receiver.entity, &mut self.caller, |entity, cx| {
+        let drained = namespace.operate(&receiver.entity, &mut self.client.caller, |entity, cx| {
             let drained = entity.reserved(kind, receiver_id) == 0;
             if drained {
                 entity.set_credit(cx, kind, receiver_id, 0);

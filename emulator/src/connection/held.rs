@@ -14,7 +14,7 @@ use super::peer::ClientConnection;
 const DELAY: Duration = Duration::from_millis(1);
 
 /// What waits for its time, in order.
-pub(super) struct Held {
+pub(crate) struct Held {
     delay: Option<Duration>,
     queue: VecDeque<(Duration, Item)>,
     /// Of all replies in the queue.
@@ -39,7 +39,7 @@ enum Item {
 }
 
 impl Held {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             delay: None,
             queue: VecDeque::new(),
@@ -49,12 +49,12 @@ impl Held {
     }
 
     /// From now on outcomes wait.
-    pub(super) fn delay(&mut self) {
+    pub(crate) fn delay(&mut self) {
         self.delay = Some(DELAY);
     }
 
     /// From when it is known, the outcome of this delivery waits for so many later ones of its link.
-    pub(super) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
+    pub(crate) fn hold_back(&mut self, link: LinkId, delivery: DeliveryNumber, behind: u32) {
         self.back.push(HeldBack {
             link,
             delivery,
@@ -64,30 +64,30 @@ impl Held {
     }
 
     /// The link is gone.
-    pub(super) fn forget(&mut self, link: LinkId) {
+    pub(crate) fn forget(&mut self, link: LinkId) {
         self.back.retain(|held| held.link != link);
     }
 
     /// How much waits to be written.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Bytes that are kept.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         let entries = self.queue.len() * size_of::<(Duration, Item)>();
         self.bytes + entries + self.back.len() * size_of::<HeldBack>()
     }
 
     /// When the first of them may leave.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub(crate) fn due(&self) -> Option<Duration> {
         self.queue.front().map(|&(due, _)| due)
     }
 }
 
 impl ClientConnection {
     /// Answers a transfer that arrived in the turn that began at `now`.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         now: Duration,
         link: LinkId,
@@ -107,7 +107,7 @@ impl ClientConnection {
     }
 
     /// Sends a reply, after the outcomes before it.
-    pub(super) fn reply(&mut self, now: Duration, link: LinkId, message: Vec<u8>) {
+    pub(crate) fn reply(&mut self, now: Duration, link: LinkId, message: Vec<u8>) {
         if self.has_muted_replies() {
             return;
         }
@@ -147,7 +147,7 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn release_held(&mut self, now: Duration) {
+    pub(crate) fn release_held(&mut self, now: Duration) {
         while let Some((_, item)) = self.held.queue.pop_front_if(|(due, _)| *due <= now) {
             match item {
                 Item::Outcome(link, delivery, state) => {

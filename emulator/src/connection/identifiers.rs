@@ -19,7 +19,7 @@ const MADE_UP: [&str; 2] = ["sender-link-", "receiver-link-"];
 
 /// The identifiers of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Identifiers {
+pub(crate) struct Identifiers {
     first: Option<String>,
     /// The links that have other identifiers, and the clients that they are.
     links: BTreeMap<LinkId, ClientId>,
@@ -27,7 +27,7 @@ pub(super) struct Identifiers {
 
 impl ClientConnection {
     /// Acts from now on as the client that the link of an event belongs to. What others have gathered is committed before.
-    pub(super) fn act_for(&mut self, event: &Event, work: &mut Work) {
+    pub(crate) fn act_for(&mut self, event: &Event, work: &mut Work) {
         if let Event::Attach { link, attach } = event {
             self.identify(*link, attach);
         }
@@ -42,53 +42,60 @@ impl ClientConnection {
                 return;
             }
         };
-        if self.client_of(link) != self.caller.client {
+        if self.client_of(link) != self.client.caller.client {
             self.commit(work);
             self.act_as(link);
         }
     }
 
     /// Acts from now on as the client that a link belongs to.
-    pub(super) fn act_as(&mut self, link: LinkId) {
-        self.caller.client = self.client_of(link);
+    pub(crate) fn act_as(&mut self, link: LinkId) {
+        self.client.caller.client = self.client_of(link);
     }
 
     /// Remembers whose receiver it is, where that is not the connection's name.
-    pub(super) fn name_receiver(&self, link: LinkId, receiver: ReceiverId) {
-        if let (Some(namespace), Some(&client)) =
-            (&self.namespace, self.identifiers.links.get(&link))
-        {
+    pub(crate) fn name_receiver(&self, link: LinkId, receiver: ReceiverId) {
+        if let (Some(namespace), Some(&client)) = (
+            &self.client.namespace,
+            self.client.identifiers.links.get(&link),
+        ) {
             namespace.name_receiver(receiver, client);
         }
     }
 
     /// Forgets the identifier of a link that is gone, and acts as its client once more.
-    pub(super) fn leave_identifier(&mut self, link: LinkId) {
+    pub(crate) fn leave_identifier(&mut self, link: LinkId) {
         self.act_as(link);
-        self.identifiers.links.remove(&link);
+        self.client.identifiers.links.remove(&link);
     }
 
     fn client_of(&self, link: LinkId) -> ClientId {
-        let own = ClientId(self.id.0);
-        self.identifiers.links.get(&link).copied().unwrap_or(own)
+        let own = ClientId(self.client.id.0);
+        self.client
+            .identifiers
+            .links
+            .get(&link)
+            .copied()
+            .unwrap_or(own)
     }
 
     fn identify(&mut self, link: LinkId, attach: &AttachRequest) {
-        let (Some(namespace), Some(identifier)) = (&self.namespace, identifier(attach)) else {
+        let (Some(namespace), Some(identifier)) = (&self.client.namespace, identifier(attach))
+        else {
             return;
         };
         // JMS names a connection by its container id, and numbers its links.
-        if self.is_jms || self.identifiers.first.as_deref() == Some(identifier) {
+        if self.client.is_jms || self.client.identifiers.first.as_deref() == Some(identifier) {
             return;
         }
-        if self.identifiers.first.is_none() {
-            namespace.name_client(ClientId(self.id.0), identifier);
-            self.identifiers.first = Some(identifier.to_owned());
+        if self.client.identifiers.first.is_none() {
+            namespace.name_client(ClientId(self.client.id.0), identifier);
+            self.client.identifiers.first = Some(identifier.to_owned());
             return;
         }
-        let client = ClientId(self.shared.next_connection().0);
+        let client = ClientId(self.client.shared.next_connection().0);
         namespace.name_client(client, identifier);
-        self.identifiers.links.insert(link, client);
+        self.client.identifiers.links.insert(link, client);
     }
 }
 

@@ -21,7 +21,7 @@ const UNLINKED: Duration = Duration::from_secs(300);
 
 /// When a connection and its links were last used. Empty where the namespace does not ask for it.
 #[derive(Debug, Default)]
-pub(super) struct Idle {
+pub(crate) struct Idle {
     links: BTreeMap<LinkId, Duration>,
     /// Since when there is no link but those to `$cbs`.
     unlinked: Option<Duration>,
@@ -38,7 +38,7 @@ impl Idle {
     }
 
     /// When the next of them ends.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub(crate) fn due(&self) -> Option<Duration> {
         let links = self.links.values().map(|&last| last + LINK);
         let unlinked = self.unlinked.map(|since| since + self.limit());
         links.chain(unlinked).min()
@@ -47,27 +47,27 @@ impl Idle {
 
 impl ClientConnection {
     fn has_idle_timeouts(&self) -> bool {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.client.namespace.as_ref();
         let settings = namespace.map(|namespace| namespace.config.settings);
         settings.is_some_and(|settings| settings.idle_timeouts == IdleTimeouts::Service)
     }
 
     /// What a client does on a link is a use of it.
-    pub(super) fn note_use(&mut self, event: &Event, now: Duration) {
+    pub(crate) fn note_use(&mut self, event: &Event, now: Duration) {
         if let Some(link) = link_of(event) {
             self.note_use_of(link, now);
         }
     }
 
     /// So is what goes out on it, and what is asked for in its name.
-    pub(super) fn note_use_of(&mut self, link: LinkId, now: Duration) {
+    pub(crate) fn note_use_of(&mut self, link: LinkId, now: Duration) {
         if self.has_idle_timeouts() {
             self.idle.links.insert(link, now);
         }
     }
 
     /// Ends what was not used for too long.
-    pub(super) fn end_idle(&mut self, now: Duration) {
+    pub(crate) fn end_idle(&mut self, now: Duration) {
         if !self.has_idle_timeouts() {
             return;
         }
@@ -75,7 +75,7 @@ impl ClientConnection {
         let counted = self
             .links
             .iter()
-            .filter_map(|(&id, link)| Some((id, timer(link)?)));
+            .filter_map(|(id, link)| Some((id, timer(link)?)));
         let counted: Vec<_> = counted.collect();
         for &(id, timer) in &counted {
             let last = used.get(&id).copied().unwrap_or(now);
@@ -101,7 +101,7 @@ impl ClientConnection {
             "The link is force detached. Details: {timer}.IdleTimerExpired: Idle timeout: 00:10:00."
         );
         let refusal = ServiceError::new(Condition::LinkDetachForced, text);
-        let error = self.refuse(&refusal, None);
+        let error = self.client.refuse(&refusal, None);
         self.engine.detach(id, Some(error));
         self.forget(id);
     }
@@ -114,7 +114,7 @@ impl ClientConnection {
             limit.as_millis()
         );
         let refusal = ServiceError::new(Condition::ConnectionForced, text);
-        let error = self.refuse(&refusal, None);
+        let error = self.client.refuse(&refusal, None);
         self.engine.close(Some(error));
     }
 }

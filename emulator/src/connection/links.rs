@@ -1,19 +1,33 @@
 //! The links of a connection: what each is for.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servicebus_amqp::SessionId;
+use servicebus_amqp::{LinkId, SessionId};
 use servicebus_broker::{EntityPath, ReceiverId, SubQueue};
 
 use super::browse::Browser;
 use crate::namespace::SharedEntity;
 use crate::nodes::{ServiceError, SessionRequest};
+use crate::router::ConnectionId;
+
+/// The links of a connection, found by their ids, by the broker's names of their receivers, and by what they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    by_id: BTreeMap<LinkId, Link>,
+    receivers: BTreeMap<ReceiverId, LinkId>,
+    receivers_made: u32,
+    coordinators: BTreeMap<LinkId, SessionId>,
+    /// Those that wait for a session, by when they have waited for long enough.
+    waiting: BTreeSet<(Duration, LinkId)>,
+    /// Those that have lost their sessions, by when they are detached.
+    lost: BTreeSet<(Duration, LinkId)>,
+}
 
 /// One link, by what its owner does with it.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(crate) enum Link {
     /// The client sends messages to an entity.
     Sender(Sender),
     /// The client receives from a store.
@@ -34,44 +48,44 @@ pub(super) enum Link {
 
 /// A link that messages come in on.
 #[derive(Debug, Clone)]
-pub(super) struct Sender {
-    pub(super) entity: Arc<SharedEntity>,
+pub(crate) struct Sender {
+    pub(crate) entity: Arc<SharedEntity>,
     /// Where they go on to from there, if they do (send-via, semantics §12).
-    pub(super) destination: Option<EntityPath>,
-    pub(super) session: SessionId,
+    pub(crate) destination: Option<EntityPath>,
+    pub(crate) session: SessionId,
     /// Transfers whose outcome is not in the socket.
-    pub(super) unsettled: u32,
+    pub(crate) unsettled: u32,
     /// Those of them whose outcome is on its way there.
-    pub(super) answered: u32,
+    pub(crate) answered: u32,
 }
 
 /// A link that messages go out on.
 #[derive(Debug)]
-pub(super) struct Receiver {
-    pub(super) name: Box<str>,
-    pub(super) entity: Arc<SharedEntity>,
-    pub(super) kind: SubQueue,
-    pub(super) receiver_id: ReceiverId,
-    pub(super) session: SessionId,
+pub(crate) struct Receiver {
+    pub(crate) name: Box<str>,
+    pub(crate) entity: Arc<SharedEntity>,
+    pub(crate) kind: SubQueue,
+    pub(crate) receiver_id: ReceiverId,
+    pub(crate) session: SessionId,
     /// Sent settled: receive-and-delete.
-    pub(super) settled: bool,
+    pub(crate) settled: bool,
     /// The client waits to hear that nothing more comes.
-    pub(super) drain: bool,
+    pub(crate) drain: bool,
 }
 
 /// A link that has no session yet.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     /// What it becomes.
-    pub(super) receiver: Receiver,
-    pub(super) request: SessionRequest,
+    pub(crate) receiver: Receiver,
+    pub(crate) request: SessionRequest,
     /// When it has waited for long enough, in real time.
-    pub(super) until: Duration,
+    pub(crate) until: Duration,
 }
 
 /// Where requests are answered.
 #[derive(Debug, Clone)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// `$cbs`.
     Cbs,
     /// `$management` of a store.
@@ -80,29 +94,29 @@ pub(super) enum Node {
 
 /// A link that requests come in on.
 #[derive(Debug, Clone)]
-pub(super) struct Requests {
-    pub(super) node: Node,
-    pub(super) session: SessionId,
+pub(crate) struct Requests {
+    pub(crate) node: Node,
+    pub(crate) session: SessionId,
     /// Where messages that are scheduled over it go on to when they are due (spec/observed.md 61).
-    pub(super) destination: Option<EntityPath>,
+    pub(crate) destination: Option<EntityPath>,
 }
 
 /// A link that replies go out on.
 #[derive(Debug)]
-pub(super) struct Replies {
-    pub(super) node: Node,
-    pub(super) session: SessionId,
-    pub(super) name: String,
-    pub(super) target: Option<String>,
+pub(crate) struct Replies {
+    pub(crate) node: Node,
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    pub(crate) target: Option<String>,
     /// Whether replies go settled, as the client asked (wire.md §2.3).
-    pub(super) settled: bool,
+    pub(crate) settled: bool,
     /// Replies that wait for credit: Java grants one at a time.
-    pub(super) waiting: VecDeque<Vec<u8>>,
+    pub(crate) waiting: VecDeque<Vec<u8>>,
 }
 
 impl Link {
     /// Whether it carries requests to `$cbs`, or their replies.
-    pub(super) fn is_cbs(&self) -> bool {
+    pub(crate) fn is_cbs(&self) -> bool {
         match self {
             Self::Requests(requests) => matches!(requests.node, Node::Cbs),
             Self::Replies(replies) => matches!(replies.node, Node::Cbs),
@@ -116,8 +130,113 @@ impl Link {
     }
 }
 
+impl Links {
+    pub(crate) fn get(&self, id: LinkId) -> Option<&Link> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.by_id.iter().map(|(&id, link)| (id, link))
+    }
+
+    /// In the order in which they were attached.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Link> {
+        self.by_id.values()
+    }
+
+    pub(crate) fn ids(&self) -> Vec<LinkId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    /// Whether there is a coordinator on an AMQP session.
+    pub(crate) fn have_coordinator(&self, session: SessionId) -> bool {
+        self.coordinators.values().any(|own| *own == session)
+    }
+
+    /// The link of a receiver.
+    pub(crate) fn of_receiver(&self, receiver_id: ReceiverId) -> Option<LinkId> {
+        self.receivers.get(&receiver_id).copied()
+    }
+
+    /// A name for a new receiver of this connection.
+    pub(crate) fn next_receiver_id(&mut self, connection: ConnectionId) -> ReceiverId {
+        self.receivers_made += 1;
+        connection.receiver_id(self.receivers_made)
+    }
+
+    /// Adds a link, or lets it be another kind of link from now on.
+    pub(crate) fn insert(&mut self, id: LinkId, link: Link) {
+        match &link {
+            Link::Receiver(receiver) => {
+                self.receivers.insert(receiver.receiver_id, id);
+            }
+            Link::Waiting(waiting) => {
+                self.receivers.insert(waiting.receiver.receiver_id, id);
+                self.waiting.insert((waiting.until, id));
+            }
+            Link::Coordinator(session) => {
+                self.coordinators.insert(id, *session);
+            }
+            Link::Sender(_)
+            | Link::Browser(_)
+            | Link::Requests(_)
+            | Link::Replies(_)
+            | Link::Detached(_) => {}
+        }
+        self.by_id.insert(id, link);
+    }
+
+    pub(crate) fn remove(&mut self, id: LinkId) -> Option<Link> {
+        let removed = self.by_id.remove(&id)?;
+        match &removed {
+            Link::Receiver(receiver) => {
+                self.receivers.remove(&receiver.receiver_id);
+            }
+            Link::Waiting(waiting) => {
+                self.receivers.remove(&waiting.receiver.receiver_id);
+                self.waiting.remove(&(waiting.until, id));
+            }
+            Link::Coordinator(_) => {
+                self.coordinators.remove(&id);
+            }
+            Link::Sender(_)
+            | Link::Browser(_)
+            | Link::Requests(_)
+            | Link::Replies(_)
+            | Link::Detached(_) => {}
+        }
+        Some(removed)
+    }
+
+    /// Takes note that a link has lost its session, and is detached at `until`.
+    pub(crate) fn lose_session(&mut self, id: LinkId, until: Duration) {
+        self.lost.insert((until, id));
+    }
+
+    /// The next link that has waited for a session for long enough; each is told once.
+    pub(crate) fn next_timed_out(&mut self, now: Duration) -> Option<LinkId> {
+        pop_due(&mut self.waiting, now)
+    }
+
+    /// The next link that lost its session a while ago; each is told once.
+    pub(crate) fn next_lost(&mut self, now: Duration) -> Option<LinkId> {
+        pop_due(&mut self.lost, now)
+    }
+
+    /// When the next of them is due.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        let firsts = [self.waiting.first(), self.lost.first()];
+        let dues = firsts.into_iter().flatten().map(|&(until, _)| until);
+        dues.min()
+    }
+}
+
 impl Node {
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cbs, Self::Cbs) => true,
             (Self::Management(a, kind), Self::Management(b, other)) => {
@@ -126,5 +245,13 @@ impl Node {
             }
             (Self::Cbs | Self::Management(..), _) => false,
         }
+    }
+}
+
+fn pop_due(links: &mut BTreeSet<(Duration, LinkId)>, now: Duration) -> Option<LinkId> {
+    let &(until, _) = links.first()?;
+    match until <= now {
+        true => links.pop_first().map(|(_, id)| id),
+        false => None,
     }
 }

@@ -10,7 +10,7 @@ use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Tran
 use servicebus_broker::{Entity, LockToken, SequenceNumber, SubQueue};
 use uuid::Uuid;
 
-use super::attach::management_path;
+use super::client::management_path;
 use super::links::{Link, Node, Requests};
 use super::peer::ClientConnection;
 use super::transact::in_transaction;
@@ -27,7 +27,7 @@ const WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 impl ClientConnection {
     /// Answers a request with what it comes to, or with what a fault has in its place.
-    pub(super) fn on_request(
+    pub(crate) fn on_request(
         &mut self,
         requests: &Requests,
         transfer: &Transfer,
@@ -58,10 +58,10 @@ impl ClientConnection {
             None => self.perform(requests, &request, transfer.transaction.as_deref()),
         };
         let reply = performed.unwrap_or_else(|refusal| {
-            self.attempt = attempted(&request);
+            self.client.attempt = attempted(&request);
             Reply::Refused {
                 condition: refusal.condition,
-                text: self.track(&refusal, place(node)),
+                text: self.client.track(&refusal, place(node)),
             }
         });
         if !transfer.settled {
@@ -101,22 +101,24 @@ impl ClientConnection {
         transaction: Option<&[u8]>,
     ) -> Result<Reply, ServiceError> {
         if let Some(claim) = claim_for(request) {
-            self.check_claim(&management_path(entity, kind), claim)?;
+            self.client
+                .check_claim(&management_path(entity, kind), claim)?;
         }
         // What is asked for in the name of a receiver is a use of its link.
         let receiver = self.asked_by(request);
-        if let Some(&link) = receiver.and_then(|id| self.receivers.get(&id)) {
-            self.note_use_of(link, self.shared.real.elapsed());
+        if let Some(link) = receiver.and_then(|id| self.links.of_receiver(id)) {
+            self.note_use_of(link, self.client.shared.real.elapsed());
         }
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let path = &entity.path;
         let entity = match entity.is_deleted() {
             // One of the same name may be there by now.
             true => namespace.entity(path),
             false => Some(Arc::clone(entity)),
         };
-        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, path.as_str()))?;
-        self.check_whole(&entity)?;
+        let entity =
+            entity.ok_or_else(|| ServiceError::not_found(&self.client.host, path.as_str()))?;
+        self.client.check_whole(&entity)?;
         let ahead = namespace.clock.read().ahead;
         if is_about_rules(request) {
             return self.perform_on_rules((&entity, kind), request, ahead);
@@ -124,13 +126,13 @@ impl ClientConnection {
         if is_batch_delete(request) && is_of_partitioned_topic(namespace, &entity) {
             return Err(ServiceError::partitioned());
         }
-        let (host, receiver_id) = (self.host.as_str(), self.id.receiver_id(0));
+        let (host, receiver_id) = (self.client.host.as_str(), self.client.id.receiver_id(0));
         let (asked_by, browses) = (self.asked_by(request), self.browses(request));
         let mut open = match transaction {
             Some(id) => Some(self.transactions.find(id)?),
             None => None,
         };
-        let reply = namespace.try_operate(&entity, &mut self.caller, |entity, cx| {
+        let reply = namespace.try_operate(&entity, &mut self.client.caller, |entity, cx| {
             Management {
                 request,
                 entity,
@@ -174,7 +176,7 @@ impl ClientConnection {
             let text = format!("'{path}' has no rules; its subscription has.");
             return Err(ServiceError::new(Condition::NotAllowed, text));
         }
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let topic = entity
             .path
             .topic()
@@ -184,9 +186,9 @@ impl ClientConnection {
             ServiceError::new(Condition::NotAllowed, text)
         })?;
         // A new rule is a use of the subscription (semantics §5).
-        namespace.operate(entity, &mut self.caller, Entity::touch);
-        let host = self.host.as_str();
-        namespace.operate(&topic, &mut self.caller, |topic, cx| {
+        namespace.operate(entity, &mut self.client.caller, Entity::touch);
+        let host = self.client.host.as_str();
+        namespace.operate(&topic, &mut self.client.caller, |topic, cx| {
             Rules {
                 request,
                 topic,
@@ -201,9 +203,9 @@ impl ClientConnection {
     }
 
     fn put_token(&mut self, request: &Request) -> Result<Reply, ServiceError> {
-        let namespace = match (&self.namespace, &request.body) {
+        let namespace = match (&self.client.namespace, &request.body) {
             (Some(chosen), _) => Some(Arc::clone(chosen)),
-            (None, Value::String(token)) => self.shared.namespaces.of_token(token),
+            (None, Value::String(token)) => self.client.shared.namespaces.of_token(token),
             (None, _) => None,
         };
         let namespace = namespace.ok_or_else(no_namespace)?;
@@ -219,7 +221,7 @@ impl ClientConnection {
         reply_to: Option<&str>,
     ) -> Option<LinkId> {
         let candidates = || {
-            self.links.iter().filter_map(|(&id, link)| match link {
+            self.links.iter().filter_map(|(id, link)| match link {
                 Link::Replies(replies) if replies.node.is(node) => Some((id, replies)),
                 Link::Sender(_)
                 | Link::Coordinator(_)
@@ -241,10 +243,10 @@ impl ClientConnection {
     }
 
     /// Sends a reply, or keeps it until there is credit for it.
-    pub(super) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
-        self.note_use_of(link, self.shared.real.elapsed());
+    pub(crate) fn send_reply(&mut self, link: LinkId, message: Vec<u8>) {
+        self.note_use_of(link, self.client.shared.real.elapsed());
         self.books.note_replies();
-        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
+        let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;
         };
         replies.waiting.push_back(message);
@@ -254,7 +256,7 @@ impl ClientConnection {
                 "More than {WAITING} replies or {WAITING_BYTES} bytes of them wait for credit."
             );
             let refusal = ServiceError::new(Condition::ResourceLimitExceeded, text);
-            let error: Error = self.refuse(&refusal, None);
+            let error: Error = self.client.refuse(&refusal, None);
             self.engine.detach(link, Some(error));
             self.forget(link);
             return;
@@ -262,18 +264,18 @@ impl ClientConnection {
         self.send_waiting(link);
     }
 
-    pub(super) fn send_waiting(&mut self, link: LinkId) {
+    pub(crate) fn send_waiting(&mut self, link: LinkId) {
         self.books.note_replies();
-        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else {
+        let Some(Link::Replies(replies)) = self.links.get_mut(link) else {
             return;
         };
         while self.engine.credit(link) > 0 {
             let Some(message) = replies.waiting.pop_front() else {
                 break;
             };
-            self.replies_sent += 1;
+            self.outbound.replies_sent += 1;
             let frame = Frame {
-                tag: u128::from(self.replies_sent).to_be_bytes(),
+                tag: u128::from(self.outbound.replies_sent).to_be_bytes(),
                 settled: replies.settled,
                 message_format: 0,
                 head: &message,
@@ -327,9 +329,11 @@ fn attempted(request: &Request) -> Attempt {
     let name = request.property("operation").unwrap_or_default();
     let name = name.strip_prefix("com.microsoft:").unwrap_or(name);
     let tokens = request.elements("lock-tokens").unwrap_or_default();
-    let number = tokens.first().and_then(|token| match token {
-        Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.clone().into_inner())),
-        _ => None,
+    let number = tokens.first().and_then(|token| {
+        let Value::Uuid(uuid) = token else {
+            return None;
+        };
+        Some(Uuid::from_bytes(uuid.clone().into_inner()))
     });
     Attempt {
         operation: Cow::Owned(name.to_owned()),

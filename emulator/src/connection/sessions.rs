@@ -28,15 +28,15 @@ const TICKS_PER_MILLISECOND: i64 = 10_000;
 
 impl ClientConnection {
     /// Asks the broker for a session; [`Peer::answer_waiting`] answers the link, now or later.
-    pub(super) fn open_session_receiver(
+    pub(crate) fn open_session_receiver(
         &mut self,
         entity: &Arc<SharedEntity>,
         attach: &AttachRequest,
         request: SessionRequest,
     ) -> Result<Link, ServiceError> {
         let (receiver, mode) = self.new_receiver(entity, SubQueue::Active, attach);
-        if let Some(namespace) = &self.namespace {
-            let opened = namespace.operate(entity, &mut self.caller, |entity, cx| {
+        if let Some(namespace) = &self.client.namespace {
+            let opened = namespace.operate(entity, &mut self.client.caller, |entity, cx| {
                 let wanted = request.session.as_ref();
                 entity.attach_session_receiver(
                     cx,
@@ -52,20 +52,19 @@ impl ClientConnection {
         }
         Ok(Link::Waiting(Waiting {
             receiver,
-            until: self.shared.real.elapsed() + request.patience,
+            until: self.client.shared.real.elapsed() + request.patience,
             request,
         }))
     }
 
     /// Answers an attach that waits for a session, if it has one by now.
-    pub(super) fn answer_waiting(&mut self, link: LinkId) {
+    pub(crate) fn answer_waiting(&mut self, link: LinkId) {
         let Some(accepted) = self.accepted_session(link) else {
             return;
         };
-        let Some(Link::Waiting(waiting)) = self.links.remove(&link) else {
+        let Some(Link::Waiting(waiting)) = self.links.remove(link) else {
             return;
         };
-        self.waiting.remove(&(waiting.until, link));
         let filter = waiting.request.granted(&accepted.session, accepted.token);
         let until = (LOCKED_UNTIL.to_owned(), Value::Long(self.ticks(&accepted)));
         self.links.insert(link, Link::Receiver(waiting.receiver));
@@ -75,12 +74,12 @@ impl ClientConnection {
             ..AttachReply::default()
         };
         self.accept_attach(link, reply);
-        self.answered_late = true;
+        self.turn.is_answered_late = true;
     }
 
     fn accepted_session(&self, link: LinkId) -> Option<AcceptedSession> {
         let (Some(namespace), Some(Link::Waiting(waiting))) =
-            (&self.namespace, self.links.get(&link))
+            (&self.client.namespace, self.links.get(link))
         else {
             return None;
         };
@@ -92,7 +91,7 @@ impl ClientConnection {
 
     /// The end of a session's lock in the client's time (decision D20).
     fn ticks(&self, accepted: &AcceptedSession) -> i64 {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.client.namespace.as_ref();
         let ahead = namespace.map_or(0, |namespace| namespace.clock.read().ahead);
         let until = accepted.locked_until.as_millis().saturating_sub(ahead);
         until
@@ -102,7 +101,7 @@ impl ClientConnection {
 
     /// The receiver that a request to `$management` names as the one that it is made for; where there is none of this
     /// name, the connection itself, which holds no session.
-    pub(super) fn asked_by(&self, request: &Request) -> Option<ReceiverId> {
+    pub(crate) fn asked_by(&self, request: &Request) -> Option<ReceiverId> {
         let name = request.property(ASSOCIATED_LINK)?;
         let named = self.links.values().find_map(|link| {
             let Link::Receiver(receiver) = link else {
@@ -110,11 +109,11 @@ impl ClientConnection {
             };
             (*receiver.name == *name).then_some(receiver.receiver_id)
         });
-        Some(named.unwrap_or_else(|| self.id.receiver_id(0)))
+        Some(named.unwrap_or_else(|| self.client.id.receiver_id(0)))
     }
 
     /// Whether a request to `$management` is made for a receiver that only browses the session that it names.
-    pub(super) fn browses(&self, request: &Request) -> bool {
+    pub(crate) fn browses(&self, request: &Request) -> bool {
         let (name, session) = (
             request.property(ASSOCIATED_LINK),
             request.field("session-id"),
@@ -131,17 +130,11 @@ impl ClientConnection {
     }
 
     /// Refuses those who have waited for a session as long as they wanted.
-    pub(super) fn refuse_impatient(&mut self, now: Duration) {
-        while let Some((_, link)) = self
-            .waiting
-            .first()
-            .copied()
-            .filter(|&(until, _)| until <= now)
-        {
-            self.waiting.pop_first();
+    pub(crate) fn refuse_impatient(&mut self, now: Duration) {
+        while let Some(link) = self.links.next_timed_out(now) {
             // It may have been granted one at the last moment.
             self.answer_waiting(link);
-            let Some(Link::Waiting(waiting)) = self.links.get(&link) else {
+            let Some(Link::Waiting(waiting)) = self.links.get(link) else {
                 continue;
             };
             let refusal = ServiceError::timed_out(waiting.request.patience);
@@ -152,23 +145,21 @@ impl ClientConnection {
 
     /// Lets the links be detached whose sessions are not theirs any more: a second later, as the service does. What is
     /// asked of them meanwhile is refused (spec/observed.md 63).
-    pub(super) fn detach_lost(&mut self) {
-        for receiver_id in std::mem::take(&mut self.caller.lost) {
-            if let Some(&link) = self.receivers.get(&receiver_id) {
-                let until = self.shared.real.elapsed() + LOST_FOR;
-                self.lost.insert((until, link));
+    pub(crate) fn detach_lost(&mut self) {
+        for receiver_id in std::mem::take(&mut self.client.caller.lost) {
+            if let Some(link) = self.links.of_receiver(receiver_id) {
+                let until = self.client.shared.real.elapsed() + LOST_FOR;
+                self.links.lose_session(link, until);
             }
         }
     }
 
     /// Detaches the links that have lost their sessions a while ago. What their clients settle before they hear of it is
     /// refused in the same way.
-    pub(super) fn detach_due(&mut self, now: Duration) {
-        let due = |(until, _): &&(Duration, LinkId)| *until <= now;
-        while let Some(&(until, link)) = self.lost.first().filter(due) {
-            self.lost.remove(&(until, link));
+    pub(crate) fn detach_due(&mut self, now: Duration) {
+        while let Some(link) = self.links.next_lost(now) {
             let (Some(Link::Receiver(receiver)) | Some(Link::Waiting(Waiting { receiver, .. }))) =
-                self.links.get(&link)
+                self.links.get(link)
             else {
                 continue;
             };

@@ -9,17 +9,17 @@ use std::time::Duration;
 use servicebus_amqp::LinkId;
 use servicebus_broker::{EntityPath, SubQueue};
 
-use super::attach::{management_path, store_path};
+use super::client::{management_path, store_path};
 use super::links::{Link, Node, Requests, Waiting};
 use super::peer::ClientConnection;
-use crate::auth::{Acceptance, Claim, Grant, Grants, Policy, TokenCheck};
+use crate::auth::{Acceptance, Claim, Grant, Grants, Policy};
 use crate::clock::RealClock;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
 
 /// When what was proved has to be looked at again.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// Nothing was proved yet, and this is how long that may last, counted from the start of the real clock.
     Owed(Duration),
     /// The end of the next token, if any has one, in seconds since the Unix epoch.
@@ -28,7 +28,7 @@ pub(super) enum Proof {
 
 impl Proof {
     /// When to look whether it has ended, counted from the start of the real clock.
-    pub(super) fn due(self, real: &RealClock) -> Option<Duration> {
+    pub(crate) fn due(self, real: &RealClock) -> Option<Duration> {
         match self {
             Self::Owed(until) => Some(until),
             Self::Given(end) => end.map(|end| real.look_at(end)),
@@ -44,9 +44,9 @@ impl Proof {
 }
 
 impl ClientConnection {
-    pub(super) fn on_sasl(&mut self, mechanism: &str, response: &[u8], hostname: Option<&str>) {
+    pub(crate) fn on_sasl(&mut self, mechanism: &str, response: &[u8], hostname: Option<&str>) {
         if let Some(host) = hostname {
-            self.choose_by_host(host);
+            self.client.choose_by_host(host);
         }
         let accepted = match mechanism {
             "ANONYMOUS" | "MSSBCBS" | "EXTERNAL" => true,
@@ -60,16 +60,17 @@ impl ClientConnection {
     }
 
     fn accept_plain(&mut self, response: &[u8]) -> bool {
-        let chosen = self.namespace.clone();
-        let Some(namespace) = chosen.or_else(|| self.shared.namespaces.of_plain(response)) else {
+        let chosen = self.client.namespace.clone();
+        let Some(namespace) = chosen.or_else(|| self.client.shared.namespaces.of_plain(response))
+        else {
             return false;
         };
         match namespace.config.policy().accept_plain(response) {
             Ok((name, claims)) => {
-                if self.namespace.is_none() {
-                    self.belong_to(namespace);
+                if self.client.namespace.is_none() {
+                    self.client.belong_to(namespace);
                 }
-                tracing::debug!(connection = self.id.0, key = name, "signed in");
+                tracing::debug!(connection = self.client.id.0, key = name, "signed in");
                 self.grant(Acceptance {
                     key_name: Some(name),
                     audience_path: String::new(),
@@ -80,19 +81,19 @@ impl ClientConnection {
                 true
             }
             Err(error) => {
-                tracing::warn!(connection = self.id.0, %error, "SASL PLAIN was refused");
+                tracing::warn!(connection = self.client.id.0, %error, "SASL PLAIN was refused");
                 false
             }
         }
     }
 
     /// Judges a token that is put, and takes what it gives.
-    pub(super) fn take_token(
+    pub(crate) fn take_token(
         &mut self,
         namespace: Arc<Namespace>,
         request: &Request,
     ) -> Result<Reply, ServiceError> {
-        let now = self.shared.real.unix_seconds();
+        let now = self.client.shared.real.unix_seconds();
         let audience = request.property("name").map(crate::auth::audience_path);
         let entity_keys = namespace.entity_keys(audience.as_deref().unwrap_or_default());
         let policy = Policy {
@@ -100,11 +101,11 @@ impl ClientConnection {
             ..namespace.config.policy()
         };
         let (acceptance, reply) = put_token(request, &policy, now)?;
-        if self.namespace.is_none() {
+        if self.client.namespace.is_none() {
             // Not before: whoever shows a bad token has not chosen.
-            self.belong_to(namespace);
+            self.client.belong_to(namespace);
             self.check_jms();
-            self.meet_connection(self.shared.real.elapsed());
+            self.meet_connection(self.client.shared.real.elapsed());
         }
         let claimed = Address::parse(&acceptance.audience_path);
         self.grant(acceptance);
@@ -115,7 +116,7 @@ impl ClientConnection {
     /// A token for an entity that is not there is refused, so that a client hears of it before it attaches
     /// (spec/observed.md 13).
     fn check_claimed(&self, claimed: &Address) -> Result<(), ServiceError> {
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = &self.client.namespace else {
             return Ok(());
         };
         if claimed.entity.is_empty() || claimed.entity.starts_with('$') {
@@ -124,33 +125,33 @@ impl ClientConnection {
         let path = EntityPath::of_address(&claimed.entity);
         match path.and_then(|path| namespace.entity(&path)) {
             Some(_) => Ok(()),
-            None => Err(ServiceError::not_found(&self.host, &claimed.entity)),
+            None => Err(ServiceError::not_found(&self.client.host, &claimed.entity)),
         }
     }
 
     /// Takes what was proved.
-    pub(super) fn grant(&mut self, acceptance: Acceptance) {
+    pub(crate) fn grant(&mut self, acceptance: Acceptance) {
         let grant = Grant {
             claims: acceptance.claims,
             expires_at: acceptance.expires_at,
             of_entity: acceptance.of_entity,
         };
-        self.grants.put(acceptance.audience_path, grant);
+        self.client.grants.put(acceptance.audience_path, grant);
         // A token that it replaces may have ended sooner: a look in vain then, which costs less than one at all of them.
-        let sooner = match self.proof {
+        let sooner = match self.client.proof {
             Proof::Given(Some(sooner)) => sooner.min(grant.expires_at),
             Proof::Given(None) | Proof::Owed(_) => grant.expires_at,
         };
-        self.proof = Proof::Given(Some(sooner));
+        self.client.proof = Proof::Given(Some(sooner));
     }
 
     /// Acts on tokens that have ended, or that never came.
-    pub(super) fn follow_tokens(&mut self) {
-        if !self.proof.has_ended(&self.shared.real) {
+    pub(crate) fn follow_tokens(&mut self) {
+        if !self.client.proof.has_ended(&self.client.shared.real) {
             return;
         }
-        if let Proof::Owed(_) = self.proof {
-            self.proof = Proof::Given(None);
+        if let Proof::Owed(_) = self.client.proof {
+            self.client.proof = Proof::Given(None);
             self.give_up_on_stranger();
             return;
         }
@@ -159,8 +160,8 @@ impl ClientConnection {
     }
 
     /// Ends everything that the connection has proved, as if its time had run out.
-    pub(super) fn expire_tokens(&mut self) {
-        self.grants = Grants::default();
+    pub(crate) fn expire_tokens(&mut self) {
+        self.client.grants = Grants::default();
         self.detach_unproved();
         self.expect_end();
     }
@@ -169,7 +170,7 @@ impl ClientConnection {
         let ended: Vec<_> = self
             .links
             .iter()
-            .filter_map(|(&id, link)| self.unproved(id, link))
+            .filter_map(|(id, link)| self.unproved(id, link))
             .collect();
         for (link, entity, kind, refusal) in ended {
             self.detach_refused(link, &refusal, (&entity, kind));
@@ -178,20 +179,25 @@ impl ClientConnection {
     }
 
     fn give_up_on_stranger(&mut self) {
-        if self.is_open() {
+        if self.client.is_open() {
             return;
         }
         let text = format!(
             "The connection has put no token that was accepted within {} s.",
-            self.shared.options.patience.as_secs_f64()
+            self.client.shared.options.patience.as_secs_f64()
         );
-        let error = self.refuse(&ServiceError::new(Condition::Unauthorized, text), None);
+        let error = self
+            .client
+            .refuse(&ServiceError::new(Condition::Unauthorized, text), None);
         self.engine.close(Some(error));
     }
 
     fn expect_end(&mut self) {
-        let end = self.grants.next_end(self.shared.real.unix_seconds());
-        self.proof = Proof::Given(end);
+        let end = self
+            .client
+            .grants
+            .next_end(self.client.shared.real.unix_seconds());
+        self.client.proof = Proof::Given(end);
     }
 
     /// A link whose right has ended. Links to `$cbs` stay: new tokens come over them.
@@ -206,17 +212,17 @@ impl ClientConnection {
                 (
                     &sender.entity,
                     SubQueue::Active,
-                    self.check_claim(&path, Claim::Send),
+                    self.client.check_claim(&path, Claim::Send),
                 )
             }
             Link::Receiver(receiver) | Link::Waiting(Waiting { receiver, .. }) => {
                 let path = store_path(&receiver.entity, receiver.kind);
-                let proved = self.check_claim(&path, Claim::Listen);
+                let proved = self.client.check_claim(&path, Claim::Listen);
                 (&receiver.entity, receiver.kind, proved)
             }
             Link::Browser(browser) => {
                 let path = store_path(&browser.entity, browser.kind);
-                let proved = self.check_claim(&path, Claim::Listen);
+                let proved = self.client.check_claim(&path, Claim::Listen);
                 (&browser.entity, browser.kind, proved)
             }
             Link::Requests(Requests {
@@ -224,12 +230,12 @@ impl ClientConnection {
                 ..
             }) => {
                 let path = management_path(entity, *kind);
-                (entity, *kind, self.check_any_claim(&path))
+                (entity, *kind, self.client.check_any_claim(&path))
             }
             Link::Replies(replies) => match &replies.node {
                 Node::Management(entity, kind) => {
                     let path = management_path(entity, *kind);
-                    (entity, *kind, self.check_any_claim(&path))
+                    (entity, *kind, self.client.check_any_claim(&path))
                 }
                 Node::Cbs => return None,
             },
@@ -247,12 +253,6 @@ impl ClientConnection {
             kind,
             ServiceError::new(refusal.condition, text),
         ))
-    }
-
-    /// Whether the namespace asks for no tokens at all.
-    pub(super) fn is_open(&self) -> bool {
-        let namespace = self.namespace.as_ref();
-        namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::nodes::{ServiceError, broker_outcome, no_namespace, transact_refusal}
 
 impl ClientConnection {
     /// A transfer that is to be accepted when a transaction is committed.
-    pub(super) fn send_in(
+    pub(crate) fn send_in(
         &mut self,
         transaction: Box<[u8]>,
         sender: &Sender,
@@ -55,27 +55,27 @@ impl ClientConnection {
         let messages = self.read(transfer)?.into_vec();
         let open = self.transactions.find(transaction)?;
         let (entity, destination) = way(open, sender, first);
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         if sender.entity.is_deleted() {
             return Err(ServiceError::not_found(
-                &self.host,
+                &self.client.host,
                 sender.entity.path.as_str(),
             ));
         }
-        let enlisted = namespace.operate(&entity, &mut self.caller, |entity, cx| {
+        let enlisted = namespace.operate(&entity, &mut self.client.caller, |entity, cx| {
             let transaction = &mut open.transaction;
             match &destination {
                 Some(path) => entity.enlist_transfer(cx, transaction, path, messages),
                 None => entity.enlist_send(cx, transaction, messages),
             }
         });
-        enlisted.map_err(|error| transact_refusal(&error, &self.host, &entity.path))?;
+        enlisted.map_err(|error| transact_refusal(&error, &self.client.host, &entity.path))?;
         open.join(&entity, sender.session);
         Ok(())
     }
 
     /// A settlement that is to happen when a transaction is committed.
-    pub(super) fn settle_in(
+    pub(crate) fn settle_in(
         &mut self,
         transaction: Box<[u8]>,
         (entity, kind): (Arc<SharedEntity>, SubQueue),
@@ -91,8 +91,9 @@ impl ClientConnection {
                 self.confirm_unsettled(link, delivery, state);
             }
             Err(refusal) => {
-                self.attempt = attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
-                let error = self.refuse(&refusal, Some((&entity, kind)));
+                self.client.attempt =
+                    attempted(&settlement.outcome, LockToken::from_tag(settlement.tag));
+                let error = self.client.refuse(&refusal, Some((&entity, kind)));
                 if !settled {
                     self.settle_delivery(link, delivery, Wire::from(error));
                 }
@@ -109,9 +110,9 @@ impl ClientConnection {
     ) -> Result<(), ServiceError> {
         let outcome = broker_outcome(&settlement.outcome)?;
         let open = self.transactions.find(transaction)?;
-        let namespace = self.namespace.as_ref().ok_or_else(no_namespace)?;
+        let namespace = self.client.namespace.as_ref().ok_or_else(no_namespace)?;
         let tokens = [LockToken::from_tag(settlement.tag)];
-        let enlisted = namespace.operate(entity, &mut self.caller, |entity, cx| {
+        let enlisted = namespace.operate(entity, &mut self.client.caller, |entity, cx| {
             entity.enlist_settlement(cx, &mut open.transaction, kind, &tokens, &outcome)
         });
         if enlisted.is_ok() {
@@ -119,8 +120,8 @@ impl ClientConnection {
             open.note(entity, kind, settlement);
         }
         enlisted.map_err(|error| match entity.is_deleted() {
-            true => self.lock_gone(entity, kind),
-            false => transact_refusal(&error, &self.host, &entity.path),
+            true => self.client.lock_gone(entity, kind),
+            false => transact_refusal(&error, &self.client.host, &entity.path),
         })
     }
 }
@@ -144,7 +145,7 @@ fn way(
     }
 }
 
-pub(super) fn in_transaction(transaction: Box<[u8]>, outcome: Wire) -> DeliveryState {
+pub(crate) fn in_transaction(transaction: Box<[u8]>, outcome: Wire) -> DeliveryState {
     DeliveryState::Transactional {
         transaction: transaction.into(),
         outcome,

@@ -27,12 +27,12 @@ const OPEN: usize = 1000;
 
 /// The transactions of a connection, by their ids.
 #[derive(Debug, Default)]
-pub(super) struct Transactions(BTreeMap<TransactionId, Open>);
+pub(crate) struct Transactions(BTreeMap<TransactionId, Open>);
 
 /// A transaction that is not discharged.
 #[derive(Debug)]
-pub(super) struct Open {
-    pub(super) transaction: Transaction,
+pub(crate) struct Open {
+    pub(crate) transaction: Transaction,
     /// The link on which it was declared.
     coordinator: LinkId,
     /// The AMQP session of that link.
@@ -56,7 +56,7 @@ enum Delivery {
 
 impl Transactions {
     /// The open transaction that a client names.
-    pub(super) fn find(&mut self, id: &[u8]) -> Result<&mut Open, ServiceError> {
+    pub(crate) fn find(&mut self, id: &[u8]) -> Result<&mut Open, ServiceError> {
         let id = TransactionId::from_bytes(id);
         let open = id.and_then(|id| self.0.get_mut(&id));
         open.ok_or_else(unknown)
@@ -70,7 +70,7 @@ impl Transactions {
 
 impl Open {
     /// Notes that there may be work for an entity, which came on a link of this AMQP session.
-    pub(super) fn join(&mut self, entity: &Arc<SharedEntity>, session: SessionId) {
+    pub(crate) fn join(&mut self, entity: &Arc<SharedEntity>, session: SessionId) {
         let mut participants = self.transaction.participants();
         if !participants.any(|(id, _)| id == entity.id) {
             return;
@@ -83,7 +83,7 @@ impl Open {
     }
 
     /// Notes what is owed to a client for a settlement on one of its links.
-    pub(super) fn note(
+    pub(crate) fn note(
         &mut self,
         entity: &Arc<SharedEntity>,
         kind: SubQueue,
@@ -99,25 +99,25 @@ impl Open {
     }
 
     /// Whether a link of this AMQP session can send to any entity, by way of another one.
-    pub(super) fn crosses(&self, session: SessionId) -> bool {
+    pub(crate) fn crosses(&self, session: SessionId) -> bool {
         let is_alone = self.entities.is_empty() || self.via.is_some();
         session == self.session && is_alone
     }
 
     /// Where it has work, in the order of their ids.
-    pub(super) fn entities(&self) -> impl Iterator<Item = &Arc<SharedEntity>> {
+    pub(crate) fn entities(&self) -> impl Iterator<Item = &Arc<SharedEntity>> {
         self.entities.values()
     }
 
     /// The entity by way of which others are sent to, if that is fixed.
-    pub(super) fn via(&self) -> Option<&Arc<SharedEntity>> {
+    pub(crate) fn via(&self) -> Option<&Arc<SharedEntity>> {
         self.via.as_ref()
     }
 }
 
 impl ClientConnection {
     /// A message to the coordinator.
-    pub(super) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
+    pub(crate) fn on_demand(&mut self, session: SessionId, transfer: &Transfer, now: Duration) {
         let demand = CoordinatorRequest::parse(&transfer.payload);
         let answer = match demand {
             Ok(CoordinatorRequest::Declare) => self.declare(transfer.link, session),
@@ -141,7 +141,7 @@ impl ClientConnection {
         coordinator: LinkId,
         session: SessionId,
     ) -> Result<DeliveryState, ServiceError> {
-        if let Some(namespace) = &self.namespace
+        if let Some(namespace) = &self.client.namespace
             && namespace.config.settings.tier == Tier::Basic
         {
             let text = format!(
@@ -157,7 +157,7 @@ impl ClientConnection {
             let text = format!("A connection can have {OPEN} transactions open at a time.");
             return Err(ServiceError::new(Condition::ResourceLimitExceeded, text));
         }
-        let transaction = Transaction::declare(self.caller.ids());
+        let transaction = Transaction::declare(self.client.caller.ids());
         let id = transaction.id();
         let open = Open {
             transaction,
@@ -175,7 +175,7 @@ impl ClientConnection {
 
     fn discharge(&mut self, id: &[u8], fail: bool) -> Result<(), ServiceError> {
         let open = self.transactions.take(id)?;
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = &self.client.namespace else {
             return Ok(());
         };
         if fail {
@@ -183,7 +183,7 @@ impl ClientConnection {
             return Ok(());
         }
         let entities: Vec<Arc<SharedEntity>> = open.entities.into_values().collect();
-        let committed = namespace.commit(&entities, &mut self.caller, open.transaction);
+        let committed = namespace.commit(&entities, &mut self.client.caller, open.transaction);
         match committed {
             Ok(()) => self.settle_all(id, open.deliveries),
             Err(_) => self.release_settled(&open.deliveries),
@@ -203,12 +203,12 @@ impl ClientConnection {
 
     /// A transaction was rolled back: what its client has forgotten is available again (spec/observed.md 41).
     fn release_settled(&mut self, deliveries: &[Delivery]) {
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = &self.client.namespace else {
             return;
         };
         for delivery in deliveries {
             if let Delivery::Settled(entity, kind, token) = delivery {
-                namespace.operate(entity, &mut self.caller, |entity, cx| {
+                namespace.operate(entity, &mut self.client.caller, |entity, cx| {
                     // A lock that has ended meanwhile is one less to give back.
                     let _ = entity.settle(cx, *kind, *token, Settled::Release);
                 });
@@ -217,26 +217,31 @@ impl ClientConnection {
     }
 
     fn roll_back(&mut self, open: &Open) {
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = &self.client.namespace else {
             return;
         };
         let transaction = &open.transaction;
         for entity in open.entities.values() {
-            namespace.operate(entity, &mut self.caller, |entity: &mut Entity, cx| {
-                entity.roll_back(cx, transaction);
-            });
+            namespace.operate(
+                entity,
+                &mut self.client.caller,
+                |entity: &mut Entity, cx| {
+                    entity.roll_back(cx, transaction);
+                },
+            );
         }
         self.release_settled(&open.deliveries);
     }
 
     /// The coordinator link is gone.
-    pub(super) fn forget_coordinator(&mut self, link: LinkId) {
+    pub(crate) fn forget_coordinator(&mut self, link: LinkId) {
         self.roll_back_where(|open| open.coordinator == link);
     }
 
     /// Makes room by way of transactions that can no longer be committed.
     fn forget_outdated(&mut self) {
         let Some(now) = self
+            .client
             .namespace
             .as_ref()
             .map(|namespace| namespace.clock.now())
@@ -258,7 +263,7 @@ impl ClientConnection {
     }
 
     /// The entity of the first link on an AMQP session that sends or receives.
-    pub(super) fn first_entity_on(&self, session: SessionId) -> Option<Arc<SharedEntity>> {
+    pub(crate) fn first_entity_on(&self, session: SessionId) -> Option<Arc<SharedEntity>> {
         let first = self.data_links(session).next();
         first.map(|(_, entity)| Arc::clone(entity))
     }
@@ -266,17 +271,16 @@ impl ClientConnection {
     /// Where transactions cross entities, that is on the AMQP session of a coordinator, and the first link of that
     /// session sends, what goes to others goes by way of its entity, and they cannot be received from there
     /// (spec/observed.md 43).
-    pub(super) fn check_crossing(
+    pub(crate) fn check_crossing(
         &self,
         session: SessionId,
         entity: &SharedEntity,
     ) -> Result<(), ServiceError> {
-        let is_coordinator =
-            |link: &Link| matches!(link, Link::Coordinator(own) if *own == session);
+        if !self.links.have_coordinator(session) {
+            return Ok(());
+        }
         let mut links = self.data_links(session);
-        let (true, Some((LinkRole::Sender, first))) =
-            (self.links.values().any(is_coordinator), links.next())
-        else {
+        let Some((LinkRole::Sender, first)) = links.next() else {
             return Ok(());
         };
         let own = entity.path.top_level();

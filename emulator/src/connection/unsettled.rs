@@ -10,7 +10,7 @@ use super::peer::ClientConnection;
 
 impl ClientConnection {
     /// Counts a transfer that waits to be answered, before anything is done with it.
-    pub(super) fn count_arrival(&mut self, event: &Event) {
+    pub(crate) fn count_arrival(&mut self, event: &Event) {
         let link = match event {
             Event::Transfer(transfer) if !transfer.settled => transfer.link,
             Event::TransferTooLarge { link, settled, .. } if !settled => *link,
@@ -25,32 +25,32 @@ impl ClientConnection {
             | Event::Refused(_)
             | Event::Closed { .. } => return,
         };
-        if let Some(Link::Sender(sender)) = self.links.get_mut(&link) {
+        if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
             sender.unsettled += 1;
             sender.entity.sends.begin();
         }
     }
 
     /// Hands the outcome of a transfer to the engine, which writes it at the end of the turn.
-    pub(super) fn hand_out(
+    pub(crate) fn hand_out(
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
         state: impl Into<DeliveryState>,
     ) {
         self.engine.outcome(link, delivery, state);
-        if let Some(Link::Sender(sender)) = self.links.get_mut(&link) {
+        if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
             if sender.answered == 0 {
-                self.answered.push(link);
+                self.outbound.answered.push(link);
             }
             sender.answered += 1;
         }
     }
 
     /// All outcomes that were handed out are in the socket.
-    pub(super) fn outcomes_written(&mut self) {
-        for link in self.answered.drain(..) {
-            if let Some(Link::Sender(sender)) = self.links.get_mut(&link) {
+    pub(crate) fn outcomes_written(&mut self) {
+        for link in self.outbound.answered.drain(..) {
+            if let Some(Link::Sender(sender)) = self.links.get_mut(link) {
                 let answered = std::mem::take(&mut sender.answered);
                 sender.unsettled -= answered;
                 sender.entity.sends.end(answered);
@@ -61,7 +61,7 @@ impl ClientConnection {
 
 impl Sender {
     /// The link is gone, and nobody waits on it any longer.
-    pub(super) fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.entity.sends.end(self.unsettled);
     }
 }

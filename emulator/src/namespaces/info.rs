@@ -30,7 +30,7 @@ impl Place {
     }
 
     /// Whether a namespace is reached over loopback addresses alone.
-    pub(super) fn is_local(&self, namespace: &NamespaceConfig) -> bool {
+    pub(crate) fn is_local(&self, namespace: &NamespaceConfig) -> bool {
         let own = match &namespace.address {
             Some(Address::Ip(address)) => address.is_loopback(),
             Some(Address::Host(_)) | None => true,
@@ -39,7 +39,7 @@ impl Place {
     }
 
     /// The connection strings of a namespace.
-    pub(super) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
+    pub(crate) fn info(&self, namespace: &NamespaceConfig) -> NamespaceInfo {
         let well_known = Key::well_known();
         let key = namespace.keys.first().unwrap_or(&well_known);
         let own = namespace.address.as_ref().map(ToString::to_string);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Entry, Namespaces, Served};
+use super::served::{Entry, Namespaces, Served};
 use crate::config::Address;
 use crate::listeners::Listening;
 

@@ -2,8 +2,8 @@
 
 use serde_amqp::Value;
 
-use super::condition::quote;
-use super::{Condition, Reply, Request, ServiceError};
+use super::condition::{Condition, ServiceError, quote};
+use super::request::{Reply, Request};
 use crate::auth::{Acceptance, Policy, TokenError};
 
 /// Rust insists on exactly this one (wire.md §2.3).

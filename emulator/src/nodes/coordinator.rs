@@ -2,7 +2,7 @@
 
 use servicebus_codec::{DecodeError, Descriptor, Reader};
 
-use super::{Condition, ServiceError};
+use super::condition::{Condition, ServiceError};
 
 const AMQP_VALUE: Descriptor<'_> = Descriptor::Code(0x77);
 

@@ -6,7 +6,7 @@ use servicebus_broker::{
     TransactError,
 };
 
-use super::{Condition, ServiceError};
+use super::condition::{Condition, ServiceError};
 
 /// Observed at the service (semantics §20.2).
 const HEADERS_TOO_LARGE: &str = "The service was unable to process the request; please retry the operation. For \

@@ -14,7 +14,7 @@ use std::fmt;
 use serde_amqp::Value;
 use servicebus_codec::{DecodeError, Descriptor, Reader, Value as Plain, Writer};
 
-use super::{Condition, ServiceError};
+use super::condition::{Condition, ServiceError};
 
 const PROPERTIES: Descriptor<'_> = Descriptor::Code(0x73);
 const APPLICATION_PROPERTIES: Descriptor<'_> = Descriptor::Code(0x74);

@@ -18,7 +18,7 @@ use servicebus_amqp::AttachRequest;
 use servicebus_broker::{EntityPath, SessionAccess, SessionName, Tier};
 use uuid::Uuid;
 
-use super::{Condition, ServiceError};
+use super::condition::{Condition, ServiceError};
 
 /// Link property: how many milliseconds to wait for the next available session.
 const TIMEOUT_PROPERTY: &str = "com.microsoft:timeout";
@@ -157,7 +157,7 @@ fn non_exclusive_wish<'a>(
 }
 
 /// The id of a session, as a client wrote it.
-pub(super) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, ServiceError> {
+pub(crate) fn session_name(id: &str, path: &EntityPath) -> Result<SessionName, ServiceError> {
     SessionName::new(id).ok_or_else(|| {
         let text = format!(
             "The session id for '{path}' has {} characters; it may have up to {}.",

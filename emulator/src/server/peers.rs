@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::watchdog::watched;
 
 /// Serves a client that a listener accepted, if there is room for it.
-pub(super) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
+pub(crate) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
     let (shared, address) = (Arc::clone(&accepted.shared), accepted.address);
     let Some(place) = shared.places.take(address.ip()) else {
         tracing::warn!(%address, "refused: too many connections");
@@ -25,7 +25,7 @@ pub(super) async fn serve(stream: TcpStream, mut accepted: AcceptedConnection) {
 }
 
 /// Counts a peer for as long as it is served, and says how that ended.
-pub(super) async fn serve_peer(
+pub(crate) async fn serve_peer(
     shared: Arc<Shared>,
     address: SocketAddr,
     served: impl Future<Output = io::Result<()>>,

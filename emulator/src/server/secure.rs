@@ -24,7 +24,7 @@ const BLOCK: usize = 32 * 1024;
 const NOT_TRUSTED: &str = "emulator:tls-not-trusted";
 
 /// TLS with a peer; none when it came to nothing, which is in the log then.
-pub(super) async fn handshake(
+pub(crate) async fn handshake(
     shared: &Arc<Shared>,
     stream: TcpStream,
     address: SocketAddr,

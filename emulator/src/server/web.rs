@@ -33,13 +33,13 @@ const HEALTH: [&str; 2] = ["/health", "/$emulator/v1/health"];
 
 /// Whether requests come through TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cover {
+pub(crate) enum Cover {
     Plain,
     Tls,
 }
 
 /// Serves requests, and AMQP once a request has asked for it. Every request knows by which way its client came.
-pub(super) async fn serve<S>(
+pub(crate) async fn serve<S>(
     stream: S,
     arrival: ConnectionOrigin,
     cover: Cover,

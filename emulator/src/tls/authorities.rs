@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::authority::{Authority, Scope, is_local};
-use super::{TlsError, TlsOptions, directory};
+use super::directory;
+use super::error::TlsError;
+use super::options::TlsOptions;
 
 /// Both of them.
-pub(super) struct Authorities {
+pub(crate) struct Authorities {
     kept: Authority,
     of_run: Authority,
     /// The certificates of both in PEM, that of the kept one first.
@@ -28,7 +30,7 @@ enum CertificateFile {
 impl Authorities {
     /// Finds or makes the user's, and makes the other. Where a name that was asked for needs the other one, both are in a
     /// file of this run's own.
-    pub(super) fn new(options: &TlsOptions) -> Result<Self, TlsError> {
+    pub(crate) fn new(options: &TlsOptions) -> Result<Self, TlsError> {
         let (kept, directory) = directory::authority(options.directory.as_deref())?;
         let of_run = Authority::make(Scope::Any).map_err(TlsError::Make)?;
         let pem = format!("{}{}", kept.pem(), of_run.pem());
@@ -46,23 +48,23 @@ impl Authorities {
     }
 
     /// The one that vouches for servers that are reached by a name or an address.
-    pub(super) fn that_may(&self, name: &str) -> &Authority {
+    pub(crate) fn that_may(&self, name: &str) -> &Authority {
         match is_local(name) {
             true => &self.kept,
             false => &self.of_run,
         }
     }
 
-    pub(super) fn pem(&self) -> &str {
+    pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_ref().map(CertificateFile::path)
     }
 
     /// The file with the certificate of the authority that vouches for a name.
-    pub(super) fn file_for(&self, name: &str) -> Option<&Path> {
+    pub(crate) fn file_for(&self, name: &str) -> Option<&Path> {
         match &self.file {
             Some(CertificateFile::Kept(file)) if is_local(name) => Some(file),
             Some(CertificateFile::OfRun(file)) => Some(file),

@@ -17,7 +17,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use super::Chain;
+use super::options::Chain;
 
 /// The domains that a constrained authority may vouch for, with all below them.
 const PERMITTED: [&str; 2] = ["localhost", "servicebus.windows.net"];
@@ -32,7 +32,7 @@ const AFTER: i64 = 396 * DAY;
 
 /// What an authority may vouch for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     /// Loopback addresses, `localhost`, `servicebus.windows.net` and names below these.
     Local,
     /// Any name.
@@ -40,7 +40,7 @@ pub(super) enum Scope {
 }
 
 /// An authority that can issue.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     key: KeyPair,
     pem: String,
     scope: Scope,
@@ -48,14 +48,14 @@ pub(super) struct Authority {
 
 impl Authority {
     /// A new one, in memory.
-    pub(super) fn make(scope: Scope) -> Result<Self, rcgen::Error> {
+    pub(crate) fn make(scope: Scope) -> Result<Self, rcgen::Error> {
         let key = KeyPair::generate()?;
         let pem = description(scope).self_signed(&key)?.pem();
         Ok(Self { key, pem, scope })
     }
 
     /// The one with this certificate and this key, both in PEM; the error says what is wrong with them.
-    pub(super) fn restore(pem: String, key: &str) -> Result<Self, String> {
+    pub(crate) fn restore(pem: String, key: &str) -> Result<Self, String> {
         let key = KeyPair::from_pem(key).map_err(|error| format!("the key: {error}"))?;
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
             .map_err(|error| format!("the certificate: {error}"))?;
@@ -70,24 +70,24 @@ impl Authority {
         Ok(Self { key, pem, scope })
     }
 
-    pub(super) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         self.scope
     }
 
     /// Its certificate in PEM.
-    pub(super) fn pem(&self) -> &str {
+    pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
     /// Its key in PEM.
-    pub(super) fn key_pem(&self) -> String {
+    pub(crate) fn key_pem(&self) -> String {
         self.key.serialize_pem()
     }
 
     /// A certificate with a key of its own for a server of these names, around `now` in seconds since the Unix epoch.
     /// Names that cannot stand in a certificate are left out, because namespaces may be called what hosts may not; and so
     /// are those beyond its scope, because clients refuse a certificate for a single one of them.
-    pub(super) fn issue<'a>(
+    pub(crate) fn issue<'a>(
         &self,
         names: impl Iterator<Item = &'a String>,
         now: i64,
@@ -149,7 +149,7 @@ fn permitted() -> Vec<GeneralSubtree> {
 }
 
 /// Whether a name or address is within [`Scope::Local`].
-pub(super) fn is_local(name: &str) -> bool {
+pub(crate) fn is_local(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
         return address.is_loopback();
     }

@@ -9,8 +9,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use super::TlsError;
 use super::authority::{Authority, Scope};
+use super::error::TlsError;
 
 const CERTIFICATE: &str = "ca.pem";
 const KEY: &str = "ca-key.pem";
@@ -20,7 +20,7 @@ const NAME: &str = "servicebus-emulator";
 
 /// The user's authority, and the directory that it is kept in: the one that was asked for, else the user's cache
 /// directory. Where a user has none, or nothing can be written there, it is in memory alone and ends with the emulator.
-pub(super) fn authority(
+pub(crate) fn authority(
     asked_for: Option<&Path>,
 ) -> Result<(Authority, Option<PathBuf>), TlsError> {
     let in_memory = || Ok((Authority::make(Scope::Local).map_err(TlsError::Make)?, None));
@@ -45,13 +45,13 @@ pub(super) fn authority(
 }
 
 /// The file with the certificate of the authority that is kept in a directory.
-pub(super) fn certificate(directory: &Path) -> PathBuf {
+pub(crate) fn certificate(directory: &Path) -> PathBuf {
     directory.join(CERTIFICATE)
 }
 
 /// Writes certificates that clients of one run trust to a file of a name of its own, beside the certificate of the kept
 /// authority.
-pub(super) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<PathBuf> {
+pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<PathBuf> {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificates.as_bytes());
     let unique: String = digest
         .as_ref()

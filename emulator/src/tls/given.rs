@@ -3,10 +3,11 @@
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{Chain, TlsError, UserCertificate};
+use super::error::TlsError;
+use super::options::{Chain, UserCertificate};
 
 /// Reads both files.
-pub(super) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
+pub(crate) fn read(given: &UserCertificate) -> Result<Chain, TlsError> {
     let unread = |what, file: &std::path::Path, error: pem::Error| TlsError::Given {
         what,
         file: file.to_owned(),

@@ -1,7 +1,7 @@
 //! Links come (AMQP 1.0 §2.6.3). The owner decides, now or later; until then the peer's transfers and
 //! flows are taken but nothing is written on the link.
 
-use super::{Connection, announce};
+use super::state::{Connection, announce};
 use crate::attach::Echo;
 use crate::error::{Fault, condition};
 use crate::link::{Incoming, Link, LinkId, LinkState, Outgoing, Side};
@@ -20,7 +20,7 @@ const PROVISIONAL_LIMIT: u64 = 1 << 20;
 const LARGEST_MESSAGE: u64 = (1 << 53) - 1;
 
 impl Connection {
-    pub(super) fn on_attach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_attach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
         };
@@ -169,7 +169,7 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link, echo: &Echo, answer: &AttachRep
 /// Writes our half of a link that will be closed at once: with neither source nor target. go-amqp takes an
 /// answer with one of them for an accepted link, and the detach after it for a lost connection
 /// (spec/observed.md 12).
-pub(super) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
+pub(crate) fn answer_without_termini(out: &mut Vec<u8>, link: &Link, echo: &Echo) {
     let attach = reply::Attach {
         source: None,
         target: None,

@@ -1,14 +1,14 @@
 //! Sessions come and go (AMQP 1.0 §2.5). Go opens and closes one for every token that it puts
 //! (spec/wire.md §10.28), so both must be cheap.
 
-use super::Connection;
+use super::state::Connection;
 use crate::error::{Fault, condition};
 use crate::session::{Session, SessionId};
 use crate::wire::{cold, reply};
 use crate::{Error, Event};
 
 impl Connection {
-    pub(super) fn on_begin(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_begin(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let begin = cold::begin(body)?;
         if channel > self.channel_max {
             return Err(Fault::connection(
@@ -36,7 +36,7 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn on_end(&mut self, channel: u16) -> Result<(), Fault> {
+    pub(crate) fn on_end(&mut self, channel: u16) -> Result<(), Fault> {
         // On a session that we have ended this is the answer; where there is none it is ignored (spec/observed.md 70).
         if let Some(session) = self.sessions.remove(channel) {
             reply::end(self.outbox.buffer(), channel, None);
@@ -46,7 +46,7 @@ impl Connection {
     }
 
     /// Ends a session because of what its peer did.
-    pub(super) fn end_session(&mut self, channel: u16, error: &Error) {
+    pub(crate) fn end_session(&mut self, channel: u16, error: &Error) {
         if let Some(session) = self.sessions.retire(channel) {
             reply::end(self.outbox.buffer(), channel, Some(error));
             self.drop_session(&session);
@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// Reports and uncounts the links of a session that is gone.
-    pub(super) fn drop_session(&mut self, session: &Session) {
+    pub(crate) fn drop_session(&mut self, session: &Session) {
         self.link_count -= session.links().len();
         for link in session.links() {
             self.reassembly -= link.reassembling();

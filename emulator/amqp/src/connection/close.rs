@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, ConnectionState};
+use super::state::{Connection, ConnectionState};
 use crate::error::Fault;
 use crate::wire::{cold, reply};
 use crate::{Error, Event};
@@ -25,7 +25,7 @@ impl Connection {
         self.phase = ConnectionState::Closed;
     }
 
-    pub(super) fn on_close(&mut self, body: &[u8]) {
+    pub(crate) fn on_close(&mut self, body: &[u8]) {
         let error = cold::close_frame(body);
         reply::close(self.outbox.buffer(), None);
         self.finish(error);
@@ -33,7 +33,7 @@ impl Connection {
     }
 
     /// Answers a peer's offence in the scope that it has.
-    pub(super) fn fault(&mut self, channel: u16, fault: Fault) {
+    pub(crate) fn fault(&mut self, channel: u16, fault: Fault) {
         match fault {
             Fault::Link(handle, error) => {
                 let error = self.tracked(error);
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Gives an error of the engine's own its tracking id, and tells the owner of it.
-    pub(super) fn tracked(&mut self, error: Error) -> Error {
+    pub(crate) fn tracked(&mut self, error: Error) -> Error {
         let error = track(error, &self.config.tracking_id);
         if !matches!(
             self.phase,
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// Ends all sessions and says so. Does nothing the second time.
-    pub(super) fn finish(&mut self, error: Option<Error>) {
+    pub(crate) fn finish(&mut self, error: Option<Error>) {
         if matches!(
             self.phase,
             ConnectionState::Closing(_) | ConnectionState::Closed
@@ -108,7 +108,7 @@ impl Connection {
 }
 
 /// The error with the tracking id behind its text.
-pub(super) fn track(mut error: Error, tracking_id: &str) -> Error {
+pub(crate) fn track(mut error: Error, tracking_id: &str) -> Error {
     if !tracking_id.is_empty() {
         error.description.push_str(" TrackingId:");
         error.description.push_str(tracking_id);

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::Connection;
 use super::outbox::Outbox;
+use super::state::Connection;
 use crate::link::{DeliveryNumber, LinkId};
 use crate::session::{Backlog, Session};
 use crate::unsettled::Entry;
@@ -93,7 +93,7 @@ impl Connection {
     }
 
     /// Goes on with the delivery that the window has cut off.
-    pub(super) fn resume(&mut self, channel: u16) {
+    pub(crate) fn resume(&mut self, channel: u16) {
         let frame = self.max_frame_size - transfer::OVERHEAD;
         let Some(session) = self.sessions.on(channel) else {
             return;

@@ -1,7 +1,7 @@
 //! Links go (AMQP 1.0 §2.6.4 to §2.6.6).
 
-use super::Connection;
 use super::attach::answer_without_termini;
+use super::state::Connection;
 use crate::error::{Fault, condition};
 use crate::link::{Link, LinkState};
 use crate::wire::{cold, reply};
@@ -27,7 +27,7 @@ impl Connection {
         reply::detach(out, link.channel(), link.handle(), true, error.as_ref());
     }
 
-    pub(super) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_detach(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let (handle, closed, _error) = cold::detach(body)?;
         // What is not there needs no detach (spec/observed.md 70): fe2o3-amqp detaches a refused link twice.
         let Some(session) = self.sessions.on(channel) else {
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// Closes a link because of what its peer did.
-    pub(super) fn drop_link(&mut self, channel: u16, handle: u32, error: Error) {
+    pub(crate) fn drop_link(&mut self, channel: u16, handle: u32, error: Error) {
         let link = self.sessions.on(channel).and_then(|s| s.link(handle));
         let Some(id) = link.filter(|link| !link.is_detaching()).map(|link| link.id) else {
             return;
@@ -69,7 +69,7 @@ fn answer_attach(out: &mut Vec<u8>, link: &Link) {
 }
 
 /// A handle that no link has, in the words of the service (spec/observed.md 70).
-pub(super) fn unattached(channel: u16, handle: u32) -> Fault {
+pub(crate) fn unattached(channel: u16, handle: u32) -> Fault {
     Fault::session(
         condition::UNATTACHED_HANDLE,
         format!("The link handle '{handle}' cannot be found in session '{channel}'."),

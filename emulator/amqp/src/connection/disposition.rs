@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use super::Connection;
 use super::close::track;
 use super::outbox::Outbox;
+use super::state::Connection;
 use crate::error::{Fault, condition};
 use crate::link::{DeliveryNumber, LinkId};
 use crate::serial;
@@ -21,7 +21,7 @@ use crate::{DeliveryState, Error, Event, Outcome, Settlement};
 const ANSWERED_GAPS: u32 = 8;
 
 impl Connection {
-    pub(super) fn on_disposition(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_disposition(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let disposition = disposition::read(body)?;
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());

@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::detach::unattached;
-use super::{Connection, PendingFlow, announce};
+use super::state::{Connection, PendingFlow, announce};
 use crate::LinkId;
 use crate::error::Fault;
 use crate::link::{Incoming, Link, Outgoing, Side};
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::wire::flow::{self, Flow, LinkPart};
 
 impl Connection {
-    pub(super) fn on_flow(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_flow(&mut self, channel: u16, body: &[u8]) -> Result<(), Fault> {
         let flow = flow::read(body)?;
         let Some(session) = self.sessions.live(channel)? else {
             return Ok(());
@@ -154,7 +154,7 @@ impl Connection {
 }
 
 /// Notes that the next flush announces the session's window.
-pub(super) fn pend_session_flow(
+pub(crate) fn pend_session_flow(
     pending_flows: &mut Vec<PendingFlow>,
     channel: u16,
     session: &mut Session,
@@ -166,7 +166,7 @@ pub(super) fn pend_session_flow(
 }
 
 /// Notes that the next flush states the link's credit.
-pub(super) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
+pub(crate) fn pend_link_flow(pending_flows: &mut Vec<PendingFlow>, link: &mut Link) {
     if !link.owes_flow {
         link.owes_flow = true;
         pending_flows.push(PendingFlow::Link(link.id));

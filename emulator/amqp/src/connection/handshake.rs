@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Connection, ConnectionState, Heartbeat};
+use super::state::{Connection, ConnectionState, Heartbeat};
 use crate::error::{Fault, condition};
 use crate::wire::{code, cold, reply};
 use crate::{Error, Event};
@@ -34,7 +34,7 @@ impl Connection {
     }
 
     /// Takes a protocol header. SASL may be left out.
-    pub(super) fn header(&mut self, input: &mut BytesMut) -> bool {
+    pub(crate) fn header(&mut self, input: &mut BytesMut) -> bool {
         let Some(&header) = input.first_chunk::<8>() else {
             return false;
         };
@@ -65,7 +65,7 @@ impl Connection {
         true
     }
 
-    pub(super) fn on_sasl(&mut self, body: &[u8], performative: u8) -> Result<(), Fault> {
+    pub(crate) fn on_sasl(&mut self, body: &[u8], performative: u8) -> Result<(), Fault> {
         if performative != code::SASL_INIT {
             return Err(Fault::framing("only sasl-init is due here"));
         }
@@ -79,7 +79,7 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn on_open(&mut self, body: &[u8]) -> Result<(), Fault> {
         let open = cold::open(body)?;
         reply::open(self.outbox.buffer(), &self.config);
         self.phase = ConnectionState::Running;

@@ -7,11 +7,11 @@ use crate::wire::disposition;
 use crate::{DeliveryState, LinkId, Output};
 
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     output: Output,
     run: Option<Run>,
     /// Whether the outcomes of the peer's deliveries are told unsettled first.
-    pub(super) tells_twice: bool,
+    pub(crate) tells_twice: bool,
 }
 
 /// Consecutive deliveries of one link with one state.
@@ -27,12 +27,12 @@ struct Run {
 
 impl Outbox {
     /// The buffer for the next frame.
-    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         self.output().buffer()
     }
 
     /// The output with nothing held back.
-    pub(super) fn output(&mut self) -> &mut Output {
+    pub(crate) fn output(&mut self) -> &mut Output {
         if self.run.is_some() {
             self.end_run();
         }
@@ -40,7 +40,7 @@ impl Outbox {
     }
 
     /// Writes that a delivery is in this state, settled or not, now or as part of a range.
-    pub(super) fn state(
+    pub(crate) fn state(
         &mut self,
         link: LinkId,
         from_receiver: bool,

@@ -8,7 +8,7 @@ use crate::error::{Fault, condition};
 use crate::session::Session;
 
 #[derive(Debug)]
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     slots: Vec<Slot>,
     /// The container id of our `open`, by which errors name the connection.
     connection: Box<str>,
@@ -24,7 +24,7 @@ enum Slot {
 }
 
 impl Sessions {
-    pub(super) fn new(connection: &str) -> Self {
+    pub(crate) fn new(connection: &str) -> Self {
         Self {
             slots: Vec::new(),
             connection: connection.into(),
@@ -32,7 +32,7 @@ impl Sessions {
     }
 
     /// The session on `channel`; `None` when we have ended it and the peer may not know yet.
-    pub(super) fn live(&mut self, channel: u16) -> Result<Option<&mut Session>, Fault> {
+    pub(crate) fn live(&mut self, channel: u16) -> Result<Option<&mut Session>, Fault> {
         match self.slots.get_mut(usize::from(channel)) {
             Some(Slot::Live(session)) => Ok(Some(session)),
             Some(Slot::Ending) => Ok(None),
@@ -46,18 +46,18 @@ impl Sessions {
         }
     }
 
-    pub(super) fn of(&self, link: LinkId) -> Option<&Session> {
+    pub(crate) fn of(&self, link: LinkId) -> Option<&Session> {
         match self.slots.get(usize::from(link.channel()))? {
             Slot::Live(session) => Some(session),
             Slot::Free | Slot::Ending => None,
         }
     }
 
-    pub(super) fn of_mut(&mut self, link: LinkId) -> Option<&mut Session> {
+    pub(crate) fn of_mut(&mut self, link: LinkId) -> Option<&mut Session> {
         self.on(link.channel())
     }
 
-    pub(super) fn on(&mut self, channel: u16) -> Option<&mut Session> {
+    pub(crate) fn on(&mut self, channel: u16) -> Option<&mut Session> {
         match self.slots.get_mut(usize::from(channel))? {
             Slot::Live(session) => Some(session),
             Slot::Free | Slot::Ending => None,
@@ -65,7 +65,7 @@ impl Sessions {
     }
 
     /// Bytes that they cost, apart from deliveries of which frames are missing.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         let of = |slot: &Slot| match slot {
             Slot::Live(session) => session.held(),
             Slot::Free | Slot::Ending => 0,
@@ -74,7 +74,7 @@ impl Sessions {
     }
 
     /// Puts a session on a channel that has none.
-    pub(super) fn insert(&mut self, channel: u16, session: Session) {
+    pub(crate) fn insert(&mut self, channel: u16, session: Session) {
         let index = usize::from(channel);
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, Slot::default);
@@ -83,17 +83,17 @@ impl Sessions {
     }
 
     /// Takes the session off its channel, which becomes free.
-    pub(super) fn remove(&mut self, channel: u16) -> Option<Box<Session>> {
+    pub(crate) fn remove(&mut self, channel: u16) -> Option<Box<Session>> {
         self.replace(channel, Slot::Free)
     }
 
     /// Takes the session off its channel, on which the peer's end is still due.
-    pub(super) fn retire(&mut self, channel: u16) -> Option<Box<Session>> {
+    pub(crate) fn retire(&mut self, channel: u16) -> Option<Box<Session>> {
         self.replace(channel, Slot::Ending)
     }
 
     /// Takes everything; no channel is known any more.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = Box<Session>> + use<> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Box<Session>> + use<> {
         mem::take(&mut self.slots)
             .into_iter()
             .filter_map(|slot| match slot {

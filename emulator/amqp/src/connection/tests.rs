@@ -1,10 +1,11 @@
 //! What cannot be reached from outside in reasonable time: counters at the end of their range.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 
-use super::*;
 use crate::wire::{disposition, frame};
-use crate::{AttachReply, DeliveryNumber, Outcome};
+use crate::{AttachReply, Config, Connection, Delivery, DeliveryNumber, Event, LinkId, Outcome};
 
 const BEFORE_WRAP: u32 = u32::MAX - 1;
 

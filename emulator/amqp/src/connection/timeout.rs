@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, ConnectionState};
+use super::state::{Connection, ConnectionState};
 use crate::error::{Fault, condition};
 use crate::wire::reply;
 

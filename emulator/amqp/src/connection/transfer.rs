@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::detach::unattached;
 use super::flow::{pend_link_flow, pend_session_flow};
-use super::{Connection, PendingFlow};
+use super::state::{Connection, PendingFlow};
 use crate::error::{Fault, condition};
 use crate::link::{DeliveryNumber, Incoming, Link, Partial};
 use crate::wire::frame::Frame;
@@ -18,7 +18,7 @@ use crate::{Event, LinkId, Transfer};
 const SHRUNK_BYTES: usize = 1024 * 1024;
 
 impl Connection {
-    pub(super) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
+    pub(crate) fn on_transfer(&mut self, block: &Bytes, frame: Frame) -> Result<(), Fault> {
         let transfer = transfer::read(&block[frame.body..frame.end])?;
         let Some(session) = self.sessions.live(frame.channel)? else {
             return Ok(());

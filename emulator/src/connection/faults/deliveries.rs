@@ -7,7 +7,7 @@ use servicebus_amqp::LinkId;
 use servicebus_broker::{Context, Delivery, Entity, LockToken, ReceiveMode, SessionName, SubQueue};
 
 use super::later::PutOff;
-use crate::connection::attach::store_path;
+use crate::connection::client::store_path;
 use crate::connection::links::Link;
 use crate::connection::peer::ClientConnection;
 use crate::faults::{Effect, MatchContext, MatchedFault, MatchedFaults, Operation, Traits};
@@ -15,9 +15,9 @@ use crate::namespace::SharedEntity;
 
 impl ClientConnection {
     /// Takes and writes one message, or does to it what a fault says; whether more are reserved.
-    pub(in crate::connection) fn take_watched(&mut self, link: LinkId) -> bool {
+    pub(crate) fn take_watched(&mut self, link: LinkId) -> bool {
         let (Some(namespace), Some(Link::Receiver(receiver))) =
-            (self.namespace.clone(), self.links.get(&link))
+            (self.client.namespace.clone(), self.links.get(link))
         else {
             return false;
         };
@@ -26,42 +26,43 @@ impl ClientConnection {
         }
         let (entity, kind) = (Arc::clone(&receiver.entity), receiver.kind);
         let receiver_id = receiver.receiver_id;
-        let client = namespace.client_name(self.caller.client);
+        let client = namespace.client_name(self.client.caller.client);
         // One that was put off was struck already.
         let carried = self.faults.receivers.remove(&link);
-        let mut taken = std::mem::take(&mut self.taken);
-        let (find_match, more) = namespace.operate(&entity, &mut self.caller, |locked, cx| {
-            let Some((mode, message)) = locked.next_assigned(cx, kind, receiver_id) else {
-                return (MatchedFaults::default(), false);
-            };
-            let is_locked = mode == ReceiveMode::PeekLock;
-            let find_match = match carried {
-                Some(put_off) => MatchedFaults {
-                    first: None,
-                    then: put_off.fault,
-                },
-                None => namespace.faults.find_match(&MatchContext {
-                    operations: vec![Operation::Deliver],
-                    entities: vec![store_path(&entity, kind)],
-                    messages: vec![Traits::of(message)],
-                    client,
-                    is_locked,
-                    can_come_twice: is_locked,
-                    ..MatchContext::default()
-                }),
-            };
-            let mut all = find_match.first.iter().chain(&find_match.then);
-            if !all.any(|fault| fault.effect.prevents()) {
-                locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
-            }
-            (find_match, locked.reserved(kind, receiver_id) > 0)
-        });
+        let mut taken = std::mem::take(&mut self.outbound.taken);
+        let (find_match, more) =
+            namespace.operate(&entity, &mut self.client.caller, |locked, cx| {
+                let Some((mode, message)) = locked.next_assigned(cx, kind, receiver_id) else {
+                    return (MatchedFaults::default(), false);
+                };
+                let is_locked = mode == ReceiveMode::PeekLock;
+                let find_match = match carried {
+                    Some(put_off) => MatchedFaults {
+                        first: None,
+                        then: put_off.fault,
+                    },
+                    None => namespace.faults.find_match(&MatchContext {
+                        operations: vec![Operation::Deliver],
+                        entities: vec![store_path(&entity, kind)],
+                        messages: vec![Traits::of(message)],
+                        client,
+                        is_locked,
+                        can_come_twice: is_locked,
+                        ..MatchContext::default()
+                    }),
+                };
+                let mut all = find_match.first.iter().chain(&find_match.then);
+                if !all.any(|fault| fault.effect.prevents()) {
+                    locked.acquire(cx, kind, receiver_id, 1, 0, &mut taken);
+                }
+                (find_match, locked.reserved(kind, receiver_id) > 0)
+            });
         let delivery = taken.first().map(|Delivery { token, message, .. }| {
             let session = message.session_id();
             let session = session.and_then(|session| SessionName::new(&session));
             (*token, session)
         });
-        self.taken = taken;
+        self.outbound.taken = taken;
         self.write_taken(link);
         self.fault_delivery(link, find_match, delivery, (&entity, kind));
         more && !self.is_paused(link)
@@ -74,7 +75,7 @@ impl ClientConnection {
         delivery: Option<(LockToken, Option<SessionName>)>,
         (entity, kind): (&Arc<SharedEntity>, SubQueue),
     ) {
-        let now = self.shared.real.elapsed();
+        let now = self.client.shared.real.elapsed();
         if let Some(MatchedFault {
             effect: Effect::Delay(wait),
             ..
@@ -121,25 +122,25 @@ impl ClientConnection {
     }
 
     fn lose(&mut self, entity: &SharedEntity, lose: impl FnOnce(&mut Entity, &mut Context<'_>)) {
-        if let Some(namespace) = &self.namespace {
-            namespace.operate(entity, &mut self.caller, lose);
+        if let Some(namespace) = &self.client.namespace {
+            namespace.operate(entity, &mut self.client.caller, lose);
         }
     }
 
     /// Whether a fault may strike a delivery, or one has put it off.
-    pub(in crate::connection) fn watches_deliveries(&self) -> bool {
-        let namespace = self.namespace.as_ref();
+    pub(crate) fn watches_deliveries(&self) -> bool {
+        let namespace = self.client.namespace.as_ref();
         namespace.is_some_and(|namespace| namespace.faults.any())
             || !self.faults.receivers.is_empty()
     }
 
     /// Whether a receiver gets nothing for now.
-    pub(in crate::connection) fn is_paused(&self, link: LinkId) -> bool {
+    pub(crate) fn is_paused(&self, link: LinkId) -> bool {
         self.faults.puts_off(link)
     }
 
     /// Lets those receivers have messages again that have waited for long enough.
-    pub(super) fn release_receivers(&mut self, now: Duration) {
+    pub(crate) fn release_receivers(&mut self, now: Duration) {
         let put_off = self.faults.receivers.iter();
         let over =
             put_off.filter(|(_, put_off)| put_off.due.is_some_and(|due| self.has_come(due, now)));

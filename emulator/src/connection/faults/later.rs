@@ -6,7 +6,7 @@ use std::time::Duration;
 use servicebus_amqp::{Event, LinkId};
 use servicebus_broker::Timestamp;
 
-use super::link_of;
+use super::state::link_of;
 use crate::connection::commit::Work;
 use crate::connection::peer::ClientConnection;
 use crate::faults::{MatchedFault, Sleeper, Wait};
@@ -18,7 +18,7 @@ const PARKED_BYTES: usize = 64 * 1024 * 1024;
 
 /// When something goes on; what goes by the real clock is ordered before the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
+pub(crate) enum Due {
     /// Counted from the start of the real clock.
     Real(Duration),
     /// In the namespace's time.
@@ -27,7 +27,7 @@ pub(super) enum Due {
 
 /// An operation that goes on later.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(crate) struct Parked {
     event: Event,
     /// What strikes it then.
     fault: Option<MatchedFault>,
@@ -36,16 +36,16 @@ pub(super) struct Parked {
 
 /// A delivery that goes on later.
 #[derive(Debug)]
-pub(super) struct PutOff {
+pub(crate) struct PutOff {
     /// None when its time has come.
-    pub(super) due: Option<Due>,
+    pub(crate) due: Option<Due>,
     /// What strikes it then.
-    pub(super) fault: Option<MatchedFault>,
+    pub(crate) fault: Option<MatchedFault>,
 }
 
 /// A connection that rests.
 #[derive(Debug)]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     due: Due,
     /// Whether it does not write either.
     is_silent: bool,
@@ -57,11 +57,11 @@ impl Due {
 }
 
 impl Parked {
-    pub(super) fn link(&self) -> Option<LinkId> {
+    pub(crate) fn link(&self) -> Option<LinkId> {
         link_of(&self.event)
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         if let Event::Transfer(transfer) = &self.event {
             return transfer.payload.len();
         }
@@ -71,11 +71,11 @@ impl Parked {
 
 impl ClientConnection {
     /// The end of a wait that begins now; whoever waits for the namespace's time is told when it has come.
-    pub(super) fn due(&self, wait: Wait, now: Duration) -> Due {
-        match (wait, &self.namespace) {
+    pub(crate) fn due(&self, wait: Wait, now: Duration) -> Due {
+        match (wait, &self.client.namespace) {
             (Wait::Virtual(length), Some(namespace)) => {
                 let until = namespace.clock.now() + length;
-                let sleeper = Sleeper::Connection(self.id);
+                let sleeper = Sleeper::Connection(self.client.id);
                 namespace.faults.waits.add(until, sleeper);
                 namespace.alarm.arm(until);
                 Due::Virtual(until)
@@ -84,7 +84,7 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn park(
+    pub(crate) fn park(
         &mut self,
         due: Due,
         event: Event,
@@ -103,7 +103,7 @@ impl ClientConnection {
     }
 
     /// Lets go on what has waited for long enough.
-    pub(in crate::connection) fn release_parked(&mut self, now: Duration, work: &mut Work) {
+    pub(crate) fn release_parked(&mut self, now: Duration, work: &mut Work) {
         let pause = self.faults.pause.as_ref();
         if pause.is_some_and(|pause| self.has_come(pause.due, now)) {
             self.faults.pause = None;
@@ -111,7 +111,7 @@ impl ClientConnection {
         while let Some(parked) = self.next_parked(now) {
             let is_attach = matches!(parked.event, Event::Attach { .. });
             self.go_on(parked.event, parked.fault, &parked.entities, now, work);
-            self.answered_late |= is_attach;
+            self.turn.is_answered_late |= is_attach;
         }
         self.release_receivers(now);
     }
@@ -131,8 +131,8 @@ impl ClientConnection {
         Some(parked)
     }
 
-    pub(super) fn has_come(&self, due: Due, now: Duration) -> bool {
-        match (due, &self.namespace) {
+    pub(crate) fn has_come(&self, due: Due, now: Duration) -> bool {
+        match (due, &self.client.namespace) {
             (Due::Real(at), _) => at <= now,
             (Due::Virtual(at), Some(namespace)) => at <= namespace.clock.now(),
             (Due::Virtual(_), None) => true,
@@ -140,13 +140,13 @@ impl ClientConnection {
     }
 
     /// Lets the connection rest.
-    pub(super) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
+    pub(crate) fn pause(&mut self, wait: Wait, now: Duration, is_silent: bool) {
         let due = self.due(wait, now);
         self.faults.pause = Some(Pause { due, is_silent });
     }
 
     /// Whether nothing is read now.
-    pub(in crate::connection) fn is_deaf(&self) -> bool {
+    pub(crate) fn is_deaf(&self) -> bool {
         let faults = &self.faults;
         faults.pause.is_some()
             || faults.parked.len() >= PARKED
@@ -154,13 +154,13 @@ impl ClientConnection {
     }
 
     /// Whether nothing is written now.
-    pub(in crate::connection) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         let pause = self.faults.pause.as_ref();
         pause.is_some_and(|pause| pause.is_silent)
     }
 
     /// When something goes on by real time, counted from the start of the clock.
-    pub(in crate::connection) fn next_real(&self) -> Option<Duration> {
+    pub(crate) fn next_real(&self) -> Option<Duration> {
         let faults = &self.faults;
         let parked = faults.parked.first_key_value();
         let parked = parked.map(|(&(due, _), _)| due);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_amqp::{Error, Event, LinkId, Outcome};
 use servicebus_broker::{SessionName, SubQueue};
 
-use super::End;
+use super::state::End;
 use crate::connection::links::{Link, Node};
 use crate::connection::peer::ClientConnection;
 use crate::faults::ErrorText;
@@ -13,7 +13,7 @@ use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 impl ClientConnection {
     /// Refuses what a client asks for, in the way of its kind.
-    pub(super) fn refuse_event(
+    pub(crate) fn refuse_event(
         &mut self,
         event: &Event,
         status: Option<u16>,
@@ -22,7 +22,7 @@ impl ClientConnection {
     ) {
         match event {
             Event::Transfer(transfer) => {
-                if let Some(Link::Requests(requests)) = self.links.get(&transfer.link) {
+                if let Some(Link::Requests(requests)) = self.links.get(transfer.link) {
                     let requests = requests.clone();
                     let reply = self.scripted_reply(status, text);
                     self.on_request(&requests, transfer, now, Some(reply));
@@ -75,12 +75,12 @@ impl ClientConnection {
     /// The error of a script, with a tracking id like any other.
     fn scripted_error(&mut self, scripted: &ErrorText) -> Error {
         let refusal = ServiceError::new(Condition::InternalError, scripted.description.as_str());
-        let text = self.track_quietly(&refusal, None);
+        let text = self.client.track_quietly(&refusal, None);
         Error::new(scripted.condition.clone(), text)
     }
 
     /// Closes a link. What its client settles before it hears of that has lost its lock.
-    pub(super) fn detach_with(&mut self, link: Option<LinkId>, text: &ErrorText) {
+    pub(crate) fn detach_with(&mut self, link: Option<LinkId>, text: &ErrorText) {
         let Some(link) = link else { return };
         let late = self.late_refusal(link);
         let error = self.scripted_error(text);
@@ -93,11 +93,14 @@ impl ClientConnection {
     }
 
     fn late_refusal(&self, link: LinkId) -> Option<ServiceError> {
-        match self.links.get(&link)? {
-            Link::Receiver(receiver) => Some(self.lock_gone(&receiver.entity, receiver.kind)),
-            Link::Waiting(waiting) => {
-                Some(self.lock_gone(&waiting.receiver.entity, SubQueue::Active))
+        match self.links.get(link)? {
+            Link::Receiver(receiver) => {
+                Some(self.client.lock_gone(&receiver.entity, receiver.kind))
             }
+            Link::Waiting(waiting) => Some(
+                self.client
+                    .lock_gone(&waiting.receiver.entity, SubQueue::Active),
+            ),
             Link::Sender(_)
             | Link::Coordinator(_)
             | Link::Browser(_)
@@ -107,26 +110,26 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn close_with(&mut self, text: &ErrorText) {
+    pub(crate) fn close_with(&mut self, text: &ErrorText) {
         let error = self.scripted_error(text);
         self.engine.close(Some(error));
         self.faults.end = End::Closed;
     }
 
     /// Ends the connection without a word; what was said before is still written.
-    pub(super) fn vanish(&mut self) {
+    pub(crate) fn vanish(&mut self) {
         self.engine.flush();
         self.engine.lost();
         self.faults.end = End::Dropped;
     }
 
-    pub(super) fn discard_output(&mut self) {
+    pub(crate) fn discard_output(&mut self) {
         let output = self.engine.output();
         output.advance(output.len());
     }
 
     /// Detaches all links but those to `$cbs`, as the service does when it is updated.
-    pub(in crate::connection) fn detach_all(&mut self) {
+    pub(crate) fn detach_all(&mut self) {
         let text = ErrorText {
             condition: "amqp:link:detach-forced".into(),
             description: "The link is force detached: the service is updated.".into(),
@@ -142,21 +145,21 @@ impl ClientConnection {
             | Link::Coordinator(_) => false,
         };
         let links = self.links.iter().filter(|(_, link)| !is_of_cbs(link));
-        let links: Vec<LinkId> = links.map(|(&id, _)| id).collect();
+        let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
         for link in links {
             self.detach_with(Some(link), &text);
         }
     }
 
     /// Ends the locks that an operation is about, or those of its session.
-    pub(super) fn lose_locks_of(&mut self, event: &Event, of_session: bool) {
+    pub(crate) fn lose_locks_of(&mut self, event: &Event, of_session: bool) {
         let Some((entity, kind, tokens, session)) = self.locks_of(event) else {
             return;
         };
-        let Some(namespace) = &self.namespace else {
+        let Some(namespace) = &self.client.namespace else {
             return;
         };
-        namespace.operate(&entity, &mut self.caller, |entity, cx| {
+        namespace.operate(&entity, &mut self.client.caller, |entity, cx| {
             let of_message = tokens.iter().find_map(|&token| {
                 let (_, message) = entity.locked_message(kind, token)?;
                 SessionName::new(&message.session_id()?)
@@ -173,7 +176,7 @@ impl ClientConnection {
     }
 
     /// The request in a transfer to a node, if it can be read.
-    pub(super) fn request_in(&self, payload: &[u8]) -> Option<Request> {
+    pub(crate) fn request_in(&self, payload: &[u8]) -> Option<Request> {
         Request::parse(payload).ok()
     }
 }

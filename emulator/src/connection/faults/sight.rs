@@ -5,9 +5,9 @@ use std::sync::Arc;
 use servicebus_amqp::{AttachRequest, Event, Outcome, Settlement, Transfer};
 use servicebus_broker::{LockToken, Message, SessionName, SubQueue};
 
-use super::Seen;
+use super::state::Seen;
 use crate::auth::audience_path;
-use crate::connection::attach::{management_path, store_path};
+use crate::connection::client::{management_path, store_path};
 use crate::connection::links::{Link, Node, Requests};
 use crate::connection::peer::ClientConnection;
 use crate::faults::{MatchContext, MatchedFaults, Operation, Traits};
@@ -27,13 +27,13 @@ type Locks = (
 
 impl ClientConnection {
     /// Counts an event, and returns what becomes of it and whom that concerns.
-    pub(super) fn is_hit(&mut self, event: &Event) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
-        let Some(namespace) = self.namespace.clone() else {
+    pub(crate) fn is_hit(&mut self, event: &Event) -> (MatchedFaults, Vec<Arc<SharedEntity>>) {
+        let Some(namespace) = self.client.namespace.clone() else {
             return (MatchedFaults::default(), Vec::new());
         };
         let mut request = None;
         let seen = if let Event::Transfer(transfer) = event {
-            if let Some(Link::Requests(_)) = self.links.get(&transfer.link) {
+            if let Some(Link::Requests(_)) = self.links.get(transfer.link) {
                 request = self.request_in(&transfer.payload);
             }
             self.see_transfer(transfer, request.as_ref())
@@ -47,15 +47,15 @@ impl ClientConnection {
         let Some(mut seen) = seen else {
             return (MatchedFaults::default(), Vec::new());
         };
-        seen.context.client = namespace.client_name(self.caller.client);
+        seen.context.client = namespace.client_name(self.client.caller.client);
         (namespace.faults.find_match(&seen.context), seen.entities)
     }
 
-    pub(super) fn connection_seen(&self) -> MatchContext<'static> {
-        let namespace = self.namespace.as_ref();
+    pub(crate) fn connection_seen(&self) -> MatchContext<'static> {
+        let namespace = self.client.namespace.as_ref();
         MatchContext {
             operations: vec![Operation::Connect],
-            client: namespace.and_then(|ns| ns.client_name(self.caller.client)),
+            client: namespace.and_then(|ns| ns.client_name(self.client.caller.client)),
             ..MatchContext::default()
         }
     }
@@ -65,7 +65,7 @@ impl ClientConnection {
         transfer: &Transfer,
         request: Option<&'a Request>,
     ) -> Option<Seen<'a>> {
-        match self.links.get(&transfer.link)? {
+        match self.links.get(transfer.link)? {
             Link::Sender(sender) => {
                 let entity = Arc::clone(&sender.entity);
                 let seen = MatchContext {
@@ -108,11 +108,11 @@ impl ClientConnection {
 
     /// What a transfer brings, as far as somebody asks for that.
     fn look_inside(&mut self, transfer: &Transfer) -> Vec<Traits> {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.client.namespace.as_ref();
         if !namespace.is_some_and(|namespace| namespace.faults.look_inside()) {
             return Vec::new();
         }
-        let ids = self.caller.ids();
+        let ids = self.client.caller.ids();
         let messages = match transfer.message_format {
             BATCH => Message::parse_batch(&transfer.payload, ids),
             _ => Message::parse(transfer.payload.clone(), ids).map(|message| vec![message]),
@@ -187,7 +187,7 @@ impl ClientConnection {
     }
 
     fn see_settlement<'a>(&self, settlement: &Settlement) -> Option<Seen<'a>> {
-        let Some(Link::Receiver(receiver)) = self.links.get(&settlement.link) else {
+        let Some(Link::Receiver(receiver)) = self.links.get(settlement.link) else {
             return None;
         };
         let particular = match &settlement.outcome {
@@ -220,7 +220,7 @@ impl ClientConnection {
         kind: SubQueue,
         tokens: &[LockToken],
     ) -> Vec<Traits> {
-        let namespace = self.namespace.as_ref();
+        let namespace = self.client.namespace.as_ref();
         let Some(namespace) = namespace.filter(|namespace| namespace.faults.look_inside()) else {
             return Vec::new();
         };
@@ -239,7 +239,7 @@ impl ClientConnection {
             return None;
         }
         let path = servicebus_broker::EntityPath::of_address(&address.entity);
-        let namespace = self.namespace.as_ref()?;
+        let namespace = self.client.namespace.as_ref()?;
         let entity = path.and_then(|path| namespace.entity(&path));
         let written = match (&entity, address.destination) {
             (Some(entity), Destination::Store(kind)) => store_path(entity, kind),
@@ -258,9 +258,9 @@ impl ClientConnection {
     }
 
     /// The locks that an event is about.
-    pub(super) fn locks_of(&self, event: &Event) -> Option<Locks> {
+    pub(crate) fn locks_of(&self, event: &Event) -> Option<Locks> {
         if let Event::Settle(settlement) = event {
-            let Link::Receiver(receiver) = self.links.get(&settlement.link)? else {
+            let Link::Receiver(receiver) = self.links.get(settlement.link)? else {
                 return None;
             };
             let token = LockToken::from_tag(settlement.tag);
@@ -273,22 +273,13 @@ impl ClientConnection {
         let Link::Requests(Requests {
             node: Node::Management(entity, kind),
             ..
-        }) = self.links.get(&transfer.link)?
+        }) = self.links.get(transfer.link)?
         else {
             return None;
         };
         let request = self.request_in(&transfer.payload)?;
         let (tokens, session) = locks_in(&request);
         Some((Arc::clone(entity), *kind, tokens, session))
-    }
-}
-
-impl<'a> Seen<'a> {
-    fn at(entity: Arc<SharedEntity>, context: MatchContext<'a>) -> Self {
-        Self {
-            context,
-            entities: vec![entity],
-        }
     }
 }
 

@@ -13,13 +13,13 @@ use bytes::{Bytes, BytesMut};
 use servicebus_amqp::Output;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Unread, Wire};
+use super::stream::{Unread, Wire};
 
 /// Bytes that may be on their way in one direction, a window of TCP: what is more waits before the line.
 const WINDOW: usize = 4 * 1024 * 1024;
 
 /// A stream behind a long line.
-pub(in crate::connection) struct Line<W> {
+pub(crate) struct Line<W> {
     wire: W,
     round_trip: Duration,
     incoming: Way,
@@ -38,7 +38,7 @@ struct Way {
 }
 
 impl<W> Line<W> {
-    pub(in crate::connection) fn new(wire: W) -> Self {
+    pub(crate) fn new(wire: W) -> Self {
         Self {
             wire,
             round_trip: Duration::ZERO,
@@ -49,11 +49,11 @@ impl<W> Line<W> {
     }
 
     /// From now on there and back together take so long.
-    pub(in crate::connection) fn set_round_trip(&mut self, round_trip: Duration) {
+    pub(crate) fn set_round_trip(&mut self, round_trip: Duration) {
         self.round_trip = round_trip;
     }
 
-    pub(in crate::connection) fn round_trip(&self) -> Duration {
+    pub(crate) fn round_trip(&self) -> Duration {
         self.round_trip
     }
 

@@ -11,13 +11,13 @@ use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// Header and mask of a control frame.
-pub(super) const CONTROL: usize = 6;
+pub(crate) const CONTROL: usize = 6;
 /// Pieces of output that are written at once.
 const SLICES: usize = 16;
 
 /// A stream that is within a message or between two. Within one the library writes nothing: what it has to say waits
 /// until it is flushed between two.
-pub(super) struct Messages<S> {
+pub(crate) struct Messages<S> {
     stream: S,
     /// What is not written yet of the header of the message.
     header: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Messages<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Messages<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         Self {
             stream,
             header: Vec::new(),
@@ -43,53 +43,53 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
         }
     }
 
-    pub(super) fn stream(&self) -> &S {
+    pub(crate) fn stream(&self) -> &S {
         &self.stream
     }
 
     /// Bytes that the library keeps: of messages that are not finished, and of answers that are not written.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.unfinished + self.answers
     }
 
     /// Bytes that the library has read since the last turn.
-    pub(super) fn news(&self) -> usize {
+    pub(crate) fn news(&self) -> usize {
         self.news
     }
 
     /// A turn begins.
-    pub(super) fn read_on(&mut self) {
+    pub(crate) fn read_on(&mut self) {
         self.news = 0;
     }
 
     /// The library has given a whole message.
-    pub(super) fn end_message(&mut self) {
+    pub(crate) fn end_message(&mut self) {
         self.unfinished = 0;
     }
 
     /// The library has given a control frame with so many bytes, which may stand between those of a message.
-    pub(super) fn take_out(&mut self, payload: usize) {
+    pub(crate) fn take_out(&mut self, payload: usize) {
         self.unfinished = self.unfinished.saturating_sub(payload + CONTROL);
     }
 
     /// The library will answer a control frame with so many bytes.
-    pub(super) fn expect_answer(&mut self, payload: usize) {
+    pub(crate) fn expect_answer(&mut self, payload: usize) {
         // The answer has no mask.
         self.answers += payload + CONTROL - 4;
     }
 
     /// The library has written everything.
-    pub(super) fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         self.answers = 0;
     }
 
     /// Whether a message has begun that is not over.
-    pub(super) fn is_within(&self) -> bool {
+    pub(crate) fn is_within(&self) -> bool {
         self.left > 0
     }
 
     /// Begins a message of so many bytes, which are the next ones of the output.
-    pub(super) fn begin(&mut self, size: usize) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, size: usize) -> io::Result<()> {
         let header = FrameHeader {
             opcode: OpCode::Data(Data::Binary),
             ..FrameHeader::default()
@@ -101,7 +101,7 @@ impl<S: AsyncWrite + Unpin> Messages<S> {
     }
 
     /// Takes the rest of the message from the output, as far as it is there; ready when it is with the stream.
-    pub(super) fn poll_go_on(
+    pub(crate) fn poll_go_on(
         &mut self,
         cx: &mut Context<'_>,
         output: &mut Output,

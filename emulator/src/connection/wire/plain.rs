@@ -10,8 +10,8 @@ use servicebus_amqp::Output;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
 
-use super::{Unread, Wire};
-use crate::connection::{READ_BLOCK, READ_TURN};
+use super::stream::{Unread, Wire};
+use crate::connection::limits::{READ_BLOCK, READ_TURN};
 
 impl Unread for TcpStream {
     fn has_unread(&self) -> bool {

@@ -8,8 +8,8 @@ use bytes::BytesMut;
 use servicebus_amqp::Output;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 
-use super::{Unread, Wire};
-use crate::connection::{READ_BLOCK, READ_TURN};
+use super::stream::{Unread, Wire};
+use crate::connection::limits::{READ_BLOCK, READ_TURN};
 use crate::tls::Secured;
 
 impl Unread for Secured {

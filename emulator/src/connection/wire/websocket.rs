@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::messages::{CONTROL, Messages};
-use super::{Unread, Wire};
-use crate::connection::READ_TURN;
+use super::stream::{Unread, Wire};
+use crate::connection::limits::READ_TURN;
 
 /// Bytes read in one go: a full record of TLS. The library clears as many before each time.
 const READ: usize = 16 * 1024;

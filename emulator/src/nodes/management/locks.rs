@@ -2,12 +2,12 @@
 
 use servicebus_broker::RenewError;
 
-use super::Management;
+use super::call::Management;
 use crate::nodes::{Reply, ServiceError};
 
 impl Management<'_, '_> {
     /// `{lock-tokens: uuid[]}` → `{expirations: timestamp[]}`, in the client's time.
-    pub(super) fn renew_lock(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn renew_lock(&mut self) -> Result<Reply, ServiceError> {
         let tokens = self.lock_tokens()?;
         let renewed = self.entity.renew_locks(self.cx, self.kind, &tokens);
         let ends = renewed.map_err(|error| match error {

@@ -7,7 +7,7 @@ use servicebus_broker::{
 };
 use servicebus_codec::DecodeError;
 
-use super::{Management, argument};
+use super::call::{Management, argument};
 use crate::nodes::{Condition, Reply, ServiceError, settle_refusal, transact_refusal};
 
 /// Most messages and bytes in one reply: "may return fewer than asked" (semantics §10). At least one message
@@ -23,7 +23,7 @@ fn not_encoded(error: DecodeError) -> ServiceError {
 impl Management<'_, '_> {
     /// `{from-sequence-number: long, message-count: int[, session-id][, omit-message-body: boolean]}` → `{messages:
     /// [{message: binary}]}`, or 204.
-    pub(super) fn peek_message(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn peek_message(&mut self) -> Result<Reply, ServiceError> {
         let request = self.request;
         let from = request.integer("from-sequence-number");
         let from = from.ok_or_else(|| argument("from-sequence-number", "a long"))?;
@@ -98,7 +98,7 @@ impl Management<'_, '_> {
 
     /// `{sequence-numbers: long[], receiver-settle-mode: uint[, session-id]}` → `{messages: [{lock-token: uuid, message:
     /// binary}]}`; all or none (wire.md §6.2).
-    pub(super) fn receive_by_sequence_number(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn receive_by_sequence_number(&mut self) -> Result<Reply, ServiceError> {
         let numbers = self.sequence_numbers()?;
         let mode = match self.request.integer("receiver-settle-mode") {
             Some(0) => ReceiveMode::ReceiveAndDelete,
@@ -147,7 +147,7 @@ impl Management<'_, '_> {
 
     /// `{message-count: int, enqueued-time-utc: timestamp[, session-id]}` → `{message-count: int}`, 0 included
     /// (spec/observed.md 56).
-    pub(super) fn batch_delete_messages(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn batch_delete_messages(&mut self) -> Result<Reply, ServiceError> {
         let limit = i64::from(self.entity.tier().max_batch_delete());
         let count = self.request.integer("message-count");
         let count = count.ok_or_else(|| argument("message-count", "an int above 0"))?;
@@ -182,7 +182,7 @@ impl Management<'_, '_> {
     /// `{disposition-status, lock-tokens[, deadletter-reason][, deadletter-description][, properties-to-modify]}`
     /// → 200. A second settlement of the same token answers lock lost (semantics §2.4). A `session-id` says nothing that
     /// the tokens do not.
-    pub(super) fn update_disposition(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn update_disposition(&mut self) -> Result<Reply, ServiceError> {
         self.optional_held_session()?;
         let tokens = self.lock_tokens()?;
         let outcome = self.outcome()?;

@@ -9,19 +9,19 @@ use servicebus_broker::filter::{
 use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, check_name};
 use servicebus_codec::{Reader, Value, Writer};
 
-use super::argument;
+use super::call::argument;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 /// Descriptors of what `enumerate-rules` returns (wire.md §6.2): rules and actions have one prefix, filters
 /// another.
 mod code {
-    pub(super) const RULE: u64 = 0x0000_0137_0000_0004;
-    pub(super) const EMPTY_ACTION: u64 = 0x0000_0137_0000_0005;
-    pub(super) const SQL_ACTION: u64 = 0x0000_0137_0000_0006;
-    pub(super) const SQL_FILTER: u64 = 0x0000_0013_7000_0006;
-    pub(super) const TRUE_FILTER: u64 = 0x0000_0013_7000_0007;
-    pub(super) const FALSE_FILTER: u64 = 0x0000_0013_7000_0008;
-    pub(super) const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
+    pub(crate) const RULE: u64 = 0x0000_0137_0000_0004;
+    pub(crate) const EMPTY_ACTION: u64 = 0x0000_0137_0000_0005;
+    pub(crate) const SQL_ACTION: u64 = 0x0000_0137_0000_0006;
+    pub(crate) const SQL_FILTER: u64 = 0x0000_0013_7000_0006;
+    pub(crate) const TRUE_FILTER: u64 = 0x0000_0013_7000_0007;
+    pub(crate) const FALSE_FILTER: u64 = 0x0000_0013_7000_0008;
+    pub(crate) const CORRELATION_FILTER: u64 = 0x0000_0013_7000_0009;
 }
 
 /// The compatibility level that the service writes.

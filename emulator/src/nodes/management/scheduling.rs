@@ -3,7 +3,7 @@
 use serde_amqp::Value;
 use servicebus_broker::{Message, MessageError};
 
-use super::{Management, argument};
+use super::call::{Management, argument};
 use crate::nodes::{
     Condition, Reply, ServiceError, message_refusal, send_refusal, transact_refusal,
 };
@@ -13,7 +13,7 @@ const MESSAGES: &str = "a list of maps, each with an encoded 'message' as binary
 impl Management<'_, '_> {
     /// `{messages: [{message: binary, …}]}` → `{sequence-numbers: long[]}`, in order; all or none. What the maps
     /// say besides stands in the messages too.
-    pub(super) fn schedule_message(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn schedule_message(&mut self) -> Result<Reply, ServiceError> {
         self.check_is_queue()?;
         let messages = self.request.elements("messages");
         let messages = messages.filter(|messages| !messages.is_empty());
@@ -62,7 +62,7 @@ impl Management<'_, '_> {
     }
 
     /// `{sequence-numbers: long[]}` → 200; all or none.
-    pub(super) fn cancel_scheduled_message(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn cancel_scheduled_message(&mut self) -> Result<Reply, ServiceError> {
         self.check_is_queue()?;
         if self.transaction.is_some() {
             let text = "Scheduled messages cannot be cancelled in a transaction.";

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_amqp::Value;
 use servicebus_broker::{SessionError, SessionName, SubQueue, Timestamp};
 
-use super::{Management, argument};
+use super::call::{Management, argument};
 use crate::nodes::session::session_name;
 use crate::nodes::{Condition, Reply, ServiceError};
 
@@ -16,7 +16,7 @@ const SESSIONS: i64 = 10_000;
 
 impl Management<'_, '_> {
     /// `{session-id: string}` → `{expiration: timestamp}`, in the client's time.
-    pub(super) fn renew_session_lock(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn renew_session_lock(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let renewed = self
             .entity
@@ -31,7 +31,7 @@ impl Management<'_, '_> {
 
     /// `{session-id: string}` → `{session-state: binary | null}`: null as the service has it, though Rust cannot read it
     /// (wire.md §6.2).
-    pub(super) fn get_session_state(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn get_session_state(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let state = match self.browses {
             true => self.browsed_state(&session),
@@ -56,7 +56,7 @@ impl Management<'_, '_> {
     }
 
     /// `{session-id: string, session-state: binary | null}` → 200; null clears.
-    pub(super) fn set_session_state(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn set_session_state(&mut self) -> Result<Reply, ServiceError> {
         let session = self.held_session()?;
         let state = match self.request.field("session-state") {
             Some(Value::Null) => None,
@@ -72,7 +72,7 @@ impl Management<'_, '_> {
 
     /// `{[last-updated-time: timestamp,] skip: int, top: int}` → `{skip: int, sessions-ids: string[]}`, or 204 when there
     /// are none. Java takes the next `skip` from the reply (spec/observed.md 54).
-    pub(super) fn get_message_sessions(&mut self) -> Result<Reply, ServiceError> {
+    pub(crate) fn get_message_sessions(&mut self) -> Result<Reply, ServiceError> {
         self.check_has_sessions()?;
         let since = match self.request.field("last-updated-time") {
             None | Some(Value::Null) => None,
@@ -124,7 +124,7 @@ impl Management<'_, '_> {
 
     /// `session-id`, if there is one, of a session that was not taken over from the receiver that asks: both may be of one
     /// connection (spec/newest.md 1).
-    pub(super) fn optional_held_session(&self) -> Result<Option<SessionName>, ServiceError> {
+    pub(crate) fn optional_held_session(&self) -> Result<Option<SessionName>, ServiceError> {
         let session = self.optional_session()?;
         match (&session, self.asked_by) {
             (Some(id), Some(receiver)) if self.entity.is_superseded(receiver, id) => {
@@ -135,7 +135,7 @@ impl Management<'_, '_> {
     }
 
     /// `session-id`, if there is one: what a request is limited to.
-    pub(super) fn optional_session(&self) -> Result<Option<SessionName>, ServiceError> {
+    pub(crate) fn optional_session(&self) -> Result<Option<SessionName>, ServiceError> {
         match self.request.field("session-id") {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(id)) => session_name(id, self.entity.path()).map(Some),

@@ -21,17 +21,17 @@ const PROTOCOLS: [&str; 2] = ["AMQPWSB10", "amqp"];
 
 /// Where a request that was granted leaves its stream.
 #[derive(Clone, Default)]
-pub(super) struct Slot(Arc<Mutex<Option<Upgrade>>>);
+pub(crate) struct Slot(Arc<Mutex<Option<Upgrade>>>);
 
 /// A stream that will speak WebSocket.
-pub(super) struct Upgrade {
-    pub(super) stream: OnUpgrade,
+pub(crate) struct Upgrade {
+    pub(crate) stream: OnUpgrade,
     /// By what name the emulator was asked for.
-    pub(super) host: Option<String>,
+    pub(crate) host: Option<String>,
 }
 
 impl Slot {
-    pub(super) fn take(&self) -> Option<Upgrade> {
+    pub(crate) fn take(&self) -> Option<Upgrade> {
         self.0.lock().take()
     }
 
@@ -41,7 +41,7 @@ impl Slot {
 }
 
 /// Whether the request is for the path of WebSockets.
-pub(super) fn is_meant(request: &Request<Incoming>) -> bool {
+pub(crate) fn is_meant(request: &Request<Incoming>) -> bool {
     let path = request.uri().path();
     let path = path.strip_suffix('/').unwrap_or(path);
     // A dollar sign may come as its escape.
@@ -49,20 +49,20 @@ pub(super) fn is_meant(request: &Request<Incoming>) -> bool {
 }
 
 /// Whether the request asks for a WebSocket at a path where there is none (observed 51).
-pub(super) fn is_elsewhere(request: &Request<Incoming>) -> bool {
+pub(crate) fn is_elsewhere(request: &Request<Incoming>) -> bool {
     let asked = request.headers().get(UPGRADE);
     asked.is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && !is_meant(request)
 }
 
 /// Says where there are WebSockets.
-pub(super) fn not_here(path: &str) -> Response<Body> {
+pub(crate) fn not_here(path: &str) -> Response<Body> {
     let text = format!("There is no WebSocket at {path}; AMQP over WebSocket is spoken at {PATH}.");
     refusal(StatusCode::NOT_FOUND, text)
 }
 
 /// Grants a request or says why not.
-pub(super) fn answer(
+pub(crate) fn answer(
     request: &mut Request<Incoming>,
     slot: &Slot,
     access: &Access,

@@ -1,0 +1,336 @@
+//! Who is at the other end of a connection: its namespace, what it has proved, what it may do, and how it is told that it
+//! may not.
+
+use std::sync::Arc;
+
+use serde_amqp::Value;
+use servicebus_amqp::{AttachRequest, Error, LinkRole};
+use servicebus_broker::{EntityKind, EntityPath, SubQueue, Tier};
+
+use super::identifiers::Identifiers;
+use super::tokens::Proof;
+use crate::auth::{Claim, Grants, TokenCheck};
+use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, system_tracker};
+use crate::nodes::{Address, Condition, Destination, ServiceError, send_refusal};
+use crate::router::{ConnectionId, WakeHandle};
+use crate::shared::Shared;
+
+/// Link property: where messages go on to from the entity they are sent to.
+const DESTINATION: &str = "com.microsoft:transfer-destination-address";
+/// Link property: what kind of entity the client takes the address for (spec/observed.md 60).
+const ENTITY_TYPE: &str = "com.microsoft:entity-type";
+/// Kinds of entities as clients number them, with the names of the service's refusal.
+const ENTITY_TYPES: [&str; 3] = ["Queue", "Topic", "Subscriber"];
+
+/// The client of a connection.
+pub(crate) struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: ConnectionId,
+    pub(crate) bell: Arc<WakeHandle>,
+    /// Chosen once (interfaces.md); until then only `$cbs` may be attached.
+    pub(crate) namespace: Option<Arc<Namespace>>,
+    pub(crate) caller: Caller,
+    pub(crate) grants: Grants,
+    pub(crate) proof: Proof,
+    /// The host name that it asked for.
+    pub(crate) host: String,
+    /// What it calls itself; empty until it has said so.
+    pub(crate) container_id: String,
+    pub(crate) is_jms: bool,
+    pub(crate) identifiers: Identifiers,
+    /// What is refused next, if it is.
+    pub(crate) attempt: Attempt,
+}
+
+impl Client {
+    /// One of whom nothing is known yet.
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let id = shared.next_connection();
+        Self {
+            caller: Caller::new(id, shared.options.seed),
+            proof: Proof::Owed(shared.real.elapsed() + shared.options.patience),
+            id,
+            bell: Arc::default(),
+            namespace: None,
+            grants: Grants::default(),
+            host: String::from("localhost"),
+            container_id: String::new(),
+            is_jms: false,
+            identifiers: Identifiers::default(),
+            attempt: Attempt::default(),
+            shared,
+        }
+    }
+
+    /// Chooses the namespace: from here on its rest includes us, and its timeline knows our name.
+    pub(crate) fn belong_to(&mut self, namespace: Arc<Namespace>) {
+        namespace.router.enter(self.id, &self.bell);
+        self.bell.connecting();
+        if !self.container_id.is_empty() {
+            namespace.name_client(self.caller.client, &self.container_id);
+        }
+        self.namespace = Some(namespace);
+    }
+
+    pub(crate) fn choose_by_host(&mut self, host: &str) {
+        if self.namespace.is_none()
+            && let Some(namespace) = self.shared.namespaces.of_host(host)
+        {
+            self.belong_to(namespace);
+        }
+    }
+
+    pub(crate) fn find(&self, address: &Address) -> Result<Arc<SharedEntity>, ServiceError> {
+        let Some(namespace) = &self.namespace else {
+            let text = "No namespace is chosen yet: put a token at $cbs first.";
+            return Err(ServiceError::new(Condition::Unauthorized, text));
+        };
+        // First of all: a stranger does not learn which names exist.
+        self.check_any_claim(&address.path())?;
+        let path = EntityPath::of_address(&address.entity);
+        let entity = path.and_then(|path| namespace.entity(&path));
+        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, &address.entity))?;
+        self.check_whole(&entity)?;
+        Ok(entity)
+    }
+
+    /// Where the messages of a link go on to (wire.md §8). It must be there when the link is attached (decision D3).
+    pub(crate) fn destination(
+        &self,
+        attach: &AttachRequest,
+    ) -> Result<Option<EntityPath>, ServiceError> {
+        let written = match attach.property(DESTINATION) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(written)) => written.as_str(),
+            Some(_) => {
+                let text =
+                    format!("{DESTINATION} must be a string: the address of a queue or topic.");
+                return Err(ServiceError::new(Condition::ArgumentError, text));
+            }
+        };
+        let address = Address::parse(written);
+        if address.destination != Destination::Store(SubQueue::Active) {
+            let text =
+                format!("Messages cannot be sent on to '{written}': only to a queue or topic.");
+            return Err(ServiceError::new(Condition::NotAllowed, text));
+        }
+        let entity = self.find(&address)?;
+        self.check_claim(entity.path.as_str(), Claim::Send)?;
+        self.check_direction(&entity, SubQueue::Active, LinkRole::Sender)?;
+        Ok(Some(entity.path.clone()))
+    }
+
+    pub(crate) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), ServiceError> {
+        let unix_seconds = self.shared.real.unix_seconds();
+        match self.is_open() || self.grants.allows(path, claim, unix_seconds) {
+            true => Ok(()),
+            false => Err(ServiceError::unauthorized(claim.name(), &self.host, path)),
+        }
+    }
+
+    pub(crate) fn check_any_claim(&self, path: &str) -> Result<(), ServiceError> {
+        let claims = [Claim::Listen, Claim::Send, Claim::Manage];
+        match claims
+            .iter()
+            .any(|&claim| self.check_claim(path, claim).is_ok())
+        {
+            true => Ok(()),
+            false => Err(ServiceError::unauthorized(
+                "Send or Listen",
+                &self.host,
+                path,
+            )),
+        }
+    }
+
+    pub(crate) fn tier(&self) -> Tier {
+        let namespace = self.namespace.as_ref();
+        namespace.map_or_else(Tier::default, |namespace| namespace.config.settings.tier)
+    }
+
+    /// Whether the namespace asks for no tokens at all.
+    pub(crate) fn is_open(&self) -> bool {
+        let namespace = self.namespace.as_ref();
+        namespace.is_some_and(|namespace| namespace.config.token_check == TokenCheck::None)
+    }
+
+    /// Topics are sent to, subscriptions received from (semantics §1); what a topic could not forward can be read.
+    pub(crate) fn check_direction(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+        role: LinkRole,
+    ) -> Result<(), ServiceError> {
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        let is = namespace.read(entity, |entity| entity.kind());
+        match (is, role) {
+            (EntityKind::Subscription, LinkRole::Sender) => {
+                Err(ServiceError::takes_nothing(entity.path.as_str()))
+            }
+            (EntityKind::Topic, LinkRole::Receiver) if kind != SubQueue::TransferDeadLetter => {
+                Err(ServiceError::gives_nothing(&store_path(entity, kind)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The kind of entity that a client expects; what is no int says nothing (spec/observed.md 60).
+    pub(crate) fn check_entity_type(
+        &self,
+        entity: &SharedEntity,
+        attach: &AttachRequest,
+    ) -> Result<(), ServiceError> {
+        let Some(Value::Int(expected)) = attach.property(ENTITY_TYPE) else {
+            return Ok(());
+        };
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        let is = match namespace.read(entity, |entity| entity.kind()) {
+            EntityKind::Queue => 0,
+            EntityKind::Topic => 1,
+            EntityKind::Subscription => 2,
+        };
+        let client = usize::try_from(*expected)
+            .ok()
+            .and_then(|expected| ENTITY_TYPES.get(expected));
+        match client {
+            Some(client) if *client != ENTITY_TYPES[is] => {
+                Err(ServiceError::other_entity_type(client, ENTITY_TYPES[is]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_there(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
+        match entity.is_deleted() {
+            true => Err(ServiceError::not_found(&self.host, entity.path.as_str())),
+            false => Ok(()),
+        }
+    }
+
+    /// Refused where the entity is broken.
+    pub(crate) fn check_whole(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
+        let broken = entity.broken();
+        broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, &self.host)))
+    }
+
+    /// Whether messages may be sent to an entity now (semantics §14).
+    pub(crate) fn check_sending(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
+        self.check_there(entity)?;
+        let status = self
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.read(entity, |entity| entity.description().status));
+        match status.is_none_or(|status| status.can_send()) {
+            true => Ok(()),
+            false => Err(ServiceError::disabled(&self.host, entity.path.as_str())),
+        }
+    }
+
+    /// Whether messages can be received from a store of an entity now (semantics §11, §14).
+    pub(crate) fn check_receiving(
+        &self,
+        entity: &SharedEntity,
+        kind: SubQueue,
+    ) -> Result<(), ServiceError> {
+        self.check_there(entity)?;
+        self.check_whole(entity)?;
+        let Some(namespace) = &self.namespace else {
+            return Ok(());
+        };
+        namespace.read(entity, |entity| {
+            let description = entity.description();
+            if !description.status.can_receive() {
+                return Err(ServiceError::disabled(&self.host, entity.path().as_str()));
+            }
+            match description.forward_to.is_some() && kind == SubQueue::Active {
+                true => Err(ServiceError::forwards()),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Whether a store is received from by session; dead letters are not (semantics §3.3).
+    pub(crate) fn requires_session(&self, entity: &SharedEntity, kind: SubQueue) -> bool {
+        let Some(namespace) = self.namespace.as_ref().filter(|_| kind == SubQueue::Active) else {
+            return false;
+        };
+        namespace.read(entity, |entity| entity.description().requires_session)
+    }
+
+    /// What becomes of locks with their entity.
+    pub(crate) fn lock_gone(&self, entity: &SharedEntity, kind: SubQueue) -> ServiceError {
+        match self.requires_session(entity, kind) {
+            true => ServiceError::session_lock_lost(),
+            false => ServiceError::lock_lost(),
+        }
+    }
+
+    /// Makes a refusal an AMQP error, with a tracking id, in the log and the timeline.
+    pub(crate) fn refuse(
+        &mut self,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
+    ) -> Error {
+        let text = self.track(refusal, place);
+        refusal.error(text)
+    }
+
+    /// The text of a refusal with its tracking id (decision D29).
+    pub(crate) fn track(
+        &mut self,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
+    ) -> String {
+        let text = self.track_quietly(refusal, place);
+        let condition = refusal.condition;
+        self.record(condition.symbol(), condition.may_retry(), &text, place);
+        text
+    }
+
+    /// The same for what the record tells of in another way.
+    pub(crate) fn track_quietly(
+        &mut self,
+        refusal: &ServiceError,
+        place: Option<(&SharedEntity, SubQueue)>,
+    ) -> String {
+        let system = system_tracker(self.namespace.as_deref(), place);
+        let tracking = self.shared.tracking_id(self.caller.ids());
+        refusal.tracked(tracking, &system, self.shared.real.now())
+    }
+
+    /// Puts a refusal into the log and the timeline.
+    pub(crate) fn record(
+        &mut self,
+        condition: &str,
+        may_retry: bool,
+        text: &str,
+        place: Option<(&SharedEntity, SubQueue)>,
+    ) {
+        tracing::info!(
+            connection = self.id.0,
+            condition,
+            may_retry,
+            text,
+            "refused"
+        );
+        if let Some(namespace) = &self.namespace {
+            let attempt = std::mem::take(&mut self.attempt);
+            let refusal = (condition, text);
+            namespace.note_refused_attempt(self.caller.client, place, &attempt, refusal);
+        }
+    }
+}
+
+/// The path that a token must cover: Python signs for the sub-queue alone, JavaScript for `$management` too.
+pub(crate) fn store_path(entity: &SharedEntity, kind: SubQueue) -> String {
+    format!("{}{}", entity.path, kind.suffix())
+}
+
+/// The same of `$management`.
+pub(crate) fn management_path(entity: &SharedEntity, kind: SubQueue) -> String {
+    format!("{}/$management", store_path(entity, kind))
+}

@@ -1,0 +1,300 @@
+//! An event that a fault strikes, and what is told and not told because of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use servicebus_amqp::{DeliveryState, Event, LinkId, Outcome, Settlement};
+use servicebus_broker::LockToken;
+
+use super::state::{End, Muted, link_of};
+use crate::connection::commit::{Work, confirmed};
+use crate::connection::links::Link;
+use crate::connection::peer::ClientConnection;
+use crate::connection::transact::in_transaction;
+use crate::faults::{Effect, MatchedFault, MatchedFaults, When};
+use crate::namespace::SharedEntity;
+
+impl ClientConnection {
+    /// Whether a fault may strike what comes next, or one that has struck still matters.
+    pub(crate) fn is_watched(&self) -> bool {
+        let namespace = self.client.namespace.as_ref();
+        namespace.is_some_and(|namespace| namespace.faults.any())
+            || !self.faults.in_vain.is_empty()
+            || self.faults.end != End::None
+    }
+
+    /// An event while there are faults.
+    pub(crate) fn handle_watched(&mut self, event: Event, now: Duration, work: &mut Work) {
+        if self.faults.end != End::None && !matches!(event, Event::Closed { .. }) {
+            return;
+        }
+        let (find_match, entities) = self.is_hit(&event);
+        if find_match == MatchedFaults::default() && !self.is_in_vain(&event) {
+            self.carry_out(event, now, work);
+            return;
+        }
+        self.commit(work);
+        if let Some(MatchedFault {
+            effect: Effect::Delay(wait),
+            ..
+        }) = find_match.first
+        {
+            self.record_fault(find_match.first.as_ref(), &entities);
+            let due = self.due(wait, now);
+            self.park(due, event, find_match.then, entities);
+            return;
+        }
+        self.go_on(event, find_match.then, &entities, now, work);
+    }
+
+    /// Carries out an event that has waited, or need not wait.
+    pub(crate) fn go_on(
+        &mut self,
+        event: Event,
+        fault: Option<MatchedFault>,
+        entities: &[Arc<SharedEntity>],
+        now: Duration,
+        work: &mut Work,
+    ) {
+        match &fault {
+            Some(fault) => self.spoil(event, &fault.effect, now, work),
+            None if self.is_in_vain(&event) => self.confirm_in_vain(event, now, work),
+            None => self.carry_out(event, now, work),
+        }
+        self.commit(work);
+        self.record_fault(fault.as_ref(), entities);
+    }
+
+    fn spoil(&mut self, event: Event, effect: &Effect, now: Duration, work: &mut Work) {
+        let link = link_of(&event);
+        match effect {
+            Effect::LoseReply => self.carry_out_unheard(event, now, work),
+            Effect::Reject(error) => self.refuse_event(&event, None, error, now),
+            Effect::Answer { status, error } => {
+                self.refuse_event(&event, Some(*status), error, now);
+            }
+            Effect::Detach { when, error } => {
+                let is_attach = matches!(event, Event::Attach { .. });
+                match when {
+                    When::Before => {}
+                    When::After if is_attach => self.carry_out_alone(event, now, work),
+                    When::After => self.carry_out_unheard(event, now, work),
+                }
+                self.detach_with(link, error);
+            }
+            Effect::Close { when, error } => {
+                if *when == When::After {
+                    self.carry_out_unheard(event, now, work);
+                }
+                self.close_with(error);
+            }
+            Effect::Drop { when } => {
+                if *when == When::After {
+                    self.carry_out_unheard(event, now, work);
+                }
+                self.vanish();
+            }
+            Effect::HoldBack { behind } => {
+                if let Event::Transfer(transfer) = &event
+                    && !transfer.settled
+                {
+                    self.held
+                        .hold_back(transfer.link, transfer.delivery, *behind);
+                }
+                self.carry_out(event, now, work);
+            }
+            Effect::LoseLock | Effect::LoseSessionLock => {
+                self.lose_locks_of(&event, *effect == Effect::LoseSessionLock);
+                self.carry_out(event, now, work);
+            }
+            Effect::DeliverTwice => self.confirm_in_vain(event, now, work),
+            Effect::ExpireToken => {
+                self.carry_out_alone(event, now, work);
+                self.expire_tokens();
+            }
+            Effect::Stall(wait) => {
+                self.carry_out(event, now, work);
+                self.pause(*wait, now, false);
+            }
+            // What takes time has been dealt with.
+            Effect::Delay(_) | Effect::RoundTrip { .. } => self.carry_out(event, now, work),
+        }
+    }
+
+    fn carry_out_alone(&mut self, event: Event, now: Duration, work: &mut Work) {
+        self.carry_out(event, now, work);
+        self.commit(work);
+    }
+
+    /// Does what the client asks for, and does not tell it.
+    fn carry_out_unheard(&mut self, event: Event, now: Duration, work: &mut Work) {
+        let link = link_of(&event);
+        let is_request =
+            link.is_some_and(|link| matches!(self.links.get(link), Some(Link::Requests(_))));
+        if let (Event::Attach { .. }, Some(link)) = (&event, link) {
+            self.faults.unanswered.insert(link);
+        }
+        self.faults.muted = match is_request {
+            true => Muted::Replies,
+            false => Muted::Outcomes,
+        };
+        self.carry_out_alone(event, now, work);
+        self.faults.muted = Muted::Nothing;
+    }
+
+    /// Tells the client that its message is done with, and lets it come again: its delivery was for nothing and does
+    /// not count.
+    fn confirm_in_vain(&mut self, event: Event, now: Duration, work: &mut Work) {
+        let Event::Settle(mut settlement) = event else {
+            self.carry_out(event, now, work);
+            return;
+        };
+        self.faults
+            .in_vain
+            .remove(&LockToken::from_tag(settlement.tag));
+        let said = confirmed(std::mem::replace(
+            &mut settlement.outcome,
+            Outcome::Released,
+        ));
+        let state = match settlement.transaction.clone() {
+            Some(transaction) => in_transaction(transaction, said),
+            None => said.into(),
+        };
+        let Settlement {
+            link,
+            delivery,
+            settled,
+            ..
+        } = settlement;
+        self.carry_out_unheard(Event::Settle(settlement), now, work);
+        if !settled {
+            self.settle_delivery(link, delivery, state);
+        }
+    }
+
+    /// Whether it completes a message that is to come again.
+    fn is_in_vain(&self, event: &Event) -> bool {
+        let Event::Settle(settlement) = event else {
+            return false;
+        };
+        settlement.outcome == Outcome::Accepted
+            && self
+                .faults
+                .in_vain
+                .contains(&LockToken::from_tag(settlement.tag))
+    }
+
+    /// Answers a settlement, unless the client must not hear of it.
+    pub(crate) fn settle_delivery(
+        &mut self,
+        link: LinkId,
+        delivery: servicebus_amqp::DeliveryNumber,
+        state: impl Into<DeliveryState>,
+    ) {
+        if self.faults.muted != Muted::Outcomes {
+            self.engine.settle(link, delivery, state);
+        }
+    }
+
+    /// Answers a settlement in a transaction, which may still be rolled back.
+    pub(crate) fn confirm_unsettled(
+        &mut self,
+        link: LinkId,
+        delivery: servicebus_amqp::DeliveryNumber,
+        state: DeliveryState,
+    ) {
+        if self.faults.muted != Muted::Outcomes {
+            self.engine.confirm_unsettled(link, delivery, state);
+        }
+    }
+
+    /// Whether the outcomes of transfers are not told.
+    pub(crate) fn has_muted_outcomes(&self) -> bool {
+        self.faults.muted == Muted::Outcomes
+    }
+
+    /// Whether the replies to requests are not told.
+    pub(crate) fn has_muted_replies(&self) -> bool {
+        self.faults.muted == Muted::Replies
+    }
+
+    /// Whether the client must not hear that its link is attached, or is not.
+    pub(crate) fn is_unanswered(&self, link: LinkId) -> bool {
+        self.faults.unanswered.contains(&link)
+    }
+
+    /// There and back together.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.faults.round_trip
+    }
+
+    /// Whether a fault has ended the connection without a word.
+    pub(crate) fn has_vanished(&self) -> bool {
+        self.faults.end == End::Dropped
+    }
+
+    /// Forgets what faults have done to a link that is gone.
+    pub(crate) fn forget_spoiled(&mut self, link: LinkId) {
+        let parked_bytes = &mut self.faults.parked_bytes;
+        self.faults.parked.retain(|_, parked| {
+            let is_of_link = parked.link() == Some(link);
+            if is_of_link {
+                *parked_bytes -= parked.bytes();
+            }
+            !is_of_link
+        });
+        self.faults.receivers.remove(&link);
+        self.faults.unanswered.remove(&link);
+        self.held.forget(link);
+    }
+
+    /// The connection is open and its namespace is known.
+    pub(crate) fn meet_connection(&mut self, now: Duration) {
+        let Some(namespace) = self.client.namespace.as_ref().filter(|ns| ns.faults.any()) else {
+            return;
+        };
+        let find_match = namespace.faults.find_match(&self.connection_seen());
+        for fault in find_match.first.iter().chain(&find_match.then) {
+            match &fault.effect {
+                Effect::Delay(wait) => self.pause(*wait, now, true),
+                Effect::Stall(wait) => self.pause(*wait, now, false),
+                Effect::RoundTrip { length } => self.faults.round_trip = *length,
+                Effect::Close { error, .. } => self.close_with(error),
+                Effect::Drop { when } => {
+                    if *when == When::Before {
+                        self.discard_output();
+                    }
+                    self.vanish();
+                }
+                Effect::LoseReply
+                | Effect::Reject(_)
+                | Effect::Answer { .. }
+                | Effect::Detach { .. }
+                | Effect::HoldBack { .. }
+                | Effect::LoseLock
+                | Effect::LoseSessionLock
+                | Effect::DeliverTwice
+                | Effect::ExpireToken => {}
+            }
+            self.record_fault(Some(fault), &[]);
+        }
+    }
+
+    /// Puts what a fault did into the record, behind what it did not prevent.
+    pub(crate) fn record_fault(
+        &self,
+        fault: Option<&MatchedFault>,
+        entities: &[Arc<SharedEntity>],
+    ) {
+        let (Some(namespace), Some(fault)) = (&self.client.namespace, fault) else {
+            return;
+        };
+        let (client, text) = (self.client.caller.client, fault.told());
+        if entities.is_empty() {
+            namespace.note_fault(client, None, &text);
+        }
+        for entity in entities {
+            namespace.note_fault(client, Some(entity), &text);
+        }
+    }
+}
