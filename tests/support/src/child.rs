@@ -6,12 +6,12 @@ use std::process::Command;
 const ROLE: &str = "SERVICEBUS_HARNESS_TEST_CHILD";
 
 /// Whether this process was started by [`again`].
-pub(crate) fn is_child() -> bool {
+pub fn is_child() -> bool {
     env::var_os(ROLE).is_some()
 }
 
 /// The test of this name in a process of its own, where [`is_child`].
-pub(crate) fn again(test: &str) -> Command {
+pub fn again(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
         .args(["--exact", test, "--nocapture"])
@@ -20,6 +20,6 @@ pub(crate) fn again(test: &str) -> Command {
 }
 
 /// Runs what the child has to do.
-pub(crate) fn play(part: impl Future<Output = ()>) {
+pub fn play(part: impl Future<Output = ()>) {
     tokio::runtime::Runtime::new().unwrap().block_on(part);
 }

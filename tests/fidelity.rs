@@ -1,17 +1,16 @@
 //! What is received is what was sent, bit for bit (the emulator's promise about letters): a matrix of messages
 //! through `fe2o3-amqp`. The same matrix goes through Proton in `tests/sdks`.
 
-mod comparison;
-mod letters;
+mod client;
 mod tap;
 
-mod client;
-
 use servicebus_harness::prelude::*;
+use servicebus_test_support::{
+    comparison::differences,
+    letters::{self, Letter},
+};
 
 use client::Client;
-use comparison::differences;
-use letters::Letter;
 use tap::Tap;
 
 const QUEUE: &str = "letters";

@@ -6,25 +6,36 @@
 
 use servicebus_codec::Writer;
 
-pub(crate) const HEADER: u8 = 0x70;
-pub(crate) const DELIVERY_ANNOTATIONS: u8 = 0x71;
-pub(crate) const MESSAGE_ANNOTATIONS: u8 = 0x72;
-pub(crate) const PROPERTIES: u8 = 0x73;
-pub(crate) const APPLICATION_PROPERTIES: u8 = 0x74;
-pub(crate) const DATA: u8 = 0x75;
-pub(crate) const SEQUENCE: u8 = 0x76;
-pub(crate) const VALUE: u8 = 0x77;
-pub(crate) const FOOTER: u8 = 0x78;
+/// The descriptor of the section header.
+pub const HEADER: u8 = 0x70;
+/// The descriptor of the section delivery annotations.
+pub const DELIVERY_ANNOTATIONS: u8 = 0x71;
+/// The descriptor of the section message annotations.
+pub const MESSAGE_ANNOTATIONS: u8 = 0x72;
+/// The descriptor of the section properties.
+pub const PROPERTIES: u8 = 0x73;
+/// The descriptor of the section application properties.
+pub const APPLICATION_PROPERTIES: u8 = 0x74;
+/// The descriptor of the section data.
+pub const DATA: u8 = 0x75;
+/// The descriptor of the section sequence.
+pub const SEQUENCE: u8 = 0x76;
+/// The descriptor of the section value.
+pub const VALUE: u8 = 0x77;
+/// The descriptor of the section footer.
+pub const FOOTER: u8 = 0x78;
 
 /// A message of the matrix.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
+pub struct Letter {
+    /// What is special about it.
+    pub name: String,
+    /// All of its sections.
+    pub bytes: Vec<u8>,
 }
 
 /// All of them.
-pub(crate) fn all() -> Vec<Letter> {
+pub fn all() -> Vec<Letter> {
     let mut letters = Vec::new();
     letters.extend(bodies());
     letters.extend(values());

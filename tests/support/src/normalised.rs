@@ -1,7 +1,7 @@
 //! Failure texts without what differs from run to run.
 
 /// Replaces offsets by `+…`, generated message ids by `<id>`, and rounds what is left of a wait up to half a minute.
-pub(crate) fn normalised(text: &str) -> String {
+pub fn normalised(text: &str) -> String {
     let lines = text.lines().map(|line| wait(&words(&offset(line))));
     Vec::from_iter(lines).join("\n")
 }

@@ -5,60 +5,30 @@
 //! SDK; the harness gives a bus per test and moves its clock, so that no test waits for a lock or an expiry to run its
 //! time. Many sends at once are a target of their own, `tests/many_sends`.
 
-#![expect(
-    clippy::large_futures,
-    reason = "every future of the SDK is; the tests' own helpers box what would overflow a stack"
-)]
-
 mod client;
-
-mod observed;
-
 mod comparison;
-
-mod doors;
-
-mod send;
-
-mod receive;
-
-mod settle;
-
-mod locks;
-
-mod detach;
-
-mod expiry;
-
 mod dead_letter;
-
-mod peek;
-
-mod not_found;
-
-mod scheduling;
-
 mod deferral;
-
+mod detach;
+mod doors;
 mod duplicates;
-
+mod expiry;
 mod forwarding;
-
-mod status;
-
-mod limits;
-
 mod idle;
 mod idle_timeouts;
-
+mod limits;
+mod locks;
+mod not_found;
+mod observed;
 mod partitions;
-
-mod topics;
-
-mod sessions;
-
-mod transactions;
-
+mod peek;
+mod receive;
 mod rest;
-
+mod scheduling;
+mod send;
+mod sessions;
+mod settle;
+mod status;
 mod table;
+mod topics;
+mod transactions;

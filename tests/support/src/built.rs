@@ -12,12 +12,12 @@ use std::{
 };
 
 /// Returns the emulator's binary.
-pub(crate) fn emulator() -> PathBuf {
+pub fn emulator() -> PathBuf {
     program("servicebus-emulator")
 }
 
 /// Returns a program by where it lies beside the emulator's: `examples/hello`.
-pub(crate) fn program(name: &str) -> PathBuf {
+pub fn program(name: &str) -> PathBuf {
     let path = directory().join(format!("{name}{}", env::consts::EXE_SUFFIX));
     build_once(&path);
     path

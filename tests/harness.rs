@@ -1,11 +1,8 @@
 //! The harness's own promises: isolation, modes, clean-up, and failures that explain themselves.
 //!
-//! One binary; a file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
+//! A file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
 //! deadline.
 
-mod built;
-mod child;
-mod normalised;
 mod transaction_client;
 mod waiting;
 

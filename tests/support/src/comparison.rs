@@ -32,7 +32,7 @@ struct Sections<'a> {
 }
 
 /// In what a message received under lock differs from what was sent, where it may not.
-pub(crate) fn differences(sent: &[u8], received: &[u8]) -> Vec<String> {
+pub fn differences(sent: &[u8], received: &[u8]) -> Vec<String> {
     let (Some(sent), Some(received)) = (Sections::of(sent), Sections::of(received)) else {
         return vec!["it cannot be taken apart".to_owned()];
     };
