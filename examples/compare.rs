@@ -22,10 +22,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let (Some(left), Some(right)) = (arguments.next(), arguments.next()) else {
         return Err(USAGE.into());
     };
+    let mut only = Vec::from_iter(arguments.map(|path| format!("conformance::{path}")));
+    if only.is_empty() {
+        only.push("conformance::".to_owned());
+    }
     // Cases that run cases are none.
-    let suite = Suite::of_cargo("conformance")?
-        .except(["comparison::", "doors::"])
-        .only(arguments);
+    let suite = Suite::of_cargo("suites")?
+        .except(["conformance::comparison::", "conformance::doors::"])
+        .only(only);
     let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/ledger.json");
     let ledger = Ledger::read(&ledger)?;
 

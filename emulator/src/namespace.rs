@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
-    ClientId, Effects, Entity, EntityId, EntityPath, Event, EventKind, Events, IdSource,
+    ClientId, Effects, Entity, EntityId, EntityPath, Event, EventKind, Events, FollowUps, IdSource,
     ReceiverId, SequenceNumber, SubQueue, Timeline, Timestamp,
 };
 use tokio::sync::Notify;
@@ -37,7 +37,6 @@ mod watched;
 use clients::Clients;
 pub(crate) use idle::Busy;
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
-use operate::Followers;
 pub(crate) use recorded_messages::{Place, RecordedMessages};
 use registry::Registry;
 pub(crate) use registry::SharedEntity;
@@ -70,21 +69,12 @@ pub(crate) struct Namespace {
 }
 
 /// What a client asks for, for the record of a refusal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Attempt {
     /// In words; empty where that is not known.
     pub(crate) operation: Cow<'static, str>,
-    /// Of which message; 0 where it is about none.
-    pub(crate) number: SequenceNumber,
-}
-
-impl Default for Attempt {
-    fn default() -> Self {
-        Self {
-            operation: Cow::Borrowed(""),
-            number: SequenceNumber(0),
-        }
-    }
+    /// Of which message; none where it is about none.
+    pub(crate) number: Option<SequenceNumber>,
 }
 
 /// On whose behalf operations run, and the buffers that they use again and again.
@@ -101,7 +91,7 @@ pub(crate) struct Caller {
     pub(crate) lost: Vec<ReceiverId>,
     /// Whether receivers of other connections were told since somebody asked.
     pub(crate) told_others: bool,
-    followers: Followers,
+    follow_ups: FollowUps,
 }
 
 /// Unpredictable numbers, or predictable ones from a seed.
@@ -137,7 +127,7 @@ impl Caller {
             woken: Vec::new(),
             lost: Vec::new(),
             told_others: false,
-            followers: Followers::default(),
+            follow_ups: FollowUps::default(),
         }
     }
 
@@ -296,7 +286,7 @@ impl Namespace {
         entity: Option<(&SharedEntity, SubQueue)>,
         kind: EventKind,
     ) {
-        self.note_about(events, client, entity, SequenceNumber(0), kind);
+        self.note_about(events, client, entity, None, kind);
     }
 
     fn note_about(
@@ -304,17 +294,14 @@ impl Namespace {
         mut events: Events,
         client: ClientId,
         entity: Option<(&SharedEntity, SubQueue)>,
-        number: SequenceNumber,
+        number: Option<SequenceNumber>,
         kind: EventKind,
     ) {
-        events.push(Event {
-            at: self.clock.now(),
-            entity: entity.map_or(EntityId::NAMESPACE, |(entity, _)| entity.id),
-            store: entity.map_or(SubQueue::Active, |(_, store)| store),
-            client,
-            number,
-            kind,
-        });
+        let place = entity.map_or(
+            (EntityId::NAMESPACE, SubQueue::Active),
+            |(entity, store)| (entity.id, store),
+        );
+        events.push(Event::new(self.clock.now(), place, client, number, kind));
         self.timeline().absorb(&mut events);
     }
 }

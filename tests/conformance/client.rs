@@ -15,8 +15,8 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
 
-use crate::doors::Door;
-use crate::observed::Shown;
+use crate::conformance::doors::Door;
+use crate::conformance::observed::Shown;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
 const DEADLINE: Duration = Duration::from_secs(60);

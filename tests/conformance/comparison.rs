@@ -4,8 +4,6 @@
 //! The cases are those of this executable, each in a process of its own. `examples/compare.rs` runs the whole
 //! suite; here it is a part that has every kind of operation.
 
-#[path = "../harness/built.rs"]
-mod built;
 mod changed;
 
 use std::env;
@@ -14,20 +12,25 @@ use std::path::{Path, PathBuf};
 
 use servicebus_comparison::{Comparison, Ledger, Run, Suite, Target};
 use servicebus_harness::prelude::*;
+use servicebus_test_support::built;
 
 /// Cases of every kind of operation, most of which a namespace can decide.
 const PART: [&str; 8] = [
-    "dead_letter::",
-    "forwarding::a_message_goes_on",
-    "forwarding::what_cannot_go_on",
-    "not_found::",
-    "peek::",
-    "sessions::a_session_has",
-    "settle::",
-    "topics::rules::an_action",
+    "conformance::dead_letter::",
+    "conformance::forwarding::a_message_goes_on",
+    "conformance::forwarding::what_cannot_go_on",
+    "conformance::not_found::",
+    "conformance::peek::",
+    "conformance::sessions::a_session_has",
+    "conformance::settle::",
+    "conformance::topics::rules::an_action",
 ];
 /// What is no case, because it runs cases.
-const RUNNERS: [&str; 2] = ["comparison::", "doors::"];
+const RUNNERS: [&str; 3] = [
+    "conformance::comparison::",
+    "conformance::doors::",
+    "harness::",
+];
 
 #[tokio::test]
 async fn a_library_and_a_process_behave_alike() {
@@ -66,7 +69,7 @@ async fn the_suite_runs_in_a_namespace_known_by_its_connection_string_alone() {
     assert!(checked.len() > unchecked.len(), "{printed}");
     // A setting that only an emulator has cannot be made there; that is told by the name of the case.
     let told = "could not check";
-    let setting = "forwarding::what_cannot_go_on_may_be_dead_lettered_like_anything_else at namespace: the topology has settings";
+    let setting = "conformance::forwarding::what_cannot_go_on_may_be_dead_lettered_like_anything_else at namespace: the topology has settings";
     assert!(
         printed.contains(told) && printed.contains(setting),
         "{printed}"

@@ -6,7 +6,7 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, bodies, body, bus, close, complete, connect, dead_letters, receive, receive_nothing,
     receiver, receiver_with, send, within,
 };

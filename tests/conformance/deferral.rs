@@ -11,7 +11,7 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     abandon, bodies, bus, close, complete, connect, dead_letters, receive, receive_nothing,
     receive_one, receiver, receiver_with, refusal, send, start, topology, within,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use servicebus_harness::azservicebus::ServiceBusReceivedMessage;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, abandon, close, complete, connect, connect_with, custom_endpoint, receive_nothing,
     receive_one, receiver, send, start, topology, within,
 };

@@ -17,12 +17,12 @@ const VARIABLE: &str = "SERVICEBUS_CONFORMANCE_DOOR";
 const LEAVE_OUT: &str = "SERVICEBUS_SKIP_WEB_PORTS";
 /// Cases that between them use every kind of link and message.
 const CASES: [&str; 6] = [
-    "send::",
-    "receive::",
-    "settle::",
-    "peek::",
-    "deferral::",
-    "limits::",
+    "conformance::send::",
+    "conformance::receive::",
+    "conformance::settle::",
+    "conformance::peek::",
+    "conformance::deferral::",
+    "conformance::limits::",
 ];
 /// Where the SDK looks for WebSockets: it drops ports.
 const WEB_PORTS: (u16, u16) = (80, 443);

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, bodies, bus, close, complete, connect, receive, receive_nothing, receiver, send,
     sender, within,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiver};
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     abandon, bodies, body, close, complete, connect, dead_letters, receive, receive_nothing,
     receive_one, receiver, send, start, topology, within,
 };

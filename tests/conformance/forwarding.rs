@@ -5,7 +5,7 @@
 use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions};
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, abandon, bodies, body, complete, connect, dead_letters, receive, receive_nothing,
     receive_one, receiver, refusal, send, start, tiny, topology, transfer_dead_letters, within,
 };

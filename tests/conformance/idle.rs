@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
-use crate::client::{complete, connect, receive, receiver, refusal, send, sender, start, within};
+use crate::conformance::client::{
+    complete, connect, receive, receiver, refusal, send, sender, start, within,
+};
 
 #[tokio::test]
 async fn a_queue_without_use_is_not_there_any_more() {

@@ -6,7 +6,7 @@
 use servicebus_harness::azservicebus::{ServiceBusMessage, ServiceBusSender};
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     bus, complete, connect, receive_one, receiver, refusal, sender, start, tiny, within,
 };
 

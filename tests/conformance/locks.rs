@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::EventKind;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     body, bus, complete, connect, dead_letters, receive_one, receiver, send, within,
 };
 

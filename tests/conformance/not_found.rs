@@ -2,7 +2,7 @@
 
 use servicebus_harness::azservicebus::{ServiceBusReceiverOptions, SubQueue};
 
-use crate::client::{bus, connect, within};
+use crate::conformance::client::{bus, connect, within};
 
 #[tokio::test]
 async fn a_sender_to_a_missing_queue_is_refused() {

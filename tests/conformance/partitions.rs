@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     bodies, body, complete, connect, receive, receiver, refusal, send, sender, start, within,
 };
 

@@ -3,7 +3,7 @@
 use servicebus_harness::azservicebus::{ServiceBusMessageState, ServiceBusPeekedMessage};
 use servicebus_harness::prelude::*;
 
-use crate::client::{bus, complete, connect, receive_one, receiver, send, within};
+use crate::conformance::client::{bus, complete, connect, receive_one, receiver, send, within};
 
 #[tokio::test]
 async fn locked_and_waiting_messages_are_both_seen_and_both_active() {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::azservicebus::{ServiceBusReceiveMode, ServiceBusReceiverOptions};
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     bodies, body, bus, complete, connect, receive, receive_nothing, receive_one, receiver,
     receiver_with, send, within,
 };

@@ -9,7 +9,7 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     bodies, body, bus, complete, connect, dead_letters, receive, receive_nothing, receive_one,
     receiver, refusal, send, sender, start, topology, within,
 };

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use servicebus_harness::azservicebus::{CreateMessageBatchOptions, ServiceBusMessage};
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, bodies, body, bus, complete, connect, receive, receive_one, receiver, send, within,
 };
 

@@ -23,7 +23,7 @@ use self::receiver::{
     accept, accept_next, accept_of_subscription, close, complete, complete_all, receive,
     receive_nothing, receive_one,
 };
-use crate::client::{bodies, body, connect, refusal, send, start, within};
+use crate::conformance::client::{bodies, body, connect, refusal, send, start, within};
 
 #[tokio::test]
 async fn a_session_is_accepted_by_its_id_and_gives_its_own_messages_alone() {
@@ -171,8 +171,8 @@ async fn a_subscription_may_require_sessions_whatever_its_neighbours_do() {
         assert_eq!(bodies(&messages), expected);
         complete_all(receiver, &messages).await;
     }
-    let mut neighbour = crate::client::subscriber(&mut client, "steps", "all").await;
-    let copies = crate::client::receive(&mut neighbour, 3).await;
+    let mut neighbour = crate::conformance::client::subscriber(&mut client, "steps", "all").await;
+    let copies = crate::conformance::client::receive(&mut neighbour, 3).await;
     assert_eq!(bodies(&copies), ["a", "b", "c"]);
     assert_eq!(copies[1].session_id(), Some("2"));
 }

@@ -4,7 +4,7 @@ use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::azservicebus::receiver::DeadLetterOptions;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     abandon, bodies, body, bus, complete, connect, dead_letters, receive, receive_one, receiver,
     send,
 };

@@ -5,7 +5,7 @@
 use servicebus_harness::azservicebus::ServiceBusReceiverOptions;
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, body, bus, close, complete, connect, receive_one, receiver, refusal, send, sender,
     start, topology, within,
 };

@@ -14,7 +14,7 @@ use servicebus_harness::azservicebus::{
 };
 use servicebus_harness::prelude::*;
 
-use crate::client::{
+use crate::conformance::client::{
     Client, abandon, bodies, body, close, complete, connect, receive, receive_nothing, receive_one,
     receiver, refusal, send, sender, start, subscriber, subscriber_with, within,
 };

@@ -20,7 +20,7 @@ use fe2o3_amqp::types::messaging::Modified;
 use fe2o3_amqp::types::primitives::{Symbol, Value};
 use servicebus_harness::prelude::*;
 
-use crate::client::{bus, start, within};
+use crate::conformance::client::{bus, start, within};
 use peer::{Peer, body, commit, complete, letter, post, receive, roll_back, rolled_back};
 
 /// A bus whose queue "orders" holds these messages, and a client.

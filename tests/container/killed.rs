@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Stdio};
 
 use crate::docker::{containers_of, docker, eventually};
-use crate::{child, namespace_with_orders};
+use crate::namespace_with_orders;
+use servicebus_test_support::child;
 
 /// A test in a process of its own, with a container of its own.
 struct Test {

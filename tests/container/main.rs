@@ -8,11 +8,7 @@
     reason = "every future of the SDK is, and each is awaited by a test alone"
 )]
 
-#[path = "../harness/child.rs"]
-mod child;
 mod docker;
-#[path = "../harness/normalised.rs"]
-mod normalised;
 
 mod image;
 mod killed;

@@ -2,8 +2,8 @@
 
 use servicebus_harness::prelude::*;
 
-use crate::child;
 use crate::docker::{docker, image};
+use servicebus_test_support::child;
 
 /// What starting a bus says in a process with this variable.
 fn refusal(test: &str, variable: &str, value: &str) -> String {

@@ -9,7 +9,8 @@ use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
 use crate::docker::containers_of;
-use crate::{child, namespace_with_orders, orders};
+use crate::{namespace_with_orders, orders};
+use servicebus_test_support::child;
 
 /// What nextest tells the processes of a run.
 const RUN: &str = "NEXTEST_RUN_ID";

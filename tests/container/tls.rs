@@ -10,7 +10,8 @@ use std::{env, fs};
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusSenderOptions};
 use servicebus_harness::prelude::*;
 
-use crate::{child, orders};
+use crate::orders;
+use servicebus_test_support::child;
 
 /// Where OpenSSL, by which the SDK comes, looks for the authorities to trust.
 const TRUSTED: &str = "SSL_CERT_FILE";

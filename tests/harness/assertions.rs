@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{namespace_with_orders, waiting::until_gone};
+use crate::harness::{namespace_with_orders, waiting::until_gone};
 
 #[tokio::test]
 async fn sentences_about_dead_letters() {

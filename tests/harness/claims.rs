@@ -4,7 +4,7 @@ use fe2o3_amqp::{Connection, Receiver, Sender, Session, sasl_profile::SaslProfil
 use rstest::rstest;
 use servicebus_harness::prelude::*;
 
-use crate::built;
+use servicebus_test_support::built;
 
 /// Which of sending and receiving a connection string allows.
 async fn allowed(servicebus: &ServiceBus, connection_string: &str) -> (bool, bool) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use azservicebus::{ServiceBusMessage, ServiceBusReceiverOptions, ServiceBusSenderOptions};
 use servicebus_harness::prelude::*;
 
-use crate::namespace_with_orders;
+use super::namespace_with_orders;
 
 #[tokio::test]
 async fn a_ready_client_sends_and_receives() {

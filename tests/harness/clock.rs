@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::prelude::*;
 
-use crate::{namespace_with_orders, normalised::normalised};
+use super::namespace_with_orders;
+use servicebus_test_support::normalised::normalised;
 
 #[tokio::test]
 async fn an_advanced_clock_makes_things_happen() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::namespace_with_orders;
+use crate::harness::namespace_with_orders;
 
 #[tokio::test]
 async fn a_queue_is_made_and_used_and_deleted() {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fs, process::Command};
 use rstest::rstest;
 use servicebus_harness::prelude::*;
 
-use crate::built;
+use servicebus_test_support::built;
 
 #[rstest]
 #[case(Mode::InProcess)]

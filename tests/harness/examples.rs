@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::built;
+use servicebus_test_support::built;
 
 /// Most lines of an example: what is longer teaches two things.
 const MOST_LINES: usize = 60;

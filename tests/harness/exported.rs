@@ -5,7 +5,8 @@ use std::{env, fs};
 use rstest::rstest;
 use servicebus_harness::prelude::*;
 
-use crate::{built, orders};
+use crate::harness::orders;
+use servicebus_test_support::built;
 
 /// A namespace whose entities were made in every way.
 async fn grown(builder: servicebus_harness::Builder) -> ServiceBus {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
-use crate::{child, namespace_with_orders, normalised::normalised};
+use crate::harness::namespace_with_orders;
+use servicebus_test_support::{child, normalised::normalised};
 
 /// Long enough for everything that has happened before the assertion.
 pub(crate) const SHORT: Duration = Duration::from_millis(10);
@@ -267,7 +268,7 @@ fn a_failed_sentence_panics_at_the_line_of_the_test() {
     if child::is_child() {
         return child::play(fail_on_purpose());
     }
-    let test = "failures::a_failed_sentence_panics_at_the_line_of_the_test";
+    let test = "harness::failures::a_failed_sentence_panics_at_the_line_of_the_test";
     let output = child::again(test).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(

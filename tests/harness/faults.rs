@@ -6,7 +6,8 @@ mod raw;
 
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::{normalised::normalised, transaction_client::TransactionClient};
+use crate::harness::transaction_client::TransactionClient;
+use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {
     let topology = Topology::new()

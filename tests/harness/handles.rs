@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::{MessageState, PropertyValue, prelude::*};
 
-use crate::namespace_with_orders;
+use crate::harness::namespace_with_orders;
 
 #[tokio::test]
 async fn anything_that_turns_into_a_message_can_be_sent() {

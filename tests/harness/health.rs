@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{normalised::normalised, transaction_client::TransactionClient};
+use crate::harness::transaction_client::TransactionClient;
+use servicebus_test_support::normalised::normalised;
 
 async fn bus() -> ServiceBus {
     let topology = Topology::new()

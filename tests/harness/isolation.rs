@@ -13,7 +13,7 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::{namespace_with_orders, orders, waiting::until_gone};
+use crate::harness::{namespace_with_orders, orders, waiting::until_gone};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_buses_at_once_do_not_meet() {

@@ -10,7 +10,8 @@ use std::{
 
 use servicebus_harness::{KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
 
-use crate::{built, child, waiting::until_gone};
+use crate::harness::waiting::until_gone;
+use servicebus_test_support::{built, child};
 
 /// A test that fails in a process of its own, where its namespace is to be kept.
 struct Failing {
@@ -73,7 +74,7 @@ fn a_namespace_in_process_stays_until_somebody_presses_enter() {
         return child::play(fail());
     }
     let mut test = Failing::start(
-        "keep::a_namespace_in_process_stays_until_somebody_presses_enter",
+        "harness::keep::a_namespace_in_process_stays_until_somebody_presses_enter",
         "in-process",
     );
     let address = test.address();
@@ -91,7 +92,7 @@ fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
         return child::play(fail());
     }
     let mut test = Failing::start(
-        "keep::a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over",
+        "harness::keep::a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over",
         "process",
     );
     let address = test.address();
@@ -111,7 +112,7 @@ fn a_test_that_passes_keeps_nothing() {
         return child::play(pass());
     }
     for mode in ["in-process", "process"] {
-        let mut test = Failing::start("keep::a_test_that_passes_keeps_nothing", mode);
+        let mut test = Failing::start("harness::keep::a_test_that_passes_keeps_nothing", mode);
         let address = test.rendered("listening at").parse().unwrap();
         let mut rest = String::new();
         test.complaints.read_to_string(&mut rest).unwrap();

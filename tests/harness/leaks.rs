@@ -4,7 +4,8 @@ use std::{panic, thread, time::Duration};
 
 use servicebus_harness::prelude::*;
 
-use crate::{normalised::normalised, orders};
+use crate::harness::orders;
+use servicebus_test_support::normalised::normalised;
 
 /// Runs a test that asked for the check, and returns what it failed with, if it did.
 fn failure_of<F: Future<Output = ()>>(

@@ -17,7 +17,8 @@ use std::{
 use servicebus_harness::prelude::*;
 use tokio::task::JoinSet;
 
-use crate::{child, namespace_with_orders, waiting::until_gone};
+use crate::harness::{namespace_with_orders, waiting::until_gone};
+use servicebus_test_support::child;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -81,7 +82,7 @@ fn block_on(part: impl Future<Output = ()>) {
 #[test]
 fn a_panicking_test_leaves_no_thread_and_no_file() {
     judged(
-        "leftovers::a_panicking_test_leaves_no_thread_and_no_file",
+        "harness::leftovers::a_panicking_test_leaves_no_thread_and_no_file",
         || {
             let test = thread::spawn(|| {
                 block_on(async {
@@ -101,7 +102,7 @@ fn a_panicking_test_leaves_no_thread_and_no_file() {
 #[test]
 fn a_thousand_tests_in_one_process_leave_nothing() {
     judged(
-        "leftovers::a_thousand_tests_in_one_process_leave_nothing",
+        "harness::leftovers::a_thousand_tests_in_one_process_leave_nothing",
         || {
             let worker = || {
                 // Twice by two workers, because each part is done twice.
@@ -129,7 +130,7 @@ async fn send_and_receive() {
 #[test]
 fn two_hundred_tests_side_by_side_do_not_meet() {
     judged(
-        "leftovers::two_hundred_tests_side_by_side_do_not_meet",
+        "harness::leftovers::two_hundred_tests_side_by_side_do_not_meet",
         || {
             block_on(async {
                 let mut tests = JoinSet::new();
@@ -156,7 +157,7 @@ fn two_hundred_tests_side_by_side_do_not_meet() {
 /// Two processes with a test each are what two tests in one run of nextest are.
 #[test]
 fn tests_in_processes_of_their_own_do_not_meet() {
-    const TEST: &str = "leftovers::tests_in_processes_of_their_own_do_not_meet";
+    const TEST: &str = "harness::leftovers::tests_in_processes_of_their_own_do_not_meet";
     if child::is_child() {
         return child::play(report_and_wait());
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use servicebus_harness::prelude::*;
 
-use crate::{
+use crate::harness::{
     failures::{SHORT, assert_text},
     namespace_with_orders,
 };

@@ -3,7 +3,8 @@
 use rstest::rstest;
 use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, prelude::*};
 
-use crate::{built, child, orders};
+use crate::harness::orders;
+use servicebus_test_support::{built, child};
 
 #[rstest]
 #[case(Mode::InProcess)]
@@ -72,7 +73,7 @@ fn the_environment_picks_the_mode() {
             "the namespace that SERVICEBUS_CONNECTION_STRING names, which is not set",
         ),
     ] {
-        let output = child::again("modes::the_environment_picks_the_mode")
+        let output = child::again("harness::modes::the_environment_picks_the_mode")
             .env(MODE_VARIABLE, value)
             .env_remove(CONNECTION_STRING_VARIABLE)
             .env("SERVICEBUS_EMULATOR_BIN", built::emulator())

@@ -15,7 +15,8 @@ use std::{
 
 use servicebus_harness::{CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
 
-use crate::{built, child, orders};
+use crate::harness::orders;
+use servicebus_test_support::{built, child};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -97,7 +98,7 @@ fn either(part: impl Future<Output = ()>, whole: impl Future<Output = ()>) {
 fn handles_and_assertions_work_and_nothing_stays() {
     either(work(), async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "namespace::handles_and_assertions_work_and_nothing_stays";
+        let test = "harness::namespace::handles_and_assertions_work_and_nothing_stays";
         elsewhere.assert_plays(test).await;
         for queue in ["orders", "inbox", "later"] {
             assert!(!elsewhere.has(queue).await, "{queue} was left");
@@ -283,7 +284,7 @@ fn the_leak_check_looks_at_what_the_namespace_made() {
         let theirs = Topology::new().queue(Queue::new("theirs"));
         let elsewhere = Elsewhere::start(theirs).await;
         elsewhere.servicebus.queue("theirs").send("kept").await;
-        let test = "namespace::the_leak_check_looks_at_what_the_namespace_made";
+        let test = "harness::namespace::the_leak_check_looks_at_what_the_namespace_made";
         let output = elsewhere.play(test).await;
         let said = text(&output);
         assert!(!output.status.success(), "{said}");
@@ -304,7 +305,8 @@ fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
     };
     either(fails, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
-        let test = "namespace::a_namespace_that_is_kept_is_removed_when_somebody_has_looked";
+        let test =
+            "harness::namespace::a_namespace_that_is_kept_is_removed_when_somebody_has_looked";
         let mut command = elsewhere.command(test);
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -337,7 +339,7 @@ fn a_panic_leaves_nothing_either() {
     either(panics, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
         let output = elsewhere
-            .play("namespace::a_panic_leaves_nothing_either")
+            .play("harness::namespace::a_panic_leaves_nothing_either")
             .await;
         let said = text(&output);
         assert!(said.contains("as a failed assertion does"), "{said}");
@@ -360,7 +362,7 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
         }
     };
     either(dies, async {
-        let test = "namespace::what_a_killed_run_left_goes_by_itself_or_before_the_next";
+        let test = "harness::namespace::what_a_killed_run_left_goes_by_itself_or_before_the_next";
         let elsewhere = Elsewhere::start(Topology::new()).await;
         for by_itself in [true, false] {
             let mut dying = elsewhere.command(test);
@@ -402,7 +404,7 @@ fn what_is_somebodys_is_left_alone() {
         let elsewhere = Elsewhere::start(orders()).await;
         elsewhere.servicebus.queue("orders").send("theirs").await;
         elsewhere
-            .assert_plays("namespace::what_is_somebodys_is_left_alone")
+            .assert_plays("harness::namespace::what_is_somebodys_is_left_alone")
             .await;
         assert_message_count!(elsewhere.servicebus.queue("orders"), active = 1).await;
     });
@@ -424,7 +426,7 @@ fn namespaces_take_turns() {
     either(two, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
         elsewhere
-            .assert_plays("namespace::namespaces_take_turns")
+            .assert_plays("harness::namespace::namespaces_take_turns")
             .await;
     });
 }
@@ -464,7 +466,7 @@ fn a_key_that_the_namespace_does_not_know_is_told() {
         let elsewhere = Elsewhere::start(Topology::new()).await;
         let string = elsewhere.servicebus.tls_admin_connection_string();
         let wrong = string.replace("SharedAccessKey=", "SharedAccessKey=wrong");
-        let test = "namespace::a_key_that_the_namespace_does_not_know_is_told";
+        let test = "harness::namespace::a_key_that_the_namespace_does_not_know_is_told";
         let mut command = elsewhere.command(test);
         command.env(CONNECTION_STRING_VARIABLE, wrong);
         let output = tokio::task::spawn_blocking(move || command.output());

@@ -14,7 +14,8 @@ use std::{
 
 use servicebus_harness::{ADDRESS_VARIABLE, Builder, EventKind, MODE_VARIABLE, prelude::*};
 
-use crate::{built, child, orders, waiting::until_gone};
+use crate::harness::{orders, waiting::until_gone};
+use servicebus_test_support::{built, child};
 
 /// Draws an address from 127.1.0.0 to 127.60.255.255, where no other namespace is.
 fn any_address() -> Ipv4Addr {
@@ -67,8 +68,9 @@ fn namespaces_of_a_process_share_an_emulator_and_do_not_meet() {
     if child::is_child() {
         return child::play(share());
     }
-    let played =
-        in_both_modes("only_address::namespaces_of_a_process_share_an_emulator_and_do_not_meet");
+    let played = in_both_modes(
+        "harness::only_address::namespaces_of_a_process_share_an_emulator_and_do_not_meet",
+    );
     for (address, said) in played {
         let words = format!(
             "servicebus-harness: SERVICEBUS_HARNESS_ADDRESS is {address}: the namespaces of this process share one emulator there, and processes take turns"
@@ -117,7 +119,7 @@ fn a_namespace_that_cannot_share_waits_for_the_others() {
     if child::is_child() {
         return child::play(wait_for_others());
     }
-    in_both_modes("only_address::a_namespace_that_cannot_share_waits_for_the_others");
+    in_both_modes("harness::only_address::a_namespace_that_cannot_share_waits_for_the_others");
 }
 
 async fn wait_for_others() {
@@ -157,7 +159,7 @@ fn processes_take_turns() {
     let address = any_address();
     let modes = [Mode::InProcess, Mode::Process, Mode::InProcess];
     let start = |mode| {
-        let mut test = again("only_address::processes_take_turns", address, mode);
+        let mut test = again("harness::only_address::processes_take_turns", address, mode);
         test.spawn().unwrap()
     };
     for test in modes.map(start) {
@@ -191,7 +193,7 @@ fn a_killed_process_gives_its_turn_back() {
     let address = any_address();
     for mode in [Mode::Process, Mode::InProcess] {
         let mut holder = again(
-            "only_address::a_killed_process_gives_its_turn_back",
+            "harness::only_address::a_killed_process_gives_its_turn_back",
             address,
             mode,
         );
@@ -201,7 +203,7 @@ fn a_killed_process_gives_its_turn_back() {
         holder.wait().unwrap();
     }
     let mut last = again(
-        "only_address::a_killed_process_gives_its_turn_back",
+        "harness::only_address::a_killed_process_gives_its_turn_back",
         address,
         Mode::InProcess,
     );
@@ -235,7 +237,7 @@ fn an_address_that_cannot_be_used_is_named() {
     if child::is_child() {
         return child::play(be_refused());
     }
-    let mut test = child::again("only_address::an_address_that_cannot_be_used_is_named");
+    let mut test = child::again("harness::only_address::an_address_that_cannot_be_used_is_named");
     let output = test.env(ADDRESS_VARIABLE, "localhost").output().unwrap();
     let rendered = String::from_utf8_lossy(&output.stdout);
     assert!(

@@ -13,7 +13,8 @@ use std::{
 
 use servicebus_harness::prelude::*;
 
-use crate::{built, child, waiting::until_gone};
+use crate::harness::waiting::until_gone;
+use servicebus_test_support::{built, child};
 
 /// A program that is not the emulator, removed when it has served.
 struct FakeEmulator(PathBuf);
@@ -182,7 +183,7 @@ fn a_killed_test_leaves_no_emulator() {
     if child::is_child() {
         return child::play(wait_to_be_killed());
     }
-    let mut test = child::again("process::a_killed_test_leaves_no_emulator")
+    let mut test = child::again("harness::process::a_killed_test_leaves_no_emulator")
         .env("SERVICEBUS_EMULATOR_BIN", built::emulator())
         .stdout(Stdio::piped())
         .spawn()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::namespace_with_orders;
+use super::namespace_with_orders;
 
 #[tokio::test]
 async fn a_received_message_is_settled_in_every_way() {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::{MessageState, prelude::*};
 
-use crate::namespace_with_orders;
+use super::namespace_with_orders;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

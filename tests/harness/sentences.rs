@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use servicebus_harness::prelude::*;
 
-use crate::namespace_with_orders;
+use crate::harness::namespace_with_orders;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// Long enough for everything that has happened before the assertion.

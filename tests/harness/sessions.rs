@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::failures::{SHORT, assert_text};
+use crate::harness::failures::{SHORT, assert_text};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

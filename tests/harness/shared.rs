@@ -7,7 +7,8 @@ use std::{collections::HashSet, time::Duration};
 use servicebus_harness::{EventKind, prelude::*};
 use tokio::task::JoinSet;
 
-use crate::{child, only_address::in_both_modes, orders, waiting::until_gone};
+use crate::harness::{only_address::in_both_modes, orders, waiting::until_gone};
+use servicebus_test_support::child;
 
 async fn start() -> ServiceBus {
     let builder = ServiceBus::builder().topology(orders());
@@ -137,7 +138,7 @@ fn a_key_gives_what_was_asked_for() {
     sharing("a_key_gives_what_was_asked_for", async {
         let (one, two) = (ServiceBus::start().await, ServiceBus::start().await);
         for servicebus in [&one, &two] {
-            crate::claims::each_key_gives_its_rights(servicebus).await;
+            crate::harness::claims::each_key_gives_its_rights(servicebus).await;
         }
     });
 }

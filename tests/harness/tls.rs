@@ -5,7 +5,8 @@ use std::{env, fs, path::PathBuf};
 use rstest::rstest;
 use servicebus_harness::prelude::*;
 
-use crate::{built, orders};
+use crate::harness::orders;
+use servicebus_test_support::built;
 
 #[rstest]
 #[case(Mode::InProcess)]

@@ -6,10 +6,9 @@ use servicebus_harness::{
     EntityKind, EventKind, RuleOutcome, assertion::AssertionFailed, prelude::*,
 };
 
-use crate::{
-    failures::{SHORT, assert_text},
-    normalised::normalised,
-};
+use servicebus_test_support::normalised::normalised;
+
+use crate::harness::failures::{SHORT, assert_text};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use servicebus_harness::{Timeline, prelude::*};
 
-use crate::{namespace_with_orders, normalised::normalised, transaction_client::TransactionClient};
+use crate::harness::{namespace_with_orders, transaction_client::TransactionClient};
+use servicebus_test_support::normalised::normalised;
 
 /// A timeline in which transactions are called T1, T2… in the order in which they turn up.
 fn shown(timeline: &Timeline) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use servicebus_harness::prelude::*;
 
-use crate::{
+use crate::harness::{
     failures::{SHORT, assert_text},
     namespace_with_orders,
 };

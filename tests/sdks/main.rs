@@ -47,9 +47,4 @@ mod environment;
 mod interpreter;
 mod topology;
 
-#[path = "../harness/built.rs"]
-mod built;
-#[path = "../fidelity/comparison.rs"]
-mod comparison;
-#[path = "../fidelity/letters.rs"]
-mod letters;
+use servicebus_test_support::{built, comparison, letters};

@@ -1,14 +1,14 @@
 //! Mailboxes called directly, with what surrounds them in the emulator: a timeline, and forwarding between them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Delivery, Effect, Effects, Entities, Entity, EntityId, EntityPath, Events,
-    LockToken, Message, NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode,
-    ReceiverId, SequenceNumber, SessionAccess, SubQueue, SubscriptionDescription, Timeline,
-    Timestamp, TopicDescription, forward,
+    ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath, Events,
+    FollowUps, LockToken, Message, NamespaceSettings, Outcome as Settle, QueueDescription,
+    ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, SubscriptionDescription,
+    Timeline, Timestamp, TopicDescription, follow_up,
 };
 use servicebus_codec::Writer;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pond {
     effects: Effects,
     events: Events,
     timeline: Timeline,
-    sources: VecDeque<(EntityPath, SubQueue)>,
+    follow_ups: FollowUps,
     consumers: u64,
 }
 
@@ -78,7 +78,7 @@ impl Pond {
             effects: Effects::new(),
             events: Events::new(),
             timeline: Timeline::new(Timeline::CAPACITY),
-            sources: VecDeque::new(),
+            follow_ups: FollowUps::default(),
             consumers: 0,
         }
     }
@@ -107,8 +107,8 @@ impl Pond {
 
     pub(crate) fn send(&mut self, encoded: Bytes) -> SequenceNumber {
         let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
-        self.operate(|entity, cx| entity.send(cx, message))
-            .expect("there is room")
+        let sent = self.operate(|entity, cx| entity.send(cx, message));
+        sent.ok().flatten().expect("there is room")
     }
 
     /// A receiver of the first queue with this credit.
@@ -177,8 +177,8 @@ impl Pond {
     ) -> T {
         let first = self.first.clone();
         let result = self.with_entity(&first, work);
-        if !self.sources.is_empty() {
-            forward(self, usize::MAX);
+        if !self.follow_ups.is_empty() {
+            follow_up(self, usize::MAX);
         }
         result.expect("the first queue is there")
     }
@@ -200,16 +200,21 @@ impl Entities for Pond {
         };
         let result = work(entity, &mut cx);
         self.timeline.absorb(&mut self.events);
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
-                Effect::Wake(_) | Effect::SessionLost(_) | Effect::Delete(_) => {}
-            }
-        }
+        self.follow_ups.take(&mut self.effects, |_| ());
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
-        self.sources.pop_front()
+    fn remove<T>(
+        &mut self,
+        _: &EntityPath,
+        _: Option<EntityId>,
+        _: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        // Nothing here is deleted.
+        None
+    }
+
+    fn follow_ups(&mut self) -> &mut FollowUps {
+        &mut self.follow_ups
     }
 }

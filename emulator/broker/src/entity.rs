@@ -1,49 +1,88 @@
 //! A queue, topic or subscription: its messages, its dead-letter queues, and the moves between them.
 
 pub(crate) mod description;
-pub(crate) mod role;
+pub(crate) mod operation;
 pub(crate) mod topic;
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::duplicates::History;
-use crate::entity::role::{EntityKind, Role, Subscription};
-use crate::operation::idle::AutoDelete;
-use crate::size_in_use::{PendingBytes, SizeInUse};
+use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::{
     Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription, ReceiverId,
-    StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
+    RuleSet, StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
 };
+use operation::idle::AutoDelete;
 
-/// A queue's messages, its dead letters and what it could not forward. The verbs are in `operation/`.
+/// A queue, a topic or a subscription. The verbs are in `operation/`.
 #[derive(Debug)]
 pub struct Entity {
-    pub(crate) path: EntityPath,
-    pub(crate) role: Role,
-    pub(crate) settings: NamespaceSettings,
-    pub(crate) description: QueueDescription,
-    pub(crate) active: MessageStore,
-    pub(crate) dead_letters: MessageStore,
-    pub(crate) transfer_dead_letters: MessageStore,
+    path: EntityPath,
+    role: Role,
+    settings: NamespaceSettings,
+    description: QueueDescription,
+    active: MessageStore,
+    /// What could not be forwarded.
+    transfer_dead_letters: MessageStore,
     /// Ids seen of late, where duplicates are dropped.
-    pub(crate) history: Option<History>,
-    /// When somebody last did something here (semantics §5).
-    pub(crate) used_at: Timestamp,
+    history: Option<History>,
+    /// When a client last did something here (semantics §5).
+    used_at: Timestamp,
     /// Whether something due was left to the next call.
-    pub(crate) is_behind: bool,
-    /// Whether the entity has asked to be deleted.
-    pub(crate) idleness: AutoDelete,
+    is_behind: bool,
+    auto_delete: AutoDelete,
     /// Why nothing can be done here any more, if that is so: a thin pointer, because every entity has one.
-    pub(crate) broken: Option<Arc<String>>,
-    /// How many messages without a key were spread over the partitions.
-    pub(crate) spread: u64,
-    /// What the subscriptions of the topic hold: that of the topic itself, or of the topic of a subscription.
-    pub(crate) held: Option<SizeInUse>,
-    /// What this subscription last said that it holds.
-    pub(crate) told: u64,
+    broken: Option<Arc<String>>,
+    /// How many messages without a key went to the partitions in turn.
+    round_robin: u64,
     /// What open transactions are to send here.
-    pub(crate) pending_bytes: PendingBytes,
+    pending_bytes: PendingBytes,
+}
+
+/// What an entity is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntityKind {
+    /// It is sent to and received from.
+    Queue,
+    /// It is sent to.
+    Topic,
+    /// It is received from.
+    Subscription,
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Queue => "Queue",
+            Self::Topic => "Topic",
+            Self::Subscription => "Subscription",
+        })
+    }
+}
+
+/// What an entity has by its kind.
+#[derive(Debug)]
+enum Role {
+    /// Messages stay until they are received, or go on.
+    Queue { dead_letters: MessageStore },
+    /// Messages go to the subscriptions at once; only scheduled ones stay (decision D25).
+    Topic {
+        rules: Arc<RuleSet>,
+        /// What the subscriptions hold.
+        held: SizeInUse,
+    },
+    /// Messages come from the topic, whatever the status is.
+    Subscription {
+        dead_letters: MessageStore,
+        /// Whether a message is dead-lettered whose filters or actions fail.
+        dead_letters_filter_errors: bool,
+        /// Where the subscriptions of the topic say what they hold.
+        held: Option<SizeInUse>,
+        /// What this one last said that it holds.
+        reported: u64,
+    },
 }
 
 /// How many messages there are, by what the service counts.
@@ -76,7 +115,9 @@ impl Entity {
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        Self::of_role(Role::Queue, entity, path, description, settings, now)
+        let dead_letters = store(entity, SubQueue::DeadLetter, &description, settings);
+        let role = Role::Queue { dead_letters };
+        Self::of_role(role, entity, path, description, settings, now)
     }
 
     /// A topic without subscriptions.
@@ -87,39 +128,33 @@ impl Entity {
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let role = Role::Topic(Arc::default());
-        Self::of_role(
-            role,
-            entity,
-            path,
-            description.queue_description(),
-            settings,
-            now,
-        )
+        let role = Role::Topic {
+            rules: Arc::default(),
+            held: SizeInUse::default(),
+        };
+        let description = description.queue_description();
+        Self::of_role(role, entity, path, description, settings, now)
     }
 
     /// An empty subscription; its topic must be told of it ([`Entity::subscribe`]).
     pub fn subscription(
         entity: EntityId,
         path: EntityPath,
-        description: &SubscriptionDescription,
+        subscription: &SubscriptionDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let role = Role::Subscription(Subscription {
-            dead_letters_filter_errors: description.dead_lettering_on_filter_evaluation_exceptions,
-        });
-        Self::of_role(
-            role,
-            entity,
-            path,
-            description.queue_description(),
-            settings,
-            now,
-        )
+        let description = subscription.queue_description();
+        let role = Role::Subscription {
+            dead_letters: store(entity, SubQueue::DeadLetter, &description, settings),
+            dead_letters_filter_errors: subscription.dead_lettering_on_filter_evaluation_exceptions,
+            held: None,
+            reported: 0,
+        };
+        Self::of_role(role, entity, path, description, settings, now)
     }
 
-    pub(crate) fn of_role(
+    fn of_role(
         role: Role,
         entity: EntityId,
         path: EntityPath,
@@ -127,25 +162,20 @@ impl Entity {
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let is_topic = role.is_topic();
-        let policy = |kind| policy(&role, kind, &description, settings);
-        let store = |kind| MessageStore::new(entity, policy(kind));
+        let store = |kind| MessageStore::new(entity, role.policy(kind, &description, settings));
         Self {
             path,
             settings: *settings,
             active: store(SubQueue::Active),
-            dead_letters: store(SubQueue::DeadLetter),
             transfer_dead_letters: store(SubQueue::TransferDeadLetter),
             history: History::of(&description),
             description,
             role,
             used_at: now,
             is_behind: false,
-            idleness: AutoDelete::Used,
+            auto_delete: AutoDelete::Active,
             broken: None,
-            spread: 0,
-            held: is_topic.then(SizeInUse::default),
-            told: 0,
+            round_robin: 0,
             pending_bytes: PendingBytes::default(),
         }
     }
@@ -163,9 +193,9 @@ impl Entity {
     /// What the entity belongs to.
     pub fn kind(&self) -> EntityKind {
         match self.role {
-            Role::Queue => EntityKind::Queue,
-            Role::Topic(_) => EntityKind::Topic,
-            Role::Subscription(_) => EntityKind::Subscription,
+            Role::Queue { .. } => EntityKind::Queue,
+            Role::Topic { .. } => EntityKind::Topic,
+            Role::Subscription { .. } => EntityKind::Subscription,
         }
     }
 
@@ -182,21 +212,29 @@ impl Entity {
 
     /// What a subscription was declared as, or updated to.
     pub fn subscription_description(&self) -> Option<SubscriptionDescription> {
-        let Role::Subscription(own) = self.role else {
-            return None;
-        };
-        let flag = own.dead_letters_filter_errors;
-        Some(SubscriptionDescription::of_mailbox(&self.description, flag))
+        match self.role {
+            Role::Subscription {
+                dead_letters_filter_errors: flag,
+                ..
+            } => Some(SubscriptionDescription::of_mailbox(&self.description, flag)),
+            Role::Queue { .. } | Role::Topic { .. } => None,
+        }
     }
 
     /// Where the subscriptions of a topic say what they hold.
     pub fn held(&self) -> Option<SizeInUse> {
-        self.held.clone()
+        match &self.role {
+            Role::Topic { held, .. } => Some(held.clone()),
+            Role::Subscription { held, .. } => held.clone(),
+            Role::Queue { .. } => None,
+        }
     }
 
     /// Lets a new subscription say what it holds to its topic, which counts it as its own.
-    pub fn join(&mut self, held: SizeInUse) {
-        self.held = Some(held);
+    pub fn join(&mut self, topic: SizeInUse) {
+        if let Role::Subscription { held, .. } = &mut self.role {
+            *held = Some(topic);
+        }
     }
 
     /// The tier of the namespace.
@@ -204,29 +242,36 @@ impl Entity {
         self.settings.tier
     }
 
-    /// One of the stores.
+    /// One of the stores. A topic has no dead letters but those that could not be forwarded; whatever would be another one
+    /// is among them.
     pub fn store(&self, kind: SubQueue) -> &MessageStore {
         match kind {
             SubQueue::Active => &self.active,
-            SubQueue::DeadLetter => &self.dead_letters,
+            SubQueue::DeadLetter => self
+                .role
+                .dead_letters()
+                .unwrap_or(&self.transfer_dead_letters),
             SubQueue::TransferDeadLetter => &self.transfer_dead_letters,
         }
     }
 
-    pub(crate) fn store_mut(&mut self, kind: SubQueue) -> &mut MessageStore {
-        match kind {
-            SubQueue::Active => &mut self.active,
-            SubQueue::DeadLetter => &mut self.dead_letters,
-            SubQueue::TransferDeadLetter => &mut self.transfer_dead_letters,
+    fn store_mut(&mut self, kind: SubQueue) -> &mut MessageStore {
+        match (kind, &mut self.role) {
+            (SubQueue::Active, _) => &mut self.active,
+            (
+                SubQueue::DeadLetter,
+                Role::Queue { dead_letters } | Role::Subscription { dead_letters, .. },
+            ) => dead_letters,
+            (SubQueue::DeadLetter | SubQueue::TransferDeadLetter, _) => {
+                &mut self.transfer_dead_letters
+            }
         }
     }
 
-    pub(crate) fn stores(&self) -> [&MessageStore; 3] {
-        [
-            &self.active,
-            &self.dead_letters,
-            &self.transfer_dead_letters,
-        ]
+    fn stores(&self) -> impl Iterator<Item = &MessageStore> {
+        let dead_letters = self.role.dead_letters().into_iter();
+        let stores = std::iter::once(&self.active).chain(dead_letters);
+        stores.chain([&self.transfer_dead_letters])
     }
 
     /// Counts as seen from one of the stores.
@@ -236,7 +281,7 @@ impl Entity {
         let beside = |other: &MessageStore| if whole { other.len() } else { 0 };
         Counts {
             active: store.len() - store.scheduled() - store.forwarding(),
-            dead_letter: beside(&self.dead_letters),
+            dead_letter: self.role.dead_letters().map_or(0, beside),
             transfer_dead_letter: beside(&self.transfer_dead_letters),
             scheduled: store.scheduled(),
             transfer: store.forwarding(),
@@ -249,13 +294,21 @@ impl Entity {
     /// Bytes that count towards the size of the entity: a topic's subscriptions are part of it, and so is what was sent
     /// in transactions that are still open.
     pub fn whole_size(&self) -> u64 {
-        let held = self.held.as_ref().filter(|_| self.role.is_topic());
-        self.size() + held.map_or(0, SizeInUse::bytes) + self.pending_bytes.bytes()
+        let held = match &self.role {
+            Role::Topic { held, .. } => held.bytes(),
+            Role::Queue { .. } | Role::Subscription { .. } => 0,
+        };
+        self.size() + held + self.pending_bytes.bytes()
+    }
+
+    /// Lets bytes that a transaction is to send here count towards the size.
+    pub(crate) fn reserve_bytes(&self, bytes: u64) -> Reservation {
+        self.pending_bytes.reserve(bytes)
     }
 
     /// Bytes of everything held, dead letters included.
     pub fn size(&self) -> u64 {
-        self.stores().iter().map(|store| store.size()).sum()
+        self.stores().map(MessageStore::size).sum()
     }
 
     /// How many bytes may be held (semantics §1).
@@ -271,29 +324,26 @@ impl Entity {
 
     /// Whether something is reserved to a receiver that has yet to take it.
     pub fn has_reserved(&self) -> bool {
-        let mut stores = self.stores().into_iter();
-        stores.any(|store| store.receivers.has_reserved())
+        self.stores().any(|store| store.receivers().has_reserved())
     }
 
     /// Whether something is on its way to another entity.
     pub fn is_forwarding(&self) -> bool {
-        self.stores().iter().any(|store| store.forwarding() > 0)
+        self.stores().any(|store| store.forwarding() > 0)
     }
 
     /// Who holds the locks of a store, a receiver for each locked message.
     pub fn lock_holders(&self, kind: SubQueue) -> impl Iterator<Item = ReceiverId> {
-        let store = self.store(kind);
-        let numbers = store.locks.numbers();
-        let locks = numbers.filter_map(|number| store.entries.get(number.0)?.lock());
-        locks.map(|lock| lock.receiver)
+        let store = Some(self.store(kind)).filter(|store| store.policy().kind == kind);
+        store.into_iter().flat_map(MessageStore::lock_holders)
     }
 
     /// The receivers of a store that have asked for messages or wait for a session, each with its credit.
     pub fn receivers(&self, kind: SubQueue) -> impl Iterator<Item = (ReceiverId, u32)> {
         let store = self.store(kind);
-        let sessions = store.sessions.iter();
+        let sessions = store.sessions().into_iter();
         let awaiting = sessions.flat_map(|sessions| sessions.awaiting().map(|id| (id, 0)));
-        store.receivers.asking().chain(awaiting)
+        store.receivers().asking().chain(awaiting)
     }
 
     /// Whether a message could be delivered at once, if a receiver asked for it.
@@ -304,23 +354,47 @@ impl Entity {
 
     /// When time will next bring something about.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let due = self.stores().into_iter().filter_map(MessageStore::next_due);
+        let due = self.stores().filter_map(MessageStore::next_due);
         let due = due.map(|due| due.at()).min();
         due.into_iter().chain(self.idle_at()).min()
     }
 
-    /// Lets happen what is due, and notes that somebody uses the entity: the first thing that every verb does.
-    pub(crate) fn begin(&mut self, cx: &mut Context<'_>) {
+    /// One verb of a client: what is due happens first, the entity is in use, and at last receivers get what is ready.
+    fn verb<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        work: impl FnOnce(&mut Self, &mut Context<'_>) -> T,
+    ) -> T {
+        self.begin(cx);
+        let done = work(self, cx);
+        self.reserve(cx);
+        done
+    }
+
+    /// The same for what the entity is not used by: messages that come from elsewhere, and what time or a test does.
+    fn follow_up<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        work: impl FnOnce(&mut Self, &mut Context<'_>) -> T,
+    ) -> T {
+        self.handle_timeout(cx);
+        let done = work(self, &mut cx.at(cx.now));
+        self.reserve(cx);
+        done
+    }
+
+    /// Does what is due, and records that the entity is in use: the first thing that every verb does.
+    fn begin(&mut self, cx: &mut Context<'_>) {
         self.handle_timeout(cx);
         self.used_at = cx.now;
-        if self.idleness == AutoDelete::Asks {
-            self.idleness = AutoDelete::Used;
+        if self.auto_delete == AutoDelete::Pending {
+            self.auto_delete = AutoDelete::Active;
         }
     }
 
     /// Hands what is ready to those who wait, and asks for what must be carried elsewhere: the last thing that
     /// every verb does. Not while something is due: what has expired is for no receiver.
-    pub(crate) fn reserve(&mut self, cx: &mut Context<'_>) {
+    fn reserve(&mut self, cx: &mut Context<'_>) {
         if self.is_behind {
             return;
         }
@@ -329,38 +403,77 @@ impl Entity {
     }
 
     /// The same without granting sessions, whose locks begin when they are granted: not in the past.
-    pub(crate) fn serve(&mut self, cx: &mut Context<'_>) {
+    fn serve(&mut self, cx: &mut Context<'_>) {
         for kind in SubQueue::ALL {
             let store = self.store_mut(kind);
             store.reserve(cx);
-            if store.forwards.must_announce() {
+            if store.must_announce() {
                 let path = self.path.clone();
                 cx.effects.push(Effect::Forward(path, kind));
             }
         }
-        self.tell_size();
+        self.report_size();
     }
 
     /// A subscription's messages count as its topic's.
-    fn tell_size(&mut self) {
-        if let (Role::Subscription(_), Some(held)) = (&self.role, &self.held) {
-            let size = self.size();
-            held.changed(self.told, size);
-            self.told = size;
+    fn report_size(&mut self) {
+        if !matches!(self.role, Role::Subscription { .. }) {
+            return;
+        }
+        let size = self.size();
+        if let Role::Subscription {
+            held: Some(held),
+            reported,
+            ..
+        } = &mut self.role
+        {
+            held.changed(std::mem::replace(reported, size), size);
+        }
+    }
+
+    /// Panics with what is wrong if anything is.
+    #[cfg(any(test, feature = "check"))]
+    pub fn check_invariants(&self) {
+        self.stores().for_each(MessageStore::check_invariants);
+        self.history.iter().for_each(History::check_invariants);
+    }
+}
+
+impl Role {
+    fn is_topic(&self) -> bool {
+        matches!(self, Self::Topic { .. })
+    }
+
+    fn dead_letters(&self) -> Option<&MessageStore> {
+        match self {
+            Self::Queue { dead_letters } | Self::Subscription { dead_letters, .. } => {
+                Some(dead_letters)
+            }
+            Self::Topic { .. } => None,
+        }
+    }
+
+    /// The rules of a store in such an entity.
+    fn policy(
+        &self,
+        kind: SubQueue,
+        description: &QueueDescription,
+        settings: &NamespaceSettings,
+    ) -> StorePolicy {
+        let policy = StorePolicy::new(kind, description, settings);
+        match self {
+            Self::Topic { .. } => policy.of_topic(),
+            Self::Queue { .. } | Self::Subscription { .. } => policy,
         }
     }
 }
 
-/// The rules of a store in such an entity.
-pub(crate) fn policy(
-    role: &Role,
+/// An empty store of a queue or subscription.
+fn store(
+    entity: EntityId,
     kind: SubQueue,
     description: &QueueDescription,
     settings: &NamespaceSettings,
-) -> StorePolicy {
-    let policy = StorePolicy::new(kind, description, settings);
-    match role {
-        Role::Topic(_) => policy.of_topic(),
-        Role::Queue | Role::Subscription(_) => policy,
-    }
+) -> MessageStore {
+    MessageStore::new(entity, StorePolicy::new(kind, description, settings))
 }

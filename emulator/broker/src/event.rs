@@ -5,6 +5,9 @@
 //! would keep it alive.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
+
+use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
 
 use crate::{ClientId, EntityId, SequenceNumber, SubQueue, Timestamp, TransactionId};
 
@@ -22,24 +25,97 @@ pub struct Event {
     pub store: SubQueue,
     /// Who did it; [`ClientId::BROKER`] for what time brought about.
     pub client: ClientId,
-    /// To which message of that store, as clients see it; 0 when it was refused before it had a number, and for what concerns none.
-    pub number: SequenceNumber,
+    number: Option<NonZeroU64>,
     /// What.
     pub kind: EventKind,
 }
 
-/// What can happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Event {
+    /// Something that a client did, or time for [`ClientId::BROKER`], in a store of an entity to a message, or to none.
+    pub fn new(
+        at: Timestamp,
+        (entity, store): (EntityId, SubQueue),
+        client: ClientId,
+        number: Option<SequenceNumber>,
+        kind: EventKind,
+    ) -> Self {
+        Self {
+            at,
+            entity,
+            store,
+            client,
+            number: number.and_then(|number| NonZeroU64::new(number.0)),
+            kind,
+        }
+    }
+
+    /// To which message of that store; none when it was refused before it had a number, and for what concerns none.
+    pub fn number(&self) -> Option<SequenceNumber> {
+        self.number.map(|number| SequenceNumber(number.get()))
+    }
+}
+
+/// What can happen. How often each did is counted for ever, per store, by a [`Counter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumDiscriminants)]
+#[strum_discriminants(
+    name(Counter),
+    doc = "What is counted for ever, per store: one for each kind of event, in the order of their declaration.",
+    derive(IntoStaticStr, VariantArray),
+    strum(serialize_all = "kebab-case"),
+    allow(missing_docs)
+)]
 pub enum EventKind {
     /// Accepted into the store.
+    #[strum_discriminants(strum(serialize = "sent"))]
     Enqueued {
         /// The message's id.
         message_id: Text,
         /// Size of the encoded message in bytes.
         bytes: u32,
-        /// When it will expire; [`Timestamp::NEVER`] if it will not.
-        expires_at: Timestamp,
+        /// When it will expire; none if it will not.
+        expires_at: Option<Timestamp>,
     },
+    /// Handed to a receiver under a lock.
+    Delivered {
+        /// Which delivery this is, from 1.
+        delivery: u32,
+        /// End of the lock.
+        locked_until: Timestamp,
+    },
+    /// Handed to a receiver and removed (receive-and-delete).
+    ReceivedAndDeleted,
+    /// Settled as done and removed.
+    Completed,
+    /// Given back; the delivery counts as failed.
+    Abandoned {
+        /// Failed deliveries so far.
+        delivery_count: u32,
+    },
+    /// Given back without counting: `released`, or a closed link under `LocksOnDetach::Release`.
+    Released,
+    /// The lock was extended.
+    LockRenewed {
+        /// Its new end.
+        locked_until: Timestamp,
+    },
+    /// The lock ended before the message was settled.
+    LockExpired {
+        /// Failed deliveries so far.
+        delivery_count: u32,
+    },
+    /// Moved to the dead-letter store.
+    DeadLettered {
+        /// Its number there.
+        moved_to: SequenceNumber,
+        /// `DeadLetterReason`; empty when none was given.
+        reason: Text,
+        /// `DeadLetterErrorDescription`; empty when none was given.
+        description: Text,
+    },
+    /// Removed because its time to live had passed.
+    Expired,
+    /// Removed by a reset of the namespace.
+    Removed,
     /// Accepted, to become active later.
     Scheduled {
         /// The message's id.
@@ -61,36 +137,54 @@ pub enum EventKind {
         /// The message's id.
         message_id: Text,
     },
-    /// Handed to a receiver under a lock.
-    Delivered {
-        /// Which delivery this is, from 1.
-        delivery: u32,
-        /// End of the lock.
-        locked_until: Timestamp,
-    },
-    /// Handed to a receiver and removed (receive-and-delete).
-    ReceivedAndDeleted,
-    /// Settled as done and removed.
-    Completed,
-    /// Given back; the delivery counts as failed.
-    Abandoned {
-        /// Failed deliveries so far.
-        delivery_count: u32,
-    },
     /// Set aside until somebody asks for its number.
     Deferred,
-    /// Given back without counting: `released`, or a closed link under `LocksOnDetach::Release`.
-    Released,
-    /// The lock was extended.
-    LockRenewed {
-        /// Its new end.
-        locked_until: Timestamp,
+    /// Moved to the transfer dead-letter store.
+    #[strum_discriminants(strum(serialize = "transfer-dead-lettered"))]
+    TransferFailed {
+        /// Its number there.
+        moved_to: SequenceNumber,
+        /// `DeadLetterReason`.
+        reason: Text,
+        /// `DeadLetterErrorDescription`.
+        description: Text,
     },
-    /// The lock ended before the message was settled.
-    LockExpired {
-        /// Failed deliveries so far.
-        delivery_count: u32,
+    /// Went on to another entity.
+    Forwarded {
+        /// Its path.
+        to: Text,
     },
+    /// A rule of a subscription matched; said of the copy before it is enqueued.
+    Matched {
+        /// The rule's name.
+        rule: Text,
+    },
+    /// Every subscription of the topic has what it wanted of it.
+    Published,
+    /// Sent or scheduled in a transaction: accepted when that is committed.
+    SendEnlisted {
+        /// The message's id.
+        message_id: Text,
+        /// Which transaction.
+        transaction: TransactionId,
+    },
+    /// Settled in a transaction: that happens when it is committed.
+    SettlementEnlisted {
+        /// Which transaction.
+        transaction: TransactionId,
+    },
+    /// A transaction was committed; said in each entity that took part, before what follows from it.
+    TransactionCommitted {
+        /// Which.
+        transaction: TransactionId,
+    },
+    /// A transaction was rolled back; said in each entity that took part.
+    TransactionRolledBack {
+        /// Which.
+        transaction: TransactionId,
+    },
+    /// Removed by somebody who deleted messages.
+    Deleted,
     /// Somebody holds a session from now on.
     SessionAccepted {
         /// Its id.
@@ -122,66 +216,8 @@ pub enum EventKind {
         /// Bytes of the state; none when it was cleared.
         size: Option<u64>,
     },
-    /// Moved to the dead-letter store.
-    DeadLettered {
-        /// Its number there.
-        moved_to: SequenceNumber,
-        /// `DeadLetterReason`; empty when none was given.
-        reason: Text,
-        /// `DeadLetterErrorDescription`; empty when none was given.
-        description: Text,
-    },
-    /// Moved to the transfer dead-letter store.
-    TransferFailed {
-        /// Its number there.
-        moved_to: SequenceNumber,
-        /// `DeadLetterReason`.
-        reason: Text,
-        /// `DeadLetterErrorDescription`.
-        description: Text,
-    },
-    /// A rule of a subscription matched; said of the copy before it is enqueued.
-    Matched {
-        /// The rule's name.
-        rule: Text,
-    },
-    /// Every subscription of the topic has what it wanted of it.
-    Published,
-    /// Went on to another entity.
-    Forwarded {
-        /// Its path.
-        to: Text,
-    },
-    /// Sent or scheduled in a transaction: accepted when that is committed.
-    SendEnlisted {
-        /// The message's id.
-        message_id: Text,
-        /// Which transaction.
-        transaction: TransactionId,
-    },
-    /// Settled in a transaction: that happens when it is committed.
-    SettlementEnlisted {
-        /// Which transaction.
-        transaction: TransactionId,
-    },
-    /// A transaction was committed; said in each entity that took part, before what follows from it.
-    TransactionCommitted {
-        /// Which.
-        transaction: TransactionId,
-    },
-    /// A transaction was rolled back; said in each entity that took part.
-    TransactionRolledBack {
-        /// Which.
-        transaction: TransactionId,
-    },
-    /// Removed because its time to live had passed.
-    Expired,
-    /// Removed by somebody who deleted messages.
-    Deleted,
     /// The entity was deleted with everything in it.
     EntityDeleted,
-    /// Removed by a reset of the namespace.
-    Removed,
     /// Somebody moved the namespace's clock forward.
     ClockAdvanced {
         /// By how many milliseconds.
@@ -325,6 +361,16 @@ impl Events {
     }
 }
 
+impl Counter {
+    /// Every counter.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The word for it in timelines.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
 impl EventKind {
     fn texts(&mut self, mut each: impl FnMut(&mut Text)) {
         match self {
@@ -391,18 +437,18 @@ mod tests {
 
     fn dead_lettered(events: &mut Events, reason: Option<&str>) {
         let reason = reason.map_or_else(Text::default, |reason| events.text(reason));
-        events.push(Event {
-            at: Timestamp::default(),
-            entity: EntityId(1),
-            store: SubQueue::Active,
-            client: ClientId::BROKER,
-            number: SequenceNumber(1),
-            kind: EventKind::DeadLettered {
+        let place = (EntityId(1), SubQueue::Active);
+        events.push(Event::new(
+            Timestamp::default(),
+            place,
+            ClientId::BROKER,
+            Some(SequenceNumber(1)),
+            EventKind::DeadLettered {
                 moved_to: SequenceNumber(1),
                 reason,
                 description: Text::default(),
             },
-        });
+        ));
     }
 
     fn reasons(events: &Events) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What names a thing: entities, stores, messages, locks, receivers.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -212,7 +213,8 @@ impl ClientId {
     pub const BROKER: Self = Self(0);
 }
 
-/// A message's place in one store; ascending by arrival, without gaps, first 1 (semantics §8).
+/// The number of a message in one store, as clients see it: ascending by arrival, first 1, under the number of its
+/// partition where there are partitions (semantics §8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceNumber(pub u64);
 
@@ -222,9 +224,52 @@ impl fmt::Display for SequenceNumber {
     }
 }
 
+/// Where a message stands in its store: ascending by arrival, first 1. What clients see of it is its [`SequenceNumber`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Offset(pub(crate) u64);
+
 /// Someone with credit on a store; unique in the process, never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReceiverId(pub u64);
+
+/// The id of a session: up to 128 characters, compared exactly (semantics §1, §6). The empty one is a session like any
+/// other (observed 14).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionName(Arc<str>);
+
+impl SessionName {
+    /// Longest session id, in characters.
+    pub const MAX_LENGTH: usize = 128;
+
+    /// A session id; none when it is too long.
+    pub fn new(text: &str) -> Option<Self> {
+        Self::fits(text).then(|| Self(text.into()))
+    }
+
+    /// Whether a text can be a session id.
+    pub(crate) fn fits(text: &str) -> bool {
+        // No text of so many bytes has more characters.
+        let is_short = text.len() <= Self::MAX_LENGTH;
+        is_short || text.chars().nth(Self::MAX_LENGTH).is_none()
+    }
+
+    /// The id as it was sent.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for SessionName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
 
 /// Where unpredictable numbers come from; tests and `--seed` make them predictable.
 pub trait IdSource {
@@ -255,20 +300,20 @@ impl LockNonce {
 }
 
 impl LockToken {
-    pub(crate) fn new(nonce: LockNonce, number: SequenceNumber) -> Self {
-        let place = (number.0 ^ scramble(nonce)) & PLACE_BITS;
+    pub(crate) fn new(nonce: LockNonce, offset: Offset) -> Self {
+        let place = (offset.0 ^ scramble(nonce)) & PLACE_BITS;
         Self(Uuid::from_u64_pair(nonce.0, place | VARIANT))
     }
 
-    pub(crate) fn parts(self) -> (LockNonce, SequenceNumber) {
+    pub(crate) fn parts(self) -> (LockNonce, Offset) {
         let (high, low) = self.0.as_u64_pair();
         let nonce = LockNonce(high);
-        (nonce, SequenceNumber((low ^ scramble(nonce)) & PLACE_BITS))
+        (nonce, Offset((low ^ scramble(nonce)) & PLACE_BITS))
     }
 
     /// The message that it locks, as far as the token says.
     pub fn sequence_number(self) -> SequenceNumber {
-        self.parts().1
+        self.parts().1.in_partition(0)
     }
 
     /// The token as clients print it.
@@ -322,8 +367,8 @@ mod tests {
     fn a_token_leads_back_to_its_message() {
         for number in [1, 2, 1 << 40, PLACE_BITS] {
             let nonce = LockNonce::generate(&mut Fixed(0x0123_4567_89ab_cdef));
-            let token = LockToken::new(nonce, SequenceNumber(number));
-            assert_eq!(token.parts(), (nonce, SequenceNumber(number)));
+            let token = LockToken::new(nonce, Offset(number));
+            assert_eq!(token.parts(), (nonce, Offset(number)));
             assert_eq!(token.uuid().get_version_num(), 4);
             assert_eq!(LockToken::from_tag(token.to_tag()), token);
         }
@@ -339,5 +384,13 @@ mod tests {
         assert_eq!(path("-a").unwrap_err(), PathError::Edge);
         assert_eq!(path("a/").unwrap_err(), PathError::Edge);
         assert!(path("queue.1").is_ok());
+    }
+
+    #[test]
+    fn a_session_id_has_up_to_128_characters() {
+        assert_eq!(SessionName::new("").unwrap().as_str(), "");
+        let longest = "ä".repeat(128);
+        assert_eq!(SessionName::new(&longest).unwrap().as_str(), longest);
+        assert_eq!(SessionName::new(&"a".repeat(129)), None);
     }
 }

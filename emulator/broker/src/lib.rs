@@ -6,22 +6,20 @@
 //!
 //! Reading order: an [`Entity`] is a queue, topic or subscription, with its store and its dead-letter stores;
 //! [`MessageStore`] is the only place where messages live. The verbs
-//! are methods of [`Entity`], one file each under `operation/`. What happens when a lock ends stands in
-//! `operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
+//! are methods of [`Entity`], one file each under `entity/operation/`. What happens when a lock ends stands in
+//! `entity/operation/expire.rs`. A [`Transaction`] collects sends and settlements until [`commit`] lets them happen together.
 
 mod context;
 mod duplicates;
-mod effect;
 mod entity;
 mod event;
 pub mod filter;
 mod ids;
 mod message;
-mod operation;
+mod namespace;
 mod partition;
 mod policy;
 mod rules;
-mod session_name;
 mod settings;
 mod size_in_use;
 mod store;
@@ -29,41 +27,40 @@ mod time;
 mod timeline;
 mod transaction;
 
-pub use context::Context;
-pub use effect::{Effect, Effects};
+pub use context::{Context, Effect, Effects};
 pub use entity::description::{EntityStatus, Problem, QueueDescription};
-pub use entity::role::EntityKind;
+pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
+pub use entity::operation::forward::{RETRY_INTERVAL, TransferFailure, forward};
+pub use entity::operation::peek::Peeked;
+pub use entity::operation::receive::{Delivery, ReceiveMode};
+pub use entity::operation::receive_deferred::ReceiveDeferredError;
+pub use entity::operation::renew::RenewError;
+pub use entity::operation::rules::ChangeRuleError;
+pub use entity::operation::schedule::CancelError;
+pub use entity::operation::send::SendError;
+pub use entity::operation::session_lock::SessionError;
+pub use entity::operation::session_state::SessionView;
+pub use entity::operation::settle::{Outcome, SettleError};
+pub use entity::operation::transact::TransactError;
+pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::topic::{SubscriptionDescription, TopicDescription};
-pub use entity::{Counts, Entity};
-pub use event::{Event, EventKind, Events, Text};
+pub use entity::{Counts, Entity, EntityKind};
+pub use event::{Counter, Event, EventKind, Events, Text};
 pub use ids::{
     ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
-    NameError, PathError, ReceiverId, SequenceNumber, SubQueue, check_name,
+    NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, check_name,
 };
 pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
-pub use operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
-pub use operation::forward::{Entities, RETRY_INTERVAL, TransferFailure, forward};
-pub use operation::list_sessions::SessionView;
-pub use operation::peek::Peeked;
-pub use operation::receive::{Delivery, ReceiveMode};
-pub use operation::receive_deferred::ReceiveDeferredError;
-pub use operation::renew::RenewError;
-pub use operation::rules::ChangeRuleError;
-pub use operation::schedule::CancelError;
-pub use operation::send::SendError;
-pub use operation::session_lock::SessionError;
-pub use operation::settle::{Outcome, SettleError};
-pub use operation::transact::TransactError;
-pub use operation::transact::commit::{CommitError, commit};
+pub use namespace::{Entities, FollowUps, Notice, delete, delete_idle, follow_up};
 pub use policy::StorePolicy;
 pub use rules::RuleSet;
-pub use session_name::SessionName;
 pub use settings::{
     BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
     NamespaceSettings, Tier,
 };
 pub use size_in_use::SizeInUse;
 pub use store::MessageStore;
+pub(crate) use time::Deadline;
 pub use time::Timestamp;
-pub use timeline::{Counter, Timeline};
+pub use timeline::Timeline;
 pub use transaction::{Transaction, TransactionId};

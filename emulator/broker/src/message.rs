@@ -5,14 +5,12 @@
 
 mod annotations;
 mod application;
-mod batch;
 mod decimals;
 mod edit;
 mod encode;
 mod error;
 mod header;
 mod limits;
-mod overlay;
 mod properties;
 mod sections;
 
@@ -28,7 +26,7 @@ pub use encode::BrokerProperties;
 pub use error::MessageError;
 
 use crate::{IdSource, Timestamp};
-use overlay::Overlay;
+use edit::Overlay;
 use sections::Sections;
 
 /// Largest payload that is copied when a message is accepted, the largest frame of a connection: a slice of a read block
@@ -87,7 +85,7 @@ impl Message {
     /// Reads a transfer of message format 0x80013700: one message in each data section
     /// (wire.md §3.3). All of them or none.
     pub fn parse_batch(payload: &Bytes, ids: &mut dyn IdSource) -> Result<Vec<Self>, MessageError> {
-        batch::split(payload)?
+        sections::split_batch(payload)?
             .into_iter()
             .map(|range| Self::parse(part(payload, range), ids))
             .collect()

@@ -3,7 +3,8 @@
 //! One store holds all partitions: the lower 48 bits of a number count over the whole entity, so that they are
 //! unique and ascending within every partition, and browsing goes in the order of arrival.
 
-use crate::operation::send::SendError;
+use crate::entity::operation::send::SendError;
+use crate::ids::Offset;
 use crate::store::entry::Entry;
 use crate::{Message, SequenceNumber};
 
@@ -64,20 +65,22 @@ pub(crate) fn duplicate_key(message: &Message, partitioned: bool) -> String {
 }
 
 impl Entry {
-    /// The number as clients see it.
-    pub(crate) fn number(&self, place: SequenceNumber) -> SequenceNumber {
-        place.in_partition(self.partition)
+    /// The number of the entry at this offset.
+    pub(crate) fn number(&self, offset: Offset) -> SequenceNumber {
+        offset.in_partition(self.partition)
+    }
+}
+
+impl Offset {
+    /// The number of a message at this offset.
+    pub(crate) fn in_partition(self, partition: u8) -> SequenceNumber {
+        SequenceNumber(self.0 | u64::from(partition) << SHIFT)
     }
 }
 
 impl SequenceNumber {
-    /// The number of this place as clients see it.
-    pub(crate) fn in_partition(self, partition: u8) -> Self {
-        Self(self.0 | u64::from(partition) << SHIFT)
-    }
-
-    /// The place in its store.
-    pub(crate) fn place(self) -> Self {
-        Self(self.0 & ((1 << SHIFT) - 1))
+    /// Where a message with this number stands in its store.
+    pub(crate) fn offset(self) -> Offset {
+        Offset(self.0 & ((1 << SHIFT) - 1))
     }
 }

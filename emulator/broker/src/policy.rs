@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue};
+use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue, Timestamp};
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,11 @@ impl StorePolicy {
             forwards: target.is_some(),
             serves: queue.status.can_receive() && !(active && target.is_some()),
         }
+    }
+
+    /// When a lock ends that begins or is renewed at `now`.
+    pub(crate) fn lock_until(&self, now: Timestamp) -> Timestamp {
+        now + self.lock_duration
     }
 
     /// The same at a topic, where nothing can be received but what could not be forwarded.

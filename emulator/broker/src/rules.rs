@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::entity::operation::forward::Transfer;
+use crate::entity::operation::publish::MessageCopy;
 use crate::filter::{CorrelationIndex, Filter, Properties, Rule, RuleError, System};
-use crate::operation::forward::Transfer;
-use crate::operation::publish::MessageCopy;
 use crate::{EntityPath, IdSource, Message};
 
 /// The rules of every subscription of a topic.

@@ -3,52 +3,51 @@
 //! A queue, its dead-letter queue and its transfer dead-letter queue are the same store under different
 //! [`crate::StorePolicy`]s. Every index here says something about `entries`; `invariants.rs` states what.
 
-mod deadline_index;
+mod due;
 mod enlistments;
 pub(crate) mod entry;
 mod forwards;
+mod indexes;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
-pub(crate) mod receivers;
-mod reserved;
-mod segmented_map;
-mod sequence_set;
+mod receivers;
 pub(crate) mod sessions;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use servicebus_codec::DecodeError;
 
+use crate::ids::Offset;
 use crate::{
-    Context, Effect, EntityId, Event, EventKind, Expiry, LocksOnDetach, PropertyChanges,
+    Context, Deadline, Effect, EntityId, Event, EventKind, LocksOnDetach, PropertyChanges,
     ReceiverId, SequenceNumber, StorePolicy, Timestamp,
 };
-use deadline_index::DeadlineIndex;
+pub(crate) use due::Due;
 use enlistments::Enlistments;
 use entry::{Entry, Lock, State};
 use forwards::Forwards;
+use indexes::{DeadlineIndex, SegmentedMap, SequenceSet};
 use receivers::Receivers;
-use segmented_map::SegmentedMap;
-use sequence_set::SequenceSet;
 use sessions::{Sessions, Slot};
 
 /// Messages in order of arrival, who may take them, and what time will do to them.
 #[derive(Debug)]
 pub struct MessageStore {
     entity: EntityId,
-    pub(crate) policy: StorePolicy,
-    pub(crate) entries: SegmentedMap<Entry>,
-    last: SequenceNumber,
+    policy: StorePolicy,
+    entries: SegmentedMap<Entry>,
+    next: Offset,
     /// Those that can be reserved, first come first; where there are sessions, each has its own.
-    pub(crate) ready: SequenceSet,
+    ready: SequenceSet,
     /// Of those, the ones that came back because a lock ended, and whose it was.
     #[expect(
         clippy::box_collection,
         reason = "an entity has three of them, mostly empty"
     )]
-    returned: Option<Box<BTreeMap<SequenceNumber, ReceiverId>>>,
-    /// When locks end.
-    pub(crate) locks: DeadlineIndex,
+    returned: Option<Box<BTreeMap<Offset, ReceiverId>>>,
+    /// When locks end; where there are sessions, those of the sessions do.
+    locks: DeadlineIndex,
     /// When unlocked messages expire.
     expiries: DeadlineIndex,
     /// When scheduled messages become active.
@@ -56,27 +55,12 @@ pub struct MessageStore {
     /// Messages that are deferred, locked or not.
     deferred: usize,
     /// Where a transaction has ever been to settle a lock.
-    pub(crate) enlistments: Option<Box<Enlistments>>,
-    pub(crate) forwards: Forwards,
-    pub(crate) receivers: Receivers,
+    enlistments: Option<Box<Enlistments>>,
+    forwards: Forwards,
+    receivers: Receivers,
     /// Where messages belong to sessions.
-    pub(crate) sessions: Option<Box<Sessions>>,
+    sessions: Option<Box<Sessions>>,
     size: u64,
-}
-
-/// What time brings about next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Due {
-    /// A lock ends.
-    LockEnd(Timestamp, SequenceNumber),
-    /// The lock of a session ends.
-    SessionLockEnd(Timestamp, Slot),
-    /// A message expires.
-    Expiry(Timestamp, SequenceNumber),
-    /// A scheduled message becomes active.
-    Activation(Timestamp, SequenceNumber),
-    /// Dead letters are tried again that their target entity refused.
-    Retry(Timestamp),
 }
 
 impl MessageStore {
@@ -85,7 +69,7 @@ impl MessageStore {
             entity,
             policy,
             entries: SegmentedMap::new(),
-            last: SequenceNumber(0),
+            next: Offset(1),
             ready: SequenceSet::new(),
             returned: None,
             locks: DeadlineIndex::new(),
@@ -112,7 +96,8 @@ impl MessageStore {
 
     /// Messages under a lock.
     pub fn locked(&self) -> usize {
-        self.locks.len()
+        let under_sessions = self.sessions.as_ref();
+        under_sessions.map_or(self.locks.len(), |sessions| sessions.locked())
     }
 
     /// Messages set aside, those under a lock included.
@@ -147,71 +132,124 @@ impl MessageStore {
         self.entity
     }
 
-    /// The number that the next message will get.
-    pub(crate) fn next_number(&self) -> SequenceNumber {
-        SequenceNumber(self.last.0 + 1)
+    /// Its rules.
+    pub(crate) fn policy(&self) -> &StorePolicy {
+        &self.policy
     }
 
-    /// Holds `entry` under the next number; `session` is the one it belongs to, where there are sessions.
-    pub(crate) fn append(&mut self, entry: Entry, session: Option<Slot>) -> SequenceNumber {
-        let number = self.reserve_number();
-        self.append_at(number, entry, session);
-        number
+    /// Goes by other rules from now on; nothing is reserved any more.
+    pub(crate) fn set_policy(&mut self, policy: StorePolicy) {
+        self.policy = policy;
+        self.unreserve_all();
     }
 
-    /// Gives out the next number for a message that may come later, or never.
-    pub(crate) fn reserve_number(&mut self) -> SequenceNumber {
-        self.last = self.next_number();
-        self.last
+    /// The sessions, where messages belong to sessions.
+    pub(crate) fn sessions(&self) -> Option<&Sessions> {
+        self.sessions.as_deref()
     }
 
-    /// Holds `entry` under a number that was reserved for it.
-    pub(crate) fn append_at(
-        &mut self,
-        number: SequenceNumber,
-        entry: Entry,
-        session: Option<Slot>,
-    ) {
+    pub(crate) fn sessions_mut(&mut self) -> Option<&mut Sessions> {
+        self.sessions.as_deref_mut()
+    }
+
+    /// Forgets all sessions, whose locks must be over.
+    pub(crate) fn drop_sessions(&mut self) {
+        self.sessions = None;
+    }
+
+    /// An entry by where it stands.
+    pub(crate) fn get(&self, offset: Offset) -> Option<&Entry> {
+        self.entries.get(offset)
+    }
+
+    /// The entries from `from` on, in order.
+    pub(crate) fn from(&self, from: Offset) -> impl Iterator<Item = (Offset, &Entry)> {
+        self.entries.range_from(from)
+    }
+
+    /// Every entry, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Offset, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// The messages under locks that end by themselves, those that end first first.
+    pub(crate) fn locks(&self) -> impl Iterator<Item = Offset> {
+        self.locks.offsets()
+    }
+
+    /// Who holds the locks, a receiver for each locked message.
+    pub(crate) fn lock_holders(&self) -> impl Iterator<Item = ReceiverId> {
+        let locks = self.locks.offsets();
+        let locks = locks.filter_map(|offset| Some(self.entries.get(offset)?.lock()?.receiver));
+        let sessions = self.sessions.iter().flat_map(|sessions| sessions.iter());
+        let under_sessions = sessions.flat_map(|session| {
+            let holder = session.lock.map(|lock| lock.receiver);
+            session.locked.iter().filter_map(move |_| holder)
+        });
+        locks.chain(under_sessions)
+    }
+
+    /// Where the next message will stand.
+    pub(crate) fn next_offset(&self) -> Offset {
+        self.next
+    }
+
+    /// Holds `entry` behind all others; `session` is the one it belongs to, where there are sessions.
+    pub(crate) fn append(&mut self, entry: Entry, session: Option<Slot>) -> Offset {
+        let offset = self.reserve_offset();
+        self.append_at(offset, entry, session);
+        offset
+    }
+
+    /// Gives out the next place for a message that may come later, or never.
+    pub(crate) fn reserve_offset(&mut self) -> Offset {
+        let offset = self.next;
+        self.next = Offset(offset.0 + 1);
+        offset
+    }
+
+    /// Holds `entry` at the place that was reserved for it.
+    pub(crate) fn append_at(&mut self, offset: Offset, entry: Entry, session: Option<Slot>) {
         self.size += entry.message.size();
         let (expires_at, activates_at) = (entry.expires_at, entry.activates_at());
-        let auto_forwards = self.auto_forwards(number, entry.stays);
-        self.entries.insert(number.0, entry);
+        let auto_forwards = self.auto_forwards(offset, entry.stays);
+        self.entries.insert(offset, entry);
         if let (Some(sessions), Some(slot)) = (&mut self.sessions, session) {
-            sessions.join(number, slot, activates_at.is_some());
+            sessions.join(offset, slot, activates_at.is_some());
         }
         if let Some(at) = activates_at {
-            self.activations.insert(at, number);
+            self.activations.insert(at, offset);
             return;
         }
-        if expires_at < Timestamp::NEVER {
-            self.expiries.insert(expires_at, number);
+        if let Some(at) = expires_at.get() {
+            self.expiries.insert(at, offset);
         }
         if auto_forwards {
-            self.await_forward(number);
+            self.await_forward(offset);
         } else {
-            self.make_ready(number);
+            self.make_ready(offset);
         }
     }
 
     /// Takes an entry out of every index.
-    pub(crate) fn remove(&mut self, number: SequenceNumber) -> Option<Entry> {
-        let entry = self.entries.remove(number.0)?;
+    pub(crate) fn remove(&mut self, offset: Offset) -> Option<Entry> {
+        let entry = self.entries.remove(offset)?;
         self.size -= entry.message.size();
         self.deferred -= usize::from(entry.is_deferred());
         match entry.state {
-            State::Ready => self.take_from_ready(number),
-            State::Assigned(receiver) => self.receivers.unreserve(receiver, number),
-            State::Locked(lock) => self.unlock(number, lock),
+            State::Ready => self.take_from_ready(offset),
+            State::Reserved(receiver) => self.receivers.unreserve(receiver, offset),
+            State::Locked(lock) => self.unlock(offset, lock),
             State::Deferred => {}
             State::Scheduled(at) => {
-                self.activations.remove(at, number);
-                self.forwards.take_destination(number);
+                self.activations.remove(at, offset);
+                self.forwards.take_destination(offset);
             }
-            State::Forwarding => self.forwards.remove(number),
+            State::Forwarding => self.forwards.remove(offset),
         }
-        self.expiries.remove(entry.expires_at, number);
+        self.protect(offset, entry.expires_at);
         if let Some(sessions) = &mut self.sessions {
-            sessions.leave(number, &entry);
+            sessions.leave(offset, &entry);
         }
         Some(entry)
     }
@@ -225,16 +263,16 @@ impl MessageStore {
             self.serve_sessions(cx);
             return;
         }
-        while let Some(((), number)) = self.ready.first() {
+        while let Some(((), offset)) = self.ready.first() {
             let returned = self.returned.as_deref();
-            let former = returned.and_then(|returned| returned.get(&number).copied());
-            let Some((receiver, wake)) = self.receivers.reserve_next(number, former) else {
+            let former = returned.and_then(|returned| returned.get(&offset).copied());
+            let Some((receiver, wake)) = self.receivers.reserve_next(offset, former) else {
                 return;
             };
             self.ready.pop_first();
-            self.forget_returned(number);
-            if let Some(entry) = self.entries.get_mut(number.0) {
-                entry.state = State::Assigned(receiver);
+            self.forget_returned(offset);
+            if let Some(entry) = self.entries.get_mut(offset) {
+                entry.state = State::Reserved(receiver);
             }
             if wake {
                 cx.effects.push(Effect::Wake(receiver));
@@ -242,10 +280,10 @@ impl MessageStore {
         }
     }
 
-    /// Puts an reserved, locked or forwarded entry back where it belongs when nobody has it: at its old place,
+    /// Puts a reserved, locked or forwarded entry back where it belongs when nobody has it: at its old place,
     /// deferred again if it was, on its way if the store forwards.
-    pub(crate) fn put_back(&mut self, number: SequenceNumber) {
-        let Some(entry) = self.entries.get_mut(number.0) else {
+    pub(crate) fn put_back(&mut self, offset: Offset) {
+        let Some(entry) = self.entries.get_mut(offset) else {
             return;
         };
         let state = std::mem::replace(&mut entry.state, State::Ready);
@@ -254,31 +292,31 @@ impl MessageStore {
             if lock.deferred {
                 entry.state = State::Deferred;
             }
-            self.unlock(number, lock);
+            self.unlock(offset, lock);
             if lock.deferred {
                 return;
             }
         }
-        if expires_at < Timestamp::NEVER {
-            self.expiries.insert(expires_at, number);
+        if let Some(at) = expires_at.get() {
+            self.expiries.insert(at, offset);
         }
-        if self.auto_forwards(number, stays) {
-            self.await_forward(number);
+        if self.auto_forwards(offset, stays) {
+            self.await_forward(offset);
         } else {
-            self.make_ready(number);
+            self.make_ready(offset);
         }
     }
 
     /// Ends the lock of an entry and sets it aside.
-    pub(crate) fn defer(&mut self, number: SequenceNumber) {
-        if let Some(entry) = self.entries.get_mut(number.0)
+    pub(crate) fn defer(&mut self, offset: Offset) {
+        if let Some(entry) = self.entries.get_mut(offset)
             && let State::Locked(lock) = entry.state
         {
             entry.state = State::Deferred;
             self.deferred += usize::from(!lock.deferred);
-            self.unlock(number, lock);
+            self.unlock(offset, lock);
             if let Some(sessions) = &mut self.sessions {
-                sessions.change_of(number, |session, _| {
+                sessions.change_of(offset, |session, _| {
                     session.deferred += usize::from(!lock.deferred);
                 });
             }
@@ -286,58 +324,60 @@ impl MessageStore {
     }
 
     /// Locks an entry that nobody has, or that is reserved to whoever locks it.
-    pub(crate) fn lock(&mut self, number: SequenceNumber, lock: Lock) {
-        let Some(entry) = self.entries.get_mut(number.0) else {
+    pub(crate) fn lock(&mut self, offset: Offset, lock: Lock) {
+        let Some(entry) = self.entries.get_mut(offset) else {
             return;
         };
         entry.state = State::Locked(lock);
         let expires_at = entry.expires_at;
-        self.protect(number, expires_at);
-        self.locks.insert(lock.until, number);
+        self.protect(offset, expires_at);
+        if let Some(until) = lock.until.get() {
+            self.locks.insert(until, offset);
+        }
         if let Some(sessions) = &mut self.sessions {
-            sessions.change_of(number, |session, number| {
-                session.lock_message(number);
+            sessions.change_of(offset, |session, offset| {
+                session.lock_message(offset);
             });
         } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.receivers.hold(lock.receiver, number);
+            self.receivers.hold(lock.receiver, offset);
         }
     }
 
     /// Adds an entry to those that nobody has.
-    fn make_ready(&mut self, number: SequenceNumber) {
+    fn make_ready(&mut self, offset: Offset) {
         match &mut self.sessions {
-            Some(sessions) => sessions.change_of(number, |session, number| {
-                session.ready.insert(number);
+            Some(sessions) => sessions.change_of(offset, |session, offset| {
+                session.ready.insert(offset);
             }),
             None => {
-                self.ready.insert((), number);
+                self.ready.insert((), offset);
             }
         }
     }
 
-    pub(super) fn take_from_ready(&mut self, number: SequenceNumber) {
+    fn take_from_ready(&mut self, offset: Offset) {
         match &mut self.sessions {
-            Some(sessions) => sessions.change_of(number, |session, number| {
-                session.ready.remove(&number);
+            Some(sessions) => sessions.change_of(offset, |session, offset| {
+                session.ready.remove(&offset);
             }),
             None => {
-                self.ready.remove((), number);
-                self.forget_returned(number);
+                self.ready.remove((), offset);
+                self.forget_returned(offset);
             }
         }
     }
 
     /// Notes who lost the lock of an entry that is ready again: others are served first (spec/observed.md 17).
-    pub(crate) fn note_returned(&mut self, number: SequenceNumber, former: ReceiverId) {
-        let entry = self.entries.get(number.0);
+    pub(crate) fn note_returned(&mut self, offset: Offset, former: ReceiverId) {
+        let entry = self.entries.get(offset);
         if self.sessions.is_none() && entry.is_some_and(|entry| entry.state == State::Ready) {
-            self.returned.get_or_insert_default().insert(number, former);
+            self.returned.get_or_insert_default().insert(offset, former);
         }
     }
 
-    fn forget_returned(&mut self, number: SequenceNumber) {
+    fn forget_returned(&mut self, offset: Offset) {
         if let Some(returned) = &mut self.returned {
-            returned.remove(&number);
+            returned.remove(&offset);
             if returned.is_empty() {
                 self.returned = None;
             }
@@ -345,48 +385,79 @@ impl MessageStore {
     }
 
     /// Nothing expires that is locked or on its way: it leaves the index until that is over.
-    fn protect(&mut self, number: SequenceNumber, expires_at: Timestamp) {
-        if expires_at < Timestamp::NEVER {
-            self.expiries.remove(expires_at, number);
+    fn protect(&mut self, offset: Offset, expires_at: Deadline) {
+        if let Some(at) = expires_at.get() {
+            self.expiries.remove(at, offset);
         }
     }
 
+    /// Lets a lock that ends by itself end at `until`, or `at_least` later than it would have if that is later still;
+    /// returns its end.
+    pub(crate) fn extend_lock(
+        &mut self,
+        offset: Offset,
+        until: Timestamp,
+        at_least: Duration,
+    ) -> Option<Timestamp> {
+        let State::Locked(lock) = &mut self.entries.get_mut(offset)?.state else {
+            return None;
+        };
+        let before = lock.until.get()?;
+        let until = until.max(before + at_least);
+        lock.until = until.into();
+        self.locks.remove(before, offset);
+        self.locks.insert(until, offset);
+        Some(until)
+    }
+
+    /// Counts a delivery whose lock has ended, and returns whose lock it was and how many deliveries have failed.
+    pub(crate) fn count_lock_expiry(
+        &mut self,
+        offset: Offset,
+    ) -> Option<(Option<ReceiverId>, u32)> {
+        let entry = self.entries.get_mut(offset)?;
+        entry.delivery_count += u32::from(self.policy.counts_lock_expiry);
+        Some((entry.lock().map(|lock| lock.receiver), entry.delivery_count))
+    }
+
     /// Takes a lock that is over out of the indexes.
-    fn unlock(&mut self, number: SequenceNumber, lock: Lock) {
-        self.locks.remove(lock.until, number);
+    fn unlock(&mut self, offset: Offset, lock: Lock) {
+        if let Some(until) = lock.until.get() {
+            self.locks.remove(until, offset);
+        }
         if let Some(enlistments) = &mut self.enlistments {
-            enlistments.remove(number);
+            enlistments.remove(offset);
         }
         if let Some(sessions) = &mut self.sessions {
-            sessions.change_of(number, |session, number| {
-                session.unlock_message(number);
+            sessions.change_of(offset, |session, offset| {
+                session.unlock_message(offset);
             });
         } else if self.policy.locks_on_detach == LocksOnDetach::Release {
-            self.receivers.release_lock(lock.receiver, number);
+            self.receivers.release_lock(lock.receiver, offset);
         }
     }
 
     /// Lets an entry expire at another instant.
-    pub(crate) fn reschedule_expiry(&mut self, number: SequenceNumber, expires_at: Timestamp) {
-        let Some(entry) = self.entries.get_mut(number.0) else {
+    pub(crate) fn reschedule_expiry(&mut self, offset: Offset, expires_at: Deadline) {
+        let Some(entry) = self.entries.get_mut(offset) else {
             return;
         };
         let before = std::mem::replace(&mut entry.expires_at, expires_at);
-        let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(number);
-        self.expiries.remove(before, number);
-        if can_expire {
-            self.expiries.insert(expires_at, number);
+        let can_expire = entry.can_expire() && !self.forwards.is_in_transfer(offset);
+        self.protect(offset, before);
+        if let Some(at) = expires_at.get().filter(|_| can_expire) {
+            self.expiries.insert(at, offset);
         }
     }
 
     /// Sets application properties of an entry and then whatever `change` does; nothing when they do not fit.
     pub(crate) fn change<T: Default>(
         &mut self,
-        number: SequenceNumber,
+        offset: Offset,
         changes: &PropertyChanges,
         change: impl FnOnce(&mut Entry) -> T,
     ) -> Result<T, DecodeError> {
-        let Some(entry) = self.entries.get_mut(number.0) else {
+        let Some(entry) = self.entries.get_mut(offset) else {
             return Ok(T::default());
         };
         let before = entry.message.size();
@@ -395,74 +466,25 @@ impl MessageStore {
         Ok(change(entry))
     }
 
-    /// Whether what has expired may leave (decision D1).
-    fn lets_expire(&self) -> bool {
-        self.policy.expiry == Expiry::Eager || self.is_awaited() || self.policy.forwards
+    /// Records what happened to an entry that is here.
+    pub(crate) fn record(&self, cx: &mut Context<'_>, offset: Offset, kind: EventKind) {
+        let entry = self.entries.get(offset);
+        self.record_as(cx, entry.map(|entry| entry.number(offset)), kind);
     }
 
-    /// False when nothing is due by `now`; when true, something may be.
-    pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
-        let instants = [&self.locks, &self.expiries, &self.activations];
-        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
-        instants.into_iter().any(|all| all.may_have_come(now))
-            || session_end.is_some_and(|(at, _)| at <= now)
-            || self.forwards.retry_at().is_some_and(|at| at <= now)
-    }
-
-    /// Everything that is due has happened.
-    pub(crate) fn came_up_to_date(&mut self) {
-        for instants in [&mut self.locks, &mut self.expiries, &mut self.activations] {
-            instants.follow();
-        }
-    }
-
-    /// What time brings about next, if anything.
-    pub(crate) fn next_due(&self) -> Option<Due> {
-        // A lock under a session has no end of its own.
-        let lock_end = self.locks.first().filter(|(at, _)| *at < Timestamp::NEVER);
-        let lock_end = lock_end.map(|(at, n)| Due::LockEnd(at, n));
-        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
-        let session_end = session_end.map(|(at, slot)| Due::SessionLockEnd(at, slot));
-        let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
-            .map(|(at, n)| Due::Expiry(at, n));
-        let activation = self.activations.first();
-        let activation = activation.map(|(at, n)| Due::Activation(at, n));
-        let retry = self.forwards.retry_at().map(Due::Retry);
-        [lock_end, session_end, expiry, activation, retry]
-            .into_iter()
-            .flatten()
-            .min_by_key(|due| due.at())
-    }
-
-    /// Notes what happened to an entry that is here; 0 stands for none.
-    pub(crate) fn record(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: EventKind) {
-        let entry = self.entries.get(number.0);
-        let shown = entry.map_or(number, |entry| entry.number(number));
-        self.record_as(cx, shown, kind);
-    }
-
-    /// Notes what happened to a message by its number as clients see it.
-    pub(crate) fn record_as(&self, cx: &mut Context<'_>, number: SequenceNumber, kind: EventKind) {
-        cx.events.push(Event {
-            at: cx.now,
-            entity: self.entity,
-            store: self.policy.kind,
-            client: cx.client,
-            number,
+    /// Records what happened to a message by its number, or to none.
+    pub(crate) fn record_as(
+        &self,
+        cx: &mut Context<'_>,
+        number: impl Into<Option<SequenceNumber>>,
+        kind: EventKind,
+    ) {
+        cx.events.push(Event::new(
+            cx.now,
+            (self.entity, self.policy.kind),
+            cx.client,
+            number.into(),
             kind,
-        });
-    }
-}
-
-impl Due {
-    /// When.
-    pub(crate) fn at(self) -> Timestamp {
-        match self {
-            Self::LockEnd(at, _)
-            | Self::SessionLockEnd(at, _)
-            | Self::Expiry(at, _)
-            | Self::Activation(at, _)
-            | Self::Retry(at) => at,
-        }
+        ));
     }
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Later than every instant that can be told.
-    pub const NEVER: Self = Self(i64::MAX);
+    /// The last instant that can be told.
+    pub const MAX: Self = Self(i64::MAX);
 
     /// From milliseconds since the Unix epoch.
     pub const fn from_millis(milliseconds: i64) -> Self {
@@ -31,10 +31,39 @@ impl Timestamp {
     }
 }
 
+/// An instant that may be missing, in the room of one: a million messages have one each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadline(i64);
+
+impl Deadline {
+    pub(crate) const NONE: Self = Self(i64::MAX);
+
+    pub(crate) fn get(self) -> Option<Timestamp> {
+        (self != Self::NONE).then_some(Timestamp(self.0))
+    }
+
+    pub(crate) fn has_come(self, now: Timestamp) -> bool {
+        self.get().is_some_and(|at| at <= now)
+    }
+}
+
+impl From<Timestamp> for Deadline {
+    fn from(at: Timestamp) -> Self {
+        // An instant that cannot be told from the last one never comes.
+        Self(at.0)
+    }
+}
+
+impl From<Option<Timestamp>> for Deadline {
+    fn from(at: Option<Timestamp>) -> Self {
+        at.map_or(Self::NONE, Self::from)
+    }
+}
+
 impl Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// Saturates at [`Timestamp::NEVER`].
+    /// Saturates at [`Timestamp::MAX`].
     fn add(self, duration: Duration) -> Self {
         let milliseconds = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(milliseconds))

@@ -2,203 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{EntityId, Event, EventKind, Events, SubQueue};
+use strum::VariantArray;
 
-/// What is counted for ever, per store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counter {
-    /// Messages accepted.
-    Sent,
-    /// Deliveries under a lock.
-    Delivered,
-    /// Messages received and deleted.
-    ReceivedAndDeleted,
-    /// Messages completed.
-    Completed,
-    /// Deliveries abandoned.
-    Abandoned,
-    /// Deliveries released.
-    Released,
-    /// Locks renewed.
-    LockRenewed,
-    /// Locks that ran out.
-    LockExpired,
-    /// Messages dead-lettered.
-    DeadLettered,
-    /// Messages dropped because their time had passed.
-    Expired,
-    /// Messages removed by a reset.
-    Removed,
-    /// Messages accepted to become active later.
-    Scheduled,
-    /// Scheduled messages that became active.
-    Activated,
-    /// Scheduled messages taken back.
-    Cancelled,
-    /// Messages dropped as duplicates.
-    DuplicateDropped,
-    /// Deliveries deferred.
-    Deferred,
-    /// Messages moved to the transfer dead-letter store.
-    TransferFailed,
-    /// Messages that went on to another entity.
-    Forwarded,
-    /// Matches of rules.
-    Matched,
-    /// Messages that a topic has handed to its subscriptions.
-    Published,
-    /// Messages sent or scheduled in transactions, whether or not these were committed.
-    SendEnlisted,
-    /// Deliveries settled in transactions, whether or not these were committed.
-    SettlementEnlisted,
-    /// Transactions committed in which the entity took part.
-    TransactionCommitted,
-    /// Transactions rolled back in which the entity took part.
-    TransactionRolledBack,
-    /// Messages deleted by somebody.
-    Deleted,
-    /// Sessions accepted.
-    SessionAccepted,
-    /// Locks of sessions renewed.
-    SessionLockRenewed,
-    /// Locks of sessions that ran out.
-    SessionLockExpired,
-    /// Sessions whose holder went.
-    SessionReleased,
-    /// States of sessions set or cleared.
-    SessionStateSet,
-    /// Entities deleted.
-    EntityDeleted,
-    /// Times the clock was moved.
-    ClockAdvanced,
-    /// Faults that struck.
-    Fault,
-    /// Requests refused.
-    Refused,
-}
+use crate::event::Counter;
+use crate::{EntityId, Event, Events, SubQueue};
 
-impl Counter {
-    /// All of them, in order.
-    pub const ALL: [Self; 34] = [
-        Self::Sent,
-        Self::Delivered,
-        Self::ReceivedAndDeleted,
-        Self::Completed,
-        Self::Abandoned,
-        Self::Released,
-        Self::LockRenewed,
-        Self::LockExpired,
-        Self::DeadLettered,
-        Self::Expired,
-        Self::Removed,
-        Self::Scheduled,
-        Self::Activated,
-        Self::Cancelled,
-        Self::DuplicateDropped,
-        Self::Deferred,
-        Self::TransferFailed,
-        Self::Forwarded,
-        Self::Matched,
-        Self::Published,
-        Self::SendEnlisted,
-        Self::SettlementEnlisted,
-        Self::TransactionCommitted,
-        Self::TransactionRolledBack,
-        Self::Deleted,
-        Self::SessionAccepted,
-        Self::SessionLockRenewed,
-        Self::SessionLockExpired,
-        Self::SessionReleased,
-        Self::SessionStateSet,
-        Self::EntityDeleted,
-        Self::ClockAdvanced,
-        Self::Fault,
-        Self::Refused,
-    ];
-
-    /// The word for it in timelines.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Delivered => "delivered",
-            Self::ReceivedAndDeleted => "received-and-deleted",
-            Self::Completed => "completed",
-            Self::Abandoned => "abandoned",
-            Self::Released => "released",
-            Self::LockRenewed => "lock-renewed",
-            Self::LockExpired => "lock-expired",
-            Self::DeadLettered => "dead-lettered",
-            Self::Expired => "expired",
-            Self::Removed => "removed",
-            Self::Scheduled => "scheduled",
-            Self::Activated => "activated",
-            Self::Cancelled => "cancelled",
-            Self::DuplicateDropped => "duplicate-dropped",
-            Self::Deferred => "deferred",
-            Self::TransferFailed => "transfer-dead-lettered",
-            Self::Forwarded => "forwarded",
-            Self::Matched => "matched",
-            Self::Published => "published",
-            Self::SendEnlisted => "send-enlisted",
-            Self::SettlementEnlisted => "settlement-enlisted",
-            Self::TransactionCommitted => "transaction-committed",
-            Self::TransactionRolledBack => "transaction-rolled-back",
-            Self::Deleted => "deleted",
-            Self::SessionAccepted => "session-accepted",
-            Self::SessionLockRenewed => "session-lock-renewed",
-            Self::SessionLockExpired => "session-lock-expired",
-            Self::SessionReleased => "session-released",
-            Self::SessionStateSet => "session-state-set",
-            Self::EntityDeleted => "entity-deleted",
-            Self::ClockAdvanced => "clock-advanced",
-            Self::Fault => "fault",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-impl From<&EventKind> for Counter {
-    fn from(kind: &EventKind) -> Self {
-        match kind {
-            EventKind::Enqueued { .. } => Self::Sent,
-            EventKind::Delivered { .. } => Self::Delivered,
-            EventKind::ReceivedAndDeleted => Self::ReceivedAndDeleted,
-            EventKind::Completed => Self::Completed,
-            EventKind::Abandoned { .. } => Self::Abandoned,
-            EventKind::Released => Self::Released,
-            EventKind::LockRenewed { .. } => Self::LockRenewed,
-            EventKind::LockExpired { .. } => Self::LockExpired,
-            EventKind::DeadLettered { .. } => Self::DeadLettered,
-            EventKind::Expired => Self::Expired,
-            EventKind::Removed => Self::Removed,
-            EventKind::Scheduled { .. } => Self::Scheduled,
-            EventKind::Activated { .. } => Self::Activated,
-            EventKind::Cancelled => Self::Cancelled,
-            EventKind::DuplicateDropped { .. } => Self::DuplicateDropped,
-            EventKind::Deferred => Self::Deferred,
-            EventKind::TransferFailed { .. } => Self::TransferFailed,
-            EventKind::Forwarded { .. } => Self::Forwarded,
-            EventKind::Matched { .. } => Self::Matched,
-            EventKind::Published => Self::Published,
-            EventKind::SendEnlisted { .. } => Self::SendEnlisted,
-            EventKind::SettlementEnlisted { .. } => Self::SettlementEnlisted,
-            EventKind::TransactionCommitted { .. } => Self::TransactionCommitted,
-            EventKind::TransactionRolledBack { .. } => Self::TransactionRolledBack,
-            EventKind::Deleted => Self::Deleted,
-            EventKind::SessionAccepted { .. } => Self::SessionAccepted,
-            EventKind::SessionLockRenewed { .. } => Self::SessionLockRenewed,
-            EventKind::SessionLockExpired { .. } => Self::SessionLockExpired,
-            EventKind::SessionReleased { .. } => Self::SessionReleased,
-            EventKind::SessionStateSet { .. } => Self::SessionStateSet,
-            EventKind::EntityDeleted => Self::EntityDeleted,
-            EventKind::ClockAdvanced { .. } => Self::ClockAdvanced,
-            EventKind::Fault { .. } => Self::Fault,
-            EventKind::Refused { .. } => Self::Refused,
-        }
-    }
-}
-
-type Tally = [u64; Counter::ALL.len()];
+type Tally = [u64; Counter::VARIANTS.len()];
 
 /// A ring of events and a fold over them.
 #[derive(Debug)]
@@ -244,7 +53,7 @@ impl Timeline {
         let mut events = batch.iter().peekable();
         while let Some(first) = events.peek().map(|event| place(event)) {
             let tally = self.tallies.entry(first);
-            let tally = tally.or_insert([0; Counter::ALL.len()]);
+            let tally = tally.or_insert([0; Counter::VARIANTS.len()]);
             while let Some(event) = events.next_if(|event| place(event) == first) {
                 let counter = Counter::from(&event.kind);
                 tally[counter as usize] += 1;
@@ -298,14 +107,14 @@ impl Timeline {
         &self,
         takes: impl Fn(EntityId, SubQueue) -> bool,
     ) -> impl Iterator<Item = (Counter, u64)> {
-        let mut totals = [0; Counter::ALL.len()];
+        let mut totals = [0; Counter::VARIANTS.len()];
         for ((entity, store), tally) in &self.tallies {
             if takes(*entity, *store) {
                 let both = totals.iter_mut().zip(tally);
                 both.for_each(|(total, count)| *total += count);
             }
         }
-        Counter::ALL.into_iter().zip(totals)
+        Counter::VARIANTS.iter().copied().zip(totals)
     }
 
     /// Forgets everything.
@@ -317,17 +126,12 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClientId, SequenceNumber, Timestamp};
+    use crate::{ClientId, EventKind, SequenceNumber, Timestamp};
 
     fn event(kind: EventKind) -> Event {
-        Event {
-            at: Timestamp::from_millis(0),
-            entity: EntityId(7),
-            store: SubQueue::Active,
-            client: ClientId(1),
-            number: SequenceNumber(1),
-            kind,
-        }
+        let place = (EntityId(7), SubQueue::Active);
+        let number = Some(SequenceNumber(1));
+        Event::new(Timestamp::default(), place, ClientId(1), number, kind)
     }
 
     #[test]
@@ -337,10 +141,9 @@ mod tests {
         for id in 0..entities {
             let mut batch = Events::new();
             for kind in [EventKind::Completed, EventKind::EntityDeleted] {
-                batch.push(Event {
-                    entity: EntityId(id),
-                    ..event(kind)
-                });
+                let mut event = event(kind);
+                event.entity = EntityId(id);
+                batch.push(event);
             }
             timeline.absorb(&mut batch);
         }
@@ -358,14 +161,17 @@ mod tests {
             batch.push(event(EventKind::Enqueued {
                 message_id,
                 bytes: 0,
-                expires_at: Timestamp::NEVER,
+                expires_at: None,
             }));
             batch.push(event(EventKind::Completed));
             timeline.absorb(&mut batch);
         }
         assert_eq!(timeline.dropped(), 7);
         let count = |counter| timeline.count(EntityId(7), SubQueue::Active, counter);
-        assert_eq!((count(Counter::Sent), count(Counter::Completed)), (5, 5));
+        assert_eq!(
+            (count(Counter::Enqueued), count(Counter::Completed)),
+            (5, 5)
+        );
         let sum = |takes: bool| timeline.totals(|_, _| takes).map(|(_, count)| count).sum();
         assert_eq!((sum(true), sum(false)), (10_u64, 0_u64));
         let ids: Vec<String> = timeline

@@ -1,14 +1,15 @@
 //! Work that happens as a whole or not at all (semantics §12).
 //!
-//! A transaction is a value in the hands of whoever declared it. Verbs of [`crate::Entity`] enlist work in it, in
-//! the order in which it will happen; [`crate::commit`] lets it happen. Mailboxes know of it only which locks it is
+//! A transaction is a value in the hands of the connection that declared it. Verbs of [`crate::Entity`] enlist work in it, in
+//! the order in which it will happen; [`crate::commit`] lets it happen. Entities know of it only which locks it is
 //! to settle, so that one that is dropped leaves nothing behind but locks that come free when its time is over.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::operation::transact::TransactError;
+use crate::entity::operation::transact::TransactError;
+use crate::ids::Offset;
 use crate::size_in_use::Reservation;
 use crate::{
     Entity, EntityId, EntityPath, IdSource, LockToken, Message, Outcome, SequenceNumber, SubQueue,
@@ -76,7 +77,7 @@ pub(crate) enum Work {
     Schedule {
         message: Message,
         partition: u8,
-        number: SequenceNumber,
+        offset: Offset,
         /// Where it goes on to when it is due.
         destination: Option<EntityPath>,
     },
@@ -90,6 +91,7 @@ pub(crate) enum Work {
     Settle {
         kind: SubQueue,
         token: LockToken,
+        offset: Offset,
         number: SequenceNumber,
         outcome: Outcome,
     },
@@ -180,10 +182,10 @@ impl Transaction {
         let id = entity.id();
         self.participants
             .entry(id)
-            .or_insert_with(|| entity.path.clone());
+            .or_insert_with(|| entity.path().clone());
         let message = work.message();
         self.messages += usize::from(message.is_some());
-        let reservation = message.map(|message| entity.pending_bytes.reserve(message.size()));
+        let reservation = message.map(|message| entity.reserve_bytes(message.size()));
         self.work.push(Enlisted {
             entity: id,
             work,

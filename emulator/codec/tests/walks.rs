@@ -1,8 +1,6 @@
-//! What passes validation can be walked through by every other method of a reader.
+//! What validation lets pass and what it refuses. That whatever passes is read by every other method of a reader is the
+//! fuzz target `codec` (`tests/fuzz`).
 
-use proptest::collection;
-use proptest::prelude::*;
-use proptest::sample::{Index, select};
 use servicebus_codec::{
     DecodeError, ElementBudget, MAX_DEPTH, MAX_ELEMENTS, MAX_WIDTHLESS, Reader, Value,
 };
@@ -50,123 +48,22 @@ fn sized(code: u8, count: Option<u32>, content: &[u8]) -> Vec<u8> {
     [&[code], &*size, &*count, content].concat()
 }
 
-/// Any value, in every form that AMQP has for it, descriptors that are described included.
-fn value() -> impl Strategy<Value = Vec<u8>> {
-    let fixed = (select(&FIXED[..]), any::<[u8; 16]>())
-        .prop_map(|((code, width), bits)| [&[code], &bits[..width]].concat());
-    let text = (select(vec![0xa1, 0xa3, 0xb1, 0xb3]), ".{0,8}")
-        .prop_map(|(code, text)| sized(code, None, text.as_bytes()));
-    let binary = (select(vec![0xa0, 0xb0]), collection::vec(any::<u8>(), 0..8))
-        .prop_map(|(code, bytes)| sized(code, None, &bytes));
-    let leaf = prop_oneof![4 => fixed, 1 => text, 1 => binary, 2 => array()];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        let items = || collection::vec(inner.clone(), 0..4);
-        prop_oneof![
-            items().prop_map(|items| compound(0xd0, items)),
-            items().prop_map(|mut items| {
-                items.truncate(items.len() / 2 * 2);
-                compound(0xd1, items)
-            }),
-            (inner.clone(), inner.clone())
-                .prop_map(|(descriptor, value)| { [&[0], &*descriptor, &*value].concat() }),
-        ]
-    })
-}
-
 fn compound(code: u8, items: Vec<Vec<u8>>) -> Vec<u8> {
     sized(code, Some(items.len() as u32), &items.concat())
 }
 
-fn array() -> impl Strategy<Value = Vec<u8>> {
-    let constructor = (select(&FIXED[..]), any::<bool>());
-    (constructor, 0..5u32, any::<[u8; 16]>()).prop_map(
-        |(((code, width), described), count, bits)| {
-            let descriptor: &[u8] = if described { &[0, 0x53, 7] } else { &[] };
-            let elements = bits[..width].repeat(count as usize);
-            let content = [descriptor, &[code], &elements].concat();
-            sized(0xf0, Some(count), &content)
-        },
-    )
-}
-
-/// Reads a value that has passed down to its leaves; every step must succeed.
-fn walk(encoded: &[u8]) -> Result<(), DecodeError> {
-    let mut reader = Reader::new(encoded);
-    assert_eq!(reader.skip()?, encoded);
-    assert!(reader.is_empty());
-    let read = Reader::new(encoded).value()?;
-    assert!(!matches!(read, Value::Other([])));
-    let _ = Reader::new(encoded).next_is_primitive();
-    match encoded[0] {
-        0x00 => {
-            let mut reader = Reader::new(&encoded[1..]);
-            walk(reader.skip()?)?;
-            walk(reader.rest())
-        }
-        0x45 | 0xc0 | 0xd0 => {
-            let list = Reader::new(encoded).list()?;
-            let mut fields = Reader::new(encoded).fields()?;
-            let mut items = list.items;
-            for _ in 0..list.count {
-                let item = items.skip()?;
-                assert_eq!(fields.raw()?.unwrap_or(&[0x40]), item);
-                walk(item)?;
-            }
-            assert!(items.is_empty());
-            Ok(())
-        }
-        0xc1 | 0xd1 => {
-            let map = Reader::new(encoded).map()?;
-            assert!(map.entries().all(|entry| entry.is_ok()));
-            for entry in map.raw_entries() {
-                let (key, value) = entry?;
-                walk(key)?;
-                walk(value)?;
-            }
-            Ok(())
-        }
-        0xe0 | 0xf0 => {
-            let mut elements = Reader::new(encoded).elements()?;
-            let mut element = Vec::new();
-            // Those without width are all the same.
-            for _ in 0..100 {
-                if !elements.next_into(&mut element)? {
-                    break;
-                }
-                walk(&element)?;
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_value_passes_and_is_walked(value in value()) {
-        let mut reader = Reader::new(&value);
-        prop_assert_eq!(reader.validate(), Ok(()));
-        prop_assert!(reader.is_empty());
-        prop_assert_eq!(walk(&value), Ok(()));
-    }
-
-    #[test]
-    fn what_passes_is_walked(
-        value in value(),
-        damage in collection::vec((any::<Index>(), any::<u8>()), 0..4),
-    ) {
-        let mut value = value;
-        for (at, byte) in damage {
-            let at = at.index(value.len());
-            value[at] = byte;
-        }
-        let mut reader = Reader::new(&value);
-        if reader.validate().is_ok() {
-            let end = reader.position();
-            prop_assert_eq!(walk(&value[..end]), Ok(()));
-        }
+#[test]
+fn every_constructor_of_a_fixed_width_passes() {
+    for (code, width) in FIXED {
+        // The only text in them is a character: `a`.
+        let value = [
+            &[code],
+            &[0, 0, 0, b'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..width],
+        ]
+        .concat();
+        assert_eq!(Reader::new(&value).validate(), Ok(()), "{code:x}");
+        let array = sized(0xf0, Some(1), &value);
+        assert_eq!(Reader::new(&array).validate(), Ok(()), "{code:x}");
     }
 }
 

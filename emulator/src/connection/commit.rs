@@ -366,7 +366,7 @@ pub(crate) fn attempted(outcome: &Wire, token: LockToken) -> Attempt {
     };
     Attempt {
         operation: Cow::Borrowed(operation),
-        number: token.sequence_number(),
+        number: Some(token.sequence_number()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_amqp::Value;
 use servicebus_amqp::{Delivery as Frame, Error, LinkId, Outcome, SessionId, Transfer};
-use servicebus_broker::{Entity, LockToken, SequenceNumber, SubQueue};
+use servicebus_broker::{Entity, LockToken, SubQueue};
 use uuid::Uuid;
 
 use super::client::management_path;
@@ -337,8 +337,6 @@ fn attempted(request: &Request) -> Attempt {
     });
     Attempt {
         operation: Cow::Owned(name.to_owned()),
-        number: number.map_or(SequenceNumber(0), |token| {
-            LockToken::from(token).sequence_number()
-        }),
+        number: number.map(|token| LockToken::from(token).sequence_number()),
     }
 }

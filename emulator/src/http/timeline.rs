@@ -74,7 +74,10 @@ impl Wanted {
 
     /// Whether an event may be among them, as far as can be told without the id of its message.
     fn takes(&self, event: &Event) -> bool {
-        self.is_here(event) && self.number.is_none_or(|number| number == event.number)
+        self.is_here(event)
+            && self
+                .number
+                .is_none_or(|number| Some(number) == event.number())
     }
 }
 

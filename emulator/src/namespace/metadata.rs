@@ -86,7 +86,7 @@ impl EntityMetadata {
 
     /// Notes that the entity was changed, which does not count as its use.
     pub(super) fn changed(&mut self, used: Timestamp, now: Timestamp) {
-        self.used_before = self.accessed_at(used.min(now));
+        self.used_before = self.accessed_at(used);
         self.changed_at = now;
     }
 

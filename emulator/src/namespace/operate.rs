@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use servicebus_broker::{
-    CommitError, Context, Effect, Entities, Entity, EntityId, EntityPath, SubQueue, Timestamp,
-    Transaction, commit, forward,
+    CommitError, Context, Entities, Entity, EntityId, EntityPath, FollowUps, Notice, SubQueue,
+    Timestamp, Transaction, commit, delete, follow_up,
 };
 
 use super::{Caller, Namespace, SharedEntity};
@@ -16,15 +16,6 @@ use crate::router::ConnectionId;
 
 /// About how many messages go on elsewhere in the task of the caller who sent or settled the last of them.
 const FORWARDED_AT_ONCE: usize = 2048;
-
-/// Stores with something to forward, and entities to delete: what follows when no lock is held.
-#[derive(Debug, Default)]
-pub(super) struct Followers {
-    sources: VecDeque<(EntityPath, SubQueue)>,
-    /// The last of them that was asked for.
-    current: Option<EntityPath>,
-    idle: Vec<(EntityPath, EntityId)>,
-}
 
 /// Carries messages between the entities of a namespace.
 struct Carrier<'a> {
@@ -115,7 +106,7 @@ impl Namespace {
                 if let Some(deadline) = deadline {
                     self.alarm.arm(deadline);
                 }
-                self.carry_out(caller, &|_| Some(entity.id));
+                self.carry_out(caller);
                 Ok(result)
             }
             Err(payload) => {
@@ -210,70 +201,57 @@ impl Namespace {
         if let Some(deadline) = deadline {
             self.alarm.arm(deadline);
         }
-        let id_of = |path: &EntityPath| {
-            let mut entities = entities.iter();
-            entities
-                .find(|entity| entity.path == *path)
-                .map(|entity| entity.id)
-        };
-        self.carry_out(caller, &id_of);
+        self.carry_out(caller);
         self.follow(caller);
         result
     }
 
-    /// Does what operations on entities asked for, but for what needs other entities. Those who ask to be deleted are
-    /// found by their paths.
-    fn carry_out(&self, caller: &mut Caller, id_of: &dyn Fn(&EntityPath) -> Option<EntityId>) {
-        for effect in caller.effects.drain(..) {
-            match effect {
-                Effect::Wake(consumer) if ConnectionId::of(consumer) == caller.connection => {
-                    caller.woken.push(consumer);
-                }
-                Effect::Wake(consumer) => {
-                    self.router.wake(consumer);
-                    caller.told_others = true;
-                }
-                Effect::SessionLost(consumer)
-                    if ConnectionId::of(consumer) == caller.connection =>
-                {
-                    caller.lost.push(consumer);
-                }
-                Effect::SessionLost(consumer) => self.router.lose_session(consumer),
-                Effect::Forward(path, kind) => {
-                    caller.followers.sources.push_back((path, kind));
-                }
-                Effect::Delete(path) => {
-                    let id = id_of(&path);
-                    caller.followers.idle.extend(id.map(|id| (path, id)));
-                }
+    /// Tells receivers what operations said to them, and leaves the rest until no entity is locked.
+    fn carry_out(&self, caller: &mut Caller) {
+        let Caller {
+            connection,
+            effects,
+            woken,
+            lost,
+            told_others,
+            follow_ups,
+            ..
+        } = caller;
+        let is_own = |receiver| ConnectionId::of(receiver) == *connection;
+        follow_ups.take(effects, |notice| match notice {
+            Notice::Wake(receiver) if is_own(receiver) => woken.push(receiver),
+            Notice::Wake(receiver) => {
+                self.router.wake(receiver);
+                *told_others = true;
             }
-        }
+            Notice::SessionLost(receiver) if is_own(receiver) => lost.push(receiver),
+            Notice::SessionLost(receiver) => self.router.lose_session(receiver),
+        });
     }
 
     /// Does what follows elsewhere, now that no entity is locked. Of messages that go on elsewhere only so many in the
     /// caller's task: the timers' task carries the others.
     fn follow(&self, caller: &mut Caller) {
-        if !caller.followers.sources.is_empty() {
-            let namespace = self;
-            let forwarding = AssertUnwindSafe(|| {
-                forward(&mut Carrier { namespace, caller }, FORWARDED_AT_ONCE);
-            });
-            if let Err(payload) = catch_unwind(forwarding) {
-                self.break_source(caller, &*payload);
-            }
-            self.leave_to_timers(&mut caller.followers.sources);
+        if caller.follow_ups.is_empty() {
+            return;
         }
-        for (path, id) in std::mem::take(&mut caller.followers.idle) {
-            self.delete_idle(&path, id, caller);
+        let namespace = self;
+        let following =
+            AssertUnwindSafe(|| follow_up(&mut Carrier { namespace, caller }, FORWARDED_AT_ONCE));
+        match catch_unwind(following) {
+            Ok(true) => self.entities_changed(),
+            Ok(false) => {}
+            Err(payload) => self.break_source(caller, &*payload),
         }
+        self.leave_to_timers(caller.follow_ups.take_sources());
     }
 
-    fn leave_to_timers(&self, sources: &mut VecDeque<(EntityPath, SubQueue)>) {
+    fn leave_to_timers(&self, sources: VecDeque<(EntityPath, SubQueue)>) {
         if sources.is_empty() {
             return;
         }
         let mut left = self.forwarding.lock();
-        for source in sources.drain(..) {
+        for source in sources {
             if left.back() != Some(&source) {
                 left.push_back(source);
             }
@@ -288,7 +266,7 @@ impl Namespace {
             return false;
         }
         let mut broker = self.broker.lock();
-        broker.followers.sources.extend(left);
+        broker.follow_ups.add_sources(left);
         self.follow(&mut broker);
         self.turns.notify_waiters();
         true
@@ -297,56 +275,20 @@ impl Namespace {
     /// A panic while no entity was locked, in what an entity sends on: what it was carrying is in no known state.
     fn break_source(&self, caller: &mut Caller, payload: &(dyn Any + Send)) {
         caller.effects.drain(..);
-        let current = caller.followers.current.take();
+        let current = caller.follow_ups.take_current();
         if let Some(entity) = current.and_then(|path| self.entity(&path)) {
             let broken = self.break_down(&mut entity.lock(), payload);
             self.tell_broken(&broken);
         }
     }
 
-    /// An entity says that it was idle. A topic is not while its subscriptions are used (semantics §5).
-    fn delete_idle(&self, path: &EntityPath, id: EntityId, caller: &mut Caller) {
-        let entity = self.entity(path).filter(|entity| entity.id == id);
-        let Some(entity) = entity else {
-            return;
-        };
-        let subscriptions = self.subscriptions(&entity);
-        let subscriptions: Vec<_> = subscriptions
-            .iter()
-            .filter_map(|s| self.entity(s))
-            .collect();
-        let used = |entity: &Arc<SharedEntity>| self.read(entity, |entity| entity.last_used());
-        if let Some(used) = subscriptions.iter().map(used).max()
-            && self
-                .attempt(&entity, caller, |entity, cx| entity.stay(cx, used))
-                .unwrap_or_default()
-        {
-            return;
-        }
-        self.leave_topic(path, caller);
-        if self.registry.remove(path, Some(id)).is_some() {
-            let _ = self.attempt(&entity, caller, Entity::delete);
-            self.watched.forget(&entity);
-            for subscription in subscriptions {
-                self.registry
-                    .remove(&subscription.path, Some(subscription.id));
-                let _ = self.attempt(&subscription, caller, Entity::delete);
-                self.watched.forget(&subscription);
-            }
-            self.entities_changed();
-        }
-    }
-
-    /// A subscription that is gone gets nothing more.
-    fn leave_topic(&self, subscription: &EntityPath, caller: &mut Caller) {
-        let topic = subscription
-            .topic()
-            .and_then(|(topic, _)| self.entity(&topic));
-        if let Some(topic) = topic {
-            let _ = self.attempt(&topic, caller, |entity, cx| {
-                entity.unsubscribe(cx, subscription)
-            });
-        }
+    /// Removes an entity with everything in it, and the subscriptions of a topic; false when it has gone.
+    pub(super) fn remove(&self, entity: &SharedEntity) -> bool {
+        let caller = &mut *self.broker.lock();
+        let namespace = self;
+        let is_gone = delete(&mut Carrier { namespace, caller }, &entity.path, entity.id);
+        self.follow(caller);
+        is_gone
     }
 }
 
@@ -363,11 +305,20 @@ impl Entities for Carrier<'_> {
         done.unwrap_or_default()
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
-        let next = self.caller.followers.sources.pop_front();
-        let current = next.as_ref().map(|(path, _)| path.clone());
-        self.caller.followers.current = current;
-        next
+    fn remove<T>(
+        &mut self,
+        path: &EntityPath,
+        id: Option<EntityId>,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let entity = self.namespace.registry.remove(path, id)?;
+        let done = self.namespace.attempt(&entity, self.caller, work);
+        self.namespace.watched.forget(&entity);
+        done.ok()
+    }
+
+    fn follow_ups(&mut self) -> &mut FollowUps {
+        &mut self.caller.follow_ups
     }
 }
 

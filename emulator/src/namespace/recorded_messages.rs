@@ -17,7 +17,7 @@ const CAPACITY: u64 = 64 * 1024 * 1024;
 const OVERHEAD: u64 = 256;
 
 /// Where a message came in.
-pub(crate) type Place = (EntityId, SubQueue, SequenceNumber);
+pub(crate) type Place = (EntityId, SubQueue, Option<SequenceNumber>);
 
 /// The kept messages of one namespace.
 #[derive(Debug)]
@@ -51,11 +51,14 @@ impl RecordedMessages {
             .iter()
             .filter(|event| event.entity == entity.id() && is_arrival(event))
         {
-            let here = entity.snapshot(event.store, event.number).next();
-            let own = here
-                .filter(|(broker_properties, _)| broker_properties.sequence_number == event.number);
+            let Some(number) = event.number() else {
+                continue;
+            };
+            let here = entity.snapshot(event.store, number).next();
+            let own =
+                here.filter(|(broker_properties, _)| broker_properties.sequence_number == number);
             if let Some((broker_properties, message)) = own {
-                let place = (event.entity, event.store, event.number);
+                let place = (event.entity, event.store, Some(number));
                 kept.insert(place, (broker_properties, message.clone()));
             }
         }

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     Context, Entity, EntityId, EntityKind, EntityPath, QueueDescription, SendError,
-    SubscriptionDescription, TopicDescription,
+    SubscriptionDescription, Timestamp, TopicDescription,
 };
 
 use super::Namespace;
@@ -103,6 +103,7 @@ impl Registry {
     pub(super) fn insert(
         &self,
         path: &EntityPath,
+        now: Timestamp,
         make: impl FnOnce(EntityId) -> Entity,
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let mut live = self.live_mut();
@@ -115,7 +116,7 @@ impl Registry {
             id,
             path: path.clone(),
             kind: entity.kind(),
-            metadata: Mutex::new(EntityMetadata::new(entity.last_used())),
+            metadata: Mutex::new(EntityMetadata::new(now)),
             entity: Mutex::new(entity),
             deleted: AtomicBool::new(false),
             watched_deadline: AtomicI64::new(i64::MAX),
@@ -199,7 +200,7 @@ impl Namespace {
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Entity::new(id, path.clone(), description, settings, now);
-        let created = self.registry.insert(path, make)?;
+        let created = self.registry.insert(path, now, make)?;
         self.watch(&created);
         Ok(created)
     }
@@ -212,7 +213,7 @@ impl Namespace {
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Entity::topic(id, path.clone(), description, settings, now);
-        let created = self.registry.insert(path, make)?;
+        let created = self.registry.insert(path, now, make)?;
         self.watch(&created);
         Ok(created)
     }
@@ -227,7 +228,7 @@ impl Namespace {
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Entity::subscription(id, path.clone(), description, settings, now);
-        let created = self.registry.insert(path, make)?;
+        let created = self.registry.insert(path, now, make)?;
         if let Some(held) = self.read(topic, |entity| entity.held()) {
             self.operate_as_broker(&created, |entity, _| entity.join(held));
         }
@@ -276,7 +277,7 @@ impl Namespace {
                 return None;
             }
             let before = locked.description().clone();
-            let used = locked.last_used();
+            let used = locked.last_used(cx.now);
             change(locked, cx);
             entity.metadata(|metadata| metadata.changed(used, cx.now));
             let only_status = QueueDescription {
@@ -312,32 +313,15 @@ impl Namespace {
     /// Removes an entity with everything in it; its links are detached in their next turn.
     pub(crate) fn delete(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
         let entity = self.entity(path)?;
-        // Before its name is free: a new subscription of this name must not lose its rules.
-        if let Some((topic, _)) = path.topic()
-            && let Some(topic) = self.entity(&topic)
-        {
-            self.operate_as_broker(&topic, |entity, cx| entity.unsubscribe(cx, path));
-        }
-        let entity = self.registry.remove(path, Some(entity.id))?;
-        let subscriptions = self.subscriptions(&entity);
-        self.operate_as_broker(&entity, Entity::delete);
-        self.watched.forget(&entity);
-        for subscription in subscriptions {
-            if let Some(gone) = self.registry.remove(&subscription, None) {
-                self.operate_as_broker(&gone, Entity::delete);
-                self.watched.forget(&gone);
-            }
-        }
-        self.entities_changed();
-        Some(entity)
+        self.remove(&entity).then(|| {
+            self.entities_changed();
+            entity
+        })
     }
 
     /// The subscriptions of a topic; none of anything else.
     pub(crate) fn subscriptions(&self, topic: &SharedEntity) -> Vec<EntityPath> {
-        self.read(topic, |entity| {
-            let rules = entity.rules();
-            rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
-        })
+        self.read(topic, Entity::subscriptions)
     }
 
     /// Tells links, and whoever waits for rest: locks may have ended whose holders are long gone.

@@ -22,72 +22,72 @@ const AT_ONCE: usize = 5;
 const SETTINGS: [(&str, &str, &str); 14] = [
     (
         "expired messages stay until somebody receives",
-        "expiry::eager::an_expired_message_is_dead_lettered",
+        "conformance::expiry::eager::an_expired_message_is_dead_lettered",
         r#"{"Emulator":{"Expiry":"on-receive"}}"#,
     ),
     (
         "what expires is dropped",
-        "expiry::eager::an_expired_message_is_dead_lettered",
+        "conformance::expiry::eager::an_expired_message_is_dead_lettered",
         r#"{"Queue":{"DeadLetteringOnMessageExpiration":false}}"#,
     ),
     (
         "locks end with their links",
-        "detach::a_kept_lock_outlives_its_closed",
+        "conformance::detach::a_kept_lock_outlives_its_closed",
         r#"{"Emulator":{"LocksOnDetach":"release"}}"#,
     ),
     (
         "failed forwards are kept apart",
-        "forwarding::what_cannot_go_on_may_be",
+        "conformance::forwarding::what_cannot_go_on_may_be",
         r#"{"Emulator":{"FailedForwards":"transfer-dead-letter"}}"#,
     ),
     (
         "messages may be larger",
-        "limits::a_batch_takes",
+        "conformance::limits::a_batch_takes",
         r#"{"Emulator":{"Tier":"premium"}}"#,
     ),
     (
         "more deliveries are allowed",
-        "sessions::messages::a_message_at_its_last",
+        "conformance::sessions::messages::a_message_at_its_last",
         r#"{"Queue":{"MaxDeliveryCount":4}}"#,
     ),
     (
         "locks last longer",
-        "locks::renewing_after",
+        "conformance::locks::renewing_after",
         r#"{"Queue":{"LockDuration":"PT5M"}}"#,
     ),
     (
         "duplicates are kept",
-        "duplicates::the_second_of_two",
+        "conformance::duplicates::the_second_of_two",
         r#"{"Queue":{"RequiresDuplicateDetection":false}}"#,
     ),
     (
         "duplicates are forgotten sooner",
-        "duplicates::an_id_is_remembered",
+        "conformance::duplicates::an_id_is_remembered",
         r#"{"Queue":{"DuplicateDetectionHistoryTimeWindow":"PT20S"}}"#,
     ),
     (
         "numbers name partitions",
-        "settle::a_completed_message",
+        "conformance::settle::a_completed_message",
         r#"{"Queue":{"EnablePartitioning":true}}"#,
     ),
     (
         "nothing is forwarded",
-        "forwarding::a_message_goes_on",
+        "conformance::forwarding::a_message_goes_on",
         r#"{"Queue":{"ForwardTo":""}}"#,
     ),
     (
         "queues have more room",
-        "limits::a_full_queue",
+        "conformance::limits::a_full_queue",
         r#"{"Queue":{"MaxSizeInMegabytes":1024}}"#,
     ),
     (
         "sessions are not kept apart",
-        "sessions::a_session_has_one_receiver",
+        "conformance::sessions::a_session_has_one_receiver",
         r#"{"Queue":{"RequiresSession":false}}"#,
     ),
     (
         "rules select everything",
-        "topics::a_batch_is_judged",
+        "conformance::topics::a_batch_is_judged",
         r#"{"Rule":{"FilterType":"True"}}"#,
     ),
 ];

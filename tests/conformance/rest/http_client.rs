@@ -68,7 +68,7 @@ impl Redirected {
 }
 
 fn http_client(servicebus: &ServiceBus) -> Arc<dyn HttpClient> {
-    crate::client::assert_plain(servicebus);
+    crate::conformance::client::assert_plain(servicebus);
     Arc::new(Redirected(servicebus.endpoints().http.to_string()))
 }
 

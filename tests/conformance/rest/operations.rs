@@ -10,7 +10,7 @@ use azure_messaging_servicebus::service_bus::{SendMessageOptions, SettableBroker
 use servicebus_harness::prelude::*;
 
 use super::http_client::{queue, topic};
-use crate::client::{bus, start};
+use crate::conformance::client::{bus, start};
 
 const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 

@@ -7,7 +7,7 @@ use azure_messaging_servicebus::service_bus::{SendMessageOptions, SettableBroker
 use servicebus_harness::azservicebus::ServiceBusMessage;
 
 use super::http_client::queue;
-use crate::client::{bus, connect, receive_one, receiver, within};
+use crate::conformance::client::{bus, connect, receive_one, receiver, within};
 
 #[tokio::test]
 async fn from_http_to_amqp() {

@@ -9,7 +9,7 @@ use servicebus_harness::prelude::*;
 
 use super::receiver::{accept, accept_next, close, complete, receive, receive_one};
 use super::{bus, cart};
-use crate::client::{body, connect, refusal, send, within};
+use crate::conformance::client::{body, connect, refusal, send, within};
 
 #[tokio::test]
 async fn a_sessions_lock_renewed_in_time_lasts() {

@@ -17,7 +17,7 @@ use super::receiver::{
     receive_one,
 };
 use super::{bus, cart};
-use crate::client::{
+use crate::conformance::client::{
     bodies, body, connect, dead_letters, refusal, send, sender, subscriber_with, within,
 };
 
@@ -116,12 +116,12 @@ async fn dead_letters_are_received_without_a_session_whose_id_they_keep() {
         close(receiver).await;
     }
     let mut dead = dead_letters(&mut client, "carts").await;
-    let messages = crate::client::receive(&mut dead, 2).await;
+    let messages = crate::conformance::client::receive(&mut dead, 2).await;
     assert_eq!(bodies(&messages), ["bad", "worse"]);
     for (message, session) in messages.iter().zip(["1", "2"]) {
         assert_eq!(message.session_id(), Some(session));
         assert_eq!(message.dead_letter_reason(), Some("Rejected"));
-        crate::client::complete(&mut dead, message).await;
+        crate::conformance::client::complete(&mut dead, message).await;
     }
     assert_message_count!(servicebus.queue("carts"), active = 0, dead_letter = 0).await;
 }
@@ -250,7 +250,7 @@ fn expect_no_session_id<T>(outcome: Result<T, impl std::fmt::Debug>) {
 
 /// Receives the one dead letter that has no session id.
 async fn expect_dead_for_want_of_id(receiver: &mut ServiceBusReceiver) {
-    let message = crate::client::receive_one(receiver).await;
+    let message = crate::conformance::client::receive_one(receiver).await;
     assert_eq!(body(&message), "stray");
     assert_eq!(message.session_id(), None);
     assert_eq!(message.dead_letter_reason(), Some("Session ID is null."));
@@ -258,7 +258,7 @@ async fn expect_dead_for_want_of_id(receiver: &mut ServiceBusReceiver) {
         message.dead_letter_error_description(),
         Some("Session enabled entity doesn't allow a message whose session identifier is null.")
     );
-    crate::client::complete(receiver, &message).await;
+    crate::conformance::client::complete(receiver, &message).await;
 }
 
 fn numbers(messages: &[ServiceBusPeekedMessage]) -> Vec<i64> {

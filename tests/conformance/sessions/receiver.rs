@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use servicebus_harness::azservicebus::{ServiceBusReceivedMessage, ServiceBusSessionReceiver};
 
-use crate::client::{Client, bodies, within};
-use crate::observed::Shown;
+use crate::conformance::client::{Client, bodies, within};
+use crate::conformance::observed::Shown;
 
 /// For asserting that nothing comes: the SDK waits that long before it says so.
 pub(super) const NOTHING: Duration = Duration::from_millis(300);

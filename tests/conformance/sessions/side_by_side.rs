@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::receiver::{abandon, accept_next, close, complete, complete_all, receive, receive_one};
 use super::{bus, cart};
-use crate::client::{body, connect, connect_with, custom_endpoint, send, within};
+use crate::conformance::client::{body, connect, connect_with, custom_endpoint, send, within};
 
 const WORKERS: usize = 4;
 const SESSIONS: u64 = 24;

@@ -8,7 +8,7 @@ use servicebus_harness::azservicebus::ServiceBusSessionReceiver;
 
 use super::receiver::{accept, accept_of_subscription, close, complete, receive_one};
 use super::{bus, cart};
-use crate::client::{connect, refusal, send, within};
+use crate::conformance::client::{connect, refusal, send, within};
 
 #[tokio::test]
 async fn a_state_is_read_as_it_was_set() {

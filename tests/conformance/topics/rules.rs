@@ -13,7 +13,7 @@ use servicebus_harness::azservicebus::administration::{
 };
 
 use super::{bus, change, complete_all, expect, price, property};
-use crate::client::{
+use crate::conformance::client::{
     Client, bodies, connect, receive, receive_nothing, refusal, send, subscriber, within,
 };
 

@@ -6,7 +6,7 @@ use servicebus_harness::prelude::*;
 
 use super::bus_with;
 use super::peer::{Peer, commit, complete, letter, post, post_in_vain, receive, refusals};
-use crate::client::start;
+use crate::conformance::client::start;
 
 #[tokio::test]
 async fn a_second_top_level_entity_is_refused_on_other_sessions_than_the_coordinators() {

@@ -22,7 +22,7 @@ use fe2o3_amqp::{Receiver, Sender, Session};
 use servicebus_harness::{Event, EventKind, prelude::*};
 use tokio::net::TcpStream;
 
-use crate::client::within;
+use crate::conformance::client::within;
 
 /// What makes a receiver one of sessions.
 const SESSION_FILTER: &str = "com.microsoft:session-filter";
@@ -42,7 +42,7 @@ pub(super) type Letter = Delivery<Data>;
 
 impl Peer {
     pub(super) async fn connect(servicebus: &ServiceBus) -> Self {
-        crate::client::assert_plain(servicebus);
+        crate::conformance::client::assert_plain(servicebus);
         let address = servicebus.endpoints().amqp;
         let stream = TcpStream::connect(address).await.expect("the bus listens");
         stream.set_nodelay(true).expect("the socket is open");

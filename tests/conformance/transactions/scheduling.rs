@@ -15,7 +15,7 @@ use servicebus_harness::prelude::*;
 
 use super::bus_with;
 use super::peer::{Peer, commit, letter, roll_back};
-use crate::client::within;
+use crate::conformance::client::within;
 
 /// Where replies go, in this client.
 const REPLY_TO: &str = "answers";

@@ -6,7 +6,7 @@
 use servicebus_harness::azservicebus::ServiceBusMessage;
 use servicebus_harness::{EventKind, prelude::*};
 
-use crate::client::{bus, complete, connect, receive_one, receiver, send};
+use crate::conformance::client::{bus, complete, connect, receive_one, receiver, send};
 
 #[tokio::test]
 async fn a_client_with_the_feature_sends_and_receives_without_transactions() {

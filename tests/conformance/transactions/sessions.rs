@@ -7,7 +7,7 @@ use fe2o3_amqp::types::transaction::TransactionError;
 use servicebus_harness::prelude::*;
 
 use super::peer::{Peer, body, commit, commit_in_vain, complete, letter, post, receive};
-use crate::client::start;
+use crate::conformance::client::start;
 
 /// A bus with a queue "carts" that requires sessions, and a client.
 async fn bus_with_carts() -> (ServiceBus, Peer) {

@@ -68,6 +68,7 @@ fn agree(encoded: &[u8]) {
     let mut reader = Reader::new(encoded);
     let read = reader.value().expect("what passes is read");
     assert!(reader.is_empty());
+    assert!(!matches!(read, Value::Other([])));
     let mut out = Vec::new();
     write(&read, &mut out);
     let again = Reader::new(&out).value();
@@ -77,8 +78,30 @@ fn agree(encoded: &[u8]) {
         }
         (read, again) => assert_eq!(Ok(read), again),
     }
+    if encoded[0] == 0x00 {
+        let mut parts = Reader::new(&encoded[1..]);
+        agree(parts.skip().expect("the descriptor of what passed"));
+        agree(parts.rest());
+    }
     if let Ok(list) = Reader::new(encoded).list() {
+        let mut fields = Reader::new(encoded).fields().expect("a list has fields");
+        let mut items = list.items;
+        for _ in 0..list.count {
+            let field = fields.raw().expect("a field of what passed");
+            assert_eq!(Ok(field.unwrap_or(&[0x40])), items.skip());
+        }
         each(list.items, list.count);
+    }
+    if let Ok(mut elements) = Reader::new(encoded).elements() {
+        let mut element = Vec::new();
+        // Those without width are all the same.
+        for _ in 0..100 {
+            match elements.next_into(&mut element) {
+                Ok(true) => agree(&element),
+                Ok(false) => break,
+                Err(error) => panic!("an element of what passed: {error}"),
+            }
+        }
     }
     if let Ok(map) = Reader::new(encoded).map() {
         let whole: Result<Vec<_>, DecodeError> = map.raw_entries().collect();

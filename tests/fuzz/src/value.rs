@@ -4,8 +4,8 @@ use servicebus_codec::Writer;
 
 use crate::Input;
 
-/// Constructors of fixed width and of widths that are told, with their bytes.
-const FIXED: [(u8, usize); 26] = [
+/// Constructors of a fixed width, and that width.
+const FIXED: [(u8, usize); 27] = [
     (0x40, 0),
     (0x41, 0),
     (0x42, 0),
@@ -31,6 +31,7 @@ const FIXED: [(u8, usize); 26] = [
     (0x82, 8),
     (0x83, 8),
     (0x84, 8),
+    (0x94, 16),
     (0x98, 16),
 ];
 /// Names that mean something somewhere.
@@ -112,24 +113,32 @@ fn fixed(input: &mut Input<'_>, out: &mut Vec<u8>) {
     (0..width).for_each(|_| out.push(input.byte()));
 }
 
-/// Empty and long forms, decimals, texts that are none, constructors that do not exist.
+/// Long forms, texts that are none, constructors that do not exist.
 fn odd(input: &mut Input<'_>, out: &mut Vec<u8>) {
-    match input.below(6) {
+    match input.below(5) {
         0 => out.extend([0xb1, 0, 0, 0, 1, input.byte()]),
         1 => out.extend([0xb0, 0, 0, 0, 1, input.byte()]),
         2 => out.extend([0xa1, 2, input.byte(), input.byte()]),
-        3 => {
-            out.push(0x94);
-            out.extend(input.array::<16>());
-        }
-        4 => out.push(input.byte()),
+        3 => out.push(input.byte()),
         _ => out.extend(input.bytes(8)),
     }
 }
 
+/// Appends an array, in its short or its long form, whose elements may be described.
 fn array(input: &mut Input<'_>, out: &mut Vec<u8>) {
     let (code, width) = input.pick(&FIXED);
     let count = input.below(4);
-    out.extend([0xe0, (2 + count * width) as u8, count as u8, code]);
+    let descriptor: &[u8] = if input.once_in(3) { &[0, 0x53, 7] } else { &[] };
+    let content = descriptor.len() + 1 + count * width;
+    match input.once_in(2) {
+        true => out.extend([0xe0, (1 + content) as u8, count as u8]),
+        false => {
+            out.push(0xf0);
+            out.extend((4 + content as u32).to_be_bytes());
+            out.extend((count as u32).to_be_bytes());
+        }
+    }
+    out.extend(descriptor);
+    out.push(code);
     (0..count * width).for_each(|_| out.push(input.byte()));
 }

@@ -19,22 +19,22 @@ const OWNED: [&str; 8] = [
     "x-opt-lock-token",
 ];
 
-pub(super) const DEAD_LETTER_SOURCE: &str = "x-opt-deadletter-source";
+pub(crate) const DEAD_LETTER_SOURCE: &str = "x-opt-deadletter-source";
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
-pub(super) const PARTITION_KEY: &str = "x-opt-partition-key";
-pub(super) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
+pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
+pub(crate) const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 
 /// The first instant of the year 1, which .NET writes for a time that is not set (wire.md §7.1).
 const NOT_SET: i64 = -62_135_596_800_000;
 
 /// Bytes of an encoded timestamp behind its constructor.
-pub(super) const TIMESTAMP_WIDTH: usize = 8;
+pub(crate) const TIMESTAMP_WIDTH: usize = 8;
 
 /// Writes an annotation section: the sender's entries, then those that `add` appends (it says how many).
 /// A null under a name of Service Bus is left out, which means the same: some SDKs cast the values they know (wire.md §7.1,
 /// observed 69).
 /// The scheduled time is written `ahead` milliseconds earlier.
-pub(super) fn write(
+pub(crate) fn write(
     code: u64,
     sent: &[u8],
     ahead: i64,
@@ -65,7 +65,7 @@ pub(super) fn write(
 }
 
 /// The section with this annotation as `set` writes it, or without it if that says so.
-pub(super) fn edit(
+pub(crate) fn edit(
     section: &[u8],
     name: &str,
     set: impl FnOnce(&mut Writer<'_>) -> bool,
@@ -95,7 +95,7 @@ pub(super) fn edit(
 
 /// The instant that the message is scheduled for, in milliseconds, and how many bytes before the end of
 /// the section its eight bytes stand.
-pub(super) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
+pub(crate) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
     let map = map(section).ok()?;
     let mut items = map.items;
     for _ in 0..map.count / 2 {
@@ -108,14 +108,14 @@ pub(super) fn schedule(section: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// The annotation of this name if it is a text.
-pub(super) fn text<'a>(section: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
+pub(crate) fn text<'a>(section: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
     let mut entries = map(section).ok()?.entries().flatten();
     let (_, key) = entries.find(|(key, _)| key.as_text() == Some(name))?;
     key.as_text().map(Cow::Borrowed)
 }
 
 /// Checks an entry whose type the broker relies on.
-pub(super) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> {
+pub(crate) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> {
     match Reader::new(key).value()?.as_text() {
         Some(SCHEDULED) => {
             let value = Reader::new(value).value()?;
@@ -129,7 +129,7 @@ pub(super) fn check_known(key: &[u8], value: &[u8]) -> Result<(), MessageError> 
 }
 
 /// Whether a key is a string that should be a symbol.
-pub(super) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
+pub(crate) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
     let mut found = false;
     for entry in map.raw_entries() {
         found |= symbol_for(entry?.0)?.is_some();
@@ -138,7 +138,7 @@ pub(super) fn has_text_keys(map: Compound<'_>) -> Result<bool, MessageError> {
 }
 
 /// Makes symbols of the keys of a section that are strings: the two differ in their constructors alone.
-pub(super) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
+pub(crate) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
     sections::edit_entries(section, |key, _| {
         if let Some(constructor) = symbol_for(key)? {
             key[0] = constructor;
@@ -148,7 +148,7 @@ pub(super) fn name_by_symbols(section: &mut [u8]) -> Result<(), MessageError> {
 }
 
 /// The constructor of the symbol with the characters of an encoded string, if that is one and a symbol can have them.
-pub(super) fn symbol_for(key: &[u8]) -> Result<Option<u8>, MessageError> {
+pub(crate) fn symbol_for(key: &[u8]) -> Result<Option<u8>, MessageError> {
     let Some(constructor) = key.first().copied().and_then(symbol_constructor) else {
         return Ok(None);
     };

@@ -68,12 +68,12 @@ fn unexpected(expected: &'static str, found: &[u8]) -> DecodeError {
 }
 
 /// Checks what merging may have made too large.
-pub(super) fn check(section: &[u8]) -> Result<(), MessageError> {
+pub(crate) fn check(section: &[u8]) -> Result<(), MessageError> {
     limits::check_application(sections::content(section)?.map()?).map(drop)
 }
 
 /// The section with the changes in it; entries that are not changed stay as they were, byte for byte.
-pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>, DecodeError> {
     let mut merged = Vec::with_capacity(section.len() + 256);
     let mut out = Writer::new(&mut merged);
     out.descriptor(sections::APPLICATION_PROPERTIES as u8);
@@ -99,7 +99,7 @@ pub(super) fn merge(section: &[u8], changes: &PropertyChanges) -> Result<Vec<u8>
 }
 
 /// The section with these properties set, or removed where there is no value; others stay byte for byte.
-pub(super) fn edit(
+pub(crate) fn edit(
     section: &[u8],
     edits: &[(&str, Option<&[u8]>)],
 ) -> Result<Vec<u8>, DecodeError> {

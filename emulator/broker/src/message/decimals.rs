@@ -9,12 +9,12 @@ const DECIMAL128: u8 = 0x94;
 const EXPONENTS: std::ops::Range<u16> = 0x1800..0x1880;
 
 /// Whether an encoded value is a decimal that has to be [written anew](rewrite). All others stay bit for bit.
-pub(super) fn is_ieee(value: &[u8]) -> bool {
+pub(crate) fn is_ieee(value: &[u8]) -> bool {
     exponent(value).is_some_and(|exponent| EXPONENTS.contains(&exponent))
 }
 
 /// Writes such a decimal as Microsoft's library does.
-pub(super) fn rewrite(value: &mut [u8]) {
+pub(crate) fn rewrite(value: &mut [u8]) {
     let Some(exponent) = exponent(value).filter(|exponent| EXPONENTS.contains(exponent)) else {
         return;
     };

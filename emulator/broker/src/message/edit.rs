@@ -2,6 +2,7 @@
 //!
 //! Only the changed sections are written anew, beside the payload: the message stays shared.
 
+use bytes::Bytes;
 use servicebus_codec::{DecodeError, Writer};
 
 use super::{Message, annotations, application, properties};
@@ -19,6 +20,35 @@ enum Place {
     TimeToLive,
     /// It belongs to the broker.
     Nowhere,
+}
+
+/// What stands in for parts of a message, kept beside the bytes that were sent. Boxed in its message: hardly any message needs it, and every queued byte counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Overlay {
+    /// Stands in for the section of a large payload that was sent without message id, because only small ones are
+    /// copied; or of one that a rule's action has changed.
+    pub(crate) properties: Option<Bytes>,
+    /// Stands in for the message annotations once a rule's action has changed them.
+    pub(crate) annotations: Option<Bytes>,
+    /// Stands in for the section of the payload once properties were changed.
+    pub(crate) application: Option<Bytes>,
+    pub(crate) dead_letter_source: Option<Box<str>>,
+}
+
+impl Overlay {
+    pub(crate) fn with_properties(section: Vec<u8>) -> Self {
+        Self {
+            properties: Some(section.into_boxed_slice().into()),
+            ..Self::default()
+        }
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let sections = [&self.annotations, &self.properties, &self.application];
+        let sections: usize = sections.into_iter().flatten().map(Bytes::len).sum();
+        sections + self.dead_letter_source.as_deref().map_or(0, str::len)
+    }
 }
 
 impl Message {

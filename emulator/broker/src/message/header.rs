@@ -7,7 +7,7 @@ use super::{MessageError, sections};
 
 /// The header as sent (AMQP 1.0 §3.2.1); the delivery count in it belongs to the broker and is not read.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Header {
+pub(crate) struct Header {
     durable: Option<bool>,
     first_acquirer: Option<bool>,
     priority: Option<u32>,
@@ -15,7 +15,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn parse(section: &[u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn parse(section: &[u8]) -> Result<Self, DecodeError> {
         if section.is_empty() {
             return Ok(Self::default());
         }
@@ -31,7 +31,7 @@ impl Header {
     /// The time to live in milliseconds. The field ends at 49.7 days; longer ones stand there as its
     /// maximum and are told by creation and expiry time (semantics §4); these cannot shorten it,
     /// because clients compute them carelessly (wire.md §7.2).
-    pub(super) fn time_to_live(&self, properties: &Glance) -> Result<Option<u64>, MessageError> {
+    pub(crate) fn time_to_live(&self, properties: &Glance) -> Result<Option<u64>, MessageError> {
         match (self.time_to_live, properties.lifetime) {
             (Some(0), _) => Err(MessageError::ZeroTimeToLive),
             (Some(u32::MAX), Some(lifetime)) => Ok(Some(lifetime.max(u64::from(u32::MAX)))),
@@ -40,7 +40,7 @@ impl Header {
     }
 
     /// Appends the header of a delivery: what the sender did not say is null (observed 2).
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         delivery_count: u32,
         time_to_live: Option<u64>,

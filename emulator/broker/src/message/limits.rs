@@ -8,7 +8,7 @@ use servicebus_codec::{Compound, Reader, Value};
 use super::{MessageError, annotations, decimals};
 
 /// Bytes of the sections before the body, together.
-pub(super) const HEADERS: usize = 64 * 1024;
+pub(crate) const HEADERS: usize = 64 * 1024;
 
 /// Bytes of one annotation or application property: 32 KiB, and the constructor and length before them.
 const VALUE: usize = 32 * 1024 + 5;
@@ -18,7 +18,7 @@ const ID: usize = 128;
 
 /// Checks the entries of the annotations; `known` are those whose types the broker relies on. Returns whether a key is a
 /// string that should be a symbol.
-pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<bool, MessageError> {
+pub(crate) fn check_annotations(map: Compound<'_>, known: bool) -> Result<bool, MessageError> {
     let mut has_text_keys = false;
     for entry in map.raw_entries() {
         let (key, value) = entry?;
@@ -33,7 +33,7 @@ pub(super) fn check_annotations(map: Compound<'_>, known: bool) -> Result<bool, 
 
 /// Checks the entries of the application properties: text and primitives, as the SDKs can show them. Returns whether one is
 /// a decimal that has to be written anew.
-pub(super) fn check_application(map: Compound<'_>) -> Result<bool, MessageError> {
+pub(crate) fn check_application(map: Compound<'_>) -> Result<bool, MessageError> {
     let mut has_ieee_decimals = false;
     for entry in map.raw_entries() {
         let (key, value) = entry?;
@@ -60,7 +60,7 @@ fn check_size(key: &[u8], value: &[u8]) -> Result<(), MessageError> {
 }
 
 /// Checks an encoded message id, session id or partition key.
-pub(super) fn check_id(what: &'static str, encoded: &[u8]) -> Result<(), MessageError> {
+pub(crate) fn check_id(what: &'static str, encoded: &[u8]) -> Result<(), MessageError> {
     // No id of a type of fixed width is as long as that.
     if encoded.len() <= ID {
         return Ok(());

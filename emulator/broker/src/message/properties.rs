@@ -16,13 +16,13 @@ const GROUP_ID: u32 = 10;
 
 /// What every send needs to know of the properties.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Glance {
-    pub(super) has_message_id: bool,
+pub(crate) struct Glance {
+    pub(crate) has_message_id: bool,
     /// Expiry time minus creation time, where both are set and in that order; milliseconds.
-    pub(super) lifetime: Option<u64>,
+    pub(crate) lifetime: Option<u64>,
 }
 
-pub(super) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
+pub(crate) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
     if section.is_empty() {
         return Ok(Glance::default());
     }
@@ -46,7 +46,7 @@ pub(super) fn glance(section: &[u8]) -> Result<Glance, MessageError> {
 }
 
 /// The message id as text; empty when there is none.
-pub(super) fn message_id(section: &[u8]) -> Cow<'_, str> {
+pub(crate) fn message_id(section: &[u8]) -> Cow<'_, str> {
     let first = || sections::content(section)?.fields()?.value();
     match first().unwrap_or(Value::Null) {
         Value::String(text) | Value::Symbol(text) => text.into(),
@@ -65,12 +65,12 @@ pub(super) fn message_id(section: &[u8]) -> Cow<'_, str> {
 }
 
 /// The session that the message belongs to.
-pub(super) fn group_id(section: &[u8]) -> Option<Cow<'_, str>> {
+pub(crate) fn group_id(section: &[u8]) -> Option<Cow<'_, str>> {
     field(section, GROUP_ID)?.as_text().map(Cow::Borrowed)
 }
 
 /// The instant so many milliseconds after the creation time, in milliseconds; none where that is not set.
-pub(super) fn expiry_after(section: &[u8], time_to_live: u64) -> Option<i64> {
+pub(crate) fn expiry_after(section: &[u8], time_to_live: u64) -> Option<i64> {
     let Value::Timestamp(creation) = field(section, CREATION_TIME)? else {
         return None;
     };
@@ -93,12 +93,12 @@ fn field(section: &[u8], index: u32) -> Option<Value<'_>> {
 }
 
 /// The section with this message id; every other field stays as it was, byte for byte.
-pub(super) fn with_message_id(section: &[u8], id: &str) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn with_message_id(section: &[u8], id: &str) -> Result<Vec<u8>, DecodeError> {
     splice(section, MESSAGE_ID, |out| out.string(id))
 }
 
 /// The section with this absolute expiry time in milliseconds, or without one.
-pub(super) fn with_expiry(
+pub(crate) fn with_expiry(
     section: &[u8],
     milliseconds: Option<i64>,
 ) -> Result<Vec<u8>, DecodeError> {
@@ -109,7 +109,7 @@ pub(super) fn with_expiry(
 }
 
 /// The section with another value in this field.
-pub(super) fn with_field(
+pub(crate) fn with_field(
     section: &[u8],
     index: u32,
     write: impl FnOnce(&mut Writer<'_>),

@@ -7,14 +7,14 @@ use servicebus_codec::{DecodeError, Descriptor, ElementBudget, Reader};
 
 use super::{MessageError, annotations, decimals, limits};
 
-pub(super) const HEADER: u64 = 0x70;
-pub(super) const DELIVERY_ANNOTATIONS: u64 = 0x71;
-pub(super) const MESSAGE_ANNOTATIONS: u64 = 0x72;
-pub(super) const PROPERTIES: u64 = 0x73;
-pub(super) const APPLICATION_PROPERTIES: u64 = 0x74;
-pub(super) const DATA: u64 = 0x75;
-pub(super) const SEQUENCE: u64 = 0x76;
-pub(super) const VALUE: u64 = 0x77;
+pub(crate) const HEADER: u64 = 0x70;
+pub(crate) const DELIVERY_ANNOTATIONS: u64 = 0x71;
+pub(crate) const MESSAGE_ANNOTATIONS: u64 = 0x72;
+pub(crate) const PROPERTIES: u64 = 0x73;
+pub(crate) const APPLICATION_PROPERTIES: u64 = 0x74;
+pub(crate) const DATA: u64 = 0x75;
+pub(crate) const SEQUENCE: u64 = 0x76;
+pub(crate) const VALUE: u64 = 0x77;
 const FOOTER: u64 = 0x78;
 
 /// Ranks of the three kinds of body: a message has one kind.
@@ -26,7 +26,7 @@ const VALUE_RANK: usize = 8;
 
 /// Where each section ends; it begins where the one before it ended, and is empty when it is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     header: u32,
     delivery_annotations: u32,
     message_annotations: u32,
@@ -35,17 +35,17 @@ pub(super) struct Sections {
 }
 
 /// What a walk over a message finds.
-pub(super) struct Scanned {
+pub(crate) struct Scanned {
     /// Where the sections end, if it is in its standard form.
-    pub(super) sections: Sections,
+    pub(crate) sections: Sections,
     /// Whether it has to be brought into its [standard form](standard_form).
-    pub(super) is_other_form: bool,
+    pub(crate) is_other_form: bool,
 }
 
 impl Sections {
     /// Walks the sections once, in whatever order they come: each at most once, but for the parts of a body, of which there
     /// is one kind (AMQP 1.0 §3.2, observed 1).
-    pub(super) fn scan(payload: &[u8]) -> Result<Scanned, MessageError> {
+    pub(crate) fn scan(payload: &[u8]) -> Result<Scanned, MessageError> {
         if u32::try_from(payload.len()).is_err() {
             return Err(MessageError::TooLarge(payload.len()));
         }
@@ -93,38 +93,38 @@ impl Sections {
         })
     }
 
-    pub(super) fn header<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn header<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[..self.header as usize]
     }
 
-    pub(super) fn delivery_annotations<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn delivery_annotations<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[self.header as usize..self.delivery_annotations as usize]
     }
 
-    pub(super) fn message_annotations<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn message_annotations<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[self.delivery_annotations as usize..self.message_annotations as usize]
     }
 
-    pub(super) fn properties<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn properties<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[self.message_annotations as usize..self.properties as usize]
     }
 
-    pub(super) fn application<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn application<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
         &payload[self.properties as usize..self.application as usize]
     }
 
     /// Where the message annotations end.
-    pub(super) fn message_annotations_end(&self) -> usize {
+    pub(crate) fn message_annotations_end(&self) -> usize {
         self.message_annotations as usize
     }
 
     /// Where the application properties begin and end.
-    pub(super) fn application_range(&self) -> (usize, usize) {
+    pub(crate) fn application_range(&self) -> (usize, usize) {
         (self.properties as usize, self.application as usize)
     }
 
     /// The payload and its sections with another properties section.
-    pub(super) fn replace_properties(&self, payload: &[u8], properties: &[u8]) -> (Bytes, Self) {
+    pub(crate) fn replace_properties(&self, payload: &[u8], properties: &[u8]) -> (Bytes, Self) {
         let before = &payload[..self.message_annotations as usize];
         let after = &payload[self.properties as usize..];
         let replaced = [before, properties, after].concat();
@@ -141,7 +141,7 @@ impl Sections {
 /// A message that was scanned, with its sections in the order of AMQP (observed 1), and with symbols as keys of its
 /// annotations and footer, as AMQP has them and clients expect them (observed 58); names that no symbol can have stay. A
 /// decimal in a property, or as the body, is written as clients read it (observed 8).
-pub(super) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
+pub(crate) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut reader = Reader::new(payload);
     // Of each kind there is one run, but for bodies, which others may stand between.
     let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
@@ -178,7 +178,7 @@ pub(super) fn standard_form(payload: &[u8]) -> Result<Vec<u8>, MessageError> {
 }
 
 /// Changes keys and values of a section that is a map, in their places.
-pub(super) fn edit_entries(
+pub(crate) fn edit_entries(
     section: &mut [u8],
     edit: impl Fn(&mut [u8], &mut [u8]) -> Result<(), MessageError>,
 ) -> Result<(), MessageError> {
@@ -197,7 +197,7 @@ pub(super) fn edit_entries(
 }
 
 /// Steps into a section: past its descriptor.
-pub(super) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
+pub(crate) fn content(section: &[u8]) -> Result<Reader<'_>, DecodeError> {
     let mut reader = Reader::new(section);
     reader.descriptor()?;
     Ok(reader)
@@ -220,7 +220,7 @@ fn check_shape(code: u64, mut content: Reader<'_>) -> Result<bool, MessageError>
     Ok(false)
 }
 
-pub(super) fn section_code(descriptor: Descriptor<'_>) -> u64 {
+pub(crate) fn section_code(descriptor: Descriptor<'_>) -> u64 {
     match descriptor {
         Descriptor::Code(code) => code,
         Descriptor::Symbol(name) => match name {
@@ -252,4 +252,27 @@ fn rank(code: u64) -> Option<usize> {
         FOOTER => 9,
         _ => return None,
     })
+}
+
+/// Where the messages of a batch stand (message format 0x80013700: each is encoded in a data section of its own). The
+/// envelope's own sections repeat the first message's and are not needed (wire.md §3.3).
+pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageError> {
+    Sections::scan(payload)?;
+    let mut reader = Reader::new(payload);
+    let mut messages = Vec::new();
+    while !reader.is_empty() {
+        match section_code(reader.descriptor()?) {
+            DATA => {
+                let length = reader.binary()?.len();
+                let end = reader.position();
+                messages.push(end - length..end);
+            }
+            // Accepting a body that holds no messages would lose whatever its sender meant by it.
+            code @ (SEQUENCE | VALUE) => {
+                return Err(MessageError::Section(code));
+            }
+            _ => reader.validate()?,
+        }
+    }
+    Ok(messages)
 }

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{LockToken, MessageStore, SequenceNumber, Timestamp, TransactionId};
+use crate::ids::Offset;
+use crate::{LockToken, MessageStore, Timestamp, TransactionId};
 
-/// The transactions that will settle locks, by the numbers of the locked messages.
+/// The transactions that will settle locks, by the offsets of the locked messages.
 #[derive(Debug, Default)]
-pub(crate) struct Enlistments(BTreeMap<SequenceNumber, Enlistment>);
+pub(crate) struct Enlistments(BTreeMap<Offset, Enlistment>);
 
 #[derive(Debug)]
 struct Enlistment {
@@ -19,45 +20,59 @@ struct Enlistment {
 }
 
 impl Enlistments {
-    pub(crate) fn add(
-        &mut self,
-        number: SequenceNumber,
-        transaction: TransactionId,
-        until: Timestamp,
-    ) {
-        self.0.insert(number, Enlistment { transaction, until });
+    fn add(&mut self, offset: Offset, transaction: TransactionId, until: Timestamp) {
+        self.0.insert(offset, Enlistment { transaction, until });
     }
 
     /// Whether this transaction settles this lock.
-    pub(crate) fn has(&self, number: SequenceNumber, transaction: TransactionId) -> bool {
-        let enlistment = self.0.get(&number);
+    fn has(&self, offset: Offset, transaction: TransactionId) -> bool {
+        let enlistment = self.0.get(&offset);
         enlistment.is_some_and(|enlistment| enlistment.transaction == transaction)
     }
 
     /// Takes back that a transaction settles a lock.
-    pub(crate) fn withdraw(&mut self, number: SequenceNumber, transaction: TransactionId) {
-        if self.has(number, transaction) {
-            self.remove(number);
+    fn withdraw(&mut self, offset: Offset, transaction: TransactionId) {
+        if self.has(offset, transaction) {
+            self.remove(offset);
         }
     }
 
-    pub(super) fn remove(&mut self, number: SequenceNumber) {
-        self.0.remove(&number);
+    pub(crate) fn remove(&mut self, offset: Offset) {
+        self.0.remove(&offset);
     }
 
     #[cfg(any(test, feature = "check"))]
-    pub(super) fn numbers(&self) -> impl Iterator<Item = SequenceNumber> {
+    pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
         self.0.keys().copied()
     }
 }
 
 impl MessageStore {
+    /// Lets a transaction settle a lock.
+    pub(crate) fn enlist(&mut self, offset: Offset, transaction: TransactionId, until: Timestamp) {
+        let enlistments = self.enlistments.get_or_insert_default();
+        enlistments.add(offset, transaction, until);
+    }
+
+    /// Whether this transaction settles this lock.
+    pub(crate) fn is_enlisted(&self, offset: Offset, transaction: TransactionId) -> bool {
+        let enlistments = self.enlistments.as_ref();
+        enlistments.is_some_and(|all| all.has(offset, transaction))
+    }
+
+    /// Takes back that a transaction settles a lock.
+    pub(crate) fn withdraw(&mut self, offset: Offset, transaction: TransactionId) {
+        if let Some(enlistments) = &mut self.enlistments {
+            enlistments.withdraw(offset, transaction);
+        }
+    }
+
     /// The message that this token locks now, unless a transaction is to settle it.
-    pub(crate) fn find_lock(&self, token: LockToken, now: Timestamp) -> Option<SequenceNumber> {
-        let number = self.locked_by(token)?;
+    pub(crate) fn find_lock(&self, token: LockToken, now: Timestamp) -> Option<Offset> {
+        let offset = self.locked_by(token)?;
         let enlistment = self.enlistments.as_ref();
-        let enlistment = enlistment.and_then(|all| all.0.get(&number));
+        let enlistment = enlistment.and_then(|all| all.0.get(&offset));
         let is_free = enlistment.is_none_or(|enlistment| enlistment.until <= now);
-        is_free.then_some(number)
+        is_free.then_some(offset)
     }
 }

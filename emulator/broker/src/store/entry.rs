@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::ids::LockNonce;
-use crate::{Message, ReceiverId, SequenceNumber, Timestamp};
+use crate::{Deadline, Message, ReceiverId, SequenceNumber, Timestamp};
 
 /// One message with what the broker knows about it. Where it stands in its life is `state` and nothing else.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ pub(crate) struct Entry {
     pub(crate) enqueued_number: SequenceNumber,
     /// Whether it first entered elsewhere, under a number of that place.
     pub(crate) is_moved: bool,
-    /// [`Timestamp::NEVER`] when it does not expire.
-    pub(crate) expires_at: Timestamp,
+    /// None when it does not expire.
+    pub(crate) expires_at: Deadline,
     /// The time to live of the topic that it was published by, in milliseconds, which it does not take along.
     pub(crate) ceiling: Option<NonZeroU64>,
     /// Deliveries that failed.
@@ -36,10 +36,10 @@ pub(crate) enum State {
     /// Nobody has it.
     Ready,
     /// A receiver with credit for it has yet to take it; nothing has begun.
-    Assigned(ReceiverId),
+    Reserved(ReceiverId),
     /// Whoever holds the token.
     Locked(Lock),
-    /// Set aside until somebody asks for its number.
+    /// Set aside until a client asks for its number.
     Deferred,
     /// Not there yet.
     Scheduled(Timestamp),
@@ -51,8 +51,8 @@ pub(crate) enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lock {
     pub(crate) nonce: LockNonce,
-    /// [`Timestamp::NEVER`] under a session, whose lock ends it.
-    pub(crate) until: Timestamp,
+    /// None under a session, whose lock ends it.
+    pub(crate) until: Deadline,
     /// Who took it; may be gone by now.
     pub(crate) receiver: ReceiverId,
     /// Whether the message was deferred, and is again when the lock ends.
@@ -60,14 +60,14 @@ pub(crate) struct Lock {
 }
 
 impl Entry {
-    /// A message as it comes in at `now`, ready.
+    /// A message as it comes in at `now`, ready, under this number where it first enters.
     pub(crate) fn new(message: Message, now: Timestamp, number: SequenceNumber) -> Self {
         Self {
             message,
             enqueued_at: now,
             enqueued_number: number,
             is_moved: false,
-            expires_at: Timestamp::NEVER,
+            expires_at: Deadline::NONE,
             delivery_count: 0,
             hops: 0,
             partition: 0,
@@ -79,7 +79,7 @@ impl Entry {
 
     /// Whether its time has passed at `now`.
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires_at <= now
+        self.expires_at.has_come(now)
     }
 
     /// The time to live that it brought here in milliseconds: its own under that of its topic, if either is there.
@@ -99,7 +99,7 @@ impl Entry {
         match &self.state {
             State::Locked(lock) => Some(lock),
             State::Ready
-            | State::Assigned(_)
+            | State::Reserved(_)
             | State::Deferred
             | State::Scheduled(_)
             | State::Forwarding => None,
@@ -115,7 +115,7 @@ impl Entry {
         match self.state {
             State::Scheduled(at) => Some(at),
             State::Ready
-            | State::Assigned(_)
+            | State::Reserved(_)
             | State::Locked(_)
             | State::Deferred
             | State::Forwarding => None,
@@ -127,7 +127,7 @@ impl Entry {
     pub(crate) fn can_expire(&self) -> bool {
         matches!(
             self.state,
-            State::Ready | State::Assigned(_) | State::Forwarding
-        ) && self.expires_at < Timestamp::NEVER
+            State::Ready | State::Reserved(_) | State::Forwarding
+        ) && self.expires_at != Deadline::NONE
     }
 }

@@ -6,21 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::{EntityPath, SequenceNumber, Timestamp};
+use crate::ids::Offset;
+use crate::{EntityPath, Timestamp};
 
 /// Numbers of entries whose state is [`State::Forwarding`].
 #[derive(Debug, Default)]
 pub(crate) struct Forwards {
     /// Those that wait.
-    waiting: BTreeSet<SequenceNumber>,
+    waiting: BTreeSet<Offset>,
     /// Those that somebody carries right now.
-    in_transfer: BTreeSet<SequenceNumber>,
+    in_transfer: BTreeSet<Offset>,
     /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
     #[expect(
         clippy::box_collection,
         reason = "few entities have any, and each pays for the place"
     )]
-    destinations: Option<Box<BTreeMap<SequenceNumber, EntityPath>>>,
+    destinations: Option<Box<BTreeMap<Offset, EntityPath>>>,
     progress: Progress,
 }
 
@@ -40,12 +41,12 @@ impl Forwards {
         self.waiting.len() + self.in_transfer.len()
     }
 
-    pub(crate) fn is_in_transfer(&self, number: SequenceNumber) -> bool {
-        self.in_transfer.contains(&number)
+    pub(crate) fn is_in_transfer(&self, offset: Offset) -> bool {
+        self.in_transfer.contains(&offset)
     }
 
     /// Whether somebody must be told that there is something to carry; true once.
-    pub(crate) fn must_announce(&mut self) -> bool {
+    fn must_announce(&mut self) -> bool {
         let idle = !self.waiting.is_empty() && self.in_transfer.is_empty();
         let must = idle && self.progress == Progress::Quiet;
         if must {
@@ -55,7 +56,7 @@ impl Forwards {
     }
 
     /// When forwarding is tried again that the target entity refused.
-    pub(super) fn retry_at(&self) -> Option<Timestamp> {
+    pub(crate) fn retry_at(&self) -> Option<Timestamp> {
         match self.progress {
             Progress::PausedUntil(at) => Some(at),
             Progress::Quiet | Progress::Announced => None,
@@ -63,34 +64,34 @@ impl Forwards {
     }
 
     /// Where an entry goes by itself.
-    pub(crate) fn destination(&self, number: SequenceNumber) -> Option<&EntityPath> {
-        self.destinations.as_ref()?.get(&number)
+    pub(crate) fn destination(&self, offset: Offset) -> Option<&EntityPath> {
+        self.destinations.as_ref()?.get(&offset)
     }
 
     /// Forgets an entry that leaves the store.
-    pub(super) fn remove(&mut self, number: SequenceNumber) {
-        self.halt(number);
-        self.take_destination(number);
+    pub(crate) fn remove(&mut self, offset: Offset) {
+        self.halt(offset);
+        self.take_destination(offset);
     }
 
     /// Forgets where an entry goes by itself, and returns it.
-    pub(crate) fn take_destination(&mut self, number: SequenceNumber) -> Option<EntityPath> {
-        self.destinations.as_mut()?.remove(&number)
+    pub(crate) fn take_destination(&mut self, offset: Offset) -> Option<EntityPath> {
+        self.destinations.as_mut()?.remove(&offset)
     }
 
     /// Takes an entry off its way.
-    fn halt(&mut self, number: SequenceNumber) {
-        self.waiting.remove(&number);
-        self.in_transfer.remove(&number);
+    fn halt(&mut self, offset: Offset) {
+        self.waiting.remove(&offset);
+        self.in_transfer.remove(&offset);
     }
 
-    pub(super) fn all(&self) -> BTreeSet<SequenceNumber> {
+    pub(crate) fn all(&self) -> BTreeSet<Offset> {
         self.waiting.union(&self.in_transfer).copied().collect()
     }
 
     /// What waits without a destination of its own, and what has one.
     #[cfg(any(test, feature = "check"))]
-    pub(super) fn by_target(&self) -> (BTreeSet<SequenceNumber>, BTreeSet<SequenceNumber>) {
+    pub(crate) fn by_target(&self) -> (BTreeSet<Offset>, BTreeSet<Offset>) {
         let destinations = self.destinations.iter();
         let own: BTreeSet<_> = destinations.flat_map(|own| own.keys().copied()).collect();
         (&self.waiting - &own, own)
@@ -99,66 +100,80 @@ impl Forwards {
 
 impl MessageStore {
     /// Marks an entry as on its way. It must be in no other index but that of expiries.
-    pub(super) fn await_forward(&mut self, number: SequenceNumber) {
-        if let Some(entry) = self.entries.get_mut(number.0) {
+    pub(crate) fn await_forward(&mut self, offset: Offset) {
+        if let Some(entry) = self.entries.get_mut(offset) {
             entry.state = State::Forwarding;
-            self.forwards.waiting.insert(number);
+            self.forwards.waiting.insert(offset);
         }
     }
 
-    /// Lets the entry that comes next under this number go to a destination of its own.
-    pub(crate) fn address(&mut self, number: SequenceNumber, destination: EntityPath) {
+    /// Where single messages go by themselves, and which are on their way.
+    pub(crate) fn forwards(&self) -> &Forwards {
+        &self.forwards
+    }
+
+    /// Whether somebody must be told that there is something to carry; true once.
+    pub(crate) fn must_announce(&mut self) -> bool {
+        self.forwards.must_announce()
+    }
+
+    /// Forgets where an entry goes by itself, and returns it.
+    pub(crate) fn take_destination(&mut self, offset: Offset) -> Option<EntityPath> {
+        self.forwards.take_destination(offset)
+    }
+
+    /// Lets the entry that comes next at this offset go to a destination of its own.
+    pub(crate) fn address(&mut self, offset: Offset, destination: EntityPath) {
         let destinations = self.forwards.destinations.get_or_insert_default();
-        destinations.insert(number, destination);
+        destinations.insert(offset, destination);
     }
 
     /// Whether an entry that nobody has is on its way from here.
-    pub(super) fn auto_forwards(&self, number: SequenceNumber, stays: bool) -> bool {
+    pub(crate) fn auto_forwards(&self, offset: Offset, stays: bool) -> bool {
         let by_store = self.policy.forwards && !stays && self.forwards.retry_at().is_none();
-        by_store || self.forwards.destination(number).is_some()
+        by_store || self.forwards.destination(offset).is_some()
     }
 
     /// The next entries to carry to the same place, at most `max`; none while others are carried.
-    pub(crate) fn begin_transfers(&mut self, max: usize) -> Vec<SequenceNumber> {
+    pub(crate) fn begin_transfers(&mut self, max: usize) -> Vec<Offset> {
         if !self.forwards.in_transfer.is_empty() || self.forwards.retry_at().is_some() {
             return Vec::new();
         }
         self.forwards.progress = Progress::Quiet;
         let waiting = self.forwards.waiting.iter().copied();
-        let destination = |number: &SequenceNumber| self.forwards.destination(*number);
+        let destination = |offset: &Offset| self.forwards.destination(*offset);
         let first = waiting.clone().next().and_then(|n| destination(&n));
-        let together = waiting.take_while(|number| destination(number) == first);
-        let numbers: Vec<_> = together.take(max).collect();
-        for &number in &numbers {
-            self.forwards.waiting.remove(&number);
-            self.forwards.in_transfer.insert(number);
-            let expires_at = self.entries.get(number.0).map(|entry| entry.expires_at);
-            if let Some(expires_at) = expires_at {
-                self.protect(number, expires_at);
+        let together = waiting.take_while(|offset| destination(offset) == first);
+        let offsets: Vec<_> = together.take(max).collect();
+        for &offset in &offsets {
+            self.forwards.waiting.remove(&offset);
+            self.forwards.in_transfer.insert(offset);
+            if let Some(entry) = self.entries.get(offset) {
+                self.protect(offset, entry.expires_at);
             }
         }
-        numbers
+        offsets
     }
 
     /// Keeps a carried entry here for good, ready.
-    pub(crate) fn keep(&mut self, number: SequenceNumber) {
-        if let Some(entry) = self.entries.get_mut(number.0) {
+    pub(crate) fn keep(&mut self, offset: Offset) {
+        if let Some(entry) = self.entries.get_mut(offset) {
             entry.stays = true;
         }
-        self.abort_transfer(number);
+        self.abort_transfer(offset);
     }
 
     /// Takes an entry off its way: where it goes from here is as the store now is.
-    pub(crate) fn abort_transfer(&mut self, number: SequenceNumber) {
-        self.forwards.halt(number);
-        self.put_back(number);
+    pub(crate) fn abort_transfer(&mut self, offset: Offset) {
+        self.forwards.halt(offset);
+        self.put_back(offset);
     }
 
     /// Stops forwarding until `retry_at` or [`MessageStore::resume_forwards`]: everything on its way is ready again.
     pub(crate) fn pause_forwards(&mut self, retry_at: Timestamp) {
         self.forwards.progress = Progress::PausedUntil(retry_at);
-        for number in self.forwards.all() {
-            self.abort_transfer(number);
+        for offset in self.forwards.all() {
+            self.abort_transfer(offset);
         }
     }
 
@@ -171,17 +186,17 @@ impl MessageStore {
         if !self.policy.forwards {
             // Whoever was told finds nothing to carry, and must be told again when there is.
             self.forwards.progress = Progress::Quiet;
-            for number in std::mem::take(&mut self.forwards.waiting) {
-                self.put_back(number);
+            for offset in std::mem::take(&mut self.forwards.waiting) {
+                self.put_back(offset);
             }
             return;
         }
         let entries = &self.entries;
-        let goes = |number: &SequenceNumber| entries.get(number.0).is_some_and(|e| !e.stays);
+        let goes = |offset: &Offset| entries.get(*offset).is_some_and(|e| !e.stays);
         let going: Vec<_> = self.ready_of(None).filter(goes).collect();
-        for number in going {
-            self.take_from_ready(number);
-            self.await_forward(number);
+        for offset in going {
+            self.take_from_ready(offset);
+            self.await_forward(offset);
         }
     }
 }

@@ -6,35 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MessageStore;
 use super::entry::State;
-use crate::{Entity, LocksOnDetach, ReceiverId, SequenceNumber, Timestamp};
-
-impl Entity {
-    /// Panics with what is wrong if anything is.
-    pub fn check_invariants(&self) {
-        for store in self.stores() {
-            store.check_invariants();
-        }
-        if let Some(history) = &self.history {
-            history.check_invariants();
-        }
-    }
-}
+use crate::ids::Offset;
+use crate::{LocksOnDetach, ReceiverId, Timestamp};
 
 /// What the entries alone say that the indexes must be.
 #[derive(Debug, Default)]
 struct Expected {
-    ready: BTreeSet<SequenceNumber>,
-    locks: BTreeSet<(Timestamp, SequenceNumber)>,
-    expiries: BTreeSet<(Timestamp, SequenceNumber)>,
-    activations: BTreeSet<(Timestamp, SequenceNumber)>,
-    forwarding: BTreeSet<SequenceNumber>,
-    reserved: BTreeMap<ReceiverId, Vec<SequenceNumber>>,
+    ready: BTreeSet<Offset>,
+    locks: BTreeSet<(Timestamp, Offset)>,
+    expiries: BTreeSet<(Timestamp, Offset)>,
+    activations: BTreeSet<(Timestamp, Offset)>,
+    forwarding: BTreeSet<Offset>,
+    reserved: BTreeMap<ReceiverId, Vec<Offset>>,
     deferred: usize,
     size: u64,
 }
 
 impl MessageStore {
-    fn check_invariants(&self) {
+    pub(crate) fn check_invariants(&self) {
         let expected = self.expected();
         self.locks.check_invariants(&expected.locks, "locks");
         self.expiries
@@ -58,10 +47,10 @@ impl MessageStore {
             }
             None => {
                 assert!(
-                    self.ready.numbers().eq(expected.ready.iter().copied()),
+                    self.ready.offsets().eq(expected.ready.iter().copied()),
                     "ready and entries differ"
                 );
-                let is_ready = |number| expected.ready.contains(number);
+                let is_ready = |offset| expected.ready.contains(offset);
                 assert!(
                     self.returned
                         .iter()
@@ -80,21 +69,18 @@ impl MessageStore {
             self.policy.forwards || by_store.is_empty(),
             "in a store that does not forward something waits to be"
         );
-        let goes_later = |number: &SequenceNumber| {
-            let entry = self.entries.get(number.0);
+        let goes_later = |offset: &Offset| {
+            let entry = self.entries.get(*offset);
             entry.is_some_and(|entry| entry.activates_at().is_some())
         };
         assert!(
             (by_itself.difference(&expected.forwarding)).all(goes_later),
             "something with a destination of its own is neither on its way nor scheduled"
         );
-        let is_locked = |number: SequenceNumber| {
-            self.entries
-                .get(number.0)
-                .is_some_and(|e| e.lock().is_some())
-        };
+        let is_locked =
+            |offset: Offset| self.entries.get(offset).is_some_and(|e| e.lock().is_some());
         assert!(
-            (self.enlistments.iter()).all(|all| all.numbers().all(is_locked)),
+            (self.enlistments.iter()).all(|all| all.offsets().all(is_locked)),
             "a transaction settles what is not locked"
         );
         self.receivers.check_invariants(&expected.reserved);
@@ -103,49 +89,51 @@ impl MessageStore {
 
     fn expected(&self) -> Expected {
         let mut expected = Expected::default();
-        for (number, entry) in self.entries.iter() {
-            let number = SequenceNumber(number);
+        for (offset, entry) in self.entries.iter() {
             expected.size += entry.message.size();
             expected.deferred += usize::from(entry.is_deferred());
             match entry.state {
                 State::Ready => {
-                    expected.ready.insert(number);
+                    expected.ready.insert(offset);
                 }
-                State::Assigned(receiver) => {
-                    expected.reserved.entry(receiver).or_default().push(number);
+                State::Reserved(receiver) => {
+                    expected.reserved.entry(receiver).or_default().push(offset);
                 }
                 State::Locked(lock) => {
-                    expected.locks.insert((lock.until, number));
+                    expected
+                        .locks
+                        .extend(lock.until.get().map(|at| (at, offset)));
                 }
                 State::Scheduled(at) => {
-                    expected.activations.insert((at, number));
+                    expected.activations.insert((at, offset));
                 }
                 State::Forwarding => {
-                    expected.forwarding.insert(number);
+                    expected.forwarding.insert(offset);
                 }
                 State::Deferred => {}
             }
-            if entry.can_expire() && !self.forwards.is_in_transfer(number) {
-                expected.expiries.insert((entry.expires_at, number));
+            if entry.can_expire() && !self.forwards.is_in_transfer(offset) {
+                let at = entry.expires_at.get();
+                expected.expiries.extend(at.map(|at| (at, offset)));
             }
             let limit = self.policy.max_delivery_count.unwrap_or(u32::MAX);
             // What goes on to another entity begins there anew, whatever the limit has become here.
             assert!(
                 entry.delivery_count < limit || entry.state == State::Forwarding,
-                "{number} is past its deliveries"
+                "{offset:?} is past its deliveries"
             );
-            assert!(number <= self.last, "{number} was never given out");
+            assert!(offset < self.next, "{offset:?} was never given out");
         }
         expected
     }
 
     /// What receivers hold is known where it is released when they go, and nowhere else.
     fn check_held(&self) {
-        let locks = self.entries.iter().filter_map(|(number, entry)| {
+        let locks = self.entries.iter().filter_map(|(offset, entry)| {
             let holder = entry.lock()?.receiver;
             let noted =
                 self.policy.locks_on_detach == LocksOnDetach::Release && self.sessions.is_none();
-            (noted && self.receivers.knows(holder)).then_some((holder, SequenceNumber(number)))
+            (noted && self.receivers.knows(holder)).then_some((holder, offset))
         });
         let mut locks: Vec<_> = locks.collect();
         locks.sort_unstable();

@@ -3,12 +3,12 @@
 //! Receivers with credit take turns, one message each (spec/observed.md 17); whose credit was used up waits behind the
 //! others when it has some again. What is reserved still counts as credit until its owner takes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use super::reserved::Assigned;
-use super::sequence_set::SequenceSet;
-use crate::operation::receive::ReceiveMode;
-use crate::{ReceiverId, SequenceNumber};
+use super::MessageStore;
+use super::indexes::SequenceSet;
+use crate::ids::Offset;
+use crate::{ReceiveMode, ReceiverId};
 
 /// The receivers of one store.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Receivers {
 struct Receiver {
     mode: ReceiveMode,
     /// Given to it and not yet taken.
-    reserved: Assigned,
+    reserved: Reserved,
     /// What it has locked, where that matters when it goes (decision D2).
     held: SequenceSet,
     /// Beyond what is reserved to it.
@@ -45,8 +45,8 @@ struct Turn(u64);
 /// What a receiver leaves behind.
 #[derive(Debug, Default)]
 pub(crate) struct Released {
-    /// Assigned to it and never taken.
-    pub(crate) reserved: Vec<SequenceNumber>,
+    /// Reserved to it and never taken.
+    pub(crate) reserved: Vec<Offset>,
     /// Under its locks, where that matters.
     pub(crate) held: SequenceSet,
 }
@@ -55,7 +55,7 @@ impl Receivers {
     pub(crate) fn add(&mut self, id: ReceiverId, mode: ReceiveMode) {
         let receiver = Receiver {
             mode,
-            reserved: Assigned::new(),
+            reserved: Reserved::new(),
             held: SequenceSet::new(),
             credit: 0,
             turn: None,
@@ -76,7 +76,7 @@ impl Receivers {
         }
         self.reserved -= receiver.reserved.len();
         Released {
-            reserved: receiver.reserved.numbers().collect(),
+            reserved: receiver.reserved.offsets().collect(),
             held: receiver.held,
         }
     }
@@ -104,7 +104,7 @@ impl Receivers {
 
     /// Sets the credit of a receiver, what is reserved to it included; returns reserved entries that
     /// it no longer has credit for.
-    pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) -> Vec<SequenceNumber> {
+    pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) -> Vec<Offset> {
         let Some(receiver) = self.table.get_mut(&id) else {
             return Vec::new();
         };
@@ -123,18 +123,18 @@ impl Receivers {
         returned
     }
 
-    /// Assigns `number` to the receiver whose turn it is, but to `former` only if no other has credit; says to which, and
+    /// Assigns `offset` to the receiver whose turn it is, but to `former` only if no other has credit; says to which, and
     /// whether it must be told.
     pub(crate) fn reserve_next(
         &mut self,
-        number: SequenceNumber,
+        offset: Offset,
         former: Option<ReceiverId>,
     ) -> Option<(ReceiverId, bool)> {
         let mut turns = self.turns.values().take(2).copied();
         let first = turns.next()?;
         let other = turns.next().filter(|_| former == Some(first));
         let id = other.unwrap_or(first);
-        let wake = self.reserve_to(id, number)?;
+        let wake = self.reserve_to(id, offset)?;
         if self.turns.len() > 1
             && let Some(receiver) = self.table.get_mut(&id)
             && let Some(turn) = receiver.turn.take()
@@ -145,11 +145,11 @@ impl Receivers {
         Some((id, wake))
     }
 
-    /// Assigns `number` to one receiver if it has credit; says whether it must be told.
-    pub(crate) fn reserve_to(&mut self, id: ReceiverId, number: SequenceNumber) -> Option<bool> {
+    /// Assigns `offset` to one receiver if it has credit; says whether it must be told.
+    pub(crate) fn reserve_to(&mut self, id: ReceiverId, offset: Offset) -> Option<bool> {
         let receiver = self.table.get_mut(&id)?;
         receiver.credit = receiver.credit.checked_sub(1)?;
-        receiver.reserved.insert(number);
+        receiver.reserved.insert(offset);
         self.reserved += 1;
         let is_told = std::mem::replace(&mut receiver.woken, true);
         self.queue_up(id);
@@ -162,7 +162,7 @@ impl Receivers {
     }
 
     /// The last entry that is reserved to this receiver.
-    pub(crate) fn last_reserved(&self, id: ReceiverId) -> Option<SequenceNumber> {
+    pub(crate) fn last_reserved(&self, id: ReceiverId) -> Option<Offset> {
         self.table.get(&id)?.reserved.last()
     }
 
@@ -179,10 +179,10 @@ impl Receivers {
         }
     }
 
-    /// Takes an reserved entry away again, which gives its credit back.
-    pub(crate) fn unreserve(&mut self, id: ReceiverId, number: SequenceNumber) {
+    /// Takes a reserved entry away again, which gives its credit back.
+    pub(crate) fn unreserve(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id)
-            && receiver.reserved.remove(number)
+            && receiver.reserved.remove(offset)
         {
             receiver.credit += 1;
             self.reserved -= 1;
@@ -191,45 +191,45 @@ impl Receivers {
     }
 
     /// Takes all reserved entries away again.
-    pub(crate) fn unreserve_all(&mut self) -> Vec<SequenceNumber> {
+    pub(crate) fn unreserve_all(&mut self) -> Vec<Offset> {
         let each = |(&id, receiver): (&ReceiverId, &Receiver)| {
-            let numbers = receiver.reserved.numbers();
-            numbers.map(move |number| (id, number)).collect::<Vec<_>>()
+            let offsets = receiver.reserved.offsets();
+            offsets.map(move |offset| (id, offset)).collect::<Vec<_>>()
         };
         let reserved: Vec<_> = self.table.iter().flat_map(each).collect();
-        for &(id, number) in &reserved {
-            self.unreserve(id, number);
+        for &(id, offset) in &reserved {
+            self.unreserve(id, offset);
         }
-        reserved.into_iter().map(|(_, number)| number).collect()
+        reserved.into_iter().map(|(_, offset)| offset).collect()
     }
 
     /// The first entry that is reserved to a receiver, and how it receives.
-    pub(crate) fn first_reserved(&self, id: ReceiverId) -> Option<(SequenceNumber, ReceiveMode)> {
+    pub(crate) fn first_reserved(&self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
         let receiver = self.table.get(&id)?;
-        let number = receiver.reserved.first()?;
-        Some((number, receiver.mode))
+        let offset = receiver.reserved.first()?;
+        Some((offset, receiver.mode))
     }
 
     /// The first entry that is reserved to a receiver, which from now on is told again when there is more.
-    pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(SequenceNumber, ReceiveMode)> {
+    pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
         let receiver = self.table.get_mut(&id)?;
         receiver.woken = false;
-        let number = receiver.reserved.pop_first()?;
+        let offset = receiver.reserved.pop_first()?;
         self.reserved -= 1;
-        Some((number, receiver.mode))
+        Some((offset, receiver.mode))
     }
 
     /// Notes that a receiver has locked an entry.
-    pub(crate) fn hold(&mut self, id: ReceiverId, number: SequenceNumber) {
+    pub(crate) fn hold(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id) {
-            receiver.held.insert((), number);
+            receiver.held.insert((), offset);
         }
     }
 
     /// Notes that the lock of a receiver is over.
-    pub(crate) fn release_lock(&mut self, id: ReceiverId, number: SequenceNumber) {
+    pub(crate) fn release_lock(&mut self, id: ReceiverId, offset: Offset) {
         if let Some(receiver) = self.table.get_mut(&id) {
-            receiver.held.remove((), number);
+            receiver.held.remove((), offset);
         }
     }
 
@@ -254,13 +254,65 @@ impl Receivers {
     }
 }
 
+impl MessageStore {
+    /// Registers a receiver without credit.
+    pub(crate) fn attach(&mut self, id: ReceiverId, mode: ReceiveMode) {
+        self.receivers.add(id, mode);
+    }
+
+    /// Forgets a receiver: what was reserved to it is ready again. Returns what it has locked, where that is noted.
+    pub(crate) fn detach(&mut self, id: ReceiverId) -> SequenceSet {
+        let released = self.receivers.remove(id);
+        self.put_all_back(released.reserved);
+        released.held
+    }
+
+    /// Sets the credit of a receiver, what is reserved to it included; what it has no credit for is ready again.
+    pub(crate) fn set_credit(&mut self, id: ReceiverId, credit: u32) {
+        let returned = self.receivers.set_credit(id, credit);
+        self.put_all_back(returned);
+    }
+
+    /// Makes everything ready again that is reserved.
+    pub(crate) fn unreserve_all(&mut self) {
+        let reserved = self.receivers.unreserve_all();
+        self.put_all_back(reserved);
+    }
+
+    fn put_all_back(&mut self, offsets: Vec<Offset>) {
+        for offset in offsets {
+            self.put_back(offset);
+        }
+    }
+
+    /// The receivers.
+    pub(crate) fn receivers(&self) -> &Receivers {
+        &self.receivers
+    }
+
+    /// Says that a receiver is told that there is something for it; says whether it must be.
+    pub(crate) fn wake(&mut self, id: ReceiverId) -> bool {
+        self.receivers.wake(id)
+    }
+
+    /// Lets a receiver be told of what comes from now on.
+    pub(crate) fn listen(&mut self, id: ReceiverId) {
+        self.receivers.listen(id);
+    }
+
+    /// The first message that is reserved to a receiver, which is its own now and must be handed out.
+    pub(crate) fn acquire(&mut self, id: ReceiverId) -> Option<(Offset, ReceiveMode)> {
+        self.receivers.acquire(id)
+    }
+}
+
 #[cfg(any(test, feature = "check"))]
 impl Receivers {
     pub(crate) fn has_credit(&self) -> bool {
         !self.turns.is_empty()
     }
 
-    pub(crate) fn check_invariants(&self, reserved: &BTreeMap<ReceiverId, Vec<SequenceNumber>>) {
+    pub(crate) fn check_invariants(&self, reserved: &BTreeMap<ReceiverId, Vec<Offset>>) {
         for (&id, receiver) in &self.table {
             assert_eq!(
                 receiver.turn.is_some(),
@@ -274,7 +326,7 @@ impl Receivers {
             );
             let expected = reserved.get(&id).map(Vec::as_slice).unwrap_or_default();
             assert!(
-                receiver.reserved.numbers().eq(expected.iter().copied()),
+                receiver.reserved.offsets().eq(expected.iter().copied()),
                 "entries and what is reserved to {id:?} differ"
             );
         }
@@ -295,12 +347,12 @@ impl Receivers {
     }
 
     /// What a receiver that is still here has locked, as noted.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (ReceiverId, SequenceNumber)> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = (ReceiverId, Offset)> {
         let each = |(&id, receiver): (&ReceiverId, &'_ Receiver)| {
             receiver
                 .held
-                .numbers()
-                .map(move |number| (id, number))
+                .offsets()
+                .map(move |offset| (id, offset))
                 .collect::<Vec<_>>()
         };
         self.table.iter().flat_map(each)
@@ -308,5 +360,108 @@ impl Receivers {
 
     pub(crate) fn knows(&self, id: ReceiverId) -> bool {
         self.table.contains_key(&id)
+    }
+}
+
+/// Room that is kept while nothing is there.
+const KEPT: usize = 1024;
+
+/// What is reserved to one receiver, in ascending order. Nearly all of it comes at the end and is taken from the front, and
+/// there is no more than the receiver has credit for.
+#[derive(Debug)]
+pub(crate) struct Reserved(VecDeque<Offset>);
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    /// Inserts an offset that is not there.
+    pub(crate) fn insert(&mut self, offset: Offset) {
+        match self.last() {
+            Some(last) if last > offset => {
+                let place = self.0.partition_point(|other| *other < offset);
+                self.0.insert(place, offset);
+            }
+            _ => self.0.push_back(offset),
+        }
+    }
+
+    /// Says whether it was there.
+    pub(crate) fn remove(&mut self, offset: Offset) -> bool {
+        let place = self.0.binary_search(&offset);
+        let is_there = place.is_ok_and(|place| self.0.remove(place).is_some());
+        self.give_back();
+        is_there
+    }
+
+    pub(crate) fn pop_first(&mut self) -> Option<Offset> {
+        let first = self.0.pop_front();
+        self.give_back();
+        first
+    }
+
+    pub(crate) fn pop_last(&mut self) -> Option<Offset> {
+        let last = self.0.pop_back();
+        self.give_back();
+        last
+    }
+
+    pub(crate) fn first(&self) -> Option<Offset> {
+        self.0.front().copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<Offset> {
+        self.0.back().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn offsets(&self) -> impl Iterator<Item = Offset> {
+        self.0.iter().copied()
+    }
+
+    /// Gives memory back that is for more than is usual, once nothing is left.
+    fn give_back(&mut self) {
+        if self.0.is_empty() && self.0.capacity() > KEPT {
+            self.0 = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_behaves_like_a_set(steps in prop::collection::vec((0..5, 1u64..60), 1..200)) {
+            let mut reserved = Reserved::new();
+            let mut model = BTreeSet::new();
+            for (step, pick) in steps {
+                let offset = Offset(pick);
+                if step < 2 && model.insert(offset) {
+                    reserved.insert(offset);
+                } else if step == 2 {
+                    prop_assert_eq!(reserved.remove(offset), model.remove(&offset));
+                } else if step == 3 {
+                    prop_assert_eq!(reserved.pop_first(), model.pop_first());
+                } else if step == 4 {
+                    prop_assert_eq!(reserved.pop_last(), model.pop_last());
+                }
+                prop_assert!(reserved.offsets().eq(model.iter().copied()));
+                prop_assert_eq!(reserved.first(), model.first().copied());
+            }
+        }
     }
 }

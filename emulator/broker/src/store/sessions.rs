@@ -8,18 +8,18 @@ mod holding;
 #[cfg(any(test, feature = "check"))]
 mod invariants;
 mod serving;
-mod session;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use uuid::Uuid;
 
 use super::entry::Entry;
-use super::segmented_map::SegmentedMap;
-use super::sequence_set::SequenceSet;
-use crate::{ReceiverId, SequenceNumber, SessionName, Timestamp};
+use super::indexes::{SegmentedMap, SequenceSet};
+use crate::ids::Offset;
+use crate::{ClientId, ReceiverId, SessionName, Timestamp};
 pub(crate) use holding::{Ended, Grant};
 use holding::{Standing, Waiting};
-use session::Session;
-pub(crate) use session::{SessionLock, SessionState};
 
 /// The sessions of one store.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Sessions {
     /// The messages of each session.
     members: SequenceSet<Slot>,
     /// Sessions that may be accepted, by their oldest ready message (decision D10).
-    available: BTreeMap<SequenceNumber, Slot>,
+    available: BTreeMap<Offset, Slot>,
     /// When session locks end, of several at once the one of the oldest receiver first.
     ends: BTreeMap<(Timestamp, ReceiverId), Slot>,
     /// Sessions that somebody holds and that have changed since they were served.
@@ -44,6 +44,8 @@ pub(crate) struct Sessions {
     waiting: BTreeMap<u64, Waiting>,
     /// The last place given out among those who wait.
     latest: u64,
+    /// Messages under the locks of sessions.
+    locked: usize,
     /// Bytes of all states.
     state_bytes: u64,
 }
@@ -66,6 +68,7 @@ impl Sessions {
             standings: BTreeMap::new(),
             waiting: BTreeMap::new(),
             latest: 0,
+            locked: 0,
             state_bytes: 0,
         }
     }
@@ -86,17 +89,18 @@ impl Sessions {
     }
 
     /// The session that a message belongs to.
-    pub(crate) fn of(&self, number: SequenceNumber) -> Option<&Session> {
-        self.get(*self.of.get(number.0)?)
+    pub(crate) fn of(&self, offset: Offset) -> Option<&Session> {
+        self.get(*self.of.get(offset)?)
     }
 
     /// The messages of a session from `from` on.
-    pub(crate) fn numbers(
-        &self,
-        slot: Slot,
-        from: SequenceNumber,
-    ) -> impl Iterator<Item = SequenceNumber> {
+    pub(crate) fn offsets(&self, slot: Slot, from: Offset) -> impl Iterator<Item = Offset> {
         self.members.of_from(slot, from)
+    }
+
+    /// Messages under the locks of sessions.
+    pub(crate) fn locked(&self) -> usize {
+        self.locked
     }
 
     /// Bytes of all states, which count towards the size of the entity.
@@ -111,9 +115,9 @@ impl Sessions {
     }
 
     /// Notes that a new message belongs to a session.
-    pub(super) fn join(&mut self, number: SequenceNumber, slot: Slot, scheduled: bool) {
-        self.of.insert(number.0, slot);
-        self.members.insert(slot, number);
+    pub(crate) fn join(&mut self, offset: Offset, slot: Slot, scheduled: bool) {
+        self.of.insert(offset, slot);
+        self.members.insert(slot, offset);
         self.change(slot, |session| {
             session.messages += 1;
             session.scheduled += usize::from(scheduled);
@@ -121,11 +125,11 @@ impl Sessions {
     }
 
     /// Forgets a message that is in no other index any more.
-    pub(super) fn leave(&mut self, number: SequenceNumber, entry: &Entry) {
-        let Some(slot) = self.of.remove(number.0) else {
+    pub(crate) fn leave(&mut self, offset: Offset, entry: &Entry) {
+        let Some(slot) = self.of.remove(offset) else {
             return;
         };
-        self.members.remove(slot, number);
+        self.members.remove(slot, offset);
         self.change(slot, |session| {
             session.messages -= 1;
             session.deferred -= usize::from(entry.is_deferred());
@@ -134,13 +138,9 @@ impl Sessions {
     }
 
     /// Changes the session that a message belongs to.
-    pub(super) fn change_of(
-        &mut self,
-        number: SequenceNumber,
-        change: impl FnOnce(&mut Session, SequenceNumber),
-    ) {
-        if let Some(&slot) = self.of.get(number.0) {
-            self.change(slot, |session| change(session, number));
+    pub(crate) fn change_of(&mut self, offset: Offset, change: impl FnOnce(&mut Session, Offset)) {
+        if let Some(&slot) = self.of.get(offset) {
+            self.change(slot, |session| change(session, offset));
         }
     }
 
@@ -166,7 +166,7 @@ impl Sessions {
     }
 
     /// The session of this name, made if need be; whoever makes it gives it something at once.
-    pub(super) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
+    pub(crate) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
         if let Some(&slot) = self.names.get(name) {
             return Some(slot);
         }
@@ -193,8 +193,10 @@ impl Sessions {
         };
         let (place, lock) = (session.place(), session.lock);
         self.state_bytes -= session.state_size();
+        self.locked -= session.locked.len();
         change(session);
         self.state_bytes += session.state_size();
+        self.locked += session.locked.len();
         let (new_place, new_lock) = (session.place(), session.lock);
         if place != new_place {
             place.map(|place| self.available.remove(&place));
@@ -212,5 +214,97 @@ impl Sessions {
             self.slots[slot.0 as usize] = None;
             self.free.push(slot);
         }
+    }
+}
+
+/// A session as long as there is anything to know about it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) name: SessionName,
+    /// How many messages it has, scheduled ones included.
+    pub(crate) messages: usize,
+    /// Those that nobody has.
+    pub(crate) ready: BTreeSet<Offset>,
+    /// Those under a lock, in order: few, and mostly the last one comes and the first one goes. It lasts as long as that of the session.
+    pub(crate) locked: Vec<Offset>,
+    /// How many are deferred, locked or not.
+    pub(crate) deferred: usize,
+    /// How many are not active yet.
+    pub(crate) scheduled: usize,
+    pub(crate) state: Option<SessionState>,
+    pub(crate) lock: Option<SessionLock>,
+    /// Whether it is among those that must be served.
+    pub(crate) is_changed: bool,
+}
+
+/// Who holds a session, for messages that are there and messages to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SessionLock {
+    pub(crate) receiver: ReceiverId,
+    /// Whose receiver it is.
+    pub(crate) client: ClientId,
+    pub(crate) until: Timestamp,
+    /// By which another receiver may take the session over; none where it is held exclusively.
+    pub(crate) token: Option<Uuid>,
+}
+
+/// What an application keeps with a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionState {
+    pub(crate) bytes: Bytes,
+    pub(crate) set_at: Timestamp,
+}
+
+impl Session {
+    pub(crate) fn new(name: SessionName) -> Self {
+        Self {
+            name,
+            messages: 0,
+            ready: BTreeSet::new(),
+            locked: Vec::new(),
+            deferred: 0,
+            scheduled: 0,
+            state: None,
+            lock: None,
+            is_changed: false,
+        }
+    }
+
+    /// Messages that are neither deferred nor scheduled, whoever has them.
+    pub(crate) fn active(&self) -> usize {
+        self.messages - self.deferred - self.scheduled
+    }
+
+    /// Adds a message to those under a lock.
+    pub(crate) fn lock_message(&mut self, offset: Offset) {
+        if let Err(at) = self.locked.binary_search(&offset) {
+            self.locked.insert(at, offset);
+        }
+    }
+
+    /// Takes a message from those under a lock.
+    pub(crate) fn unlock_message(&mut self, offset: Offset) {
+        if let Ok(at) = self.locked.binary_search(&offset) {
+            self.locked.remove(at);
+        }
+    }
+
+    /// Its place among the sessions that may be accepted: its oldest ready message (decision D10).
+    pub(crate) fn place(&self) -> Option<Offset> {
+        match self.lock {
+            Some(_) => None,
+            None => self.ready.first().copied(),
+        }
+    }
+
+    /// Whether there is nothing left to know about it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.messages == 0 && self.state.is_none() && self.lock.is_none()
+    }
+
+    pub(crate) fn state_size(&self) -> u64 {
+        self.state
+            .as_ref()
+            .map_or(0, |state| state.bytes.len() as u64)
     }
 }

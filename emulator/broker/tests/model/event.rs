@@ -52,7 +52,7 @@ impl ModelEvent {
             at: event.at.as_millis(),
             queue: event.entity.0 as usize - 1,
             store: event.store,
-            number: event.number.0,
+            number: event.number().map_or(0, |number| number.0),
             by_client: event.client == CLIENT,
             what: What::of(&event.kind, events),
         }
@@ -69,7 +69,7 @@ impl What {
                 bytes,
                 expires_at,
             } => {
-                let until = Some(expires_at.as_millis()).filter(|_| expires_at < Timestamp::NEVER);
+                let until = expires_at.map(Timestamp::as_millis);
                 Self::Enqueued(id_of(&read(message_id)), bytes.into(), until)
             }
             EventKind::Scheduled {

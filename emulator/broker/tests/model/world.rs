@@ -4,13 +4,13 @@
 mod sessions;
 pub(crate) mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use servicebus_broker::{
-    CancelError, ClientId, Context, Delivery, Effect, Effects, Entities, Entity, EntityId,
-    EntityPath, Events, LockToken, Message, NamespaceSettings, Outcome as Settlement,
+    CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath,
+    Events, FollowUps, LockToken, Message, NamespaceSettings, Notice, Outcome as Settlement,
     QueueDescription, ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError,
-    SequenceNumber, SettleError, SubQueue, Timestamp, forward,
+    SequenceNumber, SettleError, Timestamp, follow_up,
 };
 use uuid::Uuid;
 
@@ -34,8 +34,7 @@ pub(crate) struct World {
     pub(crate) tokens: Vec<LockToken>,
     effects: Effects,
     pub(crate) events: Events,
-    sources: VecDeque<(EntityPath, SubQueue)>,
-    leaving: Vec<EntityPath>,
+    follow_ups: FollowUps,
     /// Whom somebody told to take, since this was last cleared.
     pub(crate) woken: Vec<ReceiverId>,
     /// Who lost its session, since this was last cleared.
@@ -59,8 +58,7 @@ impl World {
             tokens: Vec::new(),
             effects: Effects::new(),
             events: Events::new(),
-            sources: VecDeque::new(),
-            leaving: Vec::new(),
+            follow_ups: FollowUps::default(),
             woken: Vec::new(),
             lost: Vec::new(),
             touched: [false; QUEUES],
@@ -76,12 +74,7 @@ impl World {
     pub(crate) fn apply(&mut self, step: &Step) -> Answer {
         let answer = self.answer(step);
         self.client = ClientId::BROKER;
-        while !self.sources.is_empty() || !self.leaving.is_empty() {
-            forward(self, usize::MAX);
-            for path in std::mem::take(&mut self.leaving) {
-                self.queues.remove(&path);
-            }
-        }
+        follow_up(self, usize::MAX);
         self.client = CLIENT;
         answer
     }
@@ -204,7 +197,8 @@ impl World {
                 .map(|message| entity.send(cx, message))
                 .collect(),
         });
-        let sent = sent.map(|numbers| numbers.into_iter().map(|number| number.0).collect());
+        let number = |number: Option<SequenceNumber>| number.map_or(0, |number| number.0);
+        let sent = sent.map(|numbers| numbers.into_iter().map(number).collect());
         sent.map_err(|refused: SendError| refused.to_string())
     }
 
@@ -351,18 +345,34 @@ impl Entities for World {
             events: &mut self.events,
         };
         let result = work(queue, &mut cx);
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Wake(receiver) => self.woken.push(receiver),
-                Effect::SessionLost(receiver) => self.lost.push(receiver.0),
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
-                Effect::Delete(path) => self.leaving.push(path),
-            }
-        }
+        let (woken, lost) = (&mut self.woken, &mut self.lost);
+        self.follow_ups
+            .take(&mut self.effects, |notice| match notice {
+                Notice::Wake(receiver) => woken.push(receiver),
+                Notice::SessionLost(receiver) => lost.push(receiver.0),
+            });
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
-        self.sources.pop_front()
+    /// What a deleted queue records of its messages is no part of the model.
+    fn remove<T>(
+        &mut self,
+        path: &EntityPath,
+        _: Option<EntityId>,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let mut queue = self.queues.remove(path)?;
+        let mut cx = Context {
+            now: self.now,
+            client: self.client,
+            ids: &mut self.ids,
+            effects: &mut Effects::new(),
+            events: &mut Events::new(),
+        };
+        Some(work(&mut queue, &mut cx))
+    }
+
+    fn follow_ups(&mut self) -> &mut FollowUps {
+        &mut self.follow_ups
     }
 }

@@ -19,6 +19,9 @@ pub(crate) use sessions::{name, sessions};
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
+/// What stands here for the number of a duplicate, which has none.
+pub(crate) const DROPPED: SequenceNumber = SequenceNumber(0);
+
 /// One queue, at a time of its own.
 pub(crate) struct Bus {
     queue: Entity,
@@ -254,7 +257,7 @@ impl Bus {
     pub(crate) fn woken(&mut self) -> Vec<ReceiverId> {
         let woken = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::Wake(receiver) => Some(receiver),
-            Effect::SessionLost(_) | Effect::Forward(..) | Effect::Delete(_) => None,
+            Effect::SessionLost(_) | Effect::Forward(..) | Effect::Delete(..) => None,
         });
         woken.collect()
     }

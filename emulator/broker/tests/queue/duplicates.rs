@@ -2,9 +2,7 @@
 
 use servicebus_broker::{EventKind, SequenceNumber};
 
-use crate::bus::{Bus, START, message, millis, rules, secs};
-
-const DROPPED: SequenceNumber = SequenceNumber(0);
+use crate::bus::{Bus, DROPPED, START, message, millis, rules, secs};
 
 /// A queue that remembers ids for a minute.
 fn bus() -> Bus {

@@ -15,7 +15,7 @@ fn bus() -> Bus {
 fn is_deleted(bus: &Bus) -> bool {
     bus.effects
         .iter()
-        .any(|effect| matches!(effect, Effect::Delete(path) if path.as_str() == "orders"))
+        .any(|effect| matches!(effect, Effect::Delete(path, _) if path.as_str() == "orders"))
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Message sessions (semantics §6; decisions D2, D10, D17, D27).
 
 mod accepting;
-mod closing;
 mod deferred;
 mod elsewhere;
-mod expiry;
 mod listing;
 mod losing;
 mod non_exclusive;

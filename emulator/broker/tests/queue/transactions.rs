@@ -2,7 +2,6 @@
 
 mod atomic;
 mod entities;
-mod forwarding;
 mod limits;
 mod locks;
 mod partitions;

@@ -3,16 +3,16 @@
 mod topics;
 mod transactions;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use servicebus_broker::{
-    BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityPath, Events,
-    Message, Outcome, PropertyChanges, QueueDescription, ReceiveMode, ReceiverId, SendError,
-    SequenceNumber, SessionAccess, SubQueue, Timestamp, forward,
+    BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath,
+    Events, FollowUps, Message, Outcome, PropertyChanges, QueueDescription, ReceiveMode,
+    ReceiverId, SendError, SequenceNumber, SessionAccess, SubQueue, Timestamp, delete, follow_up,
 };
 
-use crate::bus::{Counting, MessageBuilder, Rules, START, message, text};
+use crate::bus::{Counting, DROPPED, MessageBuilder, Rules, START, message, text};
 pub(crate) use topics::{acting, correlation, rule, sql};
 pub(crate) use transactions::{abandon, bury, defer};
 
@@ -23,9 +23,7 @@ pub(crate) struct World {
     ids: Counting,
     effects: Effects,
     pub(crate) events: Events,
-    sources: VecDeque<(EntityPath, SubQueue)>,
-    /// Who asked to be deleted.
-    idle: Vec<EntityPath>,
+    follow_ups: FollowUps,
     /// What somebody else does just before this entity is reached the next time.
     interruption: Option<(EntityPath, Interruption)>,
     entities: u32,
@@ -42,8 +40,7 @@ impl World {
             ids: Counting(0),
             effects: Effects::new(),
             events: Events::new(),
-            sources: VecDeque::new(),
-            idle: Vec::new(),
+            follow_ups: FollowUps::default(),
             interruption: None,
             entities: 0,
             receivers: 0,
@@ -72,8 +69,13 @@ impl World {
     }
 
     pub(crate) fn delete(&mut self, name: &str) {
+        let id = self.entity(name).id();
+        assert!(delete(self, &path(name), id), "it is declared");
+    }
+
+    /// Takes an entity away and leaves its subscriptions, which go after it, for later.
+    pub(crate) fn remove_alone(&mut self, name: &str) {
         self.queues.remove(&path(name)).expect("it is declared");
-        self.leave_topic(&path(name));
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
@@ -103,14 +105,15 @@ impl World {
         message: &MessageBuilder,
     ) -> Result<SequenceNumber, SendError> {
         let message = message.message(&mut self.ids);
-        self.operate(name, |entity, cx| entity.send(cx, message))
+        let sent = self.operate(name, |entity, cx| entity.send(cx, message));
+        sent.map(|number| number.unwrap_or(DROPPED))
     }
 
     /// Sends a message as it is encoded here.
     pub(crate) fn send_encoded(&mut self, name: &str, payload: &[u8]) -> SequenceNumber {
         let message = Message::parse(payload.to_vec().into(), &mut self.ids).unwrap();
-        self.operate(name, |entity, cx| entity.send(cx, message))
-            .unwrap()
+        let sent = self.operate(name, |entity, cx| entity.send(cx, message));
+        sent.unwrap().unwrap_or(DROPPED)
     }
 
     pub(crate) fn post_all(
@@ -218,7 +221,7 @@ impl World {
         while let Some((at, path)) = self.next_deadline().filter(|(at, _)| *at <= end) {
             self.now = at.max(self.now);
             self.with_entity(&path, |entity, cx| entity.handle_timeout(cx));
-            forward(self, usize::MAX);
+            follow_up(self, usize::MAX);
         }
         self.now = end;
     }
@@ -294,7 +297,7 @@ impl World {
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
         let result = self.with_entity(&path(name), work);
-        forward(self, usize::MAX);
+        follow_up(self, usize::MAX);
         result.expect("it is declared")
     }
 }
@@ -318,12 +321,32 @@ impl Entities for World {
         };
         let result = work(queue, &mut cx);
         queue.check_invariants();
-        self.follow_effects();
+        self.follow_ups.take(&mut self.effects, |_| ());
         Some(result)
     }
 
-    fn next_source(&mut self) -> Option<(EntityPath, SubQueue)> {
-        self.sources.pop_front()
+    fn remove<T>(
+        &mut self,
+        path: &EntityPath,
+        id: Option<EntityId>,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let there = self.queues.get(path)?.id();
+        let mut queue = (id.is_none_or(|id| id == there)).then(|| self.queues.remove(path))??;
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(7),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            events: &mut self.events,
+        };
+        let result = work(&mut queue, &mut cx);
+        self.follow_ups.take(&mut self.effects, |_| ());
+        Some(result)
+    }
+
+    fn follow_ups(&mut self) -> &mut FollowUps {
+        &mut self.follow_ups
     }
 }
 

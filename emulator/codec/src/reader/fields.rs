@@ -14,7 +14,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     #[inline]
-    pub(super) fn of(list: Compound<'a>) -> Self {
+    pub(crate) fn of(list: Compound<'a>) -> Self {
         Self {
             left: list.count,
             items: list.items,

@@ -50,7 +50,7 @@ impl View {
                     kind: entity.kind(),
                     created_at: metadata.created_at(),
                     updated_at: metadata.updated_at(),
-                    accessed_at: metadata.accessed_at(entity.last_used().min(now)),
+                    accessed_at: metadata.accessed_at(entity.last_used(now)),
                     wanted: Wanted {
                         entity: entity.description().clone(),
                         dead_letters_filter_errors: subscription.is_none_or(|subscription| {

@@ -179,13 +179,14 @@ impl Rendering {
         let arrival = next.filter(|next| is_match(&event) && place(next) == here);
         let own = own_id(arrival.map_or(&event.kind, |arrival| &arrival.kind));
         // What was never held has no number of its own, and shares none with others that have none.
-        if let Some(message_id) = own.filter(|_| event.number.0 > 0) {
+        if let Some(message_id) = own.filter(|_| event.number().is_some()) {
             self.known.insert(here, (message_id, here));
         }
         let whole = self.known.get(&here).copied();
         let id = own.or_else(|| whole.map(|(id, _)| id));
         if let (Some((store, moved_to)), Some(whole)) = (moved(&event.kind), whole) {
-            self.known.insert((event.entity, store, moved_to), whole);
+            self.known
+                .insert((event.entity, store, Some(moved_to)), whole);
         }
         if !self.wanted.takes(&event) {
             return Some(None);
@@ -199,7 +200,7 @@ impl Rendering {
         let shown = self
             .shown
             .as_mut()
-            .zip(whole.filter(|_| event.number.0 > 0));
+            .zip(whole.filter(|_| event.number().is_some()));
         let message = shown.and_then(|(shown, (_, origin))| shown.show(recorded_messages, origin));
         let mut rendered = self.rendered(&event, id);
         rendered.message = message;
@@ -212,8 +213,7 @@ impl Rendering {
         let at = calendar::system_time(event.at);
         let mut rendered = api::Event::new(at, since as f64 / 1000.0, kind);
         rendered.entity = Some(self.address(event));
-        let number = Some(event.number.0).filter(|&number| number > 0);
-        rendered.sequence_number = number.map(u64::cast_signed);
+        rendered.sequence_number = event.number().map(|number| number.0.cast_signed());
         rendered.message_id = message_id;
         rendered.client = self.client(event.client);
         self.describe(event, &mut rendered);
@@ -339,7 +339,7 @@ impl Rendering {
 }
 
 fn place(event: &Event) -> Place {
-    (event.entity, event.store, event.number)
+    (event.entity, event.store, event.number())
 }
 
 fn is_match(event: &Event) -> bool {
@@ -369,10 +369,10 @@ fn moved(kind: &EventKind) -> Option<(SubQueue, SequenceNumber)> {
     }
 }
 
-fn arrival(at: Timestamp, bytes: u32, expires_at: Timestamp) -> String {
-    if expires_at == Timestamp::NEVER {
+fn arrival(at: Timestamp, bytes: u32, expires_at: Option<Timestamp>) -> String {
+    let Some(expires_at) = expires_at else {
         return format!("{bytes} bytes");
-    }
+    };
     format!(
         "{bytes} bytes, time to live {} s",
         expires_at.since(at).as_secs_f64()

@@ -1,7 +1,7 @@
 //! `schedule-message` and `cancel-scheduled-message`.
 
 use serde_amqp::Value;
-use servicebus_broker::{Message, MessageError};
+use servicebus_broker::{Message, MessageError, SequenceNumber};
 
 use super::call::{Management, argument};
 use crate::nodes::{
@@ -38,26 +38,32 @@ impl Management<'_, '_> {
             message.enter(self.ahead);
             parsed.push(message);
         }
-        let numbers = match &mut self.transaction {
+        let numbers: Vec<_> = match &mut self.transaction {
             Some(transaction) => {
                 let (cx, destination) = (&mut *self.cx, self.destination);
                 let numbers = self
                     .entity
                     .enlist_schedule(cx, transaction, parsed, destination);
                 let path = self.entity.path();
-                numbers.map_err(|error| transact_refusal(&error, self.host, path))?
+                let numbers = numbers.map_err(|error| transact_refusal(&error, self.host, path))?;
+                numbers.into_iter().map(Some).collect()
             }
             None => {
                 let numbers = match self.destination {
-                    Some(destination) => self.entity.schedule_via(self.cx, destination, parsed),
+                    Some(destination) => {
+                        let numbers = self.entity.schedule_via(self.cx, destination, parsed);
+                        numbers.map(|numbers| numbers.into_iter().map(Some).collect())
+                    }
                     None => self.entity.send_batch(self.cx, parsed),
                 };
                 numbers.map_err(|error| send_refusal(&error, self.host))?
             }
         };
+        // A duplicate has none, which clients are told as 0.
+        let number = |number: &Option<SequenceNumber>| number.map_or(0, |number| number.0 as i64);
         Ok(Reply::map(1, |out| {
             out.string("sequence-numbers");
-            out.long_array(numbers.iter().map(|number| number.0 as i64));
+            out.long_array(numbers.iter().map(number));
         }))
     }
 

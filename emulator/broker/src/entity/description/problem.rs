@@ -39,10 +39,10 @@ impl fmt::Display for Problem {
     }
 }
 
-pub(super) fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-pub(super) fn days(duration: Duration) -> String {
+pub(crate) fn days(duration: Duration) -> String {
     format!("{} days", duration.as_secs_f64() / 86_400.0)
 }

@@ -11,13 +11,13 @@ use super::{Node, Parsed, Parser};
 const COMPARISON: &str = "a comparison (=, <>, <, <=, >, >=, IS, IN or LIKE)";
 
 impl Parser<'_> {
-    pub(super) fn whole_condition(&mut self) -> Parsed<Condition> {
+    pub(crate) fn whole_condition(&mut self) -> Parsed<Condition> {
         let node = self.alternatives()?;
         self.need_condition(node)
     }
 
     /// Operands joined by `OR`.
-    pub(super) fn alternatives(&mut self) -> Parsed<Node> {
+    pub(crate) fn alternatives(&mut self) -> Parsed<Node> {
         self.joined(Keyword::Or, Self::conjunction, Condition::Or)
     }
 

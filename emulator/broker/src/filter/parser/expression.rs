@@ -10,14 +10,14 @@ const VALUE: &str = "a value: a constant, a property, a parameter, a function or
 
 impl Parser<'_> {
     /// An expression where a condition cannot stand.
-    pub(super) fn expression(&mut self) -> Parsed<Expression> {
+    pub(crate) fn expression(&mut self) -> Parsed<Expression> {
         let offset = self.offset();
         let node = self.sum()?;
         need_expression(node, offset)
     }
 
     /// Operands joined by arithmetic; a bracketed condition alone is passed up.
-    pub(super) fn sum(&mut self) -> Parsed<Node> {
+    pub(crate) fn sum(&mut self) -> Parsed<Node> {
         self.arithmetic(1)
     }
 

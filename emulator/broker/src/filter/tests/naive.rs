@@ -14,7 +14,7 @@ use super::super::value::Value;
 type Message = [(&'static str, Value<'static>)];
 type Failing<T> = Result<T, ()>;
 
-pub(super) fn truth(condition: &Condition, message: &Message) -> Failing<Truth> {
+pub(crate) fn truth(condition: &Condition, message: &Message) -> Failing<Truth> {
     Ok(match decide(condition, message)? {
         Some(true) => Truth::True,
         Some(false) => Truth::False,

@@ -14,7 +14,7 @@ use super::super::value::Value;
 
 const NAMES: [&str; 9] = ["a", "b", "c", "A b", "and", "x]y", "p", "sys.To", "ünï"];
 
-pub(super) fn message() -> impl Strategy<Value = Vec<(&'static str, Value<'static>)>> {
+pub(crate) fn message() -> impl Strategy<Value = Vec<(&'static str, Value<'static>)>> {
     let names = proptest::sample::subsequence(NAMES.to_vec(), 0..NAMES.len());
     names.prop_flat_map(|names| {
         let count = names.len();
@@ -62,7 +62,7 @@ fn parameter() -> impl Strategy<Value = Expression> {
     })
 }
 
-pub(super) fn expression() -> impl Strategy<Value = Expression> {
+pub(crate) fn expression() -> impl Strategy<Value = Expression> {
     let leaf = prop_oneof![
         4 => literal().prop_map(Expression::Constant),
         4 => property().prop_map(Expression::Property),
@@ -144,7 +144,7 @@ fn like() -> impl Strategy<Value = Condition> {
     })
 }
 
-pub(super) fn condition() -> impl Strategy<Value = Condition> {
+pub(crate) fn condition() -> impl Strategy<Value = Condition> {
     comparison().prop_recursive(4, 10, 3, |inner| {
         prop_oneof![
             vec(inner.clone(), 2..4).prop_map(Condition::And),
@@ -154,7 +154,7 @@ pub(super) fn condition() -> impl Strategy<Value = Condition> {
     })
 }
 
-pub(super) fn statements() -> impl Strategy<Value = Vec<Statement>> {
+pub(crate) fn statements() -> impl Strategy<Value = Vec<Statement>> {
     let writable = prop_oneof![
         4 => select(NAMES.to_vec()).prop_map(|name| Property::User(Name::new(name))),
         1 => Just(Property::System(SystemProperty::Label)),

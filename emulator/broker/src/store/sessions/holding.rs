@@ -3,13 +3,14 @@
 use uuid::Uuid;
 
 use super::{Sessions, Slot};
-use crate::operation::renew::RENEWED_BY;
+use crate::entity::operation::renew::RENEWED_BY;
+use crate::ids::Offset;
 use crate::store::sessions::SessionLock;
-use crate::{ClientId, ReceiverId, SequenceNumber, SessionName, Timestamp};
+use crate::{ClientId, ReceiverId, SessionName, Timestamp};
 
 /// How a receiver stands to the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// It waits for any session, at this place in the order of arrival.
     Waits(u64),
     Holds(Slot),
@@ -17,10 +18,10 @@ pub(super) enum Standing {
 
 /// Somebody who waits for any session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Waiting {
-    pub(super) receiver: ReceiverId,
-    pub(super) client: ClientId,
-    pub(super) exclusive: bool,
+pub(crate) struct Waiting {
+    pub(crate) receiver: ReceiverId,
+    pub(crate) client: ClientId,
+    pub(crate) exclusive: bool,
 }
 
 /// A session that goes to the first who waits.
@@ -36,7 +37,7 @@ pub(crate) struct Ended {
     pub(crate) session: SessionName,
     pub(crate) lock: SessionLock,
     /// What was locked under it, in order.
-    pub(crate) locked: Vec<SequenceNumber>,
+    pub(crate) locked: Vec<Offset>,
 }
 
 impl Sessions {
@@ -129,7 +130,7 @@ impl Sessions {
     }
 
     /// Ends the lock of a session; what is locked under it is left to the caller.
-    pub(super) fn end(&mut self, slot: Slot) -> Option<Ended> {
+    pub(crate) fn end(&mut self, slot: Slot) -> Option<Ended> {
         let session = self.get(slot)?;
         let ended = Ended {
             session: session.name.clone(),

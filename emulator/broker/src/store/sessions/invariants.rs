@@ -3,31 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Session, Sessions, Standing};
+use crate::Deadline;
+use crate::ids::Offset;
 use crate::store::MessageStore;
 use crate::store::entry::State;
-use crate::{SequenceNumber, Timestamp};
 
 /// What the entries alone say of one session.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
     messages: usize,
-    ready: BTreeSet<SequenceNumber>,
-    locked: Vec<SequenceNumber>,
+    ready: BTreeSet<Offset>,
+    locked: Vec<Offset>,
     deferred: usize,
     scheduled: usize,
 }
 
 impl MessageStore {
     /// Panics with what is wrong with the sessions if anything is.
-    pub(in crate::store) fn check_sessions(&self, sessions: &Sessions) {
+    pub(crate) fn check_sessions(&self, sessions: &Sessions) {
         let mut expected = BTreeMap::<_, Expected>::new();
-        let passing = |number| self.forwards.destination(SequenceNumber(number)).is_some();
-        for (number, entry) in self.entries.iter().filter(|(n, _)| !passing(*n)) {
-            let slot = sessions.of.get(number).expect("a message has no session");
+        let passing = |offset| self.forwards.destination(offset).is_some();
+        for (offset, entry) in self.entries.iter().filter(|(n, _)| !passing(*n)) {
+            let slot = sessions.of.get(offset).expect("a message has no session");
             let own = expected.entry(*slot).or_default();
-            let number = SequenceNumber(number);
-            let first = sessions.numbers(*slot, number).next();
-            assert_eq!(first, Some(number), "not among those of its session");
+            let first = sessions.offsets(*slot, offset).next();
+            assert_eq!(first, Some(offset), "not among those of its session");
             own.messages += 1;
             own.deferred += usize::from(entry.is_deferred());
             own.scheduled += usize::from(entry.activates_at().is_some());
@@ -35,18 +35,22 @@ impl MessageStore {
             let holder = holder.map(|lock| lock.receiver);
             match entry.state {
                 State::Ready => {
-                    own.ready.insert(number);
+                    own.ready.insert(offset);
                 }
-                State::Assigned(receiver) => {
-                    assert_eq!(holder, Some(receiver), "{number} is not its holder's");
+                State::Reserved(receiver) => {
+                    assert_eq!(holder, Some(receiver), "{offset:?} is not its holder's");
                 }
                 State::Locked(lock) => {
-                    own.locked.push(number);
-                    assert_eq!(holder, Some(lock.receiver), "{number} is not its holder's");
+                    own.locked.push(offset);
+                    assert_eq!(
+                        holder,
+                        Some(lock.receiver),
+                        "{offset:?} is not its holder's"
+                    );
                     assert_eq!(
                         lock.until,
-                        Timestamp::NEVER,
-                        "{number} has an end of its own"
+                        Deadline::NONE,
+                        "{offset:?} has an end of its own"
                     );
                 }
                 State::Deferred | State::Scheduled(_) | State::Forwarding => {}
@@ -96,7 +100,7 @@ impl MessageStore {
             assert!(
                 !self.receivers.has_credit_of(lock.receiver)
                     && last.is_none_or(|last| last < first),
-                "{first} of {} is not served although it is next",
+                "{first:?} of {} is not served although it is next",
                 session.name
             );
         }
@@ -120,7 +124,7 @@ impl Sessions {
         let mut available = BTreeMap::new();
         let mut ends = BTreeMap::new();
         let mut holders = BTreeMap::new();
-        let mut state_bytes = 0;
+        let (mut state_bytes, mut locked) = (0, 0);
         for (name, &slot) in &self.names {
             let session = self.get(slot).expect("a name leads to its session");
             assert_eq!(&session.name, name, "a name leads to another session");
@@ -133,6 +137,7 @@ impl Sessions {
             ends.extend(session.lock.map(|lock| ((lock.until, lock.receiver), slot)));
             holders.extend(session.lock.map(|lock| (lock.receiver, slot)));
             state_bytes += session.state_size();
+            locked += session.locked.len();
         }
         assert_eq!(
             self.available, available,
@@ -143,6 +148,7 @@ impl Sessions {
             self.state_bytes, state_bytes,
             "the size of the states differs"
         );
+        assert_eq!(self.locked, locked, "the number of locked messages differs");
         let used = self.slots.iter().flatten().count();
         assert_eq!(used, self.names.len(), "a session has no name");
         assert_eq!(used + self.free.len(), self.slots.len(), "a slot is lost");

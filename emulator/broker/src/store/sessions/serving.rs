@@ -1,10 +1,11 @@
 //! Sessions are granted to those who wait, and their messages go to those who hold them.
 
 use super::{Ended, Grant, SessionLock, Slot};
-use crate::operation::accept_session::session_token;
+use crate::entity::operation::accept_session::session_token;
+use crate::ids::Offset;
 use crate::store::MessageStore;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Effect, EventKind, Message, SequenceNumber, SessionName};
+use crate::{Context, Effect, EventKind, Message, SessionName};
 
 impl MessageStore {
     /// The session of a message that is about to be appended, where there are sessions.
@@ -14,14 +15,9 @@ impl MessageStore {
     }
 
     /// Whether a message belongs to this session; where there are no sessions, whether it says so.
-    pub(crate) fn belongs(
-        &self,
-        number: SequenceNumber,
-        entry: &Entry,
-        name: &SessionName,
-    ) -> bool {
+    pub(crate) fn belongs(&self, offset: Offset, entry: &Entry, name: &SessionName) -> bool {
         match &self.sessions {
-            Some(sessions) => sessions.of(number).is_some_and(|own| own.name == *name),
+            Some(sessions) => sessions.of(offset).is_some_and(|own| own.name == *name),
             None => entry
                 .message
                 .session_id()
@@ -33,13 +29,13 @@ impl MessageStore {
     pub(crate) fn ready_of<'a>(
         &'a self,
         session: Option<&'a SessionName>,
-    ) -> Box<dyn Iterator<Item = SequenceNumber> + 'a> {
-        let ready = self.ready.numbers();
+    ) -> Box<dyn Iterator<Item = Offset> + 'a> {
+        let ready = self.ready.offsets();
         match (&self.sessions, session) {
             (None, None) => Box::new(ready),
-            (None, Some(name)) => Box::new(ready.filter(|number| {
-                let entry = self.entries.get(number.0);
-                entry.is_some_and(|entry| self.belongs(*number, entry, name))
+            (None, Some(name)) => Box::new(ready.filter(|offset| {
+                let entry = self.entries.get(*offset);
+                entry.is_some_and(|entry| self.belongs(*offset, entry, name))
             })),
             (Some(sessions), Some(name)) => {
                 let found = sessions.find(name).into_iter();
@@ -48,33 +44,33 @@ impl MessageStore {
             (Some(_), None) => {
                 let all = self.entries.iter();
                 let ready = all.filter(|(_, entry)| entry.state == State::Ready);
-                Box::new(ready.map(|(number, _)| SequenceNumber(number)))
+                Box::new(ready.map(|(offset, _)| offset))
             }
         }
     }
 
     /// The lock that governs a message, where there are sessions.
-    pub(crate) fn session_lock_over(&self, number: SequenceNumber) -> Option<SessionLock> {
-        self.sessions.as_ref()?.of(number)?.lock
+    pub(crate) fn session_lock_over(&self, offset: Offset) -> Option<SessionLock> {
+        self.sessions.as_ref()?.of(offset)?.lock
     }
 
     /// Hands available sessions to those who wait, in order of arrival; their locks begin now.
     pub(crate) fn grant_sessions(&mut self, cx: &mut Context<'_>) {
-        let until = cx.now + self.policy.lock_duration;
+        let until = self.policy.lock_until(cx.now);
         while self.policy.serves
             && let Some(sessions) = &mut self.sessions
             && let Some(Grant { session, lock }) =
                 sessions.grant_next(until, || session_token(cx.ids))
         {
-            self.note_accepted(cx, &session, lock);
+            self.record_accepted(cx, &session, lock);
             if self.receivers.wake(lock.receiver) {
                 cx.effects.push(Effect::Wake(lock.receiver));
             }
         }
     }
 
-    /// Notes that somebody holds a session from now on.
-    pub(crate) fn note_accepted(
+    /// Records that somebody holds a session from now on.
+    pub(crate) fn record_accepted(
         &self,
         cx: &mut Context<'_>,
         session: &SessionName,
@@ -84,16 +80,14 @@ impl MessageStore {
             session: cx.events.text(session.as_str()),
             locked_until: lock.until,
         };
-        self.record(&mut cx.by(lock.client), SequenceNumber(0), kind);
+        self.record_as(&mut cx.by(lock.client), None, kind);
     }
 
     /// Ends the lock of a session. What was reserved under it is ready again; what was locked is left to the caller.
     pub(crate) fn end_session(&mut self, slot: Slot) -> Option<Ended> {
         let sessions = self.sessions.as_mut()?;
         let ended = sessions.end(slot)?;
-        for number in self.receivers.set_credit(ended.lock.receiver, 0) {
-            self.put_back(number);
-        }
+        self.set_credit(ended.lock.receiver, 0);
         Some(ended)
     }
 
@@ -102,8 +96,8 @@ impl MessageStore {
         let Some(ended) = self.end_session(slot) else {
             return;
         };
-        for number in ended.locked {
-            if let Some(entry) = self.entries.get_mut(number.0)
+        for offset in ended.locked {
+            if let Some(entry) = self.entries.get_mut(offset)
                 && let State::Locked(held) = &mut entry.state
             {
                 held.receiver = lock.receiver;
@@ -115,7 +109,7 @@ impl MessageStore {
     }
 
     /// Hands messages of the sessions that have changed to those who hold them.
-    pub(in crate::store) fn serve_sessions(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn serve_sessions(&mut self, cx: &mut Context<'_>) {
         let Some(sessions) = &mut self.sessions else {
             return;
         };
@@ -135,23 +129,23 @@ impl MessageStore {
     /// What came back is served before what stands behind it, even if that is reserved already.
     fn serve_session(&mut self, cx: &mut Context<'_>, slot: Slot) {
         while let Some(session) = self.sessions.as_ref().and_then(|all| all.get(slot))
-            && let (Some(lock), Some(&number)) = (session.lock, session.ready.first())
+            && let (Some(lock), Some(&offset)) = (session.lock, session.ready.first())
         {
             let holder = lock.receiver;
             if !self.receivers.has_credit_of(holder) {
                 let last = self.receivers.last_reserved(holder);
-                let Some(last) = last.filter(|&last| last > number) else {
+                let Some(last) = last.filter(|&last| last > offset) else {
                     return;
                 };
                 self.receivers.unreserve(holder, last);
                 self.put_back(last);
             }
-            let Some(wake) = self.receivers.reserve_to(holder, number) else {
+            let Some(wake) = self.receivers.reserve_to(holder, offset) else {
                 return;
             };
-            self.take_from_ready(number);
-            if let Some(entry) = self.entries.get_mut(number.0) {
-                entry.state = State::Assigned(holder);
+            self.take_from_ready(offset);
+            if let Some(entry) = self.entries.get_mut(offset) {
+                entry.state = State::Reserved(holder);
             }
             if wake {
                 cx.effects.push(Effect::Wake(holder));

@@ -14,7 +14,7 @@ const BATCH: usize = 64;
 const RETRY: i64 = 30_000;
 
 impl Reference {
-    pub(super) fn forward(&mut self) {
+    pub(crate) fn forward(&mut self) {
         while let Some(place @ (q, _)) = self.agenda.pop_front() {
             if self.queue(q).is_none() {
                 continue;
@@ -82,7 +82,7 @@ impl Reference {
     }
 
     /// What has asked to be deleted is not there any more.
-    pub(super) fn is_there(&self, q: usize) -> bool {
+    pub(crate) fn is_there(&self, q: usize) -> bool {
         self.queue(q).is_some_and(|queue| !queue.is_idle)
     }
 

@@ -7,7 +7,7 @@ use crate::history::Seen;
 
 impl Queue {
     /// What is received shows how long it lives whenever that is limited; not in a dead-letter queue.
-    pub(super) fn received(
+    pub(crate) fn received(
         &self,
         kind: SubQueue,
         message: &ModelMessage,

@@ -10,7 +10,7 @@ use crate::history::{Place, Seen};
 
 impl Reference {
     /// All or none; what has expired is not there any more.
-    pub(super) fn receive_deferred(
+    pub(crate) fn receive_deferred(
         &mut self,
         place @ (q, kind): Place,
         numbers: &[u64],
@@ -58,7 +58,7 @@ impl Reference {
     }
 
     /// All or none; says which of them are not scheduled.
-    pub(super) fn cancel(&mut self, q: usize, numbers: &[u64]) -> Vec<u64> {
+    pub(crate) fn cancel(&mut self, q: usize, numbers: &[u64]) -> Vec<u64> {
         self.begin(q);
         let messages = &self.store(q, Active).messages;
         let scheduled = |asked: u64| {
@@ -89,7 +89,7 @@ impl Reference {
     }
 
     /// The first that are old enough, unless somebody has them.
-    pub(super) fn delete(
+    pub(crate) fn delete(
         &mut self,
         (q, kind): Place,
         max: usize,

@@ -10,53 +10,53 @@ use crate::world::wire::section_size;
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) description: QueueDescription,
-    pub(super) stores: [Store; 3],
+    pub(crate) stores: [Store; 3],
     /// Ids, each with the instant from which its window counts.
-    pub(super) seen: Vec<(String, i64)>,
-    pub(super) sessions: Sessions,
-    pub(super) used_at: i64,
-    pub(super) is_idle: bool,
+    pub(crate) seen: Vec<(String, i64)>,
+    pub(crate) sessions: Sessions,
+    pub(crate) used_at: i64,
+    pub(crate) is_idle: bool,
     /// Messages without a key so far.
-    pub(super) spread: u64,
+    pub(crate) spread: u64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    pub(super) last: u64,
+    pub(crate) last: u64,
     pub(crate) messages: Vec<ModelMessage>,
-    pub(super) receivers: Vec<(u64, ReceiveMode)>,
+    pub(crate) receivers: Vec<(u64, ReceiveMode)>,
     /// Who has how much credit, in the order in which they are served.
-    pub(super) waiting: Vec<(u64, usize)>,
+    pub(crate) waiting: Vec<(u64, usize)>,
     /// When it tries again what the other queue refused; until then nothing goes on.
-    pub(super) retries_at: Option<i64>,
+    pub(crate) retries_at: Option<i64>,
     /// Whether somebody is on the way to fetch what goes on.
-    pub(super) is_announced: bool,
+    pub(crate) is_announced: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct ModelMessage {
     pub(crate) number: u64,
-    pub(super) partition: u64,
-    pub(super) enqueued_number: u64,
+    pub(crate) partition: u64,
+    pub(crate) enqueued_number: u64,
     /// Whether that is the number of another place.
-    pub(super) is_moved: bool,
+    pub(crate) is_moved: bool,
     /// Whether it became active at the time that it was scheduled for.
-    pub(super) was_scheduled: bool,
-    pub(super) draft: Draft,
+    pub(crate) was_scheduled: bool,
+    pub(crate) draft: Draft,
     /// Of what was sent.
-    pub(super) bytes: u64,
-    pub(super) enqueued_at: i64,
-    pub(super) expires_at: Option<i64>,
-    pub(super) count: u32,
-    pub(super) hops: u8,
+    pub(crate) bytes: u64,
+    pub(crate) enqueued_at: i64,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) count: u32,
+    pub(crate) hops: u8,
     /// Whether it does not go on although its store forwards.
-    pub(super) stays: bool,
+    pub(crate) stays: bool,
     /// Where it was dead-lettered before it went on.
-    pub(super) source: Option<usize>,
+    pub(crate) source: Option<usize>,
     /// Who had it when its lock ended.
-    pub(super) former: Option<u64>,
-    pub(super) properties: Properties,
-    pub(super) size: u64,
+    pub(crate) former: Option<u64>,
+    pub(crate) properties: Properties,
+    pub(crate) size: u64,
     pub(crate) state: State,
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum State {
 }
 
 impl Queue {
-    pub(super) fn new(description: QueueDescription, now: i64) -> Self {
+    pub(crate) fn new(description: QueueDescription, now: i64) -> Self {
         Self {
             description,
             stores: [(); 3].map(|()| Store::default()),
@@ -91,12 +91,12 @@ impl Queue {
         &self.stores[kind as usize]
     }
 
-    pub(super) fn store_mut(&mut self, kind: SubQueue) -> &mut Store {
+    pub(crate) fn store_mut(&mut self, kind: SubQueue) -> &mut Store {
         &mut self.stores[kind as usize]
     }
 
     /// Where messages of a store go on to.
-    pub(super) fn target(&self, kind: SubQueue) -> Option<usize> {
+    pub(crate) fn target(&self, kind: SubQueue) -> Option<usize> {
         let path = match kind {
             SubQueue::Active => &self.description.forward_to,
             SubQueue::DeadLetter => &self.description.forward_dead_lettered_messages_to,
@@ -105,13 +105,13 @@ impl Queue {
         queue_of(path.as_ref()?.as_str())
     }
 
-    pub(super) fn serves(&self, kind: SubQueue) -> bool {
+    pub(crate) fn serves(&self, kind: SubQueue) -> bool {
         let forwards = kind == SubQueue::Active && self.target(kind).is_some();
         self.description.status.can_receive() && !forwards
     }
 
     /// Whether messages of a store that nobody has go on to another queue.
-    pub(super) fn sends_on(&self, kind: SubQueue) -> bool {
+    pub(crate) fn sends_on(&self, kind: SubQueue) -> bool {
         self.target(kind).is_some() && self.store(kind).retries_at.is_none()
     }
 
@@ -119,14 +119,14 @@ impl Queue {
         self.stores.iter().map(|store| store.messages.len()).sum()
     }
 
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         let messages = self.stores.iter().flat_map(|store| &store.messages);
         let messages: u64 = messages.map(|message| message.size).sum();
         messages + self.sessions.size()
     }
 
     /// Whether somebody receives from a store: with credit, or waiting for a session.
-    pub(super) fn is_awaited(&self, kind: SubQueue) -> bool {
+    pub(crate) fn is_awaited(&self, kind: SubQueue) -> bool {
         let waits = self.has_sessions(kind) && !self.sessions.waiting.is_empty();
         waits || self.store(kind).is_active()
     }
@@ -136,7 +136,7 @@ impl Queue {
         self.max_size().saturating_sub(self.size())
     }
 
-    pub(super) fn max_size(&self) -> u64 {
+    pub(crate) fn max_size(&self) -> u64 {
         let partitions = if self.description.enable_partitioning {
             16
         } else {
@@ -146,7 +146,7 @@ impl Queue {
     }
 
     /// How long a message lives: its own time under the entity's ceiling, or the entity's.
-    pub(super) fn lifetime(&self, draft: &Draft) -> Option<i64> {
+    pub(crate) fn lifetime(&self, draft: &Draft) -> Option<i64> {
         let default = self.description.default_message_time_to_live;
         let default = default.map(|default| default.as_millis() as i64);
         let own = draft.time_to_live.map(i64::from);
@@ -155,7 +155,7 @@ impl Queue {
 }
 
 impl Store {
-    pub(super) fn message(&mut self, number: u64) -> &mut ModelMessage {
+    pub(crate) fn message(&mut self, number: u64) -> &mut ModelMessage {
         let mut messages = self.messages.iter_mut();
         messages
             .find(|message| message.number == number)
@@ -171,19 +171,19 @@ impl Store {
         self.messages.iter().filter(|l| which(&l.state)).count()
     }
 
-    pub(super) fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         !self.waiting.is_empty() || self.count(|s| matches!(s, State::Assigned(_))) > 0
     }
 
     /// Takes an reserved message back, and with it gives credit.
-    pub(super) fn restore(&mut self, receiver: u64) {
+    pub(crate) fn restore(&mut self, receiver: u64) {
         match self.waiting.iter_mut().find(|(id, _)| *id == receiver) {
             Some((_, credit)) => *credit += 1,
             None => self.waiting.push((receiver, 1)),
         }
     }
 
-    pub(super) fn restore_all(&mut self) {
+    pub(crate) fn restore_all(&mut self) {
         let mut receivers = Vec::new();
         for message in &mut self.messages {
             if let State::Assigned(receiver) = message.state {
@@ -196,7 +196,7 @@ impl Store {
     }
 
     /// Whoever is next, but for the one who had it before if there are others, one message each.
-    pub(super) fn next_consumer(&mut self, former: Option<u64>) -> Option<u64> {
+    pub(crate) fn next_consumer(&mut self, former: Option<u64>) -> Option<u64> {
         let others = self.waiting.iter().position(|&(id, _)| Some(id) != former);
         let at = others.unwrap_or(0);
         if self.waiting.is_empty() {
@@ -232,7 +232,7 @@ impl ModelMessage {
     }
 
     /// When it is locked, until when.
-    pub(super) fn locked_until(&self) -> Option<i64> {
+    pub(crate) fn locked_until(&self) -> Option<i64> {
         if let State::Locked { until, .. } = self.state {
             Some(until)
         } else {
@@ -241,7 +241,7 @@ impl ModelMessage {
     }
 
     /// The instant from which its time to live counts.
-    pub(super) fn lives_since(&self) -> i64 {
+    pub(crate) fn lives_since(&self) -> i64 {
         if let State::Scheduled(at) = self.state {
             at
         } else {
@@ -249,14 +249,14 @@ impl ModelMessage {
         }
     }
 
-    pub(super) fn set(&mut self, properties: &Properties) {
+    pub(crate) fn set(&mut self, properties: &Properties) {
         for (name, text) in &properties.0 {
             self.properties.set(name, text.clone());
         }
         self.measure();
     }
 
-    pub(super) fn measure(&mut self) {
+    pub(crate) fn measure(&mut self) {
         self.size = self.bytes + self.source.map_or(0, |_| 1);
         if !self.properties.0.is_empty() {
             self.size += section_size(&self.properties);
@@ -264,7 +264,7 @@ impl ModelMessage {
     }
 
     /// Whether a property, or all of them, are longer than Service Bus allows; lengths near the limit do not occur.
-    pub(super) fn is_outgrown(&self) -> bool {
+    pub(crate) fn is_outgrown(&self) -> bool {
         let lengths = self.properties.0.iter().map(|(_, text)| text.len());
         lengths.clone().any(|length| length > 32 * 1024) || lengths.sum::<usize>() > 63 * 1024
     }

@@ -7,13 +7,13 @@ use crate::history::{Draft, Parcel, Properties};
 use servicebus_broker::SubQueue::Active;
 
 /// Why a message was not accepted: as a dead letter says it, and as a sender is told.
-pub(super) struct Refused {
-    pub(super) reason: &'static str,
-    pub(super) text: String,
+pub(crate) struct Refused {
+    pub(crate) reason: &'static str,
+    pub(crate) text: String,
 }
 
 impl Reference {
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         q: usize,
         parcels: &[Parcel],
@@ -62,7 +62,7 @@ impl Reference {
         Ok(number)
     }
 
-    pub(super) fn check_quota(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
+    pub(crate) fn check_quota(&mut self, q: usize, bytes: u64) -> Result<(), Refused> {
         if !self.is_there(q) {
             let text = format!(
                 "The messaging entity '{}' could not be found. To know more visit \
@@ -96,7 +96,7 @@ impl Reference {
     }
 
     /// What decides about the partition.
-    pub(super) fn key(&mut self, q: usize, draft: &Draft) -> Result<Option<String>, Refused> {
+    pub(crate) fn key(&mut self, q: usize, draft: &Draft) -> Result<Option<String>, Refused> {
         let description = &self.at(q).description;
         if !description.enable_partitioning {
             return Ok(None);
@@ -158,7 +158,7 @@ impl Reference {
     }
 
     /// A message begins to live, under the next number.
-    pub(super) fn enqueue(
+    pub(crate) fn enqueue(
         &mut self,
         q: usize,
         at: i64,
@@ -184,7 +184,7 @@ impl Reference {
     }
 
     /// Whether an id was seen within its window; if not, it is now.
-    pub(super) fn is_duplicate(
+    pub(crate) fn is_duplicate(
         &mut self,
         q: usize,
         draft: &Draft,
@@ -206,7 +206,7 @@ impl Reference {
         true
     }
 
-    pub(super) fn forget_ids(&mut self, q: usize) {
+    pub(crate) fn forget_ids(&mut self, q: usize) {
         let now = self.now;
         let queue = self.at(q);
         let window = queue.description.duplicate_detection_history_time_window;
@@ -215,7 +215,7 @@ impl Reference {
     }
 
     /// One of sixteen, where there are partitions: by key, or in turns.
-    pub(super) fn partition(&mut self, q: usize, key: Option<String>) -> u64 {
+    pub(crate) fn partition(&mut self, q: usize, key: Option<String>) -> u64 {
         let queue = self.at(q);
         if !queue.description.enable_partitioning {
             return 0;
@@ -233,7 +233,7 @@ impl Reference {
     }
 }
 
-pub(super) fn seen_as(draft: &Draft, partitioned: bool) -> String {
+pub(crate) fn seen_as(draft: &Draft, partitioned: bool) -> String {
     let key = draft.session.or(draft.key).filter(|_| partitioned);
     format!("{} {key:?}", draft.id)
 }

@@ -15,17 +15,17 @@ const MOST: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    pub(super) holds: Vec<Hold>,
+    pub(crate) holds: Vec<Hold>,
     /// Receivers in the order in which they came.
-    pub(super) waiting: Vec<u64>,
+    pub(crate) waiting: Vec<u64>,
     states: Vec<Kept>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hold {
+pub(crate) struct Hold {
     session: u8,
-    pub(super) receiver: u64,
-    pub(super) until: i64,
+    pub(crate) receiver: u64,
+    pub(crate) until: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,17 +61,17 @@ impl Told {
 }
 
 impl Sessions {
-    pub(super) fn hold(&self, session: u8) -> Option<Hold> {
+    pub(crate) fn hold(&self, session: u8) -> Option<Hold> {
         let mut holds = self.holds.iter();
         holds.find(|hold| hold.session == session).copied()
     }
 
     /// Whether a receiver waits for a session or holds one.
-    pub(super) fn knows(&self, id: u64) -> bool {
+    pub(crate) fn knows(&self, id: u64) -> bool {
         self.waiting.contains(&id) || self.holds.iter().any(|hold| hold.receiver == id)
     }
 
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.states.iter().map(|kept| kept.size as u64).sum()
     }
 
@@ -124,7 +124,7 @@ impl Queue {
 }
 
 impl Reference {
-    pub(super) fn accept_session(
+    pub(crate) fn accept_session(
         &mut self,
         q: usize,
         id: u64,
@@ -153,7 +153,7 @@ impl Reference {
         Answer::Accepted(Ok(held.map(|hold| (hold.session, hold.until))))
     }
 
-    pub(super) fn of_session(&mut self, q: usize, session: u8, what: OfSession) -> Answer {
+    pub(crate) fn of_session(&mut self, q: usize, session: u8, what: OfSession) -> Answer {
         match what {
             OfSession::Renew => Answer::Session(self.renew_session(q, session).map(Some)),
             OfSession::Lose => {
@@ -263,7 +263,7 @@ impl Reference {
     }
 
     /// What a sender is told whose message has no session.
-    pub(super) fn check_session(&mut self, q: usize, draft: &Draft) -> Result<(), String> {
+    pub(crate) fn check_session(&mut self, q: usize, draft: &Draft) -> Result<(), String> {
         let text = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have \
                     session support enabled can only receive messages that have the SessionId set to a valid value.";
         match self.at(q).has_sessions(Active) && draft.session.is_none() {
@@ -283,7 +283,7 @@ impl Reference {
     }
 
     /// The session of the first message that is free goes to the first who waits.
-    pub(super) fn grant_sessions(&mut self, q: usize) {
+    pub(crate) fn grant_sessions(&mut self, q: usize) {
         while let Some(queue) = self.queue(q)
             && queue.serves(Active)
             && let Some(&first) = queue.sessions.waiting.first()
@@ -301,7 +301,7 @@ impl Reference {
     }
 
     /// Of each session as many of the first messages as its holder has credit for.
-    pub(super) fn serve_sessions(&mut self, q: usize) {
+    pub(crate) fn serve_sessions(&mut self, q: usize) {
         if !self.at(q).has_sessions(Active) || !self.at(q).serves(Active) {
             return;
         }
@@ -326,7 +326,7 @@ impl Reference {
     }
 
     /// Every delivery under the lock of a session has failed.
-    pub(super) fn session_lock_expired(&mut self, q: usize, receiver: u64, at: i64) {
+    pub(crate) fn session_lock_expired(&mut self, q: usize, receiver: u64, at: i64) {
         let (session, locked) = self.end_hold(q, receiver);
         self.note_at(at, (q, Active), 0, What::SessionExpired(session));
         self.lost.push(receiver);
@@ -335,14 +335,14 @@ impl Reference {
         }
     }
 
-    pub(super) fn lose_sessions(&mut self, q: usize) {
+    pub(crate) fn lose_sessions(&mut self, q: usize) {
         for receiver in self.holders(q) {
             self.session_lock_expired(q, receiver, self.now);
         }
     }
 
     /// A receiver goes: what it had was not delivered.
-    pub(super) fn leave_session(&mut self, q: usize, id: u64) {
+    pub(crate) fn leave_session(&mut self, q: usize, id: u64) {
         self.at(q).sessions.waiting.retain(|&waiting| waiting != id);
         if !self.holders(q).contains(&id) {
             return;
@@ -355,7 +355,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn forget_sessions(&mut self, q: usize) {
+    pub(crate) fn forget_sessions(&mut self, q: usize) {
         for receiver in self.holders(q) {
             let (session, _) = self.end_hold(q, receiver);
             self.lost.push(receiver);

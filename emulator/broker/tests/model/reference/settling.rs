@@ -8,7 +8,7 @@ use super::{Reference, What};
 use crate::history::{Answer, Key, Outcome, Place, Seen};
 
 impl Reference {
-    pub(super) fn take(&mut self, (q, kind): Place, id: u64, max: usize) -> Vec<Seen> {
+    pub(crate) fn take(&mut self, (q, kind): Place, id: u64, max: usize) -> Vec<Seen> {
         self.begin(q);
         let store = self.store(q, kind);
         let numbers = store.reserved_to(id);
@@ -21,7 +21,7 @@ impl Reference {
         seen
     }
 
-    pub(super) fn hand_over(
+    pub(crate) fn hand_over(
         &mut self,
         (q, kind): Place,
         number: u64,
@@ -59,7 +59,7 @@ impl Reference {
         seen
     }
 
-    pub(super) fn settle_all(
+    pub(crate) fn settle_all(
         &mut self,
         place @ (q, kind): Place,
         keys: &[Key],
@@ -134,7 +134,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn renew(
+    pub(crate) fn renew(
         &mut self,
         place @ (q, kind): Place,
         keys: &[Key],

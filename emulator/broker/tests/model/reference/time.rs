@@ -10,7 +10,7 @@ use super::{Reference, What};
 use crate::history::Place;
 
 /// Why a message is dead-lettered.
-pub(super) enum Cause {
+pub(crate) enum Cause {
     Deliveries(u32),
     Expired,
     HeaderSize,
@@ -35,7 +35,7 @@ enum DueEvent {
 }
 
 impl Reference {
-    pub(super) fn let_pass(&mut self, q: usize) {
+    pub(crate) fn let_pass(&mut self, q: usize) {
         self.run_due(q, i64::MIN);
         if self.idle_at(q).is_some_and(|at| at <= self.now) {
             self.at(q).is_idle = true;
@@ -44,7 +44,7 @@ impl Reference {
     }
 
     /// Everything that is due by now, in order; nothing of it before `earliest`.
-    pub(super) fn run_due(&mut self, q: usize, earliest: i64) {
+    pub(crate) fn run_due(&mut self, q: usize, earliest: i64) {
         self.touched[q] = true;
         let mut last = None;
         while let Some(Due(at, kind, event, number)) =
@@ -142,7 +142,7 @@ impl Reference {
         (!is_kept).then_some(queue.used_at + idle)
     }
 
-    pub(super) fn expire_lock(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
+    pub(crate) fn expire_lock(&mut self, place @ (q, kind): Place, number: u64, at: i64) {
         let message = self.store(q, kind).message(number);
         message.count += u32::from(kind == Active);
         let count = message.count;
@@ -162,7 +162,7 @@ impl Reference {
     }
 
     /// A lock is over: expiry comes before the delivery limit, but not for what is deferred.
-    pub(super) fn unlock(&mut self, (q, kind): Place, number: u64, at: i64) {
+    pub(crate) fn unlock(&mut self, (q, kind): Place, number: u64, at: i64) {
         let limit = self.at(q).description.max_delivery_count;
         let message = self.store(q, kind).message(number);
         if !message.is_deferred() && message.expires_at.is_some_and(|expires| expires <= at) {
@@ -177,7 +177,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn expire(&mut self, q: usize, number: u64, at: i64) {
+    pub(crate) fn expire(&mut self, q: usize, number: u64, at: i64) {
         if self.at(q).description.dead_lettering_on_message_expiration {
             self.bury(q, number, at, Cause::Expired);
         } else {
@@ -187,7 +187,7 @@ impl Reference {
     }
 
     /// Moves a message to the dead letters, or to what could not be forwarded.
-    pub(super) fn bury(&mut self, q: usize, number: u64, at: i64, cause: Cause) {
+    pub(crate) fn bury(&mut self, q: usize, number: u64, at: i64, cause: Cause) {
         let transfer = matches!(cause, Cause::Transfer(..) | Cause::Hops);
         let kept_apart = self.settings.failed_forwards == FailedForwards::TransferDeadLetter;
         let place = match transfer && kept_apart {
@@ -230,7 +230,7 @@ impl Reference {
         self.write(at, (q, Active), number, by_client, what);
     }
 
-    pub(super) fn lose_locks(&mut self, q: usize) {
+    pub(crate) fn lose_locks(&mut self, q: usize) {
         self.lose_sessions(q);
         for kind in SubQueue::ALL {
             let messages = self.store(q, kind).messages.iter();
@@ -243,7 +243,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn update(&mut self, q: usize, description: QueueDescription) {
+    pub(crate) fn update(&mut self, q: usize, description: QueueDescription) {
         self.begin(q);
         self.forget_ids(q);
         let queue = self.at(q);

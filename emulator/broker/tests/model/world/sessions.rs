@@ -10,7 +10,7 @@ use crate::event::{session_of, session_text};
 use crate::history::{Answer, OfSession};
 
 impl World {
-    pub(super) fn accept(
+    pub(crate) fn accept(
         &mut self,
         queue: usize,
         id: u64,
@@ -35,7 +35,7 @@ impl World {
         }))
     }
 
-    pub(super) fn of_session(&mut self, queue: usize, session: u8, what: OfSession) -> Answer {
+    pub(crate) fn of_session(&mut self, queue: usize, session: u8, what: OfSession) -> Answer {
         let name = session_name(session);
         let now = self.now;
         self.with(queue, |entity, cx| match what {
@@ -73,7 +73,7 @@ impl World {
                 )
             }
             OfSession::Delete(max) => {
-                let before = Timestamp::NEVER;
+                let before = Timestamp::MAX;
                 let kind = SubQueue::Active;
                 Answer::Deleted(entity.delete_messages(cx, kind, max, before, Some(&name)))
             }

@@ -159,7 +159,7 @@ impl Bus {
     ) -> usize {
         let session = name(session);
         self.operate(|entity, cx| {
-            entity.delete_messages(cx, store, max, Timestamp::NEVER, Some(&session))
+            entity.delete_messages(cx, store, max, Timestamp::MAX, Some(&session))
         })
     }
 
@@ -167,7 +167,7 @@ impl Bus {
     pub(crate) fn lost(&mut self) -> Vec<ReceiverId> {
         let lost = self.effects.drain(..).filter_map(|effect| match effect {
             Effect::SessionLost(receiver) => Some(receiver),
-            Effect::Wake(_) | Effect::Forward(..) | Effect::Delete(_) => None,
+            Effect::Wake(_) | Effect::Forward(..) | Effect::Delete(..) => None,
         });
         lost.collect()
     }

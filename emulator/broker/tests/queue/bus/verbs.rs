@@ -6,7 +6,7 @@ use servicebus_broker::{
     SettleError, SubQueue, Timestamp,
 };
 
-use super::{Bus, MessageBuilder, dead_letter, message};
+use super::{Bus, DROPPED, MessageBuilder, dead_letter, message};
 
 /// Who holds the locks of what is asked for by number: no link.
 const MANAGEMENT: ReceiverId = ReceiverId(1_000_000);
@@ -14,7 +14,8 @@ const MANAGEMENT: ReceiverId = ReceiverId(1_000_000);
 impl Bus {
     pub(crate) fn post(&mut self, message: &MessageBuilder) -> Result<SequenceNumber, SendError> {
         let message = message.message(&mut self.ids);
-        self.operate(|entity, cx| entity.send(cx, message))
+        let sent = self.operate(|entity, cx| entity.send(cx, message));
+        sent.map(|number| number.unwrap_or(DROPPED))
     }
 
     /// All or none.
@@ -26,7 +27,8 @@ impl Bus {
             .iter()
             .map(|message| message.message(&mut self.ids))
             .collect();
-        self.operate(|entity, cx| entity.send_batch(cx, messages))
+        let sent = self.operate(|entity, cx| entity.send_batch(cx, messages));
+        sent.map(|numbers| numbers.into_iter().map(|n| n.unwrap_or(DROPPED)).collect())
     }
 
     pub(crate) fn schedule(&mut self, id: &str, at: Timestamp) -> SequenceNumber {

@@ -123,7 +123,7 @@ fn what_is_sent_while_the_topic_publishes_comes_behind() {
 #[test]
 fn a_topic_that_goes_while_it_publishes_is_not_missed() {
     let mut world = World::topic(&[A]);
-    world.interrupt_before(A, |world| world.delete("t"));
+    world.interrupt_before(A, |world| world.remove_alone("t"));
     let id = message("1").message(&mut crate::bus::Counting(0));
     let path = "t".parse().unwrap();
     servicebus_broker::Entities::with_entity(&mut world, &path, |entity, cx| {

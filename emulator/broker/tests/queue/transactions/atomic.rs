@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 3;
 
 /// What somebody does. Connections, their transactions and what they have locked are named by an index.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Declare(usize),
     /// In a transaction, or without.
     Send(Option<usize>, &'static str, Vec<Sent>),
@@ -42,14 +42,14 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
-    pub(super) id: u8,
-    pub(super) time_to_live: Option<u64>,
-    pub(super) scheduled_in: Option<u64>,
+pub(crate) struct Sent {
+    pub(crate) id: u8,
+    pub(crate) time_to_live: Option<u64>,
+    pub(crate) scheduled_in: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum End {
+pub(crate) enum End {
     Complete,
     Abandon,
     Defer,

@@ -1,6 +1,6 @@
 //! What transactions do stands in the record, each with its name.
 
-use servicebus_broker::{EventKind, SequenceNumber, TransactionId};
+use servicebus_broker::{EventKind, TransactionId};
 
 use crate::bus::message;
 use crate::world::World;
@@ -9,11 +9,11 @@ use crate::world::World;
 fn story(world: &World) -> Vec<String> {
     let events = world.events.iter();
     events
-        .map(|event| tell(world, &event.kind, event.number))
+        .map(|event| tell(world, &event.kind, event.number().map_or(0, |n| n.0)))
         .collect()
 }
 
-fn tell(world: &World, kind: &EventKind, number: SequenceNumber) -> String {
+fn tell(world: &World, kind: &EventKind, number: u64) -> String {
     if let EventKind::SendEnlisted {
         message_id,
         transaction,

@@ -1,9 +1,14 @@
 //! Messages for other entities go by way of the one that the transaction works on.
+//!
+//! What is sent to an entity that forwards goes on after the commit.
 
-use servicebus_broker::{EntityStatus, SequenceNumber, SubQueue};
+use servicebus_broker::{
+    EntityPath, EntityStatus, FailedForwards, NamespaceSettings, ReceiveMode, SequenceNumber,
+    SubQueue,
+};
 
 use crate::bus::{MessageBuilder, START, message, rules, secs};
-use crate::world::World;
+use crate::world::{World, bury};
 
 /// What somebody does meanwhile.
 type Change = fn(&mut World);
@@ -136,7 +141,7 @@ fn what_could_not_go_on_is_received_and_stays_where_it_is() {
     world.commit(transaction).unwrap();
     world.declare("out", rules());
     assert_eq!(world.transfer_dead_letters("via"), ["a"]);
-    let mode = servicebus_broker::ReceiveMode::ReceiveAndDelete;
+    let mode = ReceiveMode::ReceiveAndDelete;
     assert!(world.take("via", TRANSFER, mode).is_some());
 }
 
@@ -149,6 +154,26 @@ fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
     sent.unwrap();
     world.commit(transaction).unwrap();
     assert_eq!(world.dead_letters("via"), ["a"]);
+}
+
+/// A topic has no other dead letters than those that could not be forwarded.
+#[test]
+fn failed_ones_stay_among_the_transfer_dead_letters_of_a_topic_whatever_the_namespace_says() {
+    let settings = NamespaceSettings {
+        failed_forwards: FailedForwards::DeadLetter,
+        ..NamespaceSettings::default()
+    };
+    let mut world = World::new();
+    world.declare_topic_under(&settings, "t", |_| {});
+    let missing = EntityPath::of_address("missing").unwrap();
+    world.send_via("t", &missing, &messages(&["1"])).unwrap();
+    assert_eq!(world.transfer_dead_letters("t"), ["1"]);
+    let counts = world.entity("t").counts(SubQueue::Active);
+    assert_eq!((counts.dead_letter, counts.transfer_dead_letter), (0, 1));
+    let taken = world.take("t", SubQueue::TransferDeadLetter, ReceiveMode::PeekLock);
+    let taken = taken.expect("it can be received");
+    let holders = SubQueue::ALL.map(|kind| world.entity("t").lock_holders(kind).count());
+    assert_eq!(holders, [0, 0, 1], "{taken:?} is counted once");
 }
 
 #[test]
@@ -248,4 +273,45 @@ fn a_message_can_be_sent_by_way_of_another_entity_without_a_transaction() {
         broker_properties.enqueued_sequence_number,
         Some(SequenceNumber(2))
     );
+}
+
+#[test]
+fn nothing_goes_on_before_the_commit_and_all_of_it_after() {
+    let mut world = World::chain(&["a", "b", "c"]);
+    let mut transaction = world.transaction();
+    for id in ["1", "2"] {
+        world.send_in(&mut transaction, "a", id);
+    }
+    assert!(world.everything().is_empty());
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("c"), ["1", "2"]);
+}
+
+#[test]
+fn dead_letters_go_on_after_the_commit() {
+    let mut world = World::new();
+    world.declare("graves", rules());
+    world.declare("q", rules().forward_dead_letters_to("graves"));
+    world.send("q", "a");
+    let locked = world.lock("q");
+    let mut transaction = world.transaction();
+    let settled = world.settle_in(&mut transaction, "q", &locked, bury("why"));
+    settled.unwrap();
+    assert!(world.queued("graves").is_empty());
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("graves"), ["a"]);
+    assert_eq!(world.reasons("graves", SubQueue::Active), ["why"]);
+}
+
+#[test]
+fn a_target_drops_the_duplicates_of_a_transaction() {
+    let mut world = World::new();
+    world.declare("b", rules().duplicate_detection(secs(600)));
+    world.declare("a", rules().forward_to("b"));
+    let mut transaction = world.transaction();
+    for id in ["1", "1", "2"] {
+        world.send_in(&mut transaction, "a", id);
+    }
+    world.commit(transaction).unwrap();
+    assert_eq!(world.queued("b"), ["1", "2"]);
 }

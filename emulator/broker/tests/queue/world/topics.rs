@@ -51,13 +51,22 @@ impl World {
     }
 
     pub(crate) fn declare_topic(&mut self, name: &str, change: impl FnOnce(&mut TopicDescription)) {
+        self.declare_topic_under(&NamespaceSettings::default(), name, change);
+    }
+
+    /// The same in a namespace with these settings.
+    pub(crate) fn declare_topic_under(
+        &mut self,
+        settings: &NamespaceSettings,
+        name: &str,
+        change: impl FnOnce(&mut TopicDescription),
+    ) {
         let mut description = TopicDescription::default();
         change(&mut description);
-        let settings = NamespaceSettings::default();
         let problems = description.problems(&path(name), settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
-        let topic = Entity::topic(id, path(name), &description, &settings, self.now);
+        let topic = Entity::topic(id, path(name), &description, settings, self.now);
         self.insert(topic);
     }
 
@@ -130,37 +139,7 @@ impl World {
         rules.map(|rule| rule.name.to_string()).collect()
     }
 
-    /// A subscription that is gone gets nothing more.
-    pub(super) fn leave_topic(&mut self, path: &EntityPath) {
-        if let Some((topic, _)) = path.topic() {
-            self.with_entity(&topic, |entity, cx| entity.unsubscribe(cx, path));
-        }
-    }
-
-    /// Deletes who asked for it; a topic stays while its subscriptions are used (semantics §5).
-    pub(super) fn delete_idle(&mut self) {
-        while let Some(path) = self.idle.pop() {
-            let subscriptions = self.subscriptions_of(&path);
-            let there = subscriptions.iter().filter_map(|s| self.queues.get(s));
-            let used = there.map(|queue| queue.last_used()).max();
-            let stays =
-                used.and_then(|used| self.with_entity(&path, |entity, cx| entity.stay(cx, used)));
-            if stays != Some(true) && self.queues.remove(&path).is_some() {
-                self.leave_topic(&path);
-                for subscription in subscriptions {
-                    self.queues.remove(&subscription);
-                }
-            }
-        }
-    }
-
-    fn subscriptions_of(&self, topic: &EntityPath) -> Vec<EntityPath> {
-        let topic = self.queues.get(topic);
-        let rules = topic.and_then(|topic| topic.rules());
-        rules.map_or_else(Vec::new, |rules| rules.subscriptions().cloned().collect())
-    }
-
-    pub(super) fn next_id(&mut self) -> EntityId {
+    pub(crate) fn next_id(&mut self) -> EntityId {
         self.entities += 1;
         EntityId(self.entities)
     }

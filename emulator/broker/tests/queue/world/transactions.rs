@@ -1,9 +1,9 @@
 //! Transactions in such a world.
 
 use servicebus_broker::{
-    ClientId, CommitError, Context, Delivery, Effect, Entities, Entity, EntityPath, LockToken,
-    Outcome, PropertyChanges, ReceiveMode, SendError, SequenceNumber, SubQueue, TransactError,
-    Transaction, commit, forward,
+    ClientId, CommitError, Context, Delivery, Entities, Entity, EntityPath, LockToken, Outcome,
+    PropertyChanges, ReceiveMode, SendError, SequenceNumber, SubQueue, TransactError, Transaction,
+    commit, follow_up,
 };
 
 use super::{World, path};
@@ -136,8 +136,8 @@ impl World {
         for entity in entities {
             entity.check_invariants();
         }
-        self.follow_effects();
-        forward(self, usize::MAX);
+        self.follow_ups.take(&mut self.effects, |_| ());
+        follow_up(self, usize::MAX);
         result
     }
 
@@ -149,18 +149,6 @@ impl World {
                 self.with_entity(&path, |entity, cx| entity.roll_back(cx, &transaction));
             }
         }
-    }
-
-    /// Does what an operation has asked for, but for forwarding, which comes when no entity is in hand.
-    pub(super) fn follow_effects(&mut self) {
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Wake(_) | Effect::SessionLost(_) => {}
-                Effect::Forward(path, kind) => self.sources.push_back((path, kind)),
-                Effect::Delete(path) => self.idle.push(path),
-            }
-        }
-        self.delete_idle();
     }
 }
 

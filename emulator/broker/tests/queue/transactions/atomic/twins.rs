@@ -26,7 +26,7 @@ const NAMES: [&str; 9] = [
     "sessions",
 ];
 
-pub(super) struct Twins {
+pub(crate) struct Twins {
     /// Where transactions are used.
     used: World,
     /// Where the same is done without.
@@ -38,7 +38,7 @@ pub(super) struct Twins {
 }
 
 /// A transaction, and what it would do in a world that knows none.
-struct Open {
+pub(crate) struct Open {
     connection: usize,
     transaction: Transaction,
     work: Vec<Work>,
@@ -94,7 +94,7 @@ fn world(releases: bool) -> World {
 }
 
 impl Twins {
-    pub(super) fn new(releases: bool) -> Self {
+    pub(crate) fn new(releases: bool) -> Self {
         Self {
             used: world(releases),
             plain: world(releases),
@@ -104,7 +104,7 @@ impl Twins {
         }
     }
 
-    pub(super) fn take(&mut self, step: &Step) {
+    pub(crate) fn take(&mut self, step: &Step) {
         match step {
             Step::Declare(connection) => self.declare(*connection),
             Step::Send(transaction, name, sent) => self.send(*transaction, name, sent),
@@ -145,7 +145,7 @@ impl Twins {
     }
 
     /// Whether both worlds look the same to everybody.
-    pub(super) fn compare(&self) {
+    pub(crate) fn compare(&self) {
         for name in NAMES {
             for store in SubQueue::ALL {
                 let (used, plain) = (

@@ -5,7 +5,7 @@ use servicebus_broker::{CommitError, SendError, TransactionId};
 use super::{Open, Twins, Work, settle::settle};
 
 impl Twins {
-    pub(super) fn commit(&mut self, open: Open) {
+    pub(crate) fn commit(&mut self, open: Open) {
         let Open {
             transaction,
             work,
@@ -49,7 +49,7 @@ impl Twins {
         }
     }
 
-    pub(super) fn roll_back(&mut self, open: Open) {
+    pub(crate) fn roll_back(&mut self, open: Open) {
         let id = open.transaction.id();
         self.used.roll_back(open.transaction);
         self.free(id);

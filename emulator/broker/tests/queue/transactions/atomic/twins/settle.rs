@@ -6,7 +6,7 @@ use super::{End, Lock, Twins, Work, pick};
 use crate::world::{World, abandon, bury, defer};
 
 impl Twins {
-    pub(super) fn lock(&mut self, name: &'static str, store: SubQueue) {
+    pub(crate) fn lock(&mut self, name: &'static str, store: SubQueue) {
         let in_session = name == "sessions" && store == SubQueue::Active;
         let taken = [&mut self.used, &mut self.plain].map(|world| match in_session {
             true => world.take_from_next_session(name),
@@ -26,7 +26,7 @@ impl Twins {
         }
     }
 
-    pub(super) fn settle(&mut self, transaction: Option<usize>, which: usize, end: End) {
+    pub(crate) fn settle(&mut self, transaction: Option<usize>, which: usize, end: End) {
         let Some(back) = pick(which, self.locks.len()) else {
             return;
         };
@@ -74,7 +74,7 @@ impl Twins {
         }
     }
 
-    pub(super) fn renew(&mut self, which: usize) {
+    pub(crate) fn renew(&mut self, which: usize) {
         let Some(which) = pick(which, self.locks.len()) else {
             return;
         };
@@ -92,7 +92,7 @@ impl Twins {
         assert_eq!(renewed[0], renewed[1]);
     }
 
-    pub(super) fn close(&mut self, which: usize) {
+    pub(crate) fn close(&mut self, which: usize) {
         if let Some(which) = pick(which, self.locks.len()) {
             let Lock {
                 name,
@@ -123,7 +123,7 @@ impl End {
     }
 }
 
-pub(super) fn settle(
+pub(crate) fn settle(
     world: &mut World,
     lock: &Lock,
     used: bool,

@@ -1,0 +1,24 @@
+//! The verbs: methods of [`crate::Entity`], one file each, with the errors each can give.
+//!
+//! Every verb first does what is due ([`crate::Entity::handle_timeout`]): a lock that has ended is
+//! over even when no timer has fired yet.
+
+pub(crate) mod accept_session;
+pub(crate) mod dead_letter;
+mod end;
+mod expire;
+pub(crate) mod forward;
+pub(crate) mod idle;
+pub(crate) mod peek;
+pub(crate) mod publish;
+pub(crate) mod receive;
+pub(crate) mod receive_deferred;
+pub(crate) mod renew;
+pub(crate) mod rules;
+pub(crate) mod schedule;
+pub(crate) mod send;
+pub(crate) mod session_lock;
+pub(crate) mod session_state;
+pub(crate) mod settle;
+pub(crate) mod transact;
+mod update;

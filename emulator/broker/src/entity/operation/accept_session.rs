@@ -1,0 +1,141 @@
+//! A receiver wants to hold a session: a certain one, or the next that is available (decision D10).
+
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::store::sessions::SessionLock;
+use crate::{
+    Context, Effect, Entity, IdSource, ReceiveMode, ReceiverId, SessionName, SubQueue, Timestamp,
+};
+
+/// How a receiver holds the session that it is given (spec/newest.md 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionAccess {
+    /// Until it gives the session back or its lock ends.
+    Exclusive,
+    /// Until then, or until another receiver takes the session over, for which it needs a token.
+    NonExclusive,
+    /// From the receiver that holds it under this token, together with all messages that are locked in it.
+    Takeover(Uuid),
+}
+
+/// A session that a receiver holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedSession {
+    /// Its id.
+    pub session: SessionName,
+    /// When its lock ends unless it is renewed.
+    pub locked_until: Timestamp,
+    /// What another receiver needs to take it over; none of a session that is held exclusively.
+    pub token: Option<Uuid>,
+}
+
+/// Why a session was not accepted; no receiver was registered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AcceptSessionError {
+    /// Another receiver holds it (semantics §20.2), or not under the token that was given.
+    #[error(
+        "The requested session '{0}' cannot be accepted. It may be locked by another receiver."
+    )]
+    Locked(SessionName),
+}
+
+impl Entity {
+    /// Registers a receiver without credit that holds the session `wanted`, or the next available; none when it has to
+    /// wait, and is woken once it is granted one. A certain session may be accepted even if it has no message.
+    ///
+    /// At an entity without sessions it waits for ever.
+    pub fn attach_session_receiver(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        wanted: Option<&SessionName>,
+        access: SessionAccess,
+    ) -> Result<Option<AcceptedSession>, AcceptSessionError> {
+        self.begin(cx);
+        match wanted {
+            Some(name) => self.hold_session(cx, id, mode, name, access)?,
+            None => self.await_session(cx, id, mode, access),
+        }
+        self.reserve(cx);
+        // A receiver that asks right now need not be woken for what it is told.
+        self.active.listen(id);
+        Ok(self.accepted_session(id))
+    }
+
+    /// The session that a receiver holds: what it asked for, or was granted meanwhile.
+    pub fn accepted_session(&self, id: ReceiverId) -> Option<AcceptedSession> {
+        let sessions = self.active.sessions()?;
+        let session = sessions.get(sessions.held_by(id)?)?;
+        let lock = session.lock?;
+        Some(AcceptedSession {
+            session: session.name.clone(),
+            locked_until: lock.until,
+            token: lock.token,
+        })
+    }
+
+    fn hold_session(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        name: &SessionName,
+        access: SessionAccess,
+    ) -> Result<(), AcceptSessionError> {
+        let store = self.store_mut(SubQueue::Active);
+        let found = store.sessions().and_then(|all| all.find(name));
+        let held = found.and_then(|(slot, session)| Some((slot, session.lock?)));
+        let token = match (access, held) {
+            (SessionAccess::Exclusive, None) => None,
+            (SessionAccess::NonExclusive, None) => Some(session_token(cx.ids)),
+            (SessionAccess::Takeover(token), Some((_, lock))) if lock.token == Some(token) => {
+                Some(token)
+            }
+            _ => return Err(AcceptSessionError::Locked(name.clone())),
+        };
+        store.attach(id, mode);
+        let lock = SessionLock {
+            receiver: id,
+            client: cx.client,
+            until: store.policy().lock_until(cx.now),
+            token,
+        };
+        match held {
+            None => {
+                if let Some(sessions) = store.sessions_mut() {
+                    sessions.hold(name, lock);
+                }
+            }
+            Some((slot, former)) => {
+                store.hand_over_session(slot, lock);
+                cx.effects.push(Effect::SessionLost(former.receiver));
+            }
+        }
+        store.record_accepted(cx, name, lock);
+        Ok(())
+    }
+
+    fn await_session(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: ReceiverId,
+        mode: ReceiveMode,
+        access: SessionAccess,
+    ) {
+        self.active.attach(id, mode);
+        self.active.wake(id);
+        if let Some(sessions) = self.active.sessions_mut() {
+            sessions.wait(id, cx.client, access == SessionAccess::Exclusive);
+        }
+        // It receives from now on (decision D1): a session with nothing but what has expired is not available.
+        self.run_due(cx);
+    }
+}
+
+/// A token that cannot be guessed, by which a session is taken over.
+pub(crate) fn session_token(ids: &mut dyn IdSource) -> Uuid {
+    let bits = u128::from(ids.next()) << 64 | u128::from(ids.next());
+    uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+}

@@ -1,0 +1,173 @@
+//! A message moves from the active store to a dead-letter store of its entity.
+
+use servicebus_codec::DecodeError;
+
+use crate::filter::RuleError;
+use crate::ids::Offset;
+use crate::store::entry::{Entry, State};
+use crate::{
+    Context, Deadline, Entity, EventKind, FailedForwards, PropertyChanges, SubQueue, Text,
+    TransferFailure,
+};
+
+const REASON: &str = "DeadLetterReason";
+const DESCRIPTION: &str = "DeadLetterErrorDescription";
+
+/// Why a message is dead-lettered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DeadLetterCause {
+    /// As many deliveries failed as are allowed.
+    MaxDeliveryCount(u32),
+    /// Its time to live has passed.
+    Expired,
+    /// Its headers have become too large.
+    HeaderSize,
+    /// It belongs to no session, and came to where there are sessions.
+    NoSession,
+    /// It could not be forwarded.
+    Transfer(TransferFailure),
+    /// A filter or action of its subscription failed.
+    Filter(Box<RuleError>),
+    /// A client said so, with a reason and a description of its own.
+    Client(Option<String>, Option<String>),
+}
+
+impl DeadLetterCause {
+    /// Reason and description as the service writes them (decisions D3, D4, D5).
+    fn texts(self) -> (Option<String>, Option<String>) {
+        let (reason, description) = match self {
+            Self::MaxDeliveryCount(limit) => (
+                "MaxDeliveryCountExceeded",
+                format!("Message could not be consumed after {limit} delivery attempts."),
+            ),
+            Self::Expired => (
+                "TTLExpiredException",
+                "The message expired and was dead lettered.".into(),
+            ),
+            Self::HeaderSize => (
+                "HeaderSizeExceeded",
+                "The size quota for this stream has been exceeded.".into(),
+            ),
+            Self::NoSession => (
+                "Session ID is null.",
+                "Session enabled entity doesn't allow a message whose session identifier is null."
+                    .into(),
+            ),
+            Self::Transfer(failure) => (failure.reason(), failure.to_string()),
+            Self::Filter(failure) => (failure.reason(), failure.to_string()),
+            Self::Client(reason, description) => return (reason, description),
+        };
+        (Some(reason.to_owned()), Some(description))
+    }
+
+    /// Which store the message goes to, and whether it stays there although the store forwards: what ran out of
+    /// hops gets no more (decision D3).
+    fn place(&self, failed_forwards: FailedForwards) -> (SubQueue, bool) {
+        match (self, failed_forwards) {
+            (Self::Transfer(_), FailedForwards::TransferDeadLetter) => {
+                (SubQueue::TransferDeadLetter, false)
+            }
+            (Self::Transfer(failure), FailedForwards::DeadLetter) => {
+                (SubQueue::DeadLetter, *failure == TransferFailure::Hops)
+            }
+            _ => (SubQueue::DeadLetter, false),
+        }
+    }
+}
+
+/// What becomes of a dead letter.
+struct DeadLetter {
+    kind: SubQueue,
+    /// It is not forwarded from there.
+    stays: bool,
+    reason: Option<String>,
+    description: Option<String>,
+}
+
+impl Entity {
+    /// Moves a message of the active store. It keeps its delivery count, its enqueue time and the number
+    /// where it first entered; it gets a new number, and no longer expires (decision D8, semantics §3.3).
+    pub(crate) fn dead_letter(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        cause: DeadLetterCause,
+        changes: &PropertyChanges,
+    ) -> Result<(), DecodeError> {
+        let dead = DeadLetter::new(cause, self.settings.failed_forwards);
+        self.active.change(offset, &dead.changes(changes), |_| ())?;
+        self.move_dead_letter(cx, offset, dead);
+        Ok(())
+    }
+
+    /// The same when no client asked for it.
+    pub(crate) fn dead_letter_by_rule(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        cause: DeadLetterCause,
+    ) {
+        let dead = DeadLetter::new(cause, self.settings.failed_forwards);
+        let changes = dead.changes(&PropertyChanges::new());
+        // The properties of an accepted message decode. Were it not so, it would go without its reason.
+        let _ = self.active.change(offset, &changes, |_| ());
+        self.move_dead_letter(&mut cx.at(cx.now), offset, dead);
+    }
+
+    fn move_dead_letter(&mut self, cx: &mut Context<'_>, offset: Offset, dead: DeadLetter) {
+        let Some(entry) = self.active.remove(offset) else {
+            return;
+        };
+        let (number, partition) = (entry.number(offset), entry.partition);
+        let entry = Entry {
+            expires_at: Deadline::NONE,
+            state: State::Ready,
+            is_moved: true,
+            stays: dead.stays,
+            ..entry
+        };
+        let store = self.store_mut(dead.kind);
+        let moved_to = store.append(entry, None).in_partition(partition);
+        let is_transfer = store.policy().kind == SubQueue::TransferDeadLetter;
+        let mut text =
+            |text: Option<String>| text.map_or_else(Text::default, |t| cx.events.text(&t));
+        let (reason, description) = (text(dead.reason), text(dead.description));
+        let kind = match is_transfer {
+            true => EventKind::TransferFailed {
+                moved_to,
+                reason,
+                description,
+            },
+            false => EventKind::DeadLettered {
+                moved_to,
+                reason,
+                description,
+            },
+        };
+        self.active.record_as(cx, number, kind);
+    }
+}
+
+impl DeadLetter {
+    fn new(cause: DeadLetterCause, failed_forwards: FailedForwards) -> Self {
+        let (kind, stays) = cause.place(failed_forwards);
+        let (reason, description) = cause.texts();
+        Self {
+            kind,
+            stays,
+            reason,
+            description,
+        }
+    }
+
+    /// What the dead letter says of it, beside what a client sets.
+    fn changes(&self, changes: &PropertyChanges) -> PropertyChanges {
+        let mut changes = changes.clone();
+        for (name, text) in [(REASON, &self.reason), (DESCRIPTION, &self.description)] {
+            if let Some(text) = text {
+                changes.set_text(name, text);
+            }
+        }
+        changes
+    }
+}

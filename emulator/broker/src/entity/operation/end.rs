@@ -1,0 +1,130 @@
+//! What an entity held is gone: messages are deleted, it is reset or deleted, or an operation failed in the middle of a
+//! change.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::idle::AutoDelete;
+use super::send::SendError;
+use crate::entity::{Role, store};
+use crate::ids::Offset;
+use crate::{
+    Context, Entity, EntityStatus, EventKind, SessionName, SizeInUse, SubQueue, Timestamp,
+};
+
+impl Entity {
+    /// Removes up to `max` messages that were enqueued before `before`, the first first, and returns how many; of
+    /// `session` only if it is given.
+    /// Messages that a receiver has, deferred and scheduled ones are passed over (semantics §17.3).
+    pub fn delete_messages(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        max: usize,
+        before: Timestamp,
+        session: Option<&SessionName>,
+    ) -> usize {
+        self.verb(cx, |entity, cx| {
+            let store = entity.store(kind);
+            let is_older = |offset: &Offset| {
+                let entry = store.get(*offset);
+                entry.is_some_and(|entry| entry.enqueued_at < before)
+            };
+            // A dead letter keeps the time of its arrival in the queue, so that older ones may stand behind younger.
+            let offsets = store.ready_of(session).filter(is_older);
+            let offsets: Vec<Offset> = offsets.take(max).collect();
+            let store = entity.store_mut(kind);
+            for &offset in &offsets {
+                store.record(cx, offset, EventKind::Deleted);
+                store.remove(offset);
+            }
+            offsets.len()
+        })
+    }
+
+    /// Removes every message, locked ones and dead letters included, and forgets the ids that duplicate detection
+    /// knows, and all sessions with their states. Receivers and their credit stay, but those that held a session have lost
+    /// it.
+    pub fn reset(&mut self, cx: &mut Context<'_>) {
+        self.verb(cx, |entity, cx| {
+            entity.forget_sessions(cx);
+            for kind in SubQueue::ALL {
+                let store = entity.store_mut(kind);
+                let offsets: Vec<Offset> = store.iter().map(|(offset, _)| offset).collect();
+                for offset in offsets {
+                    store.record(cx, offset, EventKind::Removed);
+                    store.remove(offset);
+                }
+            }
+            if let Some(history) = &mut entity.history {
+                history.clear();
+            }
+        });
+    }
+
+    /// Removes every message and does nothing for any client from now on, until the last that knows the entity has
+    /// let go of it.
+    pub fn delete(&mut self, cx: &mut Context<'_>) {
+        // The holder of a session is told what all are told: that the entity is gone.
+        self.active.drop_sessions();
+        self.reset(cx);
+        self.auto_delete = AutoDelete::Deleting;
+        self.description.status = EntityStatus::Disabled;
+        self.active.record_as(cx, None, EventKind::EntityDeleted);
+    }
+
+    /// Empties the entity without looking at what it holds, and refuses what comes with this reason from now on. Its
+    /// description and the rules of a topic stay.
+    pub fn break_down(&mut self, now: Timestamp, reason: Arc<str>) {
+        let mut description = mem::take(&mut self.description);
+        // It stays until its failure has been seen.
+        description.auto_delete_on_idle = None;
+        let (id, path, settings) = (self.id(), self.path.clone(), self.settings);
+        let dead_letters = || store(id, SubQueue::DeadLetter, &description, &settings);
+        let role = match &self.role {
+            Role::Queue { .. } => Role::Queue {
+                dead_letters: dead_letters(),
+            },
+            Role::Topic { rules, held } => Role::Topic {
+                rules: Arc::clone(rules),
+                held: SizeInUse::clone(held),
+            },
+            Role::Subscription {
+                dead_letters_filter_errors,
+                held,
+                reported,
+                ..
+            } => {
+                held.iter().for_each(|held| held.changed(*reported, 0));
+                Role::Subscription {
+                    dead_letters: dead_letters(),
+                    dead_letters_filter_errors: *dead_letters_filter_errors,
+                    held: held.clone(),
+                    reported: 0,
+                }
+            }
+        };
+        *self = Self::of_role(role, id, path, description, &settings, now);
+        self.broken = Some(Arc::new(reason.as_ref().to_owned()));
+    }
+
+    /// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id
+    /// `panic-in-` and the entity's path becomes active there.
+    #[cfg(feature = "panics")]
+    pub(crate) fn panic_if_asked(&self, message: &crate::Message) {
+        let id = message.id();
+        let is_here = id.strip_prefix("panic-in-") == Some(self.path.as_str());
+        assert!(!is_here, "a test wanted this");
+    }
+
+    /// Refuses where the entity is broken.
+    pub fn check_whole(&self) -> Result<(), SendError> {
+        match &self.broken {
+            None => Ok(()),
+            Some(reason) => Err(SendError::Broken {
+                path: self.path.clone(),
+                reason: reason.as_str().into(),
+            }),
+        }
+    }
+}

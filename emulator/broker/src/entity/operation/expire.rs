@@ -1,0 +1,129 @@
+//! What time brings about: a lock ends, a message expires, a scheduled message becomes active, an idle entity goes.
+
+use super::dead_letter::DeadLetterCause;
+use crate::ids::Offset;
+use crate::store::Due;
+use crate::{Context, Entity, EventKind, MessageStore, SubQueue};
+
+/// How many messages one call concerns at most: about 2 ms of processor time.
+const DUE_AT_ONCE: usize = 2048;
+
+impl Entity {
+    /// Lets happen what is due by `cx.now`, in order, each at its own instant, and says how much that was. What is more
+    /// than 2,048 messages is left to the next call, and receivers get nothing until then.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> usize {
+        let done = self.run_due(cx);
+        if !self.is_behind && self.idle_at().is_some_and(|at| at <= cx.now) {
+            self.become_idle(&mut cx.at(cx.now));
+        }
+        done
+    }
+
+    /// The same but for idleness. What was due but waited for a receiver (decision D1) does not happen in the past, but
+    /// when there was one.
+    pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
+        let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
+        self.is_behind = false;
+        if !self.stores().any(may_be_due) {
+            return 0;
+        }
+        let (mut last, mut done) = (None, 0);
+        while let Some((kind, due)) = self.next_due().filter(|(_, due)| due.at() <= cx.now) {
+            if done == DUE_AT_ONCE {
+                self.is_behind = true;
+                return done;
+            }
+            done += 1;
+            let instant = due.at().max(self.used_at);
+            // Those who wait are served between two instants, so that a timer that comes late changes nothing.
+            if last.replace(instant).is_some_and(|last| last < instant) {
+                self.serve(cx);
+            }
+            let cx = &mut cx.at(instant);
+            match due {
+                Due::LockEnd(_, offset) => self.expire_lock(cx, kind, offset),
+                Due::SessionLockEnd(_, slot) => self.session_lock_expired(cx, slot),
+                Due::Expiry(_, offset) => self.expire(cx, offset),
+                Due::Activation(_, offset) => self.activate(cx, offset),
+                Due::Retry(_) => self.retry_forwards(kind),
+            }
+        }
+        if last.is_some() {
+            self.reserve(cx);
+        }
+        for kind in SubQueue::ALL {
+            self.store_mut(kind).came_up_to_date();
+        }
+        done
+    }
+
+    /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a
+    /// deferred message does not expire until somebody asks for it (decision D9).
+    pub(crate) fn requeue_or_dead_letter(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offset: Offset,
+    ) {
+        let store = self.store_mut(kind);
+        let Some(entry) = store.get(offset) else {
+            return;
+        };
+        if entry.is_expired(cx.now) && !entry.is_deferred() {
+            self.expire(cx, offset);
+            return;
+        }
+        if !self.dead_letter_exhausted(cx, kind, offset) {
+            self.store_mut(kind).put_back(offset);
+        }
+    }
+
+    /// Dead-letters a message whose deliveries have reached their limit.
+    pub(crate) fn dead_letter_exhausted(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offset: Offset,
+    ) -> bool {
+        let store = self.store(kind);
+        let (entry, limit) = (store.get(offset), store.policy().max_delivery_count);
+        let exceeded = limit
+            .zip(entry)
+            .filter(|(limit, entry)| entry.delivery_count >= *limit);
+        let Some((limit, _)) = exceeded else {
+            return false;
+        };
+        self.dead_letter_by_rule(cx, offset, DeadLetterCause::MaxDeliveryCount(limit));
+        true
+    }
+
+    pub(crate) fn expire_lock(&mut self, cx: &mut Context<'_>, kind: SubQueue, offset: Offset) {
+        let store = self.store_mut(kind);
+        let Some((former, delivery_count)) = store.count_lock_expiry(offset) else {
+            return;
+        };
+        store.record(cx, offset, EventKind::LockExpired { delivery_count });
+        self.requeue_or_dead_letter(cx, kind, offset);
+        if let Some(former) = former {
+            self.store_mut(kind).note_returned(offset, former);
+        }
+    }
+
+    /// Only messages of the active store expire.
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_>, offset: Offset) {
+        if self.active.policy().dead_letters_expired {
+            self.dead_letter_by_rule(cx, offset, DeadLetterCause::Expired);
+        } else {
+            self.active
+                .record(&mut cx.at(cx.now), offset, EventKind::Expired);
+            self.active.remove(offset);
+        }
+    }
+
+    fn next_due(&self) -> Option<(SubQueue, Due)> {
+        let dues = self
+            .stores()
+            .filter_map(|store| Some((store.policy().kind, store.next_due()?)));
+        dues.min_by_key(|(_, due)| due.at())
+    }
+}

@@ -1,0 +1,105 @@
+//! A client looks at messages without receiving them.
+
+use super::receive::STATE_DEFERRED;
+use super::send::{effective_time_to_live, milliseconds};
+use crate::ids::Offset;
+use crate::message::BrokerProperties;
+use crate::store::entry::Entry;
+use crate::{
+    Context, Entity, Message, MessageStore, SequenceNumber, SessionName, StorePolicy, SubQueue,
+};
+
+/// `x-opt-message-state` of a message that is neither deferred nor scheduled (semantics §10).
+const STATE_ACTIVE: i32 = 0;
+/// Of one that is not active yet; also of one that was scheduled, when it is received (observed 6).
+pub(crate) const STATE_SCHEDULED: i32 = 2;
+
+/// A message as it is seen by peeking.
+#[derive(Debug, Clone)]
+pub struct Peeked {
+    /// What the broker writes on it.
+    pub broker_properties: BrokerProperties,
+    /// The message itself.
+    pub message: Message,
+}
+
+impl Entity {
+    /// Up to `max` messages from the first whose number is at least `from`, in order, whoever has them; of `session`
+    /// only if it is given.
+    /// Under [`crate::Expiry::OnReceive`] expired ones that have not left are among them.
+    pub fn peek(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        from: SequenceNumber,
+        max: usize,
+        session: Option<&SessionName>,
+    ) -> Vec<Peeked> {
+        self.begin(cx);
+        let store = self.store(kind);
+        let entries: Box<dyn Iterator<Item = (Offset, &Entry)>> = match session {
+            Some(name) => store.of_session(name, from.offset()),
+            None => Box::new(store.from(from.offset())),
+        };
+        let seen = entries.take(max).map(|(offset, entry)| Peeked {
+            broker_properties: seen(store.policy(), offset, entry),
+            message: entry.message.clone(),
+        });
+        seen.collect()
+    }
+
+    /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the entity is
+    /// not used by it.
+    pub fn snapshot(
+        &self,
+        kind: SubQueue,
+        from: SequenceNumber,
+    ) -> impl Iterator<Item = (BrokerProperties, &Message)> {
+        let store = self.store(kind);
+        let entries = store.from(from.offset());
+        entries.map(|(offset, entry)| (seen(store.policy(), offset, entry), &entry.message))
+    }
+}
+
+impl MessageStore {
+    /// The messages of a session; where there are sessions, without reading the others.
+    fn of_session<'a>(
+        &'a self,
+        name: &'a SessionName,
+        from: Offset,
+    ) -> Box<dyn Iterator<Item = (Offset, &'a Entry)> + 'a> {
+        let Some(sessions) = self.sessions() else {
+            let entries = self.from(from);
+            return Box::new(entries.filter(|(offset, entry)| self.belongs(*offset, entry, name)));
+        };
+        let found = sessions.find(name).into_iter();
+        let offsets = found.flat_map(move |(slot, _)| sessions.offsets(slot, from));
+        Box::new(offsets.filter_map(|offset| Some((offset, self.get(offset)?))))
+    }
+}
+
+fn seen(policy: &StorePolicy, offset: Offset, entry: &Entry) -> BrokerProperties {
+    // A peeked message shows a time to live only if it brought one (decision D7).
+    let own = entry.time_to_live();
+    let lifetime = own.and_then(|_| effective_time_to_live(policy, entry));
+    BrokerProperties {
+        delivery_count: entry.delivery_count,
+        time_to_live: lifetime
+            .map(milliseconds)
+            .or_else(|| entry.message.time_to_live()),
+        sequence_number: entry.number(offset),
+        enqueued_sequence_number: entry.number_of_origin(),
+        enqueued_at: entry.enqueued_at,
+        lock: None,
+        is_removed: false,
+        state: Some(state(entry)),
+    }
+}
+
+fn state(entry: &Entry) -> i32 {
+    match entry.activates_at() {
+        Some(_) => STATE_SCHEDULED,
+        None if entry.is_deferred() => STATE_DEFERRED,
+        None => STATE_ACTIVE,
+    }
+}

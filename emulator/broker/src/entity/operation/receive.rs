@@ -1,0 +1,232 @@
+//! Receivers come, ask for messages, take what is reserved to them, and go. Where one takes a message its lock begins, or
+//! the message goes.
+
+use super::peek::STATE_SCHEDULED;
+use super::send::{effective_time_to_live, milliseconds};
+use crate::ids::{LockNonce, Offset};
+use crate::message::BrokerProperties;
+use crate::store::entry::{Entry, Lock};
+use crate::{
+    Context, Entity, EventKind, LockToken, Message, MessageStore, ReceiverId, StorePolicy, SubQueue,
+};
+
+/// `x-opt-message-state` of a message that was deferred.
+pub(crate) const STATE_DEFERRED: i32 = 1;
+
+/// Most bytes that the broker adds to a message when it hands it out.
+const ADDED: usize = 512;
+
+/// How a receiver receives (semantics §2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveMode {
+    /// Under a lock, until it is settled.
+    PeekLock,
+    /// Removed when handed over.
+    ReceiveAndDelete,
+}
+
+/// A message on its way to a receiver.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The lock under which it goes; in receive-and-delete a token that settles nothing, because
+    /// every delivery needs a tag (wire.md §4.2).
+    pub token: LockToken,
+    /// What the broker writes on it.
+    pub broker_properties: BrokerProperties,
+    /// The message itself.
+    pub message: Message,
+}
+
+impl Entity {
+    /// Registers a receiver without credit.
+    pub fn attach_receiver(&mut self, kind: SubQueue, id: ReceiverId, mode: ReceiveMode) {
+        self.store_mut(kind).attach(id, mode);
+    }
+
+    /// Says how many messages a receiver can take from now on, those reserved to it included.
+    pub fn set_credit(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        id: ReceiverId,
+        credit: u32,
+    ) {
+        self.verb(cx, |entity, cx| {
+            let store = entity.store_mut(kind);
+            if let Some(sessions) = store.sessions_mut() {
+                sessions.credit_changed(id);
+                if !sessions.knows(id) {
+                    // Its session is lost: nothing will come.
+                    return;
+                }
+            }
+            store.set_credit(id, credit);
+            entity.run_due(cx);
+        });
+    }
+
+    /// How many messages are reserved to a receiver and wait to be taken.
+    pub fn reserved(&self, kind: SubQueue, id: ReceiverId) -> usize {
+        self.store(kind).receivers().reserved_to(id)
+    }
+
+    /// Forgets a receiver. What was reserved to it is ready again as if nothing had been; what it has locked
+    /// follows decision D2; a session that it holds is free at once.
+    pub fn detach_receiver(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
+        self.verb(cx, |entity, cx| {
+            for offset in entity.store_mut(kind).detach(id).offsets() {
+                entity.store(kind).record(cx, offset, EventKind::Released);
+                entity.requeue_or_dead_letter(cx, kind, offset);
+            }
+            if kind == SubQueue::Active {
+                entity.leave_session(cx, id);
+            }
+        });
+    }
+
+    /// Forgets a receiver that is no link, such as a request over HTTP: what was reserved to it is ready again, what it
+    /// has locked stays locked until it is settled or its time is over.
+    pub fn detach_keeping_locks(&mut self, cx: &mut Context<'_>, kind: SubQueue, id: ReceiverId) {
+        self.verb(cx, |entity, _| drop(entity.store_mut(kind).detach(id)));
+    }
+
+    /// The message that a receiver would take next, and how it would.
+    pub fn next_assigned(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        id: ReceiverId,
+    ) -> Option<(ReceiveMode, &Message)> {
+        self.begin(cx);
+        let store = self.store(kind);
+        let (offset, mode) = store.receivers().first_reserved(id)?;
+        let entry = store.get(offset)?;
+        Some((mode, &entry.message))
+    }
+
+    /// Takes up to `max` reserved messages in order and appends them to `taken`. Stops behind the first with
+    /// which they need more than `bytes` bytes, headers and annotations included.
+    pub fn acquire(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        id: ReceiverId,
+        max: usize,
+        bytes: usize,
+        taken: &mut Vec<Delivery>,
+    ) {
+        self.verb(cx, |entity, cx| {
+            let store = entity.store_mut(kind);
+            let mut size = 0;
+            for _ in 0..max {
+                if size > bytes {
+                    break;
+                }
+                let Some((offset, mode)) = store.acquire(id) else {
+                    break;
+                };
+                let delivery = store.hand_out(cx, offset, mode, id);
+                size += delivery
+                    .as_ref()
+                    .map_or(0, |delivery| ADDED + delivery.message.size() as usize);
+                taken.extend(delivery);
+            }
+        });
+    }
+}
+
+impl MessageStore {
+    /// Gives an entry to a receiver, which it is reserved to, or which asked for it by its number.
+    pub(crate) fn hand_out(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        mode: ReceiveMode,
+        receiver: ReceiverId,
+    ) -> Option<Delivery> {
+        let nonce = LockNonce::generate(cx.ids);
+        match mode {
+            ReceiveMode::PeekLock => self.take_locked(cx, offset, nonce, receiver),
+            ReceiveMode::ReceiveAndDelete => self.take_away(cx, offset, nonce),
+        }
+    }
+
+    fn take_locked(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        nonce: LockNonce,
+        receiver: ReceiverId,
+    ) -> Option<Delivery> {
+        let governing = self.session_lock_over(offset);
+        let until = governing.map_or_else(|| self.policy().lock_until(cx.now), |lock| lock.until);
+        let token = LockToken::new(nonce, offset);
+        let entry = self.get(offset)?;
+        let deferred = entry.is_deferred();
+        let delivery = Delivery {
+            token,
+            broker_properties: BrokerProperties {
+                lock: Some((token.uuid(), until)),
+                ..received(self.policy(), entry, offset)
+            },
+            message: entry.message.clone(),
+        };
+        self.lock(
+            offset,
+            Lock {
+                nonce,
+                // Under a session the lock ends with that of the session.
+                until: governing.is_none().then_some(until).into(),
+                receiver: governing.map_or(receiver, |lock| lock.receiver),
+                deferred,
+            },
+        );
+        let kind = EventKind::Delivered {
+            delivery: delivery.broker_properties.delivery_count + 1,
+            locked_until: until,
+        };
+        self.record_as(cx, delivery.broker_properties.sequence_number, kind);
+        Some(delivery)
+    }
+
+    fn take_away(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        nonce: LockNonce,
+    ) -> Option<Delivery> {
+        // It is no longer among what is reserved, so its credit is used up and does not come back.
+        let entry = self.remove(offset)?;
+        self.record_as(cx, entry.number(offset), EventKind::ReceivedAndDeleted);
+        Some(Delivery {
+            token: LockToken::new(nonce, offset),
+            broker_properties: BrokerProperties {
+                is_removed: true,
+                ..received(self.policy(), &entry, offset)
+            },
+            message: entry.message,
+        })
+    }
+}
+
+/// What a received message shows: a time to live whenever one applies (decision D7), and its state only if it was deferred
+/// or scheduled (semantics §7, observed 6).
+fn received(policy: &StorePolicy, entry: &Entry, offset: Offset) -> BrokerProperties {
+    let lifetime = effective_time_to_live(policy, entry);
+    BrokerProperties {
+        delivery_count: entry.delivery_count,
+        time_to_live: match policy.expires {
+            true => lifetime.map(milliseconds),
+            false => entry.message.time_to_live(),
+        },
+        sequence_number: entry.number(offset),
+        enqueued_sequence_number: entry.number_of_origin(),
+        enqueued_at: entry.enqueued_at,
+        lock: None,
+        is_removed: false,
+        state: match entry.is_deferred() {
+            true => Some(STATE_DEFERRED),
+            false => entry.message.was_scheduled().then_some(STATE_SCHEDULED),
+        },
+    }
+}

@@ -1,0 +1,291 @@
+//! A message arrives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::idle::AutoDelete;
+use crate::ids::Offset;
+use crate::partition;
+use crate::store::entry::{Entry, State};
+use crate::store::sessions::Slot;
+use crate::{
+    Context, Entity, EntityKind, EntityPath, EventKind, Message, SequenceNumber, SessionName,
+    StorePolicy, Timestamp,
+};
+
+/// Why messages were not accepted; none of them was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// The entity is not there, or was idle for so long that it is about to go (semantics §5, §20.2).
+    #[error(
+        "The messaging entity '{0}' could not be found. To know more visit \
+         https://aka.ms/sbResourceMgrExceptions."
+    )]
+    NotFound(EntityPath),
+    /// The entity accepts nothing now (semantics §14).
+    #[error(
+        "Messaging entity '{0}' is currently disabled. For more information please see \
+         https://aka.ms/ServiceBusExceptions ."
+    )]
+    Disabled(EntityPath),
+    /// The entity is full, dead letters included (semantics §20.2).
+    #[error(
+        "The maximum entity size has been reached or exceeded for {kind}: '{path}'. Size of entity in \
+         bytes:{size}, Max entity size in bytes:{max}."
+    )]
+    QuotaExceeded {
+        /// A queue or a topic.
+        kind: EntityKind,
+        /// Which.
+        path: EntityPath,
+        /// Bytes held.
+        size: u64,
+        /// Bytes that may be held.
+        max: u64,
+    },
+    /// A message without session id, at a queue that requires sessions (semantics §20.2).
+    #[error(
+        "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session \
+         support enabled can only receive messages that have the SessionId set to a valid value."
+    )]
+    NoSession,
+    /// A session id and a partition key that differ, at a partitioned entity (semantics §15).
+    #[error(
+        "The partition key '{partition_key}' and the session id '{session_id}' of a message must be equal \
+         when both are set."
+    )]
+    KeysDiffer {
+        /// The one.
+        session_id: String,
+        /// The other.
+        partition_key: String,
+    },
+    /// A batch for several partitions (semantics §17.1).
+    #[error(
+        "All messages of a batch must have the same partition key or session id; found '{0}' and '{1}'."
+    )]
+    BatchKeysDiffer(String, String),
+    /// An operation on the entity failed in a way that none should.
+    #[error(
+        "The entity '{path}' is broken, and what it held is lost: {reason}. Delete it, or reset the namespace."
+    )]
+    Broken {
+        /// Which.
+        path: EntityPath,
+        /// What happened.
+        reason: Arc<str>,
+    },
+}
+
+impl Entity {
+    /// Accepts a message and returns its number: to receive it by, or to cancel it by while it is scheduled.
+    /// A duplicate is accepted too, and dropped; it has no number (semantics §9).
+    ///
+    /// What can be wrong with a message by itself is found when it is parsed.
+    pub fn send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Message,
+    ) -> Result<Option<SequenceNumber>, SendError> {
+        self.verb(cx, |entity, cx| {
+            entity.check_quota(message.size())?;
+            entity.check_session(&message)?;
+            let key = entity.partition_key(&message)?;
+            let partition = entity.partition(key.as_deref());
+            Ok(entity.accept(cx, message, partition))
+        })
+    }
+
+    /// Accepts messages in this order, all or none, and returns their numbers.
+    pub fn send_batch(
+        &mut self,
+        cx: &mut Context<'_>,
+        messages: Vec<Message>,
+    ) -> Result<Vec<Option<SequenceNumber>>, SendError> {
+        self.verb(cx, |entity, cx| {
+            entity.check_quota(messages.iter().map(Message::size).sum())?;
+            messages.iter().try_for_each(|m| entity.check_session(m))?;
+            let keys = messages.iter().map(|message| entity.partition_key(message));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            let key = partition::key_of_batch(&keys)?;
+            let partition = entity.partition(key);
+            let messages = messages.into_iter();
+            Ok(messages.map(|m| entity.accept(cx, m, partition)).collect())
+        })
+    }
+
+    /// Whether so many bytes more are welcome.
+    pub(crate) fn check_quota(&self, bytes: u64) -> Result<(), SendError> {
+        self.check_whole()?;
+        if self.auto_delete == AutoDelete::Deleting {
+            // It has asked to be deleted: what it took now would go with it.
+            return Err(SendError::NotFound(self.path.clone()));
+        }
+        if !self.description.status.can_send() {
+            return Err(SendError::Disabled(self.path.clone()));
+        }
+        self.check_size(bytes)
+    }
+
+    pub(crate) fn check_size(&self, bytes: u64) -> Result<(), SendError> {
+        let (size, max) = (self.whole_size(), self.max_size());
+        if size + bytes > max {
+            return Err(SendError::QuotaExceeded {
+                kind: self.kind(),
+                path: self.path.clone(),
+                size,
+                max,
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_session(&self, message: &Message) -> Result<(), SendError> {
+        match self.lacks_session(message) {
+            true => Err(SendError::NoSession),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a message belongs to no session although the entity requires one.
+    pub(crate) fn lacks_session(&self, message: &Message) -> bool {
+        let belongs = || {
+            message
+                .session_id()
+                .is_some_and(|id| SessionName::fits(&id))
+        };
+        self.active.policy().has_sessions && !belongs()
+    }
+
+    /// What decides about its partition, where there are partitions.
+    pub(crate) fn partition_key(&self, message: &Message) -> Result<Option<String>, SendError> {
+        match self.description.enable_partitioning {
+            true => partition::key(message, self.history.is_some()),
+            false => Ok(None),
+        }
+    }
+
+    /// Takes a message in that was checked, and returns its number; none if it is a duplicate.
+    pub(crate) fn accept(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Message,
+        partition: u8,
+    ) -> Option<SequenceNumber> {
+        let activates_at = message.scheduled_at().filter(|&at| at > cx.now);
+        let since = activates_at.unwrap_or(cx.now);
+        if self.is_duplicate(cx, &message, since) {
+            return None;
+        }
+        let number = self.active.next_offset().in_partition(partition);
+        let mut entry = Entry::new(message, cx.now, number);
+        entry.partition = partition;
+        let session = self.active.session_of(&entry.message);
+        match activates_at {
+            Some(at) => self.schedule(cx, entry, at, session),
+            None => self.enqueue(cx, entry, session),
+        }
+        Some(number)
+    }
+
+    /// The partition of a message with this key; 0 where there are none.
+    pub(crate) fn partition(&mut self, key: Option<&str>) -> u8 {
+        if !self.description.enable_partitioning {
+            return 0;
+        }
+        self.round_robin += u64::from(key.is_none());
+        partition::of(key, self.round_robin)
+    }
+
+    /// Whether a message is a duplicate, which is recorded; if not, it is remembered.
+    pub(crate) fn is_duplicate(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &Message,
+        since: Timestamp,
+    ) -> bool {
+        let Some(history) = &mut self.history else {
+            return false;
+        };
+        let id = partition::duplicate_key(message, self.description.enable_partitioning);
+        if history.admit(&id, cx.now, since) {
+            return false;
+        }
+        let message_id = cx.events.text(&message.id());
+        let kind = EventKind::DuplicateDropped { message_id };
+        self.active.record_as(cx, None, kind);
+        true
+    }
+
+    pub(crate) fn schedule(
+        &mut self,
+        cx: &mut Context<'_>,
+        entry: Entry,
+        at: Timestamp,
+        session: Option<Slot>,
+    ) {
+        let offset = self.active.reserve_offset();
+        self.schedule_as(cx, offset, entry, at, session);
+    }
+
+    /// Holds an entry at the place that was reserved for it, until it becomes active.
+    pub(crate) fn schedule_as(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        mut entry: Entry,
+        at: Timestamp,
+        session: Option<Slot>,
+    ) {
+        let lifetime = effective_time_to_live(self.active.policy(), &entry);
+        entry.expires_at = lifetime.map(|lifetime| at + lifetime).into();
+        entry.state = State::Scheduled(at);
+        let kind = EventKind::Scheduled {
+            message_id: cx.events.text(&entry.message.id()),
+            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
+            activates_at: at,
+        };
+        self.active.record_as(cx, entry.number(offset), kind);
+        self.active.append_at(offset, entry, session);
+    }
+
+    /// Holds an entry from now on, in its session where there are sessions.
+    pub(crate) fn enqueue(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut entry: Entry,
+        session: Option<Slot>,
+    ) {
+        #[cfg(feature = "panics")]
+        self.panic_if_asked(&entry.message);
+        let lifetime = effective_time_to_live(self.active.policy(), &entry);
+        entry.expires_at = lifetime.map(|lifetime| cx.now + lifetime).into();
+        let kind = EventKind::Enqueued {
+            message_id: cx.events.text(&entry.message.id()),
+            bytes: u32::try_from(entry.message.size()).unwrap_or(u32::MAX),
+            expires_at: entry.expires_at.get(),
+        };
+        let number = entry.number(self.active.next_offset());
+        self.active.record_as(cx, number, kind);
+        self.active.append(entry, session);
+    }
+}
+
+/// The message's own time to live under the entity's ceiling, or the entity's default (semantics §4).
+pub(crate) fn effective_time_to_live(policy: &StorePolicy, entry: &Entry) -> Option<Duration> {
+    if !policy.expires {
+        return None;
+    }
+    let own = entry.time_to_live().map(Duration::from_millis);
+    match (own, policy.default_time_to_live) {
+        (Some(own), Some(ceiling)) => Some(own.min(ceiling)),
+        (own, default) => own.or(default),
+    }
+}
+
+/// As headers show it.
+pub(crate) fn milliseconds(lifetime: Duration) -> u64 {
+    u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)
+}

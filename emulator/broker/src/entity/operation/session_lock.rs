@@ -1,0 +1,177 @@
+//! The lock of a session is renewed, runs out, or ends because its holder goes (semantics §6).
+
+use thiserror::Error;
+
+use crate::store::sessions::{Sessions, Slot};
+use crate::{
+    ClientId, Context, Effect, Entity, EntityKind, EntityPath, EventKind, ReceiverId, SessionName,
+    SubQueue, Text, Timestamp,
+};
+
+/// Why something was not done for the holder of a session; nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SessionError {
+    /// The client that asks does not hold the session, or no longer.
+    #[error("the lock of session '{0}' is not held")]
+    LockLost(SessionName),
+    /// More state than a session may have (semantics §1).
+    #[error("the state of a session has {size} bytes, at most {limit} are allowed")]
+    StateTooLarge {
+        /// Bytes of the state.
+        size: u64,
+        /// Bytes that it may have.
+        limit: u64,
+    },
+    /// The entity is full, dead letters included (semantics §20.2).
+    #[error(
+        "The maximum entity size has been reached or exceeded for {kind}: '{path}'. Size of entity in \
+         bytes:{size}, Max entity size in bytes:{max}."
+    )]
+    QuotaExceeded {
+        /// A queue or a subscription.
+        kind: EntityKind,
+        /// Which.
+        path: EntityPath,
+        /// Bytes held.
+        size: u64,
+        /// Bytes that may be held.
+        max: u64,
+    },
+    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    #[error("the entity is disabled")]
+    Disabled,
+    /// The entity does not require sessions.
+    #[error("the entity has no sessions")]
+    NoSessions,
+}
+
+impl Entity {
+    /// Renews the lock of a session that a receiver of `client` holds: it lasts from now for the lock duration, and
+    /// so does the lock of every message under it. Returns its new end.
+    pub fn renew_session_lock(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: ClientId,
+        session: &SessionName,
+    ) -> Result<Timestamp, SessionError> {
+        self.verb(cx, |entity, cx| {
+            let slot = entity.session_of_client(client, session)?;
+            let mut locked_until = entity.active.policy().lock_until(cx.now);
+            if let Some(sessions) = entity.active.sessions_mut() {
+                locked_until = sessions.renew(slot, locked_until);
+            }
+            entity.record_session(cx, session, |session| EventKind::SessionLockRenewed {
+                session,
+                locked_until,
+            });
+            Ok(locked_until)
+        })
+    }
+
+    /// Ends the lock of a session as if its time had run out; false when no receiver holds it.
+    pub fn lose_session_lock(&mut self, cx: &mut Context<'_>, session: &SessionName) -> bool {
+        self.follow_up(cx, |entity, cx| {
+            let found = entity.active.sessions().and_then(|all| all.find(session));
+            let held = found.filter(|(_, session)| session.lock.is_some());
+            let slot = held.map(|(slot, _)| slot);
+            if let Some(slot) = slot {
+                entity.session_lock_expired(cx, slot);
+            }
+            slot.is_some()
+        })
+    }
+
+    /// Whether a receiver is not, or not any more, the one that holds a session which may be taken over.
+    pub fn is_superseded(&self, receiver: ReceiverId, session: &SessionName) -> bool {
+        let found = self.active.sessions().and_then(|all| all.find(session));
+        let lock = found.and_then(|(_, session)| session.lock);
+        lock.is_some_and(|lock| lock.token.is_some() && lock.receiver != receiver)
+    }
+
+    /// The session of this name, if a receiver of this client holds it and may do something with it.
+    pub(crate) fn session_of_client(
+        &self,
+        client: ClientId,
+        name: &SessionName,
+    ) -> Result<Slot, SessionError> {
+        if !self.description.status.can_receive() {
+            return Err(SessionError::Disabled);
+        }
+        let sessions = self.active.sessions().ok_or(SessionError::NoSessions)?;
+        let found = sessions.find(name);
+        let held = found.filter(|(_, session)| session.lock.is_some_and(|l| l.client == client));
+        let (slot, _) = held.ok_or_else(|| SessionError::LockLost(name.clone()))?;
+        Ok(slot)
+    }
+
+    /// Ends the lock of a session that its holder did not give back: each delivery under it has failed.
+    pub(crate) fn session_lock_expired(&mut self, cx: &mut Context<'_>, slot: Slot) {
+        let Some(ended) = self.active.end_session(slot) else {
+            return;
+        };
+        self.record_session(cx, &ended.session, |session| {
+            EventKind::SessionLockExpired { session }
+        });
+        cx.effects.push(Effect::SessionLost(ended.lock.receiver));
+        for offset in ended.locked {
+            self.expire_lock(cx, SubQueue::Active, offset);
+        }
+    }
+
+    fn held_sessions(&self) -> Vec<Slot> {
+        self.active.sessions().map_or_else(Vec::new, Sessions::held)
+    }
+
+    /// Ends the locks of all sessions in the same way.
+    pub(crate) fn session_locks_expired(&mut self, cx: &mut Context<'_>) {
+        for slot in self.held_sessions() {
+            self.session_lock_expired(cx, slot);
+        }
+    }
+
+    /// Ends what a receiver that goes has of sessions: a session that it held is free at once, and what was locked
+    /// under it was not delivered (semantics §3.1, decision D2).
+    pub(crate) fn leave_session(&mut self, cx: &mut Context<'_>, id: ReceiverId) {
+        let Some(sessions) = self.active.sessions_mut() else {
+            return;
+        };
+        sessions.stop_waiting(id);
+        if let Some(slot) = sessions.held_by(id)
+            && let Some(ended) = self.active.end_session(slot)
+        {
+            self.record_session(cx, &ended.session, |session| EventKind::SessionReleased {
+                session,
+            });
+            for offset in ended.locked {
+                self.active.record(cx, offset, EventKind::Released);
+                self.requeue_or_dead_letter(cx, SubQueue::Active, offset);
+            }
+        }
+    }
+
+    /// Forgets all sessions but those who wait for one; every holder loses its session.
+    pub(crate) fn forget_sessions(&mut self, cx: &mut Context<'_>) {
+        for slot in self.held_sessions() {
+            if let Some(ended) = self.active.end_session(slot) {
+                cx.effects.push(Effect::SessionLost(ended.lock.receiver));
+                self.record_session(cx, &ended.session, |session| EventKind::SessionReleased {
+                    session,
+                });
+            }
+        }
+        if let Some(sessions) = self.active.sessions_mut() {
+            sessions.clear_states();
+        }
+    }
+
+    /// Records what happened to a session.
+    pub(crate) fn record_session(
+        &self,
+        cx: &mut Context<'_>,
+        session: &SessionName,
+        kind: impl FnOnce(Text) -> EventKind,
+    ) {
+        let session = cx.events.text(session.as_str());
+        self.active.record_as(cx, None, kind(session));
+    }
+}

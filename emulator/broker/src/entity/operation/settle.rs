@@ -1,0 +1,255 @@
+//! The holder of a lock says what became of its message.
+//!
+//! A disposition on a link and `update-disposition` over `$management` are the same call.
+
+use std::collections::BTreeSet;
+
+use servicebus_codec::DecodeError;
+use thiserror::Error;
+
+use super::dead_letter::DeadLetterCause;
+use crate::ids::Offset;
+use crate::{
+    Context, Entity, EventKind, LockToken, Message, MessageStore, PropertyChanges, SequenceNumber,
+    SubQueue, Timestamp,
+};
+
+/// What became of a message (semantics §2.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done: it is removed.
+    Complete,
+    /// It comes back, and the delivery counts as failed.
+    Abandon {
+        /// Application properties to set.
+        changes: PropertyChanges,
+    },
+    /// It comes back, and the delivery does not count.
+    Release,
+    /// It is set aside until a client asks for its number, and the delivery counts (observed 10).
+    Defer {
+        /// Application properties to set.
+        changes: PropertyChanges,
+    },
+    /// It goes to the dead-letter store.
+    DeadLetter {
+        /// `DeadLetterReason`.
+        reason: Option<String>,
+        /// `DeadLetterErrorDescription`.
+        description: Option<String>,
+        /// Application properties to set besides.
+        changes: PropertyChanges,
+    },
+}
+
+/// Why a settlement did not happen; the message is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SettleError {
+    /// The lock has ended, was settled before, or never was.
+    #[error("the lock is not held")]
+    LockLost,
+    /// The same at an entity that requires sessions, where the lock of the session was that of the message.
+    #[error("the lock of the session is not held")]
+    SessionLockLost,
+    /// Nothing can be received from the entity now; the lock runs on (decision D27).
+    #[error("the entity is disabled")]
+    Disabled,
+    /// Dead letters cannot be dead-lettered again (semantics §3.3).
+    #[error("a message of a dead-letter queue cannot be dead-lettered")]
+    AlreadyDeadLettered,
+    /// The properties to set do not fit the message.
+    #[error("the properties to modify cannot be decoded: {0}")]
+    Properties(#[from] DecodeError),
+}
+
+impl Entity {
+    /// Ends a lock with an outcome.
+    pub fn settle(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        token: LockToken,
+        outcome: Outcome,
+    ) -> Result<(), SettleError> {
+        self.verb(cx, |entity, cx| {
+            entity.check_settling()?;
+            let store = entity.store(kind);
+            let offset = store.find_lock(token, cx.now);
+            let offset = offset.ok_or_else(|| store.lock_lost())?;
+            entity.apply_outcome(cx, kind, offset, outcome)
+        })
+    }
+
+    /// Does to a locked message what the holder of its lock said.
+    pub(crate) fn apply_outcome(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offset: Offset,
+        outcome: Outcome,
+    ) -> Result<(), SettleError> {
+        let store = self.store_mut(kind);
+        match outcome {
+            Outcome::Complete => {
+                store.record(cx, offset, EventKind::Completed);
+                store.remove(offset);
+            }
+            Outcome::Abandon { changes } => {
+                store.abandon(cx, offset, &changes)?;
+                if !self.dead_letter_outgrown(cx, kind, offset, &changes) {
+                    self.requeue_or_dead_letter(cx, kind, offset);
+                }
+            }
+            Outcome::Defer { changes } => {
+                store.count_delivery(offset, &changes)?;
+                store.record(cx, offset, EventKind::Deferred);
+                if !self.dead_letter_outgrown(cx, kind, offset, &changes)
+                    && !self.dead_letter_exhausted(cx, kind, offset)
+                {
+                    self.store_mut(kind).defer(offset);
+                }
+            }
+            Outcome::Release => {
+                store.record(cx, offset, EventKind::Released);
+                self.requeue_or_dead_letter(cx, kind, offset);
+            }
+            Outcome::DeadLetter {
+                reason,
+                description,
+                changes,
+            } => {
+                if kind != SubQueue::Active {
+                    return Err(SettleError::AlreadyDeadLettered);
+                }
+                let cause = DeadLetterCause::Client(reason, description);
+                self.dead_letter(cx, offset, cause, &changes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends several locks with the same outcome: all, or none when one of them is not held or is named twice.
+    pub fn settle_all(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        tokens: &[LockToken],
+        outcome: &Outcome,
+    ) -> Result<(), SettleError> {
+        self.begin(cx);
+        self.check_settling()?;
+        self.find_locks(cx.now, kind, tokens)?;
+        // What else can fail fails for the first one: it lies in the outcome, which they share.
+        tokens
+            .iter()
+            .try_for_each(|&token| self.settle(cx, kind, token, outcome.clone()))
+    }
+
+    /// The message that a token locks and its number; none when the lock is over.
+    pub fn locked_message(
+        &self,
+        kind: SubQueue,
+        token: LockToken,
+    ) -> Option<(SequenceNumber, &Message)> {
+        let store = self.store(kind);
+        let offset = store.locked_by(token)?;
+        let entry = store.get(offset)?;
+        Some((entry.number(offset), &entry.message))
+    }
+
+    /// Ends the lock of a message as if its time had run out; false when the lock is over, or is that of a session.
+    pub fn lose_lock(&mut self, cx: &mut Context<'_>, kind: SubQueue, token: LockToken) -> bool {
+        self.verb(cx, |entity, cx| {
+            let store = entity.store(kind);
+            let locked = store.locked_by(token);
+            let offset = locked.filter(|_| !store.policy().has_sessions);
+            if let Some(offset) = offset {
+                entity.expire_lock(&mut cx.at(cx.now), kind, offset);
+            }
+            offset.is_some()
+        })
+    }
+
+    /// The messages under these locks, if all of them are held and none is named twice.
+    pub(crate) fn find_locks(
+        &self,
+        now: Timestamp,
+        kind: SubQueue,
+        tokens: &[LockToken],
+    ) -> Result<Vec<Offset>, SettleError> {
+        let distinct: BTreeSet<&LockToken> = tokens.iter().collect();
+        let lost = || self.store(kind).lock_lost();
+        if distinct.len() < tokens.len() {
+            return Err(lost());
+        }
+        let locked = |&token: &LockToken| self.store(kind).find_lock(token, now);
+        let offsets = tokens.iter().map(locked).collect::<Option<Vec<_>>>();
+        offsets.ok_or_else(lost)
+    }
+
+    pub(crate) fn check_settling(&self) -> Result<(), SettleError> {
+        match self.description.status.can_receive() {
+            true => Ok(()),
+            false => Err(SettleError::Disabled),
+        }
+    }
+
+    /// Dead-letters a message that its changed properties have made too large (decision D23).
+    fn dead_letter_outgrown(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> bool {
+        let entry = self.store(kind).get(offset);
+        let outgrown = kind == SubQueue::Active
+            && !changes.is_empty()
+            && entry.is_some_and(|entry| entry.message.outgrown());
+        if outgrown {
+            self.dead_letter_by_rule(cx, offset, DeadLetterCause::HeaderSize);
+        }
+        outgrown
+    }
+}
+
+impl MessageStore {
+    /// The message that this token locks now.
+    pub(crate) fn locked_by(&self, token: LockToken) -> Option<Offset> {
+        let (nonce, offset) = token.parts();
+        let lock = self.get(offset)?.lock()?;
+        (lock.nonce == nonce && LockToken::new(nonce, offset) == token).then_some(offset)
+    }
+
+    fn lock_lost(&self) -> SettleError {
+        match self.policy().has_sessions {
+            true => SettleError::SessionLockLost,
+            false => SettleError::LockLost,
+        }
+    }
+
+    fn abandon(
+        &mut self,
+        cx: &mut Context<'_>,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> Result<(), SettleError> {
+        let delivery_count = self.count_delivery(offset, changes)?;
+        self.record(cx, offset, EventKind::Abandoned { delivery_count });
+        Ok(())
+    }
+
+    /// Counts a delivery that did not end in completion, and returns how many there were.
+    fn count_delivery(
+        &mut self,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> Result<u32, SettleError> {
+        let counts = self.policy().counts_deliveries;
+        let delivery_count = self.change(offset, changes, |entry| {
+            entry.delivery_count += u32::from(counts);
+            entry.delivery_count
+        })?;
+        Ok(delivery_count)
+    }
+}

@@ -1,0 +1,130 @@
+//! Locks are settled in a transaction: they are held on until the commit, and no other client can settle them.
+
+use super::TransactError;
+use crate::entity::operation::settle::SettleError;
+use crate::ids::Offset;
+use crate::transaction::{Partition, Transaction, Work};
+use crate::{Context, Entity, EventKind, LockToken, Outcome, PropertyChanges, SubQueue};
+
+impl Entity {
+    /// Enlists the end of several locks with the same outcome: all, or none when one of them is not held, is named
+    /// twice or is enlisted already. Locks of another partition end.
+    pub fn enlist_settlement(
+        &mut self,
+        cx: &mut Context<'_>,
+        transaction: &mut Transaction,
+        kind: SubQueue,
+        tokens: &[LockToken],
+        outcome: &Outcome,
+    ) -> Result<(), TransactError> {
+        self.verb(cx, |entity, cx| {
+            transaction.check(cx.now, &entity.path, 0)?;
+            entity.check_settling()?;
+            let offsets = entity.find_locks(cx.now, kind, tokens)?;
+            entity.check_outcome(kind, &offsets, outcome)?;
+            if let Err(error) = entity.join_partition_of(transaction, kind, &offsets) {
+                entity.give_back(cx, kind, offsets);
+                return Err(error);
+            }
+            let until = transaction.begin(cx.now);
+            for (&token, offset) in tokens.iter().zip(offsets) {
+                let store = entity.store_mut(kind);
+                store.enlist(offset, transaction.id(), until);
+                let enlisted = EventKind::SettlementEnlisted {
+                    transaction: transaction.id(),
+                };
+                store.record(cx, offset, enlisted);
+                let entry = store.get(offset).ok_or(SettleError::LockLost)?;
+                let work = Work::Settle {
+                    kind,
+                    token,
+                    offset,
+                    number: entry.number(offset),
+                    outcome: outcome.clone(),
+                };
+                transaction.enlist(cx.now, entity, work);
+            }
+            Ok(())
+        })
+    }
+
+    /// What belongs to another partition comes back, as if it had been abandoned (spec/observed.md 42).
+    fn give_back(&mut self, cx: &mut Context<'_>, kind: SubQueue, offsets: Vec<Offset>) {
+        for offset in offsets {
+            let changes = PropertyChanges::default();
+            // Without changes it cannot fail.
+            let _ = self.apply_outcome(cx, kind, offset, Outcome::Abandon { changes });
+        }
+    }
+
+    /// Settles a lock that a transaction has held until now.
+    pub(crate) fn settle_enlisted(
+        &mut self,
+        cx: &mut Context<'_>,
+        kind: SubQueue,
+        offset: Offset,
+        outcome: Outcome,
+    ) {
+        // An outcome that was possible stays so while the message is locked. Were it not so, the message would come back.
+        if self.apply_outcome(cx, kind, offset, outcome).is_err() {
+            self.requeue_or_dead_letter(cx, kind, offset);
+        }
+    }
+
+    /// Whether this can be done to these messages at all: nothing but their locks can change until the commit.
+    fn check_outcome(
+        &self,
+        kind: SubQueue,
+        offsets: &[Offset],
+        outcome: &Outcome,
+    ) -> Result<(), TransactError> {
+        let changes = match outcome {
+            Outcome::Complete => return Ok(()),
+            Outcome::Release => return Err(TransactError::Release),
+            Outcome::DeadLetter { .. } if kind != SubQueue::Active => {
+                return Err(SettleError::AlreadyDeadLettered.into());
+            }
+            Outcome::Abandon { changes }
+            | Outcome::Defer { changes }
+            | Outcome::DeadLetter { changes, .. } => changes,
+        };
+        for offset in offsets {
+            self.try_changes(kind, *offset, changes)?;
+        }
+        Ok(())
+    }
+
+    fn try_changes(
+        &self,
+        kind: SubQueue,
+        offset: Offset,
+        changes: &PropertyChanges,
+    ) -> Result<(), SettleError> {
+        let entry = self.store(kind).get(offset);
+        let Some(mut message) = entry.map(|entry| entry.message.clone()) else {
+            return Err(SettleError::LockLost);
+        };
+        Ok(message.change_properties(changes)?)
+    }
+
+    fn join_partition_of(
+        &self,
+        transaction: &mut Transaction,
+        kind: SubQueue,
+        offsets: &[Offset],
+    ) -> Result<(), TransactError> {
+        if !self.description.enable_partitioning {
+            return Ok(());
+        }
+        let store = self.store(kind);
+        let partitions = offsets.iter().filter_map(|offset| store.get(*offset));
+        let mut joined = transaction.partition().cloned();
+        for number in partitions.map(|entry| entry.partition) {
+            joined = Some(Partition::join(joined, Partition { number, key: None })?);
+        }
+        if let Some(joined) = joined {
+            transaction.set_partition(joined);
+        }
+        Ok(())
+    }
+}

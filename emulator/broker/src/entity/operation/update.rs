@@ -1,0 +1,118 @@
+//! The settings of an entity change while it is used.
+
+use super::dead_letter::DeadLetterCause;
+use super::send::effective_time_to_live;
+use crate::entity::Role;
+use crate::ids::Offset;
+use crate::store::entry::{Entry, State};
+use crate::{Context, Deadline, Entity, QueueDescription, SubQueue, SubscriptionDescription};
+
+impl Entity {
+    /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
+    /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
+    /// none (decision D7).
+    pub fn update(&mut self, cx: &mut Context<'_>, description: QueueDescription) {
+        self.verb(cx, |entity, cx| {
+            let before = std::mem::replace(&mut entity.description, description);
+            for kind in SubQueue::ALL {
+                let policy = entity
+                    .role
+                    .policy(kind, &entity.description, &entity.settings);
+                entity.store_mut(kind).set_policy(policy);
+            }
+            let after = &entity.description;
+            let only_status = QueueDescription {
+                status: after.status,
+                ..before.clone()
+            };
+            let lives_otherwise =
+                before.default_message_time_to_live != after.default_message_time_to_live;
+            let allows_less = after.max_delivery_count < before.max_delivery_count;
+            if *after != only_status {
+                entity.end_locks(cx);
+            }
+            if lives_otherwise {
+                entity.reschedule_expiries();
+            }
+            for kind in [SubQueue::Active, SubQueue::DeadLetter] {
+                entity.store_mut(kind).resume_forwards();
+            }
+            if allows_less {
+                entity.dead_letter_delivered_too_often(cx);
+            }
+            if let Some(history) = &mut entity.history {
+                let window = entity.description.duplicate_detection_history_time_window;
+                history.set_window(cx.now, window);
+            }
+            entity.run_due(cx);
+        });
+    }
+
+    /// The same of a subscription.
+    pub fn update_subscription(
+        &mut self,
+        cx: &mut Context<'_>,
+        description: &SubscriptionDescription,
+    ) {
+        if let Role::Subscription {
+            dead_letters_filter_errors,
+            ..
+        } = &mut self.role
+        {
+            *dead_letters_filter_errors =
+                description.dead_lettering_on_filter_evaluation_exceptions;
+        }
+        self.update(cx, description.queue_description());
+    }
+
+    /// Ends every lock, of messages and of sessions, as if its time had run out.
+    pub fn lose_locks(&mut self, cx: &mut Context<'_>) {
+        self.follow_up(cx, Self::end_locks);
+    }
+
+    fn end_locks(&mut self, cx: &mut Context<'_>) {
+        let cx = &mut cx.at(cx.now);
+        self.session_locks_expired(cx);
+        for kind in SubQueue::ALL {
+            let locks: Vec<Offset> = self.store(kind).locks().collect();
+            for offset in locks {
+                self.expire_lock(cx, kind, offset);
+            }
+        }
+    }
+
+    /// Another delivery would be more than is allowed now (semantics §3.1).
+    fn dead_letter_delivered_too_often(&mut self, cx: &mut Context<'_>) {
+        let limit = self.description.max_delivery_count;
+        let entries = self.active.iter();
+        let is_past = |entry: &Entry| {
+            let stays = matches!(entry.state, State::Ready | State::Deferred);
+            stays && entry.delivery_count >= limit
+        };
+        let past: Vec<_> = entries
+            .filter(|(_, entry)| is_past(entry))
+            .map(|(offset, _)| offset)
+            .collect();
+        for offset in past {
+            let cause = DeadLetterCause::MaxDeliveryCount(limit);
+            self.dead_letter_by_rule(cx, offset, cause);
+        }
+    }
+
+    /// Messages that brought no time to live live by the entity's.
+    fn reschedule_expiries(&mut self) {
+        let store = &self.active;
+        let mut changed = Vec::new();
+        for (offset, entry) in store.iter() {
+            if entry.message.time_to_live().is_none() {
+                let lifetime = effective_time_to_live(store.policy(), entry);
+                let since = entry.activates_at().unwrap_or(entry.enqueued_at);
+                let at = lifetime.map(|lifetime| since + lifetime);
+                changed.push((offset, Deadline::from(at)));
+            }
+        }
+        for (offset, at) in changed {
+            self.active.reschedule_expiry(offset, at);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What time will do to the messages of a store.
+
+use super::MessageStore;
+use super::sessions::Slot;
+use crate::ids::Offset;
+use crate::{Expiry, Timestamp};
+
+/// What time brings about next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A lock ends.
+    LockEnd(Timestamp, Offset),
+    /// The lock of a session ends.
+    SessionLockEnd(Timestamp, Slot),
+    /// A message expires.
+    Expiry(Timestamp, Offset),
+    /// A scheduled message becomes active.
+    Activation(Timestamp, Offset),
+    /// Dead letters are tried again that their target entity refused.
+    Retry(Timestamp),
+}
+
+impl MessageStore {
+    /// Whether what has expired may leave (decision D1).
+    fn lets_expire(&self) -> bool {
+        self.policy.expiry == Expiry::Eager || self.is_awaited() || self.policy.forwards
+    }
+
+    /// False when nothing is due by `now`; when true, something may be.
+    pub(crate) fn may_be_due(&self, now: Timestamp) -> bool {
+        let instants = [&self.locks, &self.expiries, &self.activations];
+        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
+        instants.into_iter().any(|all| all.may_have_come(now))
+            || session_end.is_some_and(|(at, _)| at <= now)
+            || self.forwards.retry_at().is_some_and(|at| at <= now)
+    }
+
+    /// Everything that is due has happened.
+    pub(crate) fn came_up_to_date(&mut self) {
+        for instants in [&mut self.locks, &mut self.expiries, &mut self.activations] {
+            instants.follow();
+        }
+    }
+
+    /// What time brings about next, if anything.
+    pub(crate) fn next_due(&self) -> Option<Due> {
+        let lock_end = self.locks.first();
+        let lock_end = lock_end.map(|(at, n)| Due::LockEnd(at, n));
+        let session_end = self.sessions.as_ref().and_then(|all| all.next_end());
+        let session_end = session_end.map(|(at, slot)| Due::SessionLockEnd(at, slot));
+        let expiry = (self.expiries.first().filter(|_| self.lets_expire()))
+            .map(|(at, n)| Due::Expiry(at, n));
+        let activation = self.activations.first();
+        let activation = activation.map(|(at, n)| Due::Activation(at, n));
+        let retry = self.forwards.retry_at().map(Due::Retry);
+        [lock_end, session_end, expiry, activation, retry]
+            .into_iter()
+            .flatten()
+            .min_by_key(|due| due.at())
+    }
+}
+
+impl Due {
+    /// When.
+    pub(crate) fn at(self) -> Timestamp {
+        match self {
+            Self::LockEnd(at, _)
+            | Self::SessionLockEnd(at, _)
+            | Self::Expiry(at, _)
+            | Self::Activation(at, _)
+            | Self::Retry(at) => at,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The harness's own promises: isolation, modes, clean-up, and failures that explain themselves.
+//!
+//! A file per promise. No test sleeps: a test advances the clock, or waits for a condition with a
+//! deadline.
+
+mod transaction_client;
+mod waiting;
+
+mod assertions;
+mod claims;
+mod client;
+mod clock;
+mod dependencies;
+mod entities;
+mod environment;
+mod examples;
+mod exported;
+mod failed_sentences;
+mod failures;
+mod faults;
+mod fixture;
+mod handles;
+mod health;
+mod isolation;
+mod keep;
+mod leaks;
+mod leftovers;
+mod matchers;
+mod modes;
+mod namespace;
+mod only_address;
+mod process;
+mod readme;
+mod receiving;
+mod scheduling;
+mod sentences;
+mod sessions;
+mod shared;
+mod tls;
+mod topics;
+mod topology;
+mod transactions;
+mod unsettled_sends;
+mod wire;
+
+use servicebus_harness::prelude::*;
+
+/// A queue that gives up on a message after three deliveries.
+fn orders() -> Topology {
+    let queue = Queue::new("orders").max_delivery_count(3);
+    Topology::new().queue(queue.dead_lettering_on_message_expiration(true))
+}
+
+/// A namespace with that queue.
+async fn namespace_with_orders() -> ServiceBus {
+    let started = ServiceBus::builder().topology(orders()).start().await;
+    started.unwrap_or_else(|error| panic!("{error}"))
+}

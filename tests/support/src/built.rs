@@ -1,0 +1,74 @@
+//! Programs of this workspace that tests run.
+//!
+//! A plain `cargo test` has built them before any test runs; a run of one test target has not. So cargo is
+//! asked once after each build of the tests, and a test never meets a program older than itself.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Mutex,
+    time::SystemTime,
+};
+
+/// Returns the emulator's binary.
+pub fn emulator() -> PathBuf {
+    program("servicebus-emulator")
+}
+
+/// Returns a program by where it lies beside the emulator's: `examples/hello`.
+pub fn program(name: &str) -> PathBuf {
+    let path = directory().join(format!("{name}{}", env::consts::EXE_SUFFIX));
+    build_once(&path);
+    path
+}
+
+/// Where cargo puts what it builds in the profile of this test.
+fn directory() -> PathBuf {
+    let executable = env::current_exe().unwrap();
+    let deps = executable.parent().unwrap();
+    deps.parent().unwrap().to_owned()
+}
+
+fn build_once(wanted: &Path) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock();
+    let stamp = directory().join("harness-programs-built");
+    let is_recent = changed(&stamp) > changed(&env::current_exe().unwrap());
+    if is_recent && wanted.exists() {
+        return;
+    }
+    build();
+    assert!(wanted.exists(), "cargo did not build {}", wanted.display());
+    fs::write(stamp, "").unwrap();
+}
+
+fn build() {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let is_release = directory().ends_with("release");
+    let mut build = Command::new(cargo);
+    // With the profile and the packages of `cargo test`, so that nothing is built that it has built.
+    build.args([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--bin",
+        "servicebus-emulator",
+        "--examples",
+        "--profile",
+        if is_release { "release" } else { "test" },
+    ]);
+    // Build scripts watch what cargo tells of the package whose tests run; left there, it had their crates and all that
+    // depends on them built once for the tests and once for us, each time.
+    for (name, _) in env::vars_os() {
+        let rendered = name.to_string_lossy();
+        if rendered.starts_with("CARGO_PKG_") || rendered.starts_with("CARGO_MANIFEST_") {
+            build.env_remove(&name);
+        }
+    }
+    assert!(build.status().unwrap().success(), "cargo failed");
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
