@@ -11,8 +11,8 @@ use crate::duplicates::History;
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::{
-    Context, Effect, EntityId, EntityPath, NamespaceSettings, QueueDescription, ReceiverId,
-    RuleSet, StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
+    Context, EntityId, EntityPath, NamespaceSettings, QueueDescription, ReceiverId, RuleSet,
+    StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
 };
 use operation::idle::AutoDelete;
 
@@ -404,14 +404,13 @@ impl Entity {
 
     /// The same without granting sessions, whose locks begin when they are granted: not in the past.
     fn serve(&mut self, cx: &mut Context<'_>) {
-        for kind in SubQueue::ALL {
-            let store = self.store_mut(kind);
-            store.reserve(cx);
-            if store.must_announce() {
-                let path = self.path.clone();
-                cx.effects.push(Effect::Forward(path, kind));
-            }
+        self.active.serve(cx, &self.path);
+        if let Role::Queue { dead_letters } | Role::Subscription { dead_letters, .. } =
+            &mut self.role
+        {
+            dead_letters.serve(cx, &self.path);
         }
+        self.transfer_dead_letters.serve(cx, &self.path);
         self.report_size();
     }
 

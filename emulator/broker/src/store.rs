@@ -20,8 +20,8 @@ use servicebus_codec::DecodeError;
 
 use crate::ids::Offset;
 use crate::{
-    Context, Deadline, Effect, EntityId, Event, EventKind, LocksOnDetach, PropertyChanges,
-    ReceiverId, SequenceNumber, StorePolicy, Timestamp,
+    Context, Deadline, Effect, EntityId, EntityPath, Event, EventKind, LocksOnDetach,
+    PropertyChanges, ReceiverId, SequenceNumber, StorePolicy, Timestamp,
 };
 pub(crate) use due::Due;
 use enlistments::Enlistments;
@@ -254,8 +254,17 @@ impl MessageStore {
         Some(entry)
     }
 
+    /// Hands ready entries to waiting receivers, and asks for what must be carried elsewhere from this entity.
+    pub(crate) fn serve(&mut self, cx: &mut Context<'_>, path: &EntityPath) {
+        self.reserve(cx);
+        if self.must_announce() {
+            let forward = Effect::Forward(path.clone(), self.policy.kind);
+            cx.effects.push(forward);
+        }
+    }
+
     /// Hands ready entries to waiting receivers, in order of arrival on both sides.
-    pub(crate) fn reserve(&mut self, cx: &mut Context<'_>) {
+    fn reserve(&mut self, cx: &mut Context<'_>) {
         if !self.policy.serves {
             return;
         }

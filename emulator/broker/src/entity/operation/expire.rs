@@ -24,7 +24,11 @@ impl Entity {
     pub(crate) fn run_due(&mut self, cx: &mut Context<'_>) -> usize {
         let may_be_due = |store: &MessageStore| store.may_be_due(cx.now);
         self.is_behind = false;
-        if !self.stores().any(may_be_due) {
+        // Every verb asks.
+        if !may_be_due(&self.active)
+            && !self.role.dead_letters().is_some_and(may_be_due)
+            && !may_be_due(&self.transfer_dead_letters)
+        {
             return 0;
         }
         let (mut last, mut done) = (None, 0);
