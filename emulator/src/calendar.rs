@@ -1,12 +1,19 @@
 //! Instants as dates. The calendar of RFC 3339 ends with the year 9999, the time of a namespace does not: what lies beyond
 //! is shown as the last instant.
 
+use std::time::SystemTime;
+
 use jiff::Timestamp as Date;
 use servicebus_broker::Timestamp;
 
 /// The date of an instant; the last one there is for what comes after it.
 pub(crate) fn date(instant: Timestamp) -> Date {
     from_millis(instant.as_millis())
+}
+
+/// The same as the standard library has it.
+pub(crate) fn system_time(instant: Timestamp) -> SystemTime {
+    date(instant).into()
 }
 
 /// The same of milliseconds since the Unix epoch.

@@ -1,10 +1,10 @@
 //! A running emulator: started with options, stopped by its handle.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use servicebus_control_api::Ready;
 use tokio::net::TcpListener;
 
 use crate::access::{Access, default_gateway};
@@ -89,25 +89,27 @@ impl Emulator {
     /// null.
     pub fn ready_line(&self) -> String {
         let endpoints = &self.endpoints;
-        let address = |at: SocketAddr| at.to_string();
-        serde_json::json!({
-            "event": "ready",
+        let ready = Ready {
+            event: "ready".into(),
             // What Testcontainers' class for the official emulator waits for (observed 71).
-            "message": "Emulator Service is Successfully Up!",
-            "version": env!("CARGO_PKG_VERSION"),
-            "pid": std::process::id(),
-            "amqp": endpoints.amqp.to_string(),
-            "amqps": endpoints.amqps.map(address),
-            "http": endpoints.http.to_string(),
-            "https": endpoints.https.map(address),
-            "control_api": match self.shared.access.token {
-                Some(_) => "token",
-                None => "loopback",
+            message: "Emulator Service is Successfully Up!".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            amqp: endpoints.amqp,
+            amqps: endpoints.amqps,
+            http: endpoints.http,
+            https: endpoints.https,
+            control_api: match self.shared.access.token {
+                Some(_) => "token".into(),
+                None => "loopback".into(),
             },
-            "ca_certificate": self.ca_certificate(),
-            "namespaces": self.namespaces(),
-        })
-        .to_string()
+            // A file name is rarely not UTF-8, and the line is JSON.
+            ca_certificate: self
+                .ca_certificate()
+                .map(|file| file.to_string_lossy().into_owned().into()),
+            namespaces: self.namespaces(),
+        };
+        serde_json::to_string(&ready).unwrap_or_default()
     }
 
     /// Resolves once nobody has been connected for so long, which begins now.

@@ -7,8 +7,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use serde::Serialize;
 use servicebus_broker::EntityPath;
+pub(crate) use servicebus_control_api::Failure;
 use thiserror::Error;
 
 /// Failures that are remembered; the first ones tell most.
@@ -17,17 +17,6 @@ const MOST: usize = 100;
 /// What went wrong in one process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures(Arc<Mutex<Vec<Failure>>>);
-
-/// One panic.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Failure {
-    /// The namespace, if it happened in one.
-    pub(crate) namespace: Option<String>,
-    /// The entity that is broken by it, if one is.
-    pub(crate) entity: Option<String>,
-    /// What it says.
-    pub(crate) reason: String,
-}
 
 /// What a panic is carried on as once its entity is marked as broken.
 #[derive(Debug, Clone, Error)]

@@ -3,22 +3,18 @@
 //! Here is the script and how often it was met; what a fault does is carried out where the operation is. Where nothing
 //! is scripted an operation costs one relaxed load.
 
-mod context;
-mod effect;
-mod fault;
-mod operation;
 mod random;
+mod scripted;
 mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+use servicebus_control_api::{Fault, ScriptedFault};
 
-pub(crate) use context::{MatchContext, Traits};
-pub(crate) use effect::{Effect, Kind, Wait, When, Words};
-pub(crate) use fault::{Fault, Narrowing, Pick, Scripted};
-pub(crate) use operation::Operation;
+pub(crate) use scripted::{MatchContext, Scripted, Traits};
+pub(crate) use servicebus_control_api::{Effect, ErrorText, Operation, Wait, When};
 pub(crate) use waits::{Sleeper, Waits};
 
 /// Most faults that a namespace may have at a time.
@@ -65,21 +61,24 @@ pub(crate) struct MatchedFault {
 
 impl Faults {
     /// Adds a fault and returns it with its id; none when there are as many as there may be.
-    pub(crate) fn add(&self, fault: Fault) -> Option<Scripted> {
+    pub(crate) fn add(&self, fault: Fault) -> Option<ScriptedFault> {
         let mut script = self.script();
         if script.faults.len() >= MAX {
             return None;
         }
         script.made += 1;
         let scripted = Scripted::new(script.made, fault);
-        script.faults.insert(scripted.id, scripted.clone());
+        let state = scripted.state.clone();
+        script.faults.insert(state.id, scripted);
         self.summarise(&script);
-        Some(scripted)
+        Some(state)
     }
 
     /// All of them, in the order in which they were added.
-    pub(crate) fn all(&self) -> Vec<Scripted> {
-        self.script().faults.values().cloned().collect()
+    pub(crate) fn all(&self) -> Vec<ScriptedFault> {
+        let script = self.script();
+        let faults = script.faults.values();
+        faults.map(|scripted| scripted.state.clone()).collect()
     }
 
     /// Takes a fault out; says whether there was one.
@@ -119,9 +118,9 @@ impl Faults {
                 false => &mut find_match.then,
             };
             if slot.is_none() {
-                scripted.hits += 1;
+                scripted.state.hits += 1;
                 *slot = Some(MatchedFault {
-                    operation: scripted.fault.operation,
+                    operation: scripted.state.fault.operation,
                     effect,
                     seed: scripted.seed(),
                 });
@@ -133,7 +132,7 @@ impl Faults {
     fn summarise(&self, script: &Script) {
         let mut faults = script.faults.values();
         let any = if script.faults.is_empty() { 0 } else { ANY };
-        let inside = faults.any(|scripted| scripted.fault.looks_inside());
+        let inside = faults.any(|scripted| scripted.state.fault.filter.is_about_messages());
         let inside = if inside { INSIDE } else { 0 };
         self.summary.store(any | inside, Ordering::Relaxed);
     }
@@ -146,10 +145,52 @@ impl Faults {
 impl MatchedFault {
     /// What a timeline says of it.
     pub(crate) fn told(&self) -> String {
-        let told = self.effect.told(self.operation);
+        let told = described(&self.effect, self.operation);
         match self.seed {
             Some(seed) => format!("{told} (by chance, seed {seed})"),
             None => told,
+        }
+    }
+}
+
+/// What an effect does to an operation, as a sentence.
+fn described(effect: &Effect, operation: Operation) -> String {
+    let (noun, _) = operation.nouns();
+    let while_of = |wait: &Wait| {
+        let seconds = wait.length().as_secs_f64();
+        format!("{seconds} s of {} time", wait.clock())
+    };
+    match effect {
+        Effect::LoseReply => format!("the reply to the {noun} was lost"),
+        Effect::Reject(error) => format!("the {noun} was rejected with {}", error.condition),
+        Effect::Answer { status, .. } => {
+            format!("the {noun} was answered with the status {status}")
+        }
+        Effect::Detach { when, error } => {
+            let (when, condition) = (when.name(), &error.condition);
+            format!("the link was detached with {condition} {when} the {noun}")
+        }
+        Effect::Close { when, error } => {
+            let (when, condition) = (when.name(), &error.condition);
+            format!("the connection was closed with {condition} {when} the {noun}")
+        }
+        Effect::Drop { when } => format!("the connection was dropped {} the {noun}", when.name()),
+        Effect::Delay(wait) => format!("the {noun} was delayed by {}", while_of(wait)),
+        Effect::HoldBack { behind } => {
+            format!("the outcome of the {noun} was held back behind {behind} later")
+        }
+        Effect::LoseLock => format!("the lock of the message was lost at the {noun}"),
+        Effect::LoseSessionLock => format!("the lock of the session was lost at the {noun}"),
+        Effect::DeliverTwice => {
+            format!("the message comes again: the {noun} was confirmed in vain")
+        }
+        Effect::ExpireToken => format!("the tokens of the connection ended after the {noun}"),
+        Effect::Stall(wait) => {
+            format!("nothing is read from the connection for {}", while_of(wait))
+        }
+        Effect::RoundTrip { length } => {
+            let seconds = length.as_secs_f64();
+            format!("round trips of the connection take {seconds} s")
         }
     }
 }

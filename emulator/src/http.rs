@@ -1,8 +1,6 @@
 //! The HTTP side: health, and the control API by which tests own time and look inside. Every other path belongs to the
 //! administration API.
 
-mod body;
-mod certificate;
 mod clock;
 mod counts;
 mod entities;
@@ -11,18 +9,17 @@ mod error;
 mod explain;
 mod faults;
 mod guard;
-mod hold;
 mod in_time;
 mod injected;
 mod namespaces;
-mod openapi;
+mod process;
 mod queues;
+mod request;
 mod routes;
 mod sessions;
 mod subscriptions;
 mod timeline;
 mod topics;
-mod topology;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,9 +42,9 @@ use crate::shared::Shared;
 pub(crate) use error::internal_error;
 pub(crate) use error::{malformed, too_much};
 pub(crate) use guard::{Peer, refused_websocket};
-pub(crate) use hold::Stopping;
 pub(crate) use injected::Abort;
-use namespaces::Chosen;
+pub(crate) use process::Stopping;
+use request::Chosen;
 
 /// Largest request body where nothing else is said, in bytes.
 const MAX_BODY: usize = 1024 * 1024;

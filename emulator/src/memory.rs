@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use servicebus_control_api::MemoryUsage;
 use thiserror::Error;
 
 /// Most bytes of a connection until a token was accepted.
@@ -31,16 +32,6 @@ pub(crate) struct Memory {
 pub(crate) struct Account {
     memory: Arc<Memory>,
     held: usize,
-}
-
-/// What all connections together hold, and may.
-#[derive(Debug, serde::Serialize)]
-pub(crate) struct Usage {
-    held_bytes: usize,
-    limit_bytes: usize,
-    connection_limit_bytes: usize,
-    /// Connections that were closed because of a limit.
-    closed_connections: u64,
 }
 
 /// Why a connection has to end.
@@ -87,8 +78,8 @@ impl Memory {
         }
     }
 
-    pub(crate) fn usage(&self) -> Usage {
-        Usage {
+    pub(crate) fn usage(&self) -> MemoryUsage {
+        MemoryUsage {
             held_bytes: self.held.load(Ordering::Relaxed),
             limit_bytes: self.process,
             connection_limit_bytes: self.connection,

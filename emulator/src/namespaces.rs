@@ -11,7 +11,7 @@ mod served;
 
 pub(crate) use choose::ConnectionOrigin;
 pub(crate) use create::{CreateError, Permit};
-pub use info::NamespaceInfo;
 pub(crate) use info::Place;
 pub(crate) use remove::RemoveError;
 pub(crate) use served::Namespaces;
+pub use servicebus_control_api::NamespaceInfo;

@@ -3,15 +3,12 @@
 //! Read from what the control API lists, else from the topology the namespace was started with, and only as far as
 //! messages need it: the names of the entities, and the settings that explain where a message is.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use serde_json::Value;
+use servicebus_control_api::{Properties, Queues, Subscriptions, Topics};
 use servicebus_emulator::config::Config;
 
 use crate::{
     clients::UnknownEntity,
-    control::Control,
     kind::{EntityKind, subscription_path, topic_and_name},
     text,
 };
@@ -67,20 +64,22 @@ impl Catalog {
         }
     }
 
-    /// Asks the emulator; nothing when it does not say.
-    pub(crate) async fn fetch(control: &Control) -> Option<Self> {
-        let listed = tokio::try_join!(
-            control.get::<Listed>("queues", &[]),
-            control.get::<Listed>("topics", &[]),
-            control.get::<Listed>("subscriptions", &[]),
-        );
-        let (queues, topics, subscriptions) = listed.ok()?;
-        let lists = [
-            (EntityKind::Queue, queues),
-            (EntityKind::Topic, topics),
-            (EntityKind::Subscription, subscriptions),
-        ];
-        Some(Self::listed(lists))
+    /// Takes what an emulator lists.
+    pub(crate) fn listed(queues: Queues, topics: Topics, subscriptions: Subscriptions) -> Self {
+        let declared = |kind| {
+            move |(name, properties): (String, Properties)| Declared::of(kind, name, &properties)
+        };
+        let queues = queues.queues.into_iter();
+        let queues = queues.map(|queue| (queue.name, queue.properties));
+        let topics = topics.topics.into_iter();
+        let topics = topics.map(|topic| (topic.name, topic.properties));
+        let subscriptions = subscriptions.subscriptions.into_iter();
+        let subscriptions = subscriptions.map(|it| (it.name, it.properties));
+        queues
+            .map(declared(EntityKind::Queue))
+            .chain(topics.map(declared(EntityKind::Topic)))
+            .chain(subscriptions.map(declared(EntityKind::Subscription)))
+            .collect()
     }
 
     /// Returns every entity, by kind and name.
@@ -135,46 +134,30 @@ impl Catalog {
         let entities = self.entities.iter();
         entities.filter(move |entity| entity.kind == kind)
     }
+}
 
-    fn listed(lists: impl IntoIterator<Item = (EntityKind, Listed)>) -> Self {
-        let entities = lists.into_iter().flat_map(|(kind, list)| {
-            let entries = list.entities.into_iter();
-            entries.map(move |entry| entry.declared(kind))
-        });
+impl FromIterator<Declared> for Catalog {
+    fn from_iter<I: IntoIterator<Item = Declared>>(entities: I) -> Self {
         Self {
-            entities: entities.collect(),
+            entities: entities.into_iter().collect(),
         }
     }
 }
 
-/// One of the lists of the control API, as far as it is read.
-#[derive(Debug, Deserialize)]
-struct Listed {
-    #[serde(alias = "queues", alias = "topics", alias = "subscriptions")]
-    entities: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Entry {
-    name: String,
-    #[serde(default)]
-    properties: BTreeMap<String, Value>,
-}
-
-impl Entry {
-    fn declared(self, kind: EntityKind) -> Declared {
-        let number = |name| self.properties.get(name).and_then(Value::as_u64);
-        let flag = |name| self.properties.get(name).and_then(Value::as_bool);
-        let target = self.properties.get("ForwardTo").and_then(Value::as_str);
-        Declared {
+impl Declared {
+    fn of(kind: EntityKind, name: String, properties: &Properties) -> Self {
+        let target = properties["ForwardTo"].as_str();
+        Self {
             kind,
-            max_delivery_count: number("MaxDeliveryCount")
+            max_delivery_count: properties["MaxDeliveryCount"]
+                .as_u64()
                 .and_then(|count| u32::try_from(count).ok()),
-            dead_letters_expired: flag("DeadLetteringOnMessageExpiration").unwrap_or(false),
+            dead_letters_expired: properties["DeadLetteringOnMessageExpiration"]
+                == Value::Bool(true),
             forwards_to: target
                 .filter(|target| !target.is_empty())
                 .map(str::to_owned),
-            name: self.name,
+            name,
         }
     }
 }
@@ -184,24 +167,17 @@ mod tests {
     use super::*;
 
     fn catalog() -> Catalog {
-        let lists = [
-            (
-                EntityKind::Queue,
-                r#"{"queues":[
-                    {"name":"billing","properties":{"ForwardTo":"orders"}},
-                    {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
-                ]}"#,
-            ),
-            (
-                EntityKind::Topic,
-                r#"{"topics":[{"name":"prices","subscriptions":["eu"]},{"name":"news","subscriptions":[]}]}"#,
-            ),
-            (
-                EntityKind::Subscription,
-                r#"{"subscriptions":[{"name":"prices/Subscriptions/eu","properties":{"MaxDeliveryCount":5}}]}"#,
-            ),
-        ];
-        Catalog::listed(lists.map(|(kind, text)| (kind, serde_json::from_str(text).unwrap())))
+        let queues = r#"{"queues":[
+            {"name":"billing","properties":{"ForwardTo":"orders"}},
+            {"name":"orders","properties":{"MaxDeliveryCount":3,"DeadLetteringOnMessageExpiration":true,"ForwardTo":""}}
+        ]}"#;
+        let topics = r#"{"topics":[{"name":"prices","properties":{},"subscriptions":["eu"]},{"name":"news","properties":{},"subscriptions":[]}]}"#;
+        let subscriptions = r#"{"subscriptions":[{"name":"prices/Subscriptions/eu","properties":{"MaxDeliveryCount":5},"rules":[]}]}"#;
+        Catalog::listed(
+            serde_json::from_str(queues).unwrap(),
+            serde_json::from_str(topics).unwrap(),
+            serde_json::from_str(subscriptions).unwrap(),
+        )
     }
 
     #[test]

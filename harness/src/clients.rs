@@ -5,7 +5,6 @@
 //! subscription; a [`TopicClient`] can be sent to only. Clients are cheap to clone, check nothing before they are
 //! used, and do not keep their namespace alive.
 
-mod counts;
 mod deferred;
 mod error;
 mod locked_message;
@@ -24,6 +23,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use crate::{
     action::Action,
     amqp::{AmqpError, IncomingMessage, ReceiveMode, ReceiverLink},
+    backend::TimelineQuery,
     catalog::{Catalog, Declared},
     connections::{CancelSignal, Connections},
     control::ControlError,
@@ -31,18 +31,16 @@ use crate::{
     kind::EntityKind,
     observer::observe,
     received_message::{MessageState, ReceivedMessage},
-    timeline::{Answer, Event, Timeline},
+    timeline::{Event, Timeline},
 };
 
-pub use counts::Counts;
 pub(crate) use error::UnknownEntity;
 pub use locked_message::LockedMessage;
 pub use purge::Purged;
 pub use queue::QueueClient;
 pub use send::ScheduledEnqueueTime;
+pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
-pub use sessions::SessionInfo;
-pub(crate) use sessions::state_text;
 pub use subscription::SubscriptionClient;
 pub use topic::TopicClient;
 
@@ -117,17 +115,14 @@ impl SubQueueClient {
     /// Counts the messages, or says why not.
     pub(crate) async fn try_counts(&self) -> Result<Counts, Error> {
         let counted = self
-            .run(|client| async move {
-                let query = [("entity", client.path.as_str())];
-                client.connections.control.get("counts", &query).await
-            })
+            .run(|client| async move { client.connections.backend.counts(&client.path).await })
             .await;
         match counted {
-            Ok(counts) if self.connections.control.is_emulator() => Ok(counts),
-            Ok(counts) => Ok(Counts {
-                deferred: self.peeked_as_deferred().await?,
-                ..counts
-            }),
+            Ok(counts) if self.connections.backend.emulator().is_some() => Ok(counts),
+            Ok(mut counts) => {
+                counts.deferred = self.peeked_as_deferred().await?;
+                Ok(counts)
+            }
             Err(error) => {
                 let operation = format!("count the messages of {self}");
                 Err(self.control_error(operation, error).await)
@@ -229,34 +224,37 @@ impl SubQueueClient {
 
     /// Returns what happened here so far, or says why not.
     pub(crate) async fn try_timeline(&self) -> Result<Timeline, Error> {
-        self.ask_for_timeline(&[]).await
+        self.ask_for_timeline(false).await
     }
 
     /// The same with the messages behind the events, where the emulator keeps them.
     pub(crate) async fn timeline_with_messages(&self) -> Result<Timeline, Error> {
-        self.ask_for_timeline(&[("messages", "true")]).await
+        self.ask_for_timeline(true).await
     }
 
     /// Returns what happened to the message of this sequence number, and to nothing else.
     pub(crate) async fn events_of(&self, sequence_number: i64) -> Result<Vec<Event>, ControlError> {
         self.run(|client| async move {
-            let number = sequence_number.to_string();
-            let query = [
-                ("entity", client.path.as_str()),
-                ("sequence_number", &number),
-            ];
-            let answer: Answer = client.connections.control.get("timeline", &query).await?;
+            let query = TimelineQuery {
+                entity: &client.path,
+                sequence_number: Some(sequence_number),
+                messages: false,
+            };
+            let answer = client.connections.backend.timeline(query).await?;
             Ok(answer.events)
         })
         .await
     }
 
-    async fn ask_for_timeline(&self, more: &'static [(&str, &str)]) -> Result<Timeline, Error> {
+    async fn ask_for_timeline(&self, messages: bool) -> Result<Timeline, Error> {
         let asked: Result<_, ControlError> = self
             .run(|client| async move {
-                let query = [&[("entity", client.path.as_str())], more].concat();
-                let control = &client.connections.control;
-                let mut answer: Answer = control.get("timeline", &query).await?;
+                let query = TimelineQuery {
+                    entity: &client.path,
+                    sequence_number: None,
+                    messages,
+                };
+                let mut answer = client.connections.backend.timeline(query).await?;
                 let messages = answer.messages.take().map(decoded);
                 let catalog = client.connections.catalog().await;
                 let declared = catalog.find(client.kind, &client.owner);

@@ -8,10 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::{action::Action, connections::Connections, error::Error, timeline::instant};
+use crate::{action::Action, connections::Connections};
 
 /// The time of one namespace.
 #[derive(Debug, Clone)]
@@ -31,7 +28,12 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn advance(&self, by: Duration) -> Action<'_, ()> {
-        Action::new(self.control("clock/advance", json!({ "seconds": by.as_secs_f64() })))
+        Action::new(async move {
+            let advance = |connections: Arc<Connections>| async move {
+                connections.backend.advance(by).await
+            };
+            Ok(self.connections.run(advance).await?)
+        })
     }
 
     /// Returns the time of the namespace.
@@ -42,11 +44,9 @@ impl Clock {
     #[track_caller]
     pub fn now(&self) -> Action<'_, SystemTime> {
         Action::new(async move {
-            let ask = |connections: Arc<Connections>| async move {
-                connections.control.get::<Reading>("clock", &[]).await
-            };
-            let reading = self.connections.run(ask).await?;
-            Ok(reading.now)
+            let ask =
+                |connections: Arc<Connections>| async move { connections.backend.clock().await };
+            Ok(self.connections.run(ask).await?.now)
         })
     }
 
@@ -57,7 +57,11 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn freeze(&self) -> Action<'_, ()> {
-        Action::new(self.control("clock/freeze", json!({})))
+        Action::new(async move {
+            let freeze =
+                |connections: Arc<Connections>| async move { connections.backend.freeze().await };
+            Ok(self.connections.run(freeze).await?)
+        })
     }
 
     /// Lets a frozen clock run on.
@@ -67,20 +71,10 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn resume(&self) -> Action<'_, ()> {
-        Action::new(self.control("clock/resume", json!({})))
+        Action::new(async move {
+            let resume =
+                |connections: Arc<Connections>| async move { connections.backend.resume().await };
+            Ok(self.connections.run(resume).await?)
+        })
     }
-
-    async fn control(&self, path: &'static str, body: Value) -> Result<(), Error> {
-        let order = move |connections: Arc<Connections>| async move {
-            connections.control.post::<Reading>(path, &body).await
-        };
-        self.connections.run(order).await?;
-        Ok(())
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Reading {
-    #[serde(with = "instant")]
-    now: SystemTime,
 }

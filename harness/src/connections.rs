@@ -14,14 +14,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::{
     amqp::Amqp,
+    backend::Backend,
     background::{Background, Task},
     catalog::Catalog,
-    control::{Control, ControlError},
+    control::ControlError,
     error::{Error, ErrorKind},
     faults::Script,
     text,
@@ -35,7 +35,7 @@ const NOT_IN_TIME: u16 = 408;
 pub(crate) struct Connections {
     pub(crate) background: Arc<Background>,
     pub(crate) amqp: Amqp,
-    pub(crate) control: Control,
+    pub(crate) backend: Arc<dyn Backend>,
     /// What the namespace was started with.
     pub(crate) declared: Catalog,
     pub(crate) cancelled: Cancelled,
@@ -50,15 +50,13 @@ pub(crate) struct Cancelled(Mutex<Vec<oneshot::Receiver<()>>>);
 impl Connections {
     /// Returns what the namespace holds now, as far as it says so.
     pub(crate) async fn catalog(&self) -> Catalog {
-        Catalog::fetch(&self.control)
-            .await
-            .unwrap_or_else(|| self.declared.clone())
+        let listed = self.backend.catalog().await;
+        listed.unwrap_or_else(|_| self.declared.clone())
     }
 
     /// Waits until the namespace is idle, up to a deadline in real time.
     pub(crate) async fn wait_idle(&self, within: Duration) -> Result<(), Error> {
-        let body = json!({ "within": within.as_secs_f64(), "entity": null });
-        match self.control.order("settled", &body, within).await {
+        match self.backend.wait_idle(within).await {
             Ok(()) => Ok(()),
             Err(ControlError::Refused(busy)) if busy.status == NOT_IN_TIME => {
                 let (within, busy) = (text::seconds(within), listed(&busy.problems));
@@ -122,7 +120,11 @@ impl Connections {
         Arc::new(Self {
             background: Arc::new(Background::start().expect("a runtime starts")),
             amqp: Amqp::new(login),
-            control: Control::new(address, "none", crate::liveness::Liveness::default()),
+            backend: Arc::new(crate::control::Control::new(
+                address,
+                "none",
+                crate::liveness::Liveness::default(),
+            )),
             declared: Catalog::default(),
             cancelled: Cancelled::default(),
             script: Script::default(),

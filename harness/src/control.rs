@@ -1,66 +1,45 @@
-//! The control API, as a client of it.
+//! The control API of an emulator, as a client of it.
 //!
 //! JSON over HTTP, one connection per request. Every request has a deadline in real time.
 
-mod refusal;
+mod error;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use servicebus_control_api::{
+    Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock,
+    NamespaceInfo, Queues, ScriptedFault, Session, Sessions, Settle, Subscriptions, Timeline,
+    Topics,
+};
 use servicebus_emulator::ControlToken;
 use tokio::net::TcpStream;
 
 use crate::{
-    exchange::exchange, kind::EntityKind, liveness::Liveness, remote::RemoteNamespace,
-    running::Namespace, text,
+    backend::{Answer, Backend, Place, TimelineQuery},
+    catalog::Catalog,
+    liveness::Liveness,
+    stream::exchange,
+    text,
 };
 
-pub(crate) use refusal::{ControlError, Refusal};
+pub(crate) use error::{ControlError, Refusal};
 
 /// How long the emulator may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long it may take to say whether it is healthy.
 const HEALTH_WITHIN: Duration = Duration::from_secs(5);
-/// What a query value may hold as it is.
+/// What a segment of a path may hold as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-
-/// Where an entity is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) kind: EntityKind,
-    pub(crate) name: &'a str,
-}
-
-impl Place<'_> {
-    fn path(self) -> String {
-        format!("{}s/{}", self.kind, utf8_percent_encode(self.name, KEPT))
-    }
-}
-
-/// Something that went wrong inside the emulator, which is a mistake of its own.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Failure {
-    namespace: Option<String>,
-    /// The entity that is broken by it, if one is.
-    pub(crate) entity: Option<String>,
-    pub(crate) reason: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Health {
-    /// None where all is well.
-    #[serde(default)]
-    failures: Vec<Failure>,
-}
 
 /// A client of one namespace's control API.
 #[derive(Debug)]
@@ -70,18 +49,15 @@ pub(crate) struct Control {
     liveness: Liveness,
     /// Shown with every request, where requests may come from beyond the emulator's loopback.
     token: Option<ControlToken>,
-    /// Answers instead where the namespace has no such API.
-    remote: Option<Arc<RemoteNamespace>>,
 }
 
 impl Control {
     pub(crate) fn new(address: SocketAddr, namespace: &str, liveness: Liveness) -> Self {
         Self {
             address,
-            namespace: utf8_percent_encode(namespace, KEPT).to_string(),
+            namespace: namespace.to_owned(),
             liveness,
             token: None,
-            remote: None,
         }
     }
 
@@ -90,185 +66,72 @@ impl Control {
         Self { token, ..self }
     }
 
-    /// Asks a namespace that runs elsewhere, which has no control API.
-    pub(crate) fn remote(
-        address: SocketAddr,
-        namespace: &str,
-        remote: Arc<RemoteNamespace>,
-    ) -> Self {
-        Self {
-            remote: Some(remote),
-            ..Self::new(address, namespace, Liveness::default())
-        }
-    }
-
-    /// Returns whether there is an emulator whose record and clock can be asked.
-    pub(crate) fn is_emulator(&self) -> bool {
-        self.remote.is_none()
-    }
-
-    /// Returns whether an entity was made by this `ServiceBus`; a namespace that runs elsewhere may hold others.
-    pub(crate) fn is_own(&self, name: &str) -> bool {
-        let remote = self.remote.as_ref();
-        remote.is_none_or(|remote| remote.has_made(name))
-    }
-
     /// Returns the address of the API itself, without a namespace.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/$emulator/v1", self.address)
-    }
-
-    /// Asks a question of the namespace.
-    pub(crate) async fn get<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        query: &[(&str, &str)],
-    ) -> Result<T, ControlError> {
-        let answer = self
-            .call(Method::GET, path, query, None, ANSWER_WITHIN)
-            .await?;
-        decode(path, &answer)
-    }
-
-    /// Orders something whose answer matters.
-    pub(crate) async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &Value,
-    ) -> Result<T, ControlError> {
-        let answer = self
-            .call(Method::POST, path, &[], Some(body), ANSWER_WITHIN)
-            .await?;
-        decode(path, &answer)
-    }
-
-    /// Asks a question about bytes.
-    pub(crate) async fn ask_about<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        query: &[(&str, &str)],
-        bytes: Bytes,
-    ) -> Result<T, ControlError> {
-        if let Some(remote) = &self.remote {
-            let answer = Box::pin(remote.answer(&Method::POST, path, query, &bytes)).await?;
-            return decode(path, &answer);
-        }
-        let path = self.path(path) + &query_string(query);
-        let body = ("application/octet-stream", bytes);
-        let answer = self.send(Method::POST, &path, body, ANSWER_WITHIN).await?;
-        decode(&path, &answer)
-    }
-
-    /// Orders something that answers by its status alone, and may take `within` by itself.
-    pub(crate) async fn order(
-        &self,
-        path: &str,
-        body: &Value,
-        within: Duration,
-    ) -> Result<(), ControlError> {
-        let within = ANSWER_WITHIN + within;
-        let done = self.call(Method::POST, path, &[], Some(body), within);
-        done.await.map(|_nothing| ())
-    }
-
-    /// Puts something to a place; only whether that was allowed matters.
-    pub(crate) async fn put(&self, place: Place<'_>, body: &Value) -> Result<(), ControlError> {
-        let path = place.path();
-        let put = self.call(Method::PUT, &path, &[], Some(body), ANSWER_WITHIN);
-        put.await.map(|_nothing| ())
-    }
-
-    /// Removes what is at a place.
-    pub(crate) async fn delete(&self, place: Place<'_>) -> Result<(), ControlError> {
-        self.remove(&place.path()).await
-    }
-
-    /// Removes what is at a path.
-    pub(crate) async fn remove(&self, path: &str) -> Result<(), ControlError> {
-        let removed = self.call(Method::DELETE, path, &[], None, ANSWER_WITHIN);
-        removed.await.map(|_nothing| ())
-    }
-
-    /// The certificate that clients over TLS must trust, in PEM.
-    pub(crate) async fn ca_certificate(&self) -> Result<String, ControlError> {
-        if self.remote.is_some() {
-            let what =
-                "the authority that signed for the namespace, which clients trust by their system";
-            return Err(ControlError::Uncheckable {
-                what: what.to_owned(),
-            });
-        }
-        let path = "/$emulator/v1/ca.pem";
-        let nothing = ("application/json", Bytes::new());
-        let answer = self.send(Method::GET, path, nothing, ANSWER_WITHIN).await?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    }
-
-    /// What has gone wrong inside the emulator, in this namespace or in none.
-    pub(crate) async fn failures(&self) -> Result<Vec<Failure>, ControlError> {
-        if self.remote.is_some() {
-            return Ok(Vec::new());
-        }
-        let path = "/health";
-        let nothing = ("application/json", Bytes::new());
-        let (_status, answer) = self.ask(Method::GET, path, nothing, HEALTH_WITHIN).await?;
-        let Health { mut failures } = decode(path, &answer)?;
-        let own = |name: &String| utf8_percent_encode(name, KEPT).to_string() == self.namespace;
-        failures.retain(|failure| failure.namespace.as_ref().is_none_or(own));
-        Ok(failures)
+        control_url(self.address)
     }
 
     /// Makes the namespace of this client. `topology` is a text in the official emulator's JSON.
-    pub(crate) async fn create_namespace(
-        &self,
-        topology: String,
-    ) -> Result<Namespace, ControlError> {
-        let path = self.namespace_path();
-        let body = ("application/json", Bytes::from(topology));
-        let answer = self.send(Method::PUT, &path, body, ANSWER_WITHIN).await?;
-        decode(&path, &answer)
+    pub(crate) fn create_namespace(&self, topology: String) -> Answer<'_, NamespaceInfo> {
+        self.ask_for(Method::PUT, self.path(""), topology.into())
     }
 
     /// Removes the namespace of this client with everything in it.
-    pub(crate) async fn remove_namespace(&self) -> Result<(), ControlError> {
-        let path = self.namespace_path();
-        let nothing = ("application/json", Bytes::new());
-        let removed = self.send(Method::DELETE, &path, nothing, ANSWER_WITHIN);
-        removed.await.map(|_nothing| ())
+    pub(crate) fn remove_namespace(&self) -> Answer<'_, ()> {
+        self.order(Method::DELETE, self.path(""), Bytes::new(), Duration::ZERO)
     }
 
-    fn namespace_path(&self) -> String {
-        format!("/$emulator/v1/namespaces/{}", self.namespace)
-    }
-
+    /// Where something of the namespace is, such as `/clock`.
     fn path(&self, path: &str) -> String {
-        format!("/$emulator/v1/namespaces/{}/{path}", self.namespace)
+        let namespace = utf8_percent_encode(&self.namespace, KEPT);
+        format!("/$emulator/v1/namespaces/{namespace}{path}")
     }
 
-    /// Asks the control API, or the administration API of a remote namespace.
-    async fn call(
+    fn place(&self, Place { kind, name }: Place<'_>) -> String {
+        self.path(&format!("/{kind}s/{}", utf8_percent_encode(name, KEPT)))
+    }
+
+    /// Asks a question of the namespace.
+    fn get<T: DeserializeOwned + 'static>(
         &self,
-        method: Method,
         path: &str,
         query: &[(&str, &str)],
-        body: Option<&Value>,
-        within: Duration,
-    ) -> Result<Bytes, ControlError> {
-        let body = body.map(Value::to_string).unwrap_or_default();
-        if let Some(remote) = &self.remote {
-            // Boxed: few tests need it, and TLS makes it large.
-            return Box::pin(remote.answer(&method, path, query, body.as_bytes())).await;
-        }
+    ) -> Answer<'_, T> {
         let path = self.path(path) + &query_string(query);
-        let json = "application/json";
-        self.send(method, &path, (json, body.into()), within).await
+        self.ask_for(Method::GET, path, Bytes::new())
+    }
+
+    /// Asks for something whose answer matters.
+    fn ask_for<T: DeserializeOwned + 'static>(
+        &self,
+        method: Method,
+        path: String,
+        body: Bytes,
+    ) -> Answer<'_, T> {
+        Box::pin(async move {
+            let answer = self.send(method, &path, body, ANSWER_WITHIN).await?;
+            decode(&path, &answer)
+        })
+    }
+
+    /// Orders something that answers by its status alone, and may take `within` by itself.
+    fn order(&self, method: Method, path: String, body: Bytes, within: Duration) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let done = self.send(method, &path, body, ANSWER_WITHIN + within);
+            done.await.map(drop)
+        })
+    }
+
+    /// The same at once.
+    fn post(&self, path: &str, body: Bytes) -> Answer<'_, ()> {
+        self.order(Method::POST, self.path(path), body, Duration::ZERO)
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
-        body: (&str, Bytes),
+        body: Bytes,
         within: Duration,
     ) -> Result<Bytes, ControlError> {
         match self.ask(method, path, body, within).await? {
@@ -281,7 +144,7 @@ impl Control {
         &self,
         method: Method,
         path: &str,
-        (content_type, body): (&str, Bytes),
+        body: Bytes,
         within: Duration,
     ) -> Result<(StatusCode, Bytes), ControlError> {
         let mut request = Request::builder().method(method).uri(path);
@@ -290,7 +153,6 @@ impl Control {
         }
         let request = request
             .header(header::HOST, self.address.to_string())
-            .header(header::CONTENT_TYPE, content_type)
             .header(header::CONNECTION, "close")
             .body(Full::new(body))
             .expect("method, path and headers are well-formed");
@@ -315,13 +177,163 @@ impl Control {
     }
 }
 
+impl Backend for Control {
+    fn emulator(&self) -> Option<&Control> {
+        Some(self)
+    }
+
+    fn is_own(&self, _name: &str) -> bool {
+        true
+    }
+
+    fn clock(&self) -> Answer<'_, Clock> {
+        self.get("/clock", &[])
+    }
+
+    fn advance(&self, by: Duration) -> Answer<'_, ()> {
+        let advance = Advance {
+            seconds: by.as_secs_f64(),
+            steps: None,
+        };
+        self.post("/clock/advance", json(&advance))
+    }
+
+    fn freeze(&self) -> Answer<'_, ()> {
+        self.post("/clock/freeze", Bytes::new())
+    }
+
+    fn resume(&self) -> Answer<'_, ()> {
+        self.post("/clock/resume", Bytes::new())
+    }
+
+    fn counts<'a>(&'a self, entity: &'a str) -> Answer<'a, Counts> {
+        self.get("/counts", &[("entity", entity)])
+    }
+
+    fn catalog(&self) -> Answer<'_, Catalog> {
+        Box::pin(async {
+            let (queues, topics, subscriptions) = tokio::try_join!(
+                self.get::<Queues>("/queues", &[]),
+                self.get::<Topics>("/topics", &[]),
+                self.get::<Subscriptions>("/subscriptions", &[]),
+            )?;
+            Ok(Catalog::listed(queues, topics, subscriptions))
+        })
+    }
+
+    fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()> {
+        let path = self.place(place);
+        self.order(Method::PUT, path, json(properties), Duration::ZERO)
+    }
+
+    fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()> {
+        let path = self.place(place);
+        self.order(Method::DELETE, path, Bytes::new(), Duration::ZERO)
+    }
+
+    fn wait_idle(&self, within: Duration) -> Answer<'_, ()> {
+        let settle = Settle {
+            within: Some(within.as_secs_f64()),
+            entity: None,
+        };
+        self.order(Method::POST, self.path("/settled"), json(&settle), within)
+    }
+
+    fn reset(&self) -> Answer<'_, ()> {
+        self.post("/reset", Bytes::new())
+    }
+
+    fn topology(&self) -> Answer<'_, Value> {
+        self.get("/topology", &[])
+    }
+
+    fn timeline<'a>(&'a self, query: TimelineQuery<'a>) -> Answer<'a, Timeline> {
+        let number = query.sequence_number.map(|number| number.to_string());
+        let mut pairs = vec![("entity", query.entity)];
+        pairs.extend(number.as_deref().map(|number| ("sequence_number", number)));
+        pairs.extend(query.messages.then_some(("messages", "true")));
+        self.get("/timeline", &pairs)
+    }
+
+    fn explain<'a>(&'a self, subscription: &'a str, message: Bytes) -> Answer<'a, Explanation> {
+        let query = query_string(&[("subscription", subscription)]);
+        self.ask_for(Method::POST, self.path("/explain") + &query, message)
+    }
+
+    fn sessions<'a>(&'a self, entity: &'a str) -> Answer<'a, Vec<Session>> {
+        Box::pin(async move {
+            let listed: Sessions = self.get("/sessions", &[("entity", entity)]).await?;
+            Ok(listed.sessions)
+        })
+    }
+
+    fn lose_session_lock<'a>(&'a self, lock: &'a LoseSessionLock) -> Answer<'a, ()> {
+        self.post("/sessions/lose", json(lock))
+    }
+
+    fn add_fault<'a>(&'a self, fault: &'a Fault) -> Answer<'a, ScriptedFault> {
+        self.ask_for(Method::POST, self.path("/faults"), json(fault))
+    }
+
+    fn faults(&self) -> Answer<'_, Faults> {
+        self.get("/faults", &[])
+    }
+
+    fn fault(&self, id: u64) -> Answer<'_, ScriptedFault> {
+        self.get(&format!("/faults/{id}"), &[])
+    }
+
+    fn remove_fault(&self, id: u64) -> Answer<'_, ()> {
+        let path = self.path(&format!("/faults/{id}"));
+        self.order(Method::DELETE, path, Bytes::new(), Duration::ZERO)
+    }
+
+    fn update_service(&self) -> Answer<'_, ()> {
+        self.post("/service-update", Bytes::new())
+    }
+
+    fn failures(&self) -> Answer<'_, Vec<Failure>> {
+        Box::pin(async {
+            let path = "/health";
+            let asked = self.ask(Method::GET, path, Bytes::new(), HEALTH_WITHIN);
+            let (_status, answer) = asked.await?;
+            let Health::Unhealthy { mut failures, .. } = decode(path, &answer)? else {
+                return Ok(Vec::new());
+            };
+            failures.retain(|failure| {
+                let namespace = failure.namespace.as_ref();
+                namespace.is_none_or(|name| *name == self.namespace)
+            });
+            Ok(failures)
+        })
+    }
+
+    fn ca_certificate(&self) -> Answer<'_, String> {
+        Box::pin(async {
+            let path = "/$emulator/v1/ca.pem";
+            let asked = self.send(Method::GET, path, Bytes::new(), ANSWER_WITHIN);
+            Ok(String::from_utf8_lossy(&asked.await?).into_owned())
+        })
+    }
+}
+
+/// Returns the address of the control API that is served at an HTTP endpoint.
+pub(crate) fn control_url(http: SocketAddr) -> String {
+    format!("http://{http}/$emulator/v1")
+}
+
+fn json(body: &impl Serialize) -> Bytes {
+    let text = serde_json::to_vec(body);
+    text.expect("the types of the control API have a form in JSON")
+        .into()
+}
+
 fn query_string(query: &[(&str, &str)]) -> String {
-    let pairs = query
-        .iter()
-        .map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, KEPT)));
-    match Vec::from_iter(pairs).join("&") {
-        empty if empty.is_empty() => empty,
-        pairs => format!("?{pairs}"),
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    let pairs = pairs.extend_pairs(query).finish();
+    match query.is_empty() {
+        true => pairs,
+        false => format!("?{pairs}"),
     }
 }
 
@@ -360,7 +372,7 @@ mod tests {
                 client.write_all(answer).await.unwrap();
                 String::from_utf8(head).unwrap().to_lowercase()
             };
-            let (removed, head) = tokio::join!(control.remove("queues/q"), answering);
+            let (removed, head) = tokio::join!(control.remove_fault(1), answering);
             removed.unwrap();
             assert_eq!(
                 head.contains("authorization: bearer s3cret\r\n"),
@@ -375,7 +387,7 @@ mod tests {
         assert_eq!(query_string(&[]), "");
         assert_eq!(
             query_string(&[("entity", "orders/$DeadLetterQueue"), ("message_id", "a b")]),
-            "?entity=orders%2F%24DeadLetterQueue&message_id=a%20b"
+            "?entity=orders%2F%24DeadLetterQueue&message_id=a+b"
         );
     }
 }

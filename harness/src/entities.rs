@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::{
     action::Action,
+    backend::Place,
     clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient, UnknownEntity},
     connections::Connections,
-    control::{ControlError, Place},
+    control::ControlError,
     error::{Error, ErrorKind},
     kind::EntityKind,
     service_bus::ServiceBus,
@@ -184,7 +185,7 @@ impl SubQueueClient {
         let place = name.clone();
         let delete = |connections: Arc<Connections>| async move {
             let place = Place { kind, name: &place };
-            connections.control.delete(place).await
+            connections.backend.delete(place).await
         };
         let Err(source) = self.connections.run(delete).await else {
             return Ok(());
@@ -200,7 +201,7 @@ impl SubQueueClient {
                 kind: client.kind(),
                 name: client.owner_path(),
             };
-            client.connections.control.put(place, &properties).await
+            client.connections.backend.put(place, &properties).await
         };
         self.run(put).await
     }

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use servicebus_control_api as api;
+pub use servicebus_control_api::{NamedValue, Reason};
 
 use crate::{
     action::Action,
@@ -15,9 +16,6 @@ use crate::{
     message::{Message, to_amqp},
     service_bus::ServiceBus,
 };
-
-/// What the emulator says of a property that a message does not have.
-const MISSING: &str = "does not exist";
 
 /// What a subscription makes of a message, rule by rule; shown with a line for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,46 +87,6 @@ pub enum RuleOutcome {
     Failed(String),
 }
 
-/// The first part of a filter that is not true.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[non_exhaustive]
-pub struct Reason {
-    /// That part, as the filter language writes it.
-    pub expression: String,
-    /// Whether it is `false`, or `unknown` for the lack of a value.
-    pub truth: String,
-    /// What stands in it that is not constant.
-    pub values: Vec<NamedValue>,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}", self.expression, self.truth)?;
-        let mut values = self.values.iter();
-        values.try_for_each(|value| write!(f, ", {value}"))
-    }
-}
-
-/// A property of a message, as a filter sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[non_exhaustive]
-pub struct NamedValue {
-    /// The name.
-    pub name: String,
-    /// The value with its type, `3 (a whole number)`, or `does not exist`.
-    pub value: String,
-}
-
-impl fmt::Display for NamedValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, value } = self;
-        match value.as_str() {
-            MISSING => write!(f, "{name} {value}"),
-            _ => write!(f, "{name} = {value}"),
-        }
-    }
-}
-
 impl ServiceBus {
     /// Explains what the rules of a subscription say of a message. Nothing is sent.
     ///
@@ -162,11 +120,10 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
         Ok(encoded) => encoded,
         Err(source) => return Err(Error::of(operation, &path, source)),
     };
-    let asked: Result<Answer, _> = subscription
+    let asked = subscription
         .run(|client| async move {
-            let query = [("subscription", client.path())];
-            let control = &client.connections.control;
-            control.ask_about("explain", &query, encoded.into()).await
+            let backend = &client.connections.backend;
+            backend.explain(client.path(), encoded.into()).await
         })
         .await;
     // One without rules may exist or not: the emulator answers both alike.
@@ -183,35 +140,22 @@ async fn explain(message: Message, subscription: SubscriptionClient) -> Result<E
             rules: answer
                 .rules
                 .into_iter()
-                .map(RuleAnswer::explanation)
+                .map(RuleExplanation::from)
                 .collect(),
         }),
         Err(source) => Err(Error::of(operation, &path, source)),
     }
 }
 
-/// The answer of the control API.
-#[derive(Debug, Deserialize)]
-struct Answer {
-    rules: Vec<RuleAnswer>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RuleAnswer {
-    rule: String,
-    reason: Option<Reason>,
-    error: Option<String>,
-}
-
-impl RuleAnswer {
-    fn explanation(self) -> RuleExplanation {
-        let outcome = match (self.error, self.reason) {
+impl From<api::RuleExplanation> for RuleExplanation {
+    fn from(answer: api::RuleExplanation) -> Self {
+        let outcome = match (answer.error, answer.reason) {
             (Some(error), _) => RuleOutcome::Failed(error),
             (None, Some(reason)) => RuleOutcome::NotMatched(reason),
             (None, None) => RuleOutcome::Matched,
         };
-        RuleExplanation {
-            rule: self.rule,
+        Self {
+            rule: answer.rule,
             outcome,
         }
     }
@@ -229,13 +173,13 @@ mod tests {
             {"rule":"high","matched":false,"error":null,"reason":
                 {"expression":"price > 10","truth":"false","values":[{"name":"price","value":"3 (a whole number)"}]}}
         ]}"#;
-        let answer: Answer = serde_json::from_str(answer).unwrap();
+        let answer: api::Explanation = serde_json::from_str(answer).unwrap();
         let explanation = Explanation {
             subscription: "prices/Subscriptions/eu".to_owned(),
             rules: answer
                 .rules
                 .into_iter()
-                .map(RuleAnswer::explanation)
+                .map(RuleExplanation::from)
                 .collect(),
         };
         assert_eq!(

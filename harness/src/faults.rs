@@ -6,22 +6,19 @@
 mod builder;
 mod check;
 mod effect;
-mod operation;
 mod random;
 mod script;
 
 use std::{sync::Arc, time::Duration};
-
-use serde::Deserialize;
 
 use crate::{action::Action, connections::Connections, error::Error};
 
 pub use builder::FaultBuilder;
 pub(crate) use check::FaultCheck;
 pub use effect::Effect;
-pub use operation::Operation;
 pub use random::RandomFaults;
 pub(crate) use script::Script;
+pub use servicebus_control_api::Operation;
 
 /// The faults of a namespace.
 #[derive(Debug, Clone)]
@@ -89,11 +86,7 @@ impl Faults {
 
     async fn update(self) -> Result<(), Error> {
         let update = |connections: Arc<Connections>| async move {
-            let nothing = serde_json::json!({});
-            let order = connections
-                .control
-                .order("service-update", &nothing, Duration::ZERO);
-            order.await
+            connections.backend.update_service().await
         };
         Ok(self.connections.run(update).await?)
     }
@@ -108,12 +101,11 @@ impl Fault {
     #[track_caller]
     pub fn hits(&self) -> Action<'_, u64> {
         Action::new(async move {
-            let path = self.path();
-            let ask = |connections: Arc<Connections>| async move {
-                connections.control.get::<Met>(&path, &[]).await
+            let id = self.id;
+            let ask = move |connections: Arc<Connections>| async move {
+                connections.backend.fault(id).await
             };
-            let met = self.connections.run(ask).await?;
-            Ok(met.hits)
+            Ok(self.connections.run(ask).await?.hits)
         })
     }
 
@@ -125,30 +117,13 @@ impl Fault {
     #[track_caller]
     pub fn remove(&self) -> Action<'_, ()> {
         Action::new(async move {
-            let path = self.path();
-            let remove = |connections: Arc<Connections>| async move {
-                connections.control.remove(&path).await
+            let id = self.id;
+            let remove = move |connections: Arc<Connections>| async move {
+                connections.backend.remove_fault(id).await
             };
             self.connections.run(remove).await?;
             self.connections.script.forget(self.id);
             Ok(())
         })
     }
-
-    fn path(&self) -> String {
-        format!("faults/{}", self.id)
-    }
-}
-
-/// A fault as the emulator has it.
-#[derive(Debug, Deserialize)]
-struct Met {
-    id: u64,
-    /// Operations that it was scripted for.
-    matched: u64,
-    /// Operations of the same kind that concerned other entities.
-    elsewhere: u64,
-    /// Those that concerned its entity, and lacked something else.
-    different: u64,
-    hits: u64,
 }

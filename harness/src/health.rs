@@ -8,7 +8,9 @@ use std::{
     thread,
 };
 
-use crate::{connections::Connections, control::Failure};
+use servicebus_control_api::Failure;
+
+use crate::connections::Connections;
 
 /// Fails a test in which the emulator failed.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Drop for HealthCheck {
         let Some(connections) = self
             .connections
             .take()
-            .filter(|connections| connections.control.is_emulator())
+            .filter(|connections| connections.backend.emulator().is_some())
         else {
             return;
         };
@@ -67,7 +69,7 @@ impl Drop for HealthCheck {
 
 /// Asks, and returns what to fail with.
 async fn ask(connections: Arc<Connections>) -> Option<String> {
-    let failures = connections.control.failures().await.ok()?;
+    let failures = connections.backend.failures().await.ok()?;
     let rendered: Vec<String> = failures.iter().map(one).collect();
     (!rendered.is_empty()).then(|| {
         format!(

@@ -56,11 +56,7 @@ fn started(emulator: Emulator) -> Started {
         http: own.http,
         https: own.https,
     };
-    let namespaces = emulator.namespaces().into_iter().map(|info| Namespace {
-        name: info.name,
-        connection_string: info.connection_string.into(),
-        admin_connection_string: info.admin_connection_string.into(),
-    });
+    let namespaces = emulator.namespaces().into_iter().map(Namespace::from);
     Started {
         endpoints,
         namespaces: namespaces.collect(),

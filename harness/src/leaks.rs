@@ -88,7 +88,7 @@ async fn left(connections: &Arc<Connections>) -> Result<Vec<SubQueueClient>, Err
     let catalog: Catalog = connections.catalog().await;
     let mut left = Vec::new();
     for (kind, name) in catalog.names() {
-        if kind == EntityKind::Topic || !connections.control.is_own(name) {
+        if kind == EntityKind::Topic || !connections.backend.is_own(name) {
             continue;
         }
         let client = SubQueueClient::new(Arc::clone(connections), kind, name.to_owned());

@@ -7,6 +7,7 @@
 mod action;
 mod address;
 mod amqp;
+mod backend;
 mod background;
 mod catalog;
 mod clients;
@@ -19,7 +20,6 @@ mod control;
 mod entities;
 mod env;
 mod error;
-mod exchange;
 mod explain;
 mod faults;
 mod file_lock;

@@ -20,7 +20,7 @@ use crate::{
     address::{Place, Search, random_number},
     background::Background,
     keep,
-    running::{HttpPorts, Running, Started},
+    running::{HttpPorts, Namespace, Running, Started},
     start_error::StartError,
 };
 
@@ -118,8 +118,8 @@ fn started(binary: &Path, child: ChildProcess, line: &str) -> Result<Started, Re
     let ready = ready::parse(line)?;
     ready::check_version(binary, &ready.version)?;
     Ok(Started {
-        endpoints: ready.endpoints()?,
-        namespaces: ready.namespaces,
+        endpoints: ready::endpoints(&ready),
+        namespaces: ready.namespaces.into_iter().map(Namespace::from).collect(),
         ca_file: ready.ca_certificate,
         running: Running::Process(child),
     })

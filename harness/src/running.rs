@@ -5,8 +5,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use serde::Deserialize;
-use servicebus_emulator::{ControlToken, Emulator, HTTP_PORT};
+use servicebus_emulator::{ControlToken, Emulator, HTTP_PORT, NamespaceInfo};
 
 #[cfg(feature = "container")]
 use crate::container::ContainerBus;
@@ -157,9 +156,19 @@ impl Default for HttpPorts {
 }
 
 /// A namespace and the strings that open it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) connection_string: Secret,
     pub(crate) admin_connection_string: Secret,
+}
+
+impl From<NamespaceInfo> for Namespace {
+    fn from(info: NamespaceInfo) -> Self {
+        Self {
+            name: info.name,
+            connection_string: info.connection_string.into(),
+            admin_connection_string: info.admin_connection_string.into(),
+        }
+    }
 }

@@ -18,13 +18,14 @@ use crate::{
     Claims,
     action::Action,
     amqp::{Amqp, Login},
+    backend::Backend,
     background::Background,
     catalog::Catalog,
     clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
     clock::Clock,
     connection_string::ConnectionString,
     connections::{Cancelled, Connections},
-    control::Control,
+    control::{Control, control_url},
     error::Error,
     faults::{FaultCheck, Faults, Script},
     health::HealthCheck,
@@ -165,7 +166,7 @@ impl ServiceBus {
     pub fn ca_certificate_pem(&self) -> Action<'_, String> {
         Action::new(async move {
             let fetch = |connections: Arc<Connections>| async move {
-                connections.control.ca_certificate().await
+                connections.backend.ca_certificate().await
             };
             Ok(self.connections.run(fetch).await?)
         })
@@ -234,7 +235,8 @@ impl ServiceBus {
 
     /// Returns the address of the emulator's control API; in mode [`Mode::Namespace`] nothing answers there.
     pub fn control_url(&self) -> String {
-        self.connections.control.url()
+        let emulator = self.connections.backend.emulator();
+        emulator.map_or_else(|| control_url(self.endpoints.http), Control::url)
     }
 
     /// Returns a client of a queue. Nothing is checked before it is used.
@@ -303,13 +305,8 @@ impl ServiceBus {
     #[track_caller]
     pub fn reset(&self) -> Action<'_, ()> {
         Action::new(async move {
-            let reset = |connections: Arc<Connections>| async move {
-                let nothing = serde_json::json!({});
-                connections
-                    .control
-                    .order("reset", &nothing, Duration::ZERO)
-                    .await
-            };
+            let reset =
+                |connections: Arc<Connections>| async move { connections.backend.reset().await };
             Ok(self.connections.run(reset).await?)
         })
     }
@@ -361,10 +358,11 @@ impl ServiceBus {
         let remote = started.running.remote();
         let (http, name) = (started.endpoints.http, &namespace.name);
         let liveness = started.running.liveness();
-        let control = match remote {
-            Some(remote) => Control::remote(http, name, remote.remote()),
+        let backend: Arc<dyn Backend> = match remote {
+            Some(remote) => remote.remote(),
             None => {
-                Control::new(http, name, liveness.clone()).showing(started.running.control_token())
+                let control = Control::new(http, name, liveness.clone());
+                Arc::new(control.showing(started.running.control_token()))
             }
         };
         let entry = ConnectionString::parse(&namespace.connection_string);
@@ -379,14 +377,13 @@ impl ServiceBus {
         let connections = Connections {
             background,
             amqp: Amqp::new(login),
-            control,
+            backend,
             declared,
             cancelled: Cancelled::default(),
             script: Script::default(),
         };
         let connections = Arc::new(connections);
-        let emulator = Some(&connections.control).filter(|control| control.is_emulator());
-        let control_url = emulator.map(Control::url);
+        let control_url = connections.backend.emulator().map(Control::url);
         Ok(Self {
             keep_on_failure: KeepOnFailure::new(&namespace, control_url, started.running.process()),
             mode,

@@ -4,154 +4,16 @@
 //! version does not know are kept and shown by name, and nothing is concluded from them.
 
 mod display;
-pub(crate) mod instant;
-mod json;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::{Duration, SystemTime},
-};
+use std::collections::{BTreeMap, HashMap};
 
-use serde::Deserialize;
+use serde_json::{Value, json};
+use servicebus_control_api as api;
 
 pub use display::TitledTimeline;
+pub use servicebus_control_api::{Event, EventKind};
 
 use crate::received_message::ReceivedMessage;
-
-/// What kind of thing happened.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EventKind {
-    /// A message came in.
-    Sent,
-    /// A message was delivered to a receiver.
-    Delivered,
-    /// A receiver settled a message as done.
-    Completed,
-    /// A receiver abandoned a message, and the delivery counts.
-    Abandoned,
-    /// A message moved to the dead-letter queue.
-    DeadLettered,
-    /// A receiver released a message, and the delivery does not count.
-    Released,
-    /// A message was deferred, to be received by its sequence number.
-    Deferred,
-    /// A lock was renewed.
-    LockRenewed,
-    /// A lock ran out.
-    LockExpired,
-    /// A message expired and was dropped.
-    Expired,
-    /// A message came in, to become active later.
-    Scheduled,
-    /// A scheduled message became active, under a new number.
-    Activated,
-    /// A scheduled message was cancelled.
-    Cancelled,
-    /// A message came in whose id was seen before, and was dropped.
-    DuplicateDropped,
-    /// A rule of a subscription matched a message, which is in the subscription from then on.
-    Matched,
-    /// A message of a topic has come to every subscription that wanted it.
-    Published,
-    /// A message was forwarded to another queue or topic.
-    Forwarded,
-    /// A message could not go on, and moved to the transfer dead-letter queue.
-    TransferDeadLettered,
-    /// A client deleted a message without receiving it.
-    Deleted,
-    /// The queue was deleted with everything in it.
-    EntityDeleted,
-    /// A message was received and deleted at once.
-    ReceivedAndDeleted,
-    /// A message was removed by a reset.
-    Removed,
-    /// An operation was refused; settling by a lock that was lost is one of these.
-    Refused,
-    /// A test moved the clock.
-    ClockAdvanced,
-    /// A receiver has a session for itself.
-    SessionAccepted,
-    /// The lock of a session was renewed.
-    SessionLockRenewed,
-    /// The lock of a session ran out or was taken away, and what was received under it counts as failed.
-    SessionLockExpired,
-    /// A receiver let a session go.
-    SessionReleased,
-    /// Something is kept with a session, or nothing any longer.
-    SessionStateSet,
-    /// A message was sent or scheduled in a transaction, and is accepted when that is committed.
-    SendEnlisted,
-    /// A message was settled in a transaction, which happens when that is committed.
-    SettlementEnlisted,
-    /// A transaction was committed that had work here.
-    TransactionCommitted,
-    /// A transaction was rolled back that had work here.
-    TransactionRolledBack,
-    /// Something went wrong because a test had scripted it.
-    Fault,
-    /// Something this version has no name for.
-    Other(String),
-}
-
-/// One thing that happened.
-#[derive(Debug, Clone, Deserialize)]
-#[non_exhaustive]
-pub struct Event {
-    /// When it happened, on the clock of the namespace.
-    #[serde(with = "instant")]
-    pub at: SystemTime,
-    /// When it happened, in seconds since the record began.
-    #[serde(default)]
-    pub offset: f64,
-    /// What happened.
-    #[serde(deserialize_with = "kind")]
-    pub kind: EventKind,
-    /// The queue, topic, subscription or sub-queue it happened in.
-    pub entity: Option<String>,
-    /// The message's number there.
-    pub sequence_number: Option<i64>,
-    /// The message's id.
-    pub message_id: Option<String>,
-    /// The client that did it, by the name it gave its connection.
-    pub client: Option<String>,
-    /// Which delivery of the message it was.
-    pub delivery_count: Option<u32>,
-    /// Until when the message was locked.
-    #[serde(default, with = "instant::optional")]
-    pub locked_until: Option<SystemTime>,
-    /// Why it was dead-lettered.
-    pub reason: Option<String>,
-    /// A description.
-    pub detail: Option<String>,
-    /// The session it happened to, when it is not about a message.
-    pub session: Option<String>,
-    /// Which of the messages of the answer it happened to.
-    #[serde(default)]
-    message: Option<usize>,
-}
-
-impl Event {
-    /// Returns for how long the message was locked.
-    pub fn lock(&self) -> Option<Duration> {
-        self.locked_until?.duration_since(self.at).ok()
-    }
-
-    /// Returns when a message that was scheduled becomes active, on the clock of the namespace.
-    pub fn scheduled_for(&self) -> Option<SystemTime> {
-        if self.kind != EventKind::Scheduled {
-            return None;
-        }
-        let (_size, instant) = self.detail.as_deref()?.split_once(", for ")?;
-        instant::parsed(instant)
-    }
-
-    /// Returns whether it happened at this address, whatever the case.
-    pub(crate) fn is_at(&self, path: &str) -> bool {
-        let entity = self.entity.as_deref();
-        entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))
-    }
-}
 
 /// The events of one queue, topic or subscription, oldest first.
 #[derive(Debug, Clone, Default)]
@@ -214,7 +76,11 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn new(entity: &str, answer: Answer, max_delivery_count: Option<u32>) -> Self {
+    pub(crate) fn new(
+        entity: &str,
+        answer: api::Timeline,
+        max_delivery_count: Option<u32>,
+    ) -> Self {
         Self {
             entity: entity.to_owned(),
             events: identified(answer.events),
@@ -224,6 +90,19 @@ impl Timeline {
             messages: None,
             most_unsettled_sends: answer.sends_unsettled.map(|sends| sends.most),
         }
+    }
+
+    /// Returns the timeline as JSON, for tools and for files beside a failed run.
+    ///
+    /// `entity`, `dropped`, `counters` and `events`, each event with the fields of the control API: instants are texts
+    /// in RFC 3339, and what does not apply is null.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "entity": self.entity,
+            "dropped": self.dropped,
+            "counters": self.counters,
+            "events": Vec::from_iter(self.events.iter().map(Event::to_json)),
+        })
     }
 
     /// Adds the messages that the events are about.
@@ -263,87 +142,10 @@ fn identified(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// The record as the control API sends it.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct Answer {
-    #[serde(default)]
-    dropped: u64,
-    pub(crate) events: Vec<Event>,
-    #[serde(default)]
-    counters: BTreeMap<String, u64>,
-    /// Encoded, in base64; only where they were asked for and are kept.
-    #[serde(default)]
-    pub(crate) messages: Option<Vec<String>>,
-    #[serde(default)]
-    sends_unsettled: Option<Sends>,
-}
-
-/// Sends that wait for their outcome.
-#[derive(Debug, Deserialize)]
-struct Sends {
-    most: u64,
-}
-
-impl EventKind {
-    /// Every kind with a name of its own, and the name by which the control API knows it.
-    const NAMES: [(Self, &'static str); 34] = [
-        (Self::Sent, "sent"),
-        (Self::Delivered, "delivered"),
-        (Self::Completed, "completed"),
-        (Self::Abandoned, "abandoned"),
-        (Self::DeadLettered, "dead-lettered"),
-        (Self::Released, "released"),
-        (Self::Deferred, "deferred"),
-        (Self::LockRenewed, "lock-renewed"),
-        (Self::LockExpired, "lock-expired"),
-        (Self::Expired, "expired"),
-        (Self::Scheduled, "scheduled"),
-        (Self::Activated, "activated"),
-        (Self::Cancelled, "cancelled"),
-        (Self::DuplicateDropped, "duplicate-dropped"),
-        (Self::Matched, "matched"),
-        (Self::Published, "published"),
-        (Self::Forwarded, "forwarded"),
-        (Self::TransferDeadLettered, "transfer-dead-lettered"),
-        (Self::Deleted, "deleted"),
-        (Self::EntityDeleted, "entity-deleted"),
-        (Self::ReceivedAndDeleted, "received-and-deleted"),
-        (Self::Removed, "removed"),
-        (Self::Refused, "refused"),
-        (Self::ClockAdvanced, "clock-advanced"),
-        (Self::SessionAccepted, "session-accepted"),
-        (Self::SessionLockRenewed, "session-lock-renewed"),
-        (Self::SessionLockExpired, "session-lock-expired"),
-        (Self::SessionReleased, "session-released"),
-        (Self::SessionStateSet, "session-state-set"),
-        (Self::SendEnlisted, "send-enlisted"),
-        (Self::SettlementEnlisted, "settlement-enlisted"),
-        (Self::TransactionCommitted, "transaction-committed"),
-        (Self::TransactionRolledBack, "transaction-rolled-back"),
-        (Self::Fault, "fault"),
-    ];
-
-    /// Returns the name by which the control API knows the kind.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Other(name) => name,
-            known => Self::NAMES
-                .iter()
-                .find_map(|(kind, name)| (kind == known).then_some(*name))
-                .unwrap_or_default(),
-        }
-    }
-
-    fn named(name: &str) -> Self {
-        Self::NAMES
-            .iter()
-            .find_map(|(kind, known)| (*known == name).then(|| kind.clone()))
-            .unwrap_or_else(|| Self::Other(name.to_owned()))
-    }
-}
-
-fn kind<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<EventKind, D::Error> {
-    String::deserialize(deserializer).map(|name| EventKind::named(&name))
+/// Whether an event happened at this address, whatever the case.
+pub(crate) fn is_at(event: &Event, path: &str) -> bool {
+    let entity = event.entity.as_deref();
+    entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))
 }
 
 #[cfg(test)]

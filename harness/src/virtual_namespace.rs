@@ -51,7 +51,7 @@ pub(crate) async fn create(
     };
     let namespace = background.spawn(create).await?;
     Ok(VirtualNamespace {
-        namespace,
+        namespace: namespace.into(),
         control,
         background: Arc::clone(background),
         is_removed: false,

@@ -1,22 +1,27 @@
 //! Which operations are struck.
 
 use serde_json::{Value, json};
+use servicebus_control_api::{EffectKind, Filter, Pick, Property, Random};
 
 use super::*;
 
 fn fault(entity: Option<&str>, nth: u64) -> Fault {
     Fault {
         operation: Operation::Discharge,
-        narrowing: Narrowing {
+        filter: Filter {
             entity: entity.map(str::to_owned),
-            ..Narrowing::default()
+            ..Filter::default()
         },
-        pick: Pick::Counted {
-            nth,
-            every: 1,
-            times: Some(1),
-        },
-        effects: vec![Effect::LoseReply],
+        pick: counted(nth, 1, Some(1)),
+    }
+}
+
+fn counted(nth: u64, every: u64, times: Option<u64>) -> Pick {
+    Pick::Counted {
+        nth,
+        every,
+        times,
+        effect: Effect::LoseReply,
     }
 }
 
@@ -77,7 +82,7 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
     let faults = Faults::default();
     let wait = Wait::Real(std::time::Duration::from_secs(1));
     let slow = Fault {
-        effects: vec![Effect::Delay(wait)],
+        pick: Pick::counted(None, None, None, Effect::Delay(wait)),
         ..fault(None, 1)
     };
     faults.add(slow);
@@ -91,7 +96,7 @@ fn what_takes_time_goes_together_with_what_goes_wrong() {
 fn every_so_many_are_struck_so_many_times() {
     let faults = Faults::default();
     let pick = |nth, every, times| Fault {
-        pick: Pick::Counted { nth, every, times },
+        pick: counted(nth, every, times),
         ..fault(None, 1)
     };
     let is_hit = |fault| {
@@ -109,34 +114,37 @@ fn every_so_many_are_struck_so_many_times() {
 #[test]
 fn what_lacks_a_property_is_counted_as_different() {
     let faults = Faults::default();
-    let asked = |narrowing| Fault {
+    let asked = |filter| Fault {
         operation: Operation::Send,
-        narrowing,
+        filter,
         ..fault(None, 1)
     };
     let text = |text: &str| Some(text.to_owned());
-    let narrowings = [
-        Narrowing {
+    let filters = [
+        Filter {
             message_id: text("m"),
-            ..Narrowing::default()
+            ..Filter::default()
         },
-        Narrowing {
+        Filter {
             session_id: text("s"),
-            ..Narrowing::default()
+            ..Filter::default()
         },
-        Narrowing {
-            property: Some(("n".into(), json!(7))),
-            ..Narrowing::default()
+        Filter {
+            property: Some(Property {
+                name: "n".into(),
+                value: json!(7),
+            }),
+            ..Filter::default()
         },
-        Narrowing {
+        Filter {
             client: text("worker"),
-            ..Narrowing::default()
+            ..Filter::default()
         },
     ];
-    for narrowing in narrowings {
+    for filter in filters {
         faults.clear();
-        let is_of_client = narrowing.client.is_some();
-        faults.add(asked(narrowing));
+        let is_of_client = filter.client.is_some();
+        faults.add(asked(filter));
         assert_eq!(faults.look_inside(), !is_of_client);
         let mut stranger = send("x", "x", ("n", json!("7")));
         stranger.client = Some("other".into());
@@ -158,8 +166,11 @@ fn chance_strikes_the_same_operations_again() {
         let faults = Faults::default();
         faults.add(Fault {
             pick: Pick::Random {
-                seed,
-                probability: 0.3,
+                random: Random {
+                    seed,
+                    probability: 0.3,
+                },
+                effects: vec![Effect::LoseReply],
             },
             ..fault(None, 1)
         });
@@ -202,11 +213,11 @@ fn there_are_not_more_faults_than_there_may_be() {
 
 #[test]
 fn every_operation_can_be_delayed_and_every_effect_has_an_operation() {
-    for operation in Operation::ALL {
-        assert!(operation.allows(Kind::Delay), "{operation:?}");
+    for operation in Operation::all() {
+        assert!(operation.allows(EffectKind::Delay), "{operation:?}");
     }
-    for kind in Kind::ALL {
-        let mut operations = Operation::ALL.into_iter();
+    for kind in EffectKind::all() {
+        let mut operations = Operation::all();
         assert!(
             operations.any(|operation| operation.allows(kind)),
             "{kind:?}"

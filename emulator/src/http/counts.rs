@@ -1,57 +1,56 @@
-//! How many messages an entity holds.
+//! How many messages an entity holds, and who receives from it.
 
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Query;
-use axum::extract::rejection::QueryRejection;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use servicebus_broker::{EntityPath, SubQueue};
+use servicebus_control_api::{Counts, Receiver, Receivers};
 
 use super::error::{ApiError, check_whole};
-use super::namespaces::Chosen;
+use super::request::{Asked, Chosen};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Destination};
 
+/// The address of an entity.
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
-    entity: String,
+pub(crate) struct OfEntity {
+    pub(crate) entity: String,
 }
 
-pub(super) async fn show(
+pub(crate) async fn show(
     Chosen(namespace): Chosen,
-    query: Result<Query<Which>, QueryRejection>,
-) -> Result<Json<Value>, ApiError> {
-    let Query(Which { entity }) = query?;
+    Asked(OfEntity { entity }): Asked<OfEntity>,
+) -> Result<Json<Counts>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
     let counts = namespace.read(&entity, |entity| entity.counts(kind));
-    Ok(Json(json!({
-        "active": counts.active,
-        "dead_letter": counts.dead_letter,
-        "transfer_dead_letter": counts.transfer_dead_letter,
-        "scheduled": counts.scheduled,
-        "transfer": counts.transfer,
-        "locked": counts.locked,
-        "deferred": counts.deferred,
-        "size_bytes": counts.size,
-    })))
+    let mut shown = Counts::default();
+    shown.active = counts.active as u64;
+    shown.dead_letter = counts.dead_letter as u64;
+    shown.transfer_dead_letter = counts.transfer_dead_letter as u64;
+    shown.scheduled = counts.scheduled as u64;
+    shown.transfer = counts.transfer as u64;
+    shown.locked = counts.locked as u64;
+    shown.deferred = counts.deferred as u64;
+    shown.size_bytes = counts.size;
+    Ok(Json(shown))
 }
 
 /// The receivers that have asked for messages of an entity or wait for a session of it, by the names of their clients.
-pub(super) async fn receivers(
+pub(crate) async fn receivers(
     Chosen(namespace): Chosen,
-    query: Result<Query<Which>, QueryRejection>,
-) -> Result<Json<Value>, ApiError> {
-    let Query(Which { entity }) = query?;
+    Asked(OfEntity { entity }): Asked<OfEntity>,
+) -> Result<Json<Receivers>, ApiError> {
     let (entity, kind) = find(&namespace, &entity)?;
     let receivers = namespace.receivers(&entity, kind).into_iter();
-    let receivers = receivers.map(|(client, credit)| json!({"client": client, "credit": credit}));
-    Ok(Json(json!({ "receivers": Vec::from_iter(receivers) })))
+    let receivers = receivers.map(|(client, credit)| Receiver { client, credit });
+    Ok(Json(Receivers {
+        receivers: receivers.collect(),
+    }))
 }
 
 /// The store that an address means.
-pub(super) fn find(
+pub(crate) fn find(
     namespace: &Namespace,
     address: &str,
 ) -> Result<(Arc<SharedEntity>, SubQueue), ApiError> {

@@ -8,23 +8,25 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::StringRejection;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde::Serialize;
 use servicebus_broker::{EntityKind, EntityPath, Tier};
 
 use super::entity::{Named, all, existing, find, settings, unknown};
 use super::error::ApiError;
-use super::namespaces::Chosen;
+use super::request::Chosen;
 use crate::config::ConfigError;
 use crate::namespace::{Namespace, SharedEntity};
 
 /// What is peculiar to one kind of entity.
-pub(super) trait Kind {
+pub(crate) trait Kind {
     /// Which kind it is.
     const KIND: EntityKind;
-    /// How a list of them is called.
-    const PLURAL: &'static str;
     /// What is said of one.
     type Description;
+    /// What is answered about one.
+    type Shown: Serialize;
+    /// What is answered about all.
+    type List: Serialize;
 
     fn description(namespace: &Namespace, entity: &SharedEntity) -> Self::Description;
 
@@ -55,30 +57,31 @@ pub(super) trait Kind {
     /// Says whether it was there still.
     fn update(namespace: &Namespace, entity: &SharedEntity, wanted: Self::Description) -> bool;
 
-    /// What is answered about one.
-    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value;
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Self::Shown;
+
+    fn list(shown: Vec<Self::Shown>) -> Self::List;
 }
 
-pub(super) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Json<Value> {
+pub(crate) async fn list<K: Kind>(Chosen(namespace): Chosen) -> Json<K::List> {
     let entities = all(&namespace, K::KIND);
     let shown = entities.iter().map(|entity| K::shown(&namespace, entity));
-    Json(json!({ K::PLURAL: shown.collect::<Vec<_>>() }))
+    Json(K::list(shown.collect()))
 }
 
-pub(super) async fn show<K: Kind>(
+pub(crate) async fn show<K: Kind>(
     Chosen(namespace): Chosen,
     Named(path): Named,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<K::Shown>, ApiError> {
     let entity = find(&namespace, K::KIND, &path)?;
     Ok(Json(K::shown(&namespace, &entity)))
 }
 
 /// 201 with a new entity, 200 with a changed one.
-pub(super) async fn put<K: Kind>(
+pub(crate) async fn put<K: Kind>(
     Chosen(namespace): Chosen,
     Named(path): Named,
     body: Result<String, StringRejection>,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<K::Shown>), ApiError> {
     let body = body?;
     // From reading the settings to changing them: nobody's changes get lost.
     let _alone = namespace.administer();
@@ -107,7 +110,7 @@ pub(super) async fn put<K: Kind>(
 }
 
 /// Subscriptions go with their topic.
-pub(super) async fn delete<K: Kind>(
+pub(crate) async fn delete<K: Kind>(
     Chosen(namespace): Chosen,
     Named(path): Named,
 ) -> Result<StatusCode, ApiError> {

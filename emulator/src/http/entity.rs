@@ -1,58 +1,57 @@
 //! What the routes of queues, topics and subscriptions share: names, refusals, targets.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use servicebus_broker::{EntityKind, EntityPath, QueueDescription};
+use servicebus_control_api::Problem;
 
 use super::Control;
-use super::error::{ApiError, Problem};
+use super::error::ApiError;
+use super::request::path_name;
 use crate::config;
 use crate::namespace::{Namespace, SharedEntity};
 
 /// The path of an entity, as the route has it.
-pub(super) struct Named(pub(super) EntityPath);
+pub(crate) struct Named(pub(crate) EntityPath);
 
 impl FromRequestParts<Control> for Named {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
-        let names = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
-        let names = names.map(|Path(names)| names).unwrap_or_default();
-        let found = ["queue", "topic", "subscription"]
-            .into_iter()
-            .find_map(|kind| Some((kind, names.get(kind)?.clone())));
-        let (kind, name) = found.unwrap_or(("queue", String::new()));
-        let refused = |allowed: String| {
-            ApiError::invalid(Problem {
-                path: kind.into(),
-                value: name.clone().into(),
-                allowed,
-            })
-        };
-        if kind == "subscription" {
-            let path = EntityPath::of_address(&name).filter(|path| path.topic().is_some());
-            let allowed = "{topic}/Subscriptions/{name}, the name with 1 to 50 letters, digits, '.', '-' and '_'";
-            return path.map(Self).ok_or_else(|| refused(allowed.into()));
+        for kind in ["queue", "topic", "subscription"] {
+            if let Some(name) = path_name(parts, control, kind).await {
+                return parsed(kind, &name).map(Self);
+            }
         }
-        let path = name.parse();
-        path.map(Self)
-            .map_err(|error| refused(format!("a name; this one {error}")))
+        parsed("queue", "").map(Self)
     }
 }
 
+fn parsed(kind: &str, name: &str) -> Result<EntityPath, ApiError> {
+    if kind == "subscription" {
+        let path = EntityPath::of_address(name).filter(|path| path.topic().is_some());
+        let allowed =
+            "{topic}/Subscriptions/{name}, the name with 1 to 50 letters, digits, '.', '-' and '_'";
+        return path.ok_or_else(|| ApiError::not_allowed(kind, name, allowed));
+    }
+    name.parse().map_err(|error| {
+        let allowed = format!("a name; this one {error}");
+        ApiError::not_allowed(kind, name, allowed)
+    })
+}
+
 /// The entities of one kind, in the order of their paths.
-pub(super) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<SharedEntity>> {
+pub(crate) fn all(namespace: &Namespace, kind: EntityKind) -> Vec<Arc<SharedEntity>> {
     let mut entities = namespace.entities();
     entities.retain(|entity| entity.kind == kind);
     entities
 }
 
 /// An entity of this kind, if there is one; refused when the name is another kind's.
-pub(super) fn existing(
+pub(crate) fn existing(
     namespace: &Namespace,
     kind: EntityKind,
     path: &EntityPath,
@@ -67,7 +66,7 @@ pub(super) fn existing(
     }
 }
 
-pub(super) fn find(
+pub(crate) fn find(
     namespace: &Namespace,
     kind: EntityKind,
     path: &EntityPath,
@@ -77,14 +76,14 @@ pub(super) fn find(
     found.ok_or_else(|| unknown(namespace, kind, path))
 }
 
-pub(super) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath) -> ApiError {
+pub(crate) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath) -> ApiError {
     let entities = all(namespace, kind);
     let known = entities.iter().map(|entity| entity.path.as_str());
     ApiError::unknown(name(kind), path.as_str(), known)
 }
 
 /// Destinations must exist when they are named (semantics §11).
-pub(super) fn check_targets(
+pub(crate) fn check_targets(
     namespace: &Namespace,
     path: &EntityPath,
     wanted: &QueueDescription,
@@ -94,11 +93,7 @@ pub(super) fn check_targets(
     let missing = config::missing_targets(Some(path), wanted, &declared);
     let problems: Vec<Problem> = missing
         .into_iter()
-        .map(|problem| Problem {
-            path: problem.property.into(),
-            value: problem.value.into(),
-            allowed: problem.allowed,
-        })
+        .map(|problem| Problem::new(problem.property, problem.value, problem.allowed))
         .collect();
     if problems.is_empty() {
         return Ok(());
@@ -108,7 +103,7 @@ pub(super) fn check_targets(
 }
 
 /// A new queue or topic must be one of those that a namespace may have.
-pub(super) fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
+pub(crate) fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
     let Some(limit) = namespace.limit_reached() else {
         return Ok(());
     };
@@ -123,14 +118,14 @@ pub(super) fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
     ))
 }
 
-pub(super) fn made_meanwhile(kind: EntityKind, path: &EntityPath) -> ApiError {
+pub(crate) fn made_meanwhile(kind: EntityKind, path: &EntityPath) -> ApiError {
     let kind = name(kind);
     let message = format!("the {kind} '{path}' was made by somebody else at the same time");
     ApiError::new(StatusCode::CONFLICT, "conflict", message)
 }
 
 /// The text of a body, where nothing means no settings.
-pub(super) fn settings(body: &str) -> &str {
+pub(crate) fn settings(body: &str) -> &str {
     if body.trim().is_empty() { "{}" } else { body }
 }
 

@@ -8,8 +8,8 @@ use axum::extract::rejection::{BytesRejection, JsonRejection, QueryRejection, St
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use serde_json::json;
+use serde_json::Value;
+use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
 use super::routes;
 use crate::config::{ConfigError, nearest};
@@ -24,23 +24,15 @@ const NAMED: usize = 20;
 
 /// A refusal.
 #[derive(Debug)]
-pub(super) struct ApiError {
+pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     message: String,
     problems: Vec<Problem>,
 }
 
-/// One thing that is wrong with a request.
-#[derive(Debug, Serialize)]
-pub(super) struct Problem {
-    pub(super) path: String,
-    pub(super) value: serde_json::Value,
-    pub(super) allowed: String,
-}
-
 impl ApiError {
-    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
             code,
@@ -49,24 +41,27 @@ impl ApiError {
         }
     }
 
-    pub(super) fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
-    pub(super) fn invalid(problem: Problem) -> Self {
-        let message = format!("{} is not allowed here", problem.path);
-        Self {
-            problems: vec![problem],
-            ..Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
-        }
+    /// 400 for a value at a path that is not among what is allowed.
+    pub(crate) fn not_allowed(
+        path: &str,
+        value: impl Into<Value>,
+        allowed: impl Into<String>,
+    ) -> Self {
+        let message = format!("{path} is not allowed here");
+        Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+            .with_problems(vec![Problem::new(path, value, allowed)])
     }
 
-    pub(super) fn with_problems(self, problems: Vec<Problem>) -> Self {
+    pub(crate) fn with_problems(self, problems: Vec<Problem>) -> Self {
         Self { problems, ..self }
     }
 
     /// An unknown name, with those that are known, the nearest of them where they are many.
-    pub(super) fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         what: &str,
         name: &str,
         known: impl Iterator<Item = &'a str>,
@@ -91,14 +86,13 @@ pub(crate) fn internal_error(payload: &(dyn Any + Send)) -> Response {
 }
 
 /// Refused where an entity is broken.
-pub(super) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
+pub(crate) fn check_whole(entity: &SharedEntity) -> Result<(), ApiError> {
     match entity.broken() {
         None => Ok(()),
-        Some(broken) => Err(ApiError::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            INTERNAL,
-            broken.to_string(),
-        )),
+        Some(broken) => {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(ApiError::new(status, INTERNAL, broken.to_string()))
+        }
     }
 }
 
@@ -110,8 +104,12 @@ impl IntoResponse for ApiError {
             message,
             problems,
         } = self;
-        let body = json!({"error": {"code": code, "message": message, "problems": problems}});
-        (status, Json(body)).into_response()
+        let error = ErrorDetails {
+            code: code.to_owned(),
+            message,
+            problems,
+        };
+        (status, Json(ErrorAnswer { error })).into_response()
     }
 }
 
@@ -123,7 +121,7 @@ impl From<ConfigError> for ApiError {
 
 impl ApiError {
     /// What is wrong with what a namespace is made of.
-    pub(super) fn of_topology(error: ConfigError) -> Self {
+    pub(crate) fn of_topology(error: ConfigError) -> Self {
         Self::of_config("the topology cannot be served", error)
     }
 
@@ -132,41 +130,34 @@ impl ApiError {
             0 => message.to_owned(),
             more => format!("{message}: the first problems are told, and there are {more} more"),
         };
-        let problems = error.problems.into_iter().map(|problem| Problem {
-            path: problem.path,
-            value: problem.value.into(),
-            allowed: problem.allowed.unwrap_or(problem.message),
+        let problems = error.problems.into_iter().map(|problem| {
+            let allowed = problem.allowed.unwrap_or(problem.message);
+            Problem::new(problem.path, problem.value, allowed)
         });
         Self::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
             .with_problems(problems.collect())
     }
 }
 
-impl From<JsonRejection> for ApiError {
-    fn from(rejection: JsonRejection) -> Self {
-        Self::new(rejection.status(), "invalid-body", rejection.body_text())
-    }
+/// What axum refuses: a body or a query that it cannot read.
+macro_rules! refused_by_axum {
+    ($($rejection:ty => $code:literal),+) => {$(
+        impl From<$rejection> for ApiError {
+            fn from(rejection: $rejection) -> Self {
+                Self::new(rejection.status(), $code, rejection.body_text())
+            }
+        }
+    )+};
 }
 
-impl From<StringRejection> for ApiError {
-    fn from(rejection: StringRejection) -> Self {
-        Self::new(rejection.status(), "invalid-body", rejection.body_text())
-    }
-}
+refused_by_axum!(
+    JsonRejection => "invalid-body",
+    StringRejection => "invalid-body",
+    BytesRejection => "invalid-body",
+    QueryRejection => "invalid-query"
+);
 
-impl From<BytesRejection> for ApiError {
-    fn from(rejection: BytesRejection) -> Self {
-        Self::new(rejection.status(), "invalid-body", rejection.body_text())
-    }
-}
-
-impl From<QueryRejection> for ApiError {
-    fn from(rejection: QueryRejection) -> Self {
-        Self::new(rejection.status(), "invalid-query", rejection.body_text())
-    }
-}
-
-pub(super) async fn no_such_route(uri: Uri) -> ApiError {
+pub(crate) async fn no_such_route(uri: Uri) -> ApiError {
     let message = format!(
         "{} is not a route; the control API is under /$emulator/v1",
         uri.path()
@@ -174,7 +165,7 @@ pub(super) async fn no_such_route(uri: Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "not-found", message)
 }
 
-pub(super) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPath) -> ApiError {
+pub(crate) async fn no_such_method(method: Method, uri: Uri, matched: MatchedPath) -> ApiError {
     let allowed = routes::methods(matched.as_str());
     let allowed: Vec<&str> = allowed.iter().map(Method::as_str).collect();
     let message = format!(

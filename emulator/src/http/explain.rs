@@ -7,31 +7,30 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::Query;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use servicebus_broker::filter::{Explanation, Outcome, System, Truth, explain};
+use servicebus_broker::filter::{self, Outcome, System, Truth};
 use servicebus_broker::{EntityPath, Message, RuleSet, SubQueue};
+use servicebus_control_api::{Explanation, NamedValue, Problem, Reason, RuleExplanation};
 
 use super::counts::find;
-use super::error::{ApiError, Problem};
-use super::namespaces::Chosen;
+use super::error::ApiError;
+use super::request::{Asked, Chosen};
 use crate::namespace::{Ids, Namespace};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
+pub(crate) struct Which {
     subscription: String,
 }
 
-/// `[{"rule", "matched", "reason": {"expression", "truth", "values"} | null, "error": "…" | null}]`, by name.
-pub(super) async fn show(
+/// What each rule says, by name.
+pub(crate) async fn show(
     Chosen(namespace): Chosen,
-    query: Result<Query<Which>, QueryRejection>,
+    Asked(Which { subscription }): Asked<Which>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<Value>, ApiError> {
-    let (Query(Which { subscription }), body) = (query?, body?);
+) -> Result<Json<Explanation>, ApiError> {
+    let body = body?;
     let rules = rules_of(&namespace, &subscription);
     let (path, rules) = rules.ok_or_else(|| unknown(&namespace, &subscription))?;
     let mut ids = Ids::new(Some(0), 0);
@@ -50,10 +49,9 @@ pub(super) async fn show(
         .filter_view(&system)
         .map_err(|error| malformed(&error))?;
     let own = rules.of(&path).map(AsRef::as_ref);
-    let explained = explain(own, &view, &mut ids);
-    Ok(Json(json!({
-        "rules": explained.iter().map(told).collect::<Vec<_>>(),
-    })))
+    let explained = filter::explain(own, &view, &mut ids);
+    let rules = explained.into_iter().map(shown).collect();
+    Ok(Json(Explanation { rules }))
 }
 
 /// A subscription by any of its addresses, and the rules of its topic.
@@ -66,31 +64,32 @@ fn rules_of(namespace: &Namespace, address: &str) -> Option<(EntityPath, Arc<Rul
     Some((subscription.path.clone(), rules?))
 }
 
-fn told(explanation: &Explanation) -> Value {
-    let (reason, error) = match &explanation.outcome {
-        Outcome::Matched => (Value::Null, None),
+fn shown(explanation: filter::Explanation) -> RuleExplanation {
+    let matched = explanation.outcome == Outcome::Matched;
+    let (reason, error) = match explanation.outcome {
+        Outcome::Matched => (None, None),
         Outcome::NotMatched(reason) => {
             let truth = match reason.truth {
                 Truth::Unknown => "unknown",
                 Truth::False | Truth::True => "false",
             };
-            let values = reason.values.iter();
-            let values = values.map(|(name, value)| json!({"name": name, "value": value}));
-            let told = json!({
-                "expression": reason.expression,
-                "truth": truth,
-                "values": values.collect::<Vec<_>>(),
-            });
-            (told, None)
+            let values = reason.values.into_iter();
+            let values = values.map(|(name, value)| NamedValue { name, value });
+            let shown = Reason {
+                expression: reason.expression,
+                truth: truth.into(),
+                values: values.collect(),
+            };
+            (Some(shown), None)
         }
-        Outcome::Failed(error) => (Value::Null, Some(error.to_string())),
+        Outcome::Failed(error) => (None, Some(error.to_string())),
     };
-    json!({
-        "rule": explanation.rule,
-        "matched": explanation.outcome == Outcome::Matched,
-        "reason": reason,
-        "error": error,
-    })
+    RuleExplanation {
+        rule: explanation.rule,
+        matched,
+        reason,
+        error,
+    }
 }
 
 fn unknown(namespace: &Namespace, subscription: &str) -> ApiError {
@@ -102,11 +101,7 @@ fn unknown(namespace: &Namespace, subscription: &str) -> ApiError {
 }
 
 fn malformed(error: &impl std::fmt::Display) -> ApiError {
-    let problem = Problem {
-        path: "body".into(),
-        value: error.to_string().into(),
-        allowed: "a message as AMQP encodes it".into(),
-    };
+    let problem = Problem::new("body", error.to_string(), "a message as AMQP encodes it");
     ApiError::new(StatusCode::BAD_REQUEST, "invalid-body", error.to_string())
         .with_problems(vec![problem])
 }

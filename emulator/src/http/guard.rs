@@ -23,7 +23,7 @@ const MAX_QUOTE: usize = 300;
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Answers what is not to be served, and keeps browsers from guessing what an answer is.
-pub(super) async fn guard(
+pub(crate) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
     next: Next,

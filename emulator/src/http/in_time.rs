@@ -26,7 +26,7 @@ struct Timed {
 }
 
 /// Answers 408 to a request whose body has not come in time.
-pub(super) async fn in_time(
+pub(crate) async fn in_time(
     State(control): State<Control>,
     request: Request,
     next: Next,

@@ -11,7 +11,9 @@ use servicebus_broker::ClientId;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::faults::{Effect, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When, Words};
+use crate::faults::{
+    Effect, ErrorText, MatchContext, MatchedFaults, Operation, Sleeper, Wait, When,
+};
 use crate::namespace::Namespace;
 use crate::rest::Route;
 
@@ -20,7 +22,7 @@ use crate::rest::Route;
 pub(crate) struct Abort;
 
 /// Answers a request of this namespace by `serve`, unless a fault strikes it.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     namespace: Option<Arc<Namespace>>,
     head: &Parts,
     serve: impl Future<Output = Response>,
@@ -41,7 +43,7 @@ pub(super) async fn serve(
         }
     }
     let response = match then.as_ref().map(|fault| &fault.effect) {
-        Some(Effect::Answer { status, words }) => answer(*status, words),
+        Some(Effect::Answer { status, error }) => answer(*status, error),
         Some(Effect::Drop { when: When::Before }) => hang_up(),
         Some(Effect::LoseReply | Effect::Drop { when: When::After }) => {
             serve.await;
@@ -81,9 +83,9 @@ async fn rest(namespace: &Namespace, wait: Wait) {
     }
 }
 
-fn answer(status: u16, words: &Words) -> Response {
+fn answer(status: u16, error: &ErrorText) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let detail = quick_xml::escape::escape(&words.description);
+    let detail = quick_xml::escape::escape(&error.description);
     let code = status.as_str();
     let body = format!("<Error><Code>{code}</Code><Detail>{detail}</Detail></Error>");
     let media_type = "application/xml; charset=utf-8";

@@ -1,85 +1,29 @@
-//! Health, and namespaces: listed, made, removed, emptied.
+//! Namespaces: listed, made, removed, emptied.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::State;
 use axum::extract::rejection::StringRejection;
-use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
-use axum::http::request::Parts;
-use serde_json::{Value, json};
+use serde_json::Value;
+use servicebus_control_api::{NamespaceInfo, Problem};
 use tokio::task::spawn_blocking;
 
 use super::Control;
-use super::error::{ApiError, Problem};
+use super::error::ApiError;
+use super::request::{Chosen, Name};
 use crate::config::{self, NamespaceConfig};
-use crate::namespace::Namespace;
-use crate::namespaces::{CreateError, NamespaceInfo, Permit, RemoveError};
+use crate::namespaces::{CreateError, Permit, RemoveError};
 use crate::shared::Shared;
 
-/// The namespace that a route names; the first one where it names none.
-pub(super) struct Chosen(pub(super) Arc<Namespace>);
-
-impl FromRequestParts<Control> for Chosen {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
-        let path = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
-        let named = path
-            .ok()
-            .and_then(|Path(mut names)| names.remove("namespace"));
-        let namespaces = &control.shared.namespaces;
-        let found = match &named {
-            Some(name) => namespaces.named(name),
-            None => namespaces.first(),
-        };
-        let found = found.map(Self);
-        found.ok_or_else(|| unknown(&control.shared, named.as_deref().unwrap_or_default()))
-    }
-}
-
-/// The name of a namespace that need not be there.
-pub(super) struct Name(String);
-
-impl FromRequestParts<Control> for Name {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self, ApiError> {
-        let path = Path::<HashMap<String, String>>::from_request_parts(parts, control).await;
-        let name = path.ok();
-        let name = name.and_then(|Path(mut names)| names.remove("namespace"));
-        name.map(Self).ok_or_else(|| wrong_name(String::new()))
-    }
-}
-
-/// 200 while nothing has gone wrong inside; 503 with what has.
-pub(super) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Json<Value>) {
-    let failures = shared.namespaces.failures().all();
-    if failures.is_empty() {
-        let healthy = json!({
-            "status": "healthy",
-            "message": "Service is healthy.",
-            "memory": shared.memory.usage(),
-        });
-        return (StatusCode::OK, Json(healthy));
-    }
-    let message = format!("{} internal errors; see failures.", failures.len());
-    let unhealthy = json!({
-        "status": "unhealthy",
-        "message": message,
-        "failures": failures,
-    });
-    (StatusCode::SERVICE_UNAVAILABLE, Json(unhealthy))
-}
-
 /// All namespaces, in the order in which they were made.
-pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
+pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<NamespaceInfo>> {
     Json(shared.namespaces.list())
 }
 
 /// 201 with a new namespace, which holds what the one namespace of the body declares, or nothing.
-pub(super) async fn create(
+pub(crate) async fn create(
     State(control): State<Control>,
     Name(name): Name,
     body: Result<String, StringRejection>,
@@ -114,7 +58,7 @@ fn declare(
 }
 
 /// 204; what chose the namespace is free from then on.
-pub(super) async fn remove(
+pub(crate) async fn remove(
     State(shared): State<Arc<Shared>>,
     Name(name): Name,
 ) -> Result<StatusCode, ApiError> {
@@ -128,17 +72,18 @@ pub(super) async fn remove(
         }
         Err(RemoveError::Unknown) => Err(unknown(&shared, &name)),
         Err(last @ RemoveError::Last(_)) => {
-            let message = last.to_string();
-            Err(ApiError::new(
-                StatusCode::CONFLICT,
-                "last-namespace",
-                message,
-            ))
+            let (status, message) = (StatusCode::CONFLICT, last.to_string());
+            Err(ApiError::new(status, "last-namespace", message))
         }
     }
 }
 
-pub(super) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
+/// What it holds now, in the format in which it can be declared.
+pub(crate) async fn topology(Chosen(namespace): Chosen) -> Json<Value> {
+    Json(namespace.topology())
+}
+
+pub(crate) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
     namespace.reset();
     StatusCode::NO_CONTENT
 }
@@ -146,10 +91,8 @@ pub(super) async fn reset(Chosen(namespace): Chosen) -> StatusCode {
 impl From<CreateError> for ApiError {
     fn from(error: CreateError) -> Self {
         let message = error.to_string();
-        let taken = |path: &str, value: String| Problem {
-            path: path.into(),
-            value: value.into(),
-            allowed: "one that no other namespace has".into(),
+        let taken = |path: &str, value: String| {
+            Problem::new(path, value, "one that no other namespace has")
         };
         let problem = match error {
             CreateError::TooMany => {
@@ -175,11 +118,7 @@ fn keys_path(index: usize) -> String {
 }
 
 fn wrong_name(name: String) -> ApiError {
-    ApiError::invalid(Problem {
-        path: "namespace".into(),
-        value: name.into(),
-        allowed: config::NAMESPACE_NAMES.into(),
-    })
+    ApiError::not_allowed("namespace", name, config::NAMESPACE_NAMES)
 }
 
 fn unknown(shared: &Shared, name: &str) -> ApiError {

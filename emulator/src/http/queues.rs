@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use servicebus_broker::{EntityKind, EntityPath, QueueDescription, Tier};
+use servicebus_control_api as api;
 
 use super::entities::Kind;
 use super::entity::{check_quota, check_targets, made_meanwhile};
@@ -11,12 +11,13 @@ use super::error::ApiError;
 use crate::config::{self, ConfigError};
 use crate::namespace::{Namespace, SharedEntity};
 
-pub(super) struct Queues;
+pub(crate) struct Queues;
 
 impl Kind for Queues {
     const KIND: EntityKind = EntityKind::Queue;
-    const PLURAL: &'static str = "queues";
     type Description = QueueDescription;
+    type Shown = api::Queue;
+    type List = api::Queues;
 
     fn description(namespace: &Namespace, entity: &SharedEntity) -> QueueDescription {
         namespace.read(entity, |entity| entity.description().clone())
@@ -59,8 +60,14 @@ impl Kind for Queues {
         namespace.update(entity, wanted)
     }
 
-    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
-        let properties = config::properties_json(&Self::description(namespace, entity));
-        json!({"name": entity.path.as_str(), "properties": properties})
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Queue {
+        api::Queue {
+            name: entity.path.to_string(),
+            properties: config::properties_json(&Self::description(namespace, entity)),
+        }
+    }
+
+    fn list(queues: Vec<api::Queue>) -> api::Queues {
+        api::Queues { queues }
     }
 }

@@ -11,23 +11,23 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::entities::Kind;
 use super::queues::Queues;
 use super::subscriptions::Subscriptions;
 use super::topics::Topics;
 use super::{
-    Control, certificate, clock, counts, entities, explain, faults, hold, namespaces, openapi,
-    sessions, timeline, topology,
+    Control, clock, counts, entities, explain, faults, namespaces, process, sessions, timeline,
 };
 use crate::config::MAX_CONFIG_SIZE;
 
 /// One method at one path.
-pub(super) struct Route {
-    pub(super) method: Method,
+pub(crate) struct Route {
+    pub(crate) method: Method,
     /// As axum writes it: `{*name}` takes slashes.
-    pub(super) path: &'static str,
-    pub(super) handler: MethodRouter<Control>,
+    pub(crate) path: &'static str,
+    pub(crate) handler: MethodRouter<Control>,
     /// Whether entities are made, changed or deleted by it.
-    pub(super) changes_entities: bool,
+    pub(crate) changes_entities: bool,
 }
 
 /// Any handler, as one type.
@@ -55,157 +55,94 @@ impl Handler<(), Control> for Answers {
 }
 
 /// Everything that there is.
-pub(super) fn table() -> Vec<Route> {
+pub(crate) fn table() -> Vec<Route> {
     let mut routes = of_process();
     routes.extend(of_namespace());
     routes.extend(of_entities());
     routes
 }
 
+/// A path of the process.
+macro_rules! v1 {
+    ($path:literal) => {
+        concat!("/$emulator/v1", $path)
+    };
+}
+
+/// A path of a namespace.
+macro_rules! of_namespace {
+    ($path:literal) => {
+        concat!("/$emulator/v1/namespaces/{namespace}", $path)
+    };
+}
+
 fn of_process() -> Vec<Route> {
     vec![
-        get("/health", namespaces::health),
-        get("/$emulator/v1/health", namespaces::health),
-        get("/$emulator/v1/openapi.json", openapi::show),
-        get("/$emulator/v1/ca.pem", certificate::show),
-        get("/$emulator/v1/hold", hold::show),
-        get("/$emulator/v1/clock", clock::show),
-        post("/$emulator/v1/clock/advance", clock::advance),
-        post("/$emulator/v1/clock/freeze", clock::freeze),
-        post("/$emulator/v1/clock/resume", clock::resume),
-        get("/$emulator/v1/namespaces", namespaces::list),
+        get("/health", process::health),
+        get(v1!("/health"), process::health),
+        get(v1!("/openapi.json"), process::description),
+        get(v1!("/ca.pem"), process::certificate),
+        get(v1!("/hold"), process::hold),
+        get(v1!("/clock"), clock::show),
+        post(v1!("/clock/advance"), clock::advance),
+        post(v1!("/clock/freeze"), clock::freeze),
+        post(v1!("/clock/resume"), clock::resume),
+        get(v1!("/namespaces"), namespaces::list),
     ]
 }
 
 fn of_namespace() -> Vec<Route> {
+    let create = put(of_namespace!(""), namespaces::create);
     vec![
-        in_body(
-            put("/$emulator/v1/namespaces/{namespace}", namespaces::create),
-            MAX_CONFIG_SIZE as usize,
-        ),
-        delete("/$emulator/v1/namespaces/{namespace}", namespaces::remove),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/topology",
-            topology::show,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/reset",
-            namespaces::reset,
-        ),
-        get("/$emulator/v1/namespaces/{namespace}/clock", clock::show),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/clock/advance",
-            clock::advance,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/clock/freeze",
-            clock::freeze,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/clock/resume",
-            clock::resume,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/settled",
-            clock::settled,
-        ),
-        get("/$emulator/v1/namespaces/{namespace}/counts", counts::show),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/receivers",
-            counts::receivers,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/timeline",
-            timeline::show,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/explain",
-            explain::show,
-        ),
-        get("/$emulator/v1/namespaces/{namespace}/faults", faults::list),
-        post("/$emulator/v1/namespaces/{namespace}/faults", faults::add),
-        delete(
-            "/$emulator/v1/namespaces/{namespace}/faults",
-            faults::remove_all,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/faults/{id}",
-            faults::show,
-        ),
-        delete(
-            "/$emulator/v1/namespaces/{namespace}/faults/{id}",
-            faults::remove,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/service-update",
-            faults::update_service,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/sessions",
-            sessions::list,
-        ),
-        post(
-            "/$emulator/v1/namespaces/{namespace}/sessions/lose",
-            sessions::lose,
-        ),
+        in_body(create, MAX_CONFIG_SIZE as usize),
+        delete(of_namespace!(""), namespaces::remove),
+        get(of_namespace!("/topology"), namespaces::topology),
+        post(of_namespace!("/reset"), namespaces::reset),
+        get(of_namespace!("/clock"), clock::show),
+        post(of_namespace!("/clock/advance"), clock::advance),
+        post(of_namespace!("/clock/freeze"), clock::freeze),
+        post(of_namespace!("/clock/resume"), clock::resume),
+        post(of_namespace!("/settled"), clock::settled),
+        get(of_namespace!("/counts"), counts::show),
+        get(of_namespace!("/receivers"), counts::receivers),
+        get(of_namespace!("/timeline"), timeline::show),
+        post(of_namespace!("/explain"), explain::show),
+        get(of_namespace!("/faults"), faults::list),
+        post(of_namespace!("/faults"), faults::add),
+        delete(of_namespace!("/faults"), faults::remove_all),
+        get(of_namespace!("/faults/{id}"), faults::show),
+        delete(of_namespace!("/faults/{id}"), faults::remove),
+        post(of_namespace!("/service-update"), faults::update_service),
+        get(of_namespace!("/sessions"), sessions::list),
+        post(of_namespace!("/sessions/lose"), sessions::lose),
     ]
 }
 
 fn of_entities() -> Vec<Route> {
-    vec![
-        get(
-            "/$emulator/v1/namespaces/{namespace}/queues",
-            entities::list::<Queues>,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            entities::show::<Queues>,
-        ),
-        changing(put(
-            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            entities::put::<Queues>,
-        )),
-        changing(delete(
-            "/$emulator/v1/namespaces/{namespace}/queues/{*queue}",
-            entities::delete::<Queues>,
-        )),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/topics",
-            entities::list::<Topics>,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            entities::show::<Topics>,
-        ),
-        changing(put(
-            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            entities::put::<Topics>,
-        )),
-        changing(delete(
-            "/$emulator/v1/namespaces/{namespace}/topics/{*topic}",
-            entities::delete::<Topics>,
-        )),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/subscriptions",
-            entities::list::<Subscriptions>,
-        ),
-        get(
-            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            entities::show::<Subscriptions>,
-        ),
-        changing(put(
-            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            entities::put::<Subscriptions>,
-        )),
-        changing(delete(
-            "/$emulator/v1/namespaces/{namespace}/subscriptions/{*subscription}",
-            entities::delete::<Subscriptions>,
-        )),
+    let queue = of_namespace!("/queues/{*queue}");
+    let topic = of_namespace!("/topics/{*topic}");
+    let subscription = of_namespace!("/subscriptions/{*subscription}");
+    [
+        of_kind::<Queues>(of_namespace!("/queues"), queue),
+        of_kind::<Topics>(of_namespace!("/topics"), topic),
+        of_kind::<Subscriptions>(of_namespace!("/subscriptions"), subscription),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn of_kind<K: Kind + 'static>(all: &'static str, one: &'static str) -> [Route; 4] {
+    [
+        get(all, entities::list::<K>),
+        get(one, entities::show::<K>),
+        changing(put(one, entities::put::<K>)),
+        changing(delete(one, entities::delete::<K>)),
     ]
 }
 
 /// The methods that there are at a path.
-pub(super) fn methods(path: &str) -> Vec<Method> {
+pub(crate) fn methods(path: &str) -> Vec<Method> {
     let routes = table().into_iter();
     let here = routes.filter(|route| route.path == path);
     here.map(|route| route.method).collect()
@@ -263,7 +200,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::http::openapi::DESCRIPTION;
+    use crate::http::process::DESCRIPTION;
 
     /// Method and path of every operation that is described.
     fn described() -> BTreeSet<(String, String)> {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::{Value, json};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{EntityKind, EntityPath, RuleSet, SubscriptionDescription, Tier};
+use servicebus_control_api as api;
 
 use super::entities::Kind;
 use super::entity::{check_targets, find, made_meanwhile, unknown};
@@ -14,12 +14,13 @@ use super::error::ApiError;
 use crate::config::{self, ConfigError};
 use crate::namespace::{Namespace, SharedEntity};
 
-pub(super) struct Subscriptions;
+pub(crate) struct Subscriptions;
 
 impl Kind for Subscriptions {
     const KIND: EntityKind = EntityKind::Subscription;
-    const PLURAL: &'static str = "subscriptions";
     type Description = SubscriptionDescription;
+    type Shown = api::Subscription;
+    type List = api::Subscriptions;
 
     fn description(namespace: &Namespace, entity: &SharedEntity) -> SubscriptionDescription {
         let description = namespace.read(entity, |entity| entity.subscription_description());
@@ -77,18 +78,21 @@ impl Kind for Subscriptions {
         namespace.update_subscription(entity, &wanted)
     }
 
-    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Subscription {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| namespace.entity(&topic));
         let rules =
             topic.and_then(|topic| namespace.read(&topic, |entity| entity.rules().cloned()));
         let rules = rules.iter().flat_map(|rules| rules.of(&entity.path));
-        let rules: Vec<Value> = rules.map(|rule| config::rule_json(rule)).collect();
-        json!({
-            "name": entity.path.as_str(),
-            "properties": config::subscription_json(&Self::description(namespace, entity)),
-            "rules": rules,
-        })
+        api::Subscription {
+            name: entity.path.to_string(),
+            properties: config::subscription_json(&Self::description(namespace, entity)),
+            rules: rules.map(|rule| config::rule_json(rule)).collect(),
+        }
+    }
+
+    fn list(subscriptions: Vec<api::Subscription>) -> api::Subscriptions {
+        api::Subscriptions { subscriptions }
     }
 }
 

@@ -11,31 +11,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use servicebus_broker::{EntityId, Event, SequenceNumber, SubQueue, Timestamp};
+use servicebus_broker::{EntityId, Event, SequenceNumber, SubQueue};
+use servicebus_control_api::{Timeline, UnsettledSends};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use super::Control;
 use super::counts::find;
 use super::error::ApiError;
-use super::namespaces::Chosen;
-use crate::calendar;
+use super::request::{Asked, Chosen};
 use crate::namespace::{Namespace, SharedEntity};
 use render::Rendering;
 
 /// How many are rendered at the same time; others wait.
-pub(super) const AT_ONCE: usize = 4;
+pub(crate) const AT_ONCE: usize = 4;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
+pub(crate) struct Which {
     entity: Option<String>,
     message_id: Option<String>,
     sequence_number: Option<u64>,
@@ -44,12 +42,11 @@ pub(super) struct Which {
     messages: bool,
 }
 
-pub(super) async fn show(
+pub(crate) async fn show(
     State(control): State<Control>,
     Chosen(namespace): Chosen,
-    query: Result<Query<Which>, QueryRejection>,
+    Asked(which): Asked<Which>,
 ) -> Result<Response, ApiError> {
-    let Query(which) = query?;
     let entity = which.entity.as_deref();
     let entity = entity.map(|entity| find(&namespace, entity)).transpose()?;
     let Ok(permit) = Arc::clone(&control.timelines).acquire_owned().await else {
@@ -59,11 +56,6 @@ pub(super) async fn show(
     let rendering = copied(&namespace, which, entity);
     let body = streamed(rendering, permit, control.shared.options.patience);
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
-}
-
-/// An instant in UTC.
-pub(super) fn rfc3339(instant: Timestamp) -> String {
-    calendar::date(instant).to_string()
 }
 
 /// Which events are asked for; everything that is not said is any.
@@ -95,11 +87,13 @@ fn copied(
     which: Which,
     entity: Option<(Arc<SharedEntity>, SubQueue)>,
 ) -> Rendering {
-    let mut head = Map::new();
-    if let Some((entity, _)) = &entity {
-        let sends = json!({"now": entity.sends.now(), "most": entity.sends.most()});
-        head.insert("sends_unsettled".into(), sends);
-    }
+    let mut head = Timeline {
+        sends_unsettled: entity.as_ref().map(|(entity, _)| UnsettledSends {
+            now: entity.sends.now().into(),
+            most: entity.sends.most().into(),
+        }),
+        ..Timeline::default()
+    };
     let entity = entity.map(|(entity, kind)| (entity.id, kind));
     let wanted = Wanted {
         entity: entity.map(|(entity, _)| entity),
@@ -117,11 +111,10 @@ fn copied(
     let events = {
         let timeline = namespace.timeline();
         let counters = timeline.totals(counted);
-        let counters: Map<String, Value> = counters
-            .map(|(counter, count)| (counter.name().into(), count.into()))
+        head.counters = counters
+            .map(|(counter, count)| (counter.name().to_owned(), count))
             .collect();
-        head.insert("dropped".into(), timeline.dropped().into());
-        head.insert("counters".into(), counters.into());
+        head.dropped = timeline.dropped();
         timeline.events().copied(|event| wanted.is_here(event))
     };
     let shows_messages = which.messages && namespace.recorded_messages.are_kept();

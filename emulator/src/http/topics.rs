@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use servicebus_broker::{EntityKind, EntityPath, Tier, TopicDescription};
+use servicebus_control_api as api;
 
 use super::entities::Kind;
 use super::entity::{check_quota, made_meanwhile};
@@ -11,12 +11,13 @@ use super::error::ApiError;
 use crate::config::{self, ConfigError};
 use crate::namespace::{Namespace, SharedEntity};
 
-pub(super) struct Topics;
+pub(crate) struct Topics;
 
 impl Kind for Topics {
     const KIND: EntityKind = EntityKind::Topic;
-    const PLURAL: &'static str = "topics";
     type Description = TopicDescription;
+    type Shown = api::Topic;
+    type List = api::Topics;
 
     fn description(namespace: &Namespace, entity: &SharedEntity) -> TopicDescription {
         let description = namespace.read(entity, |entity| entity.topic_description());
@@ -57,15 +58,19 @@ impl Kind for Topics {
         namespace.update(entity, wanted.queue_description())
     }
 
-    fn shown(namespace: &Namespace, entity: &SharedEntity) -> Value {
+    fn shown(namespace: &Namespace, entity: &SharedEntity) -> api::Topic {
         let subscriptions = namespace.subscriptions(entity);
         let subscriptions = subscriptions
             .iter()
-            .filter_map(|path| Some(path.topic()?.1));
-        json!({
-            "name": entity.path.as_str(),
-            "properties": config::topic_json(&Self::description(namespace, entity)),
-            "subscriptions": subscriptions.collect::<Vec<_>>(),
-        })
+            .filter_map(|path| Some(path.topic()?.1.to_owned()));
+        api::Topic {
+            name: entity.path.to_string(),
+            properties: config::topic_json(&Self::description(namespace, entity)),
+            subscriptions: subscriptions.collect(),
+        }
+    }
+
+    fn list(topics: Vec<api::Topic>) -> api::Topics {
+        api::Topics { topics }
     }
 }

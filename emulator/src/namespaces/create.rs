@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use servicebus_control_api::NamespaceInfo;
 use thiserror::Error;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinSet;
 
-use super::info::NamespaceInfo;
 use super::served::{Entry, Namespaces, Served};
 use crate::config::{Address, MAX_NAMESPACES, NamespaceConfig};
 use crate::listeners::Listening;

@@ -1,42 +1,13 @@
 //! How clients reach a namespace: its connection strings.
 
-use std::fmt;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use servicebus_control_api::NamespaceInfo;
 
 use crate::auth::{ConnectionString, Key};
 use crate::config::words::{self, word};
 use crate::config::{Address, NamespaceConfig};
 use crate::options::{AMQP_PORT, Endpoints};
-
-/// A namespace as its users reach it.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct NamespaceInfo {
-    /// Its name.
-    pub name: String,
-    /// For the data plane.
-    pub connection_string: String,
-    /// For the admin API.
-    pub admin_connection_string: String,
-    /// Whether tokens are checked: `signature`, or `none` where everybody has every right.
-    pub token_check: &'static str,
-    /// Which JSON web tokens are accepted: `accept` (unsigned ones, each with every right), `check` (those that a key of
-    /// its set has signed) or `refuse`.
-    pub jwt: &'static str,
-}
-
-impl fmt::Debug for NamespaceInfo {
-    /// Without connection strings: keys, which must not reach a log, are part of them.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("NamespaceInfo")
-            .field("name", &self.name)
-            .field("token_check", &self.token_check)
-            .field("jwt", &self.jwt)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Where clients find the emulator.
 #[derive(Debug, Clone)]
@@ -81,30 +52,8 @@ impl Place {
             name: namespace.name.clone(),
             connection_string: string(amqp),
             admin_connection_string: string(http),
-            token_check: word(&words::TOKEN_CHECK, &namespace.token_check),
-            jwt: namespace.jwt.word().unwrap_or("refuse"),
+            token_check: word(&words::TOKEN_CHECK, &namespace.token_check).to_owned(),
+            jwt: namespace.jwt.word().unwrap_or("refuse").to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn debug_shows_no_key() {
-        let string = "Endpoint=sb://localhost;SharedAccessKeyName=n;SharedAccessKey=S3cret;";
-        let info = NamespaceInfo {
-            name: "bus".into(),
-            connection_string: string.into(),
-            admin_connection_string: string.into(),
-            token_check: "signature",
-            jwt: "accept",
-        };
-        let shown = format!("{info:?}");
-        assert!(
-            shown.contains("bus") && !shown.contains("S3cret"),
-            "{shown}"
-        );
     }
 }

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use servicebus_control_api::NamespaceInfo;
 use tokio::task::JoinSet;
 
-use super::info::{NamespaceInfo, Place};
+use super::info::Place;
 use crate::clock::RealClock;
 use crate::config::Address;
 use crate::failures::Failures;

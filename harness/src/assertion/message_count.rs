@@ -69,7 +69,7 @@ impl Expectation<MessageCount> {
     /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
     fn checkable(&self) -> Result<(), ProbeError> {
         let counts_locks = self.kind.wanted.iter().any(|(name, ..)| *name == "locked");
-        if counts_locks && !self.client.connections.control.is_emulator() {
+        if counts_locks && self.client.connections.backend.emulator().is_none() {
             let what = format!(
                 "how many messages of {} are locked, which only an emulator counts",
                 self.client

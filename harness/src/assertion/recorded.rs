@@ -14,7 +14,7 @@ use crate::{
     clients::SubQueueClient,
     matcher::Text,
     text,
-    timeline::{Event, Timeline},
+    timeline::{Event, Timeline, is_at},
 };
 
 /// Something that happens to messages, and how it is written.
@@ -157,7 +157,7 @@ impl Recorded {
         timeline.events().iter().filter(|event| {
             let target = (self.verb.target)(event);
             (self.verb.is)(event)
-                && event.is_at(self.client.path())
+                && is_at(event, self.client.path())
                 && self.target.as_ref().is_none_or(|text| text.matches(target))
         })
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
 use crate::{
-    clients::{SubQueueClient, state_text},
+    clients::{SessionInfo, SubQueueClient},
     matcher::Text,
     text,
     timeline::EventKind,
@@ -79,7 +79,7 @@ impl Expectation<SessionState> {
     }
 
     fn sentence(&self, found: Option<&Bytes>) -> String {
-        let found = found.map_or_else(|| "none".to_owned(), |state| state_text(state));
+        let found = found.map_or_else(|| "none".to_owned(), |state| SessionInfo::state_text(state));
         format!(
             "expected session {:?} to have {}, found {found} within {}",
             self.kind.session,
@@ -118,7 +118,7 @@ impl Wanted {
         match self {
             Self::Something => "a state".to_owned(),
             Self::Nothing => "no state".to_owned(),
-            Self::Bytes(bytes) => format!("the state {}", state_text(bytes)),
+            Self::Bytes(bytes) => format!("the state {}", SessionInfo::state_text(bytes)),
             Self::Text(text) => format!("the state {text}"),
             Self::Json(value) => format!("the state {value}"),
         }

@@ -16,7 +16,7 @@ use crate::{
     amqp::{AmqpError, CONTAINER, IncomingMessage, LockToken, ReceiverLink, SettleAs},
     error::{Error, ErrorKind},
     received_message::ReceivedMessage,
-    timeline::EventKind,
+    timeline::{EventKind, is_at},
 };
 
 /// The condition by which the emulator says that a lock is not held any longer.
@@ -256,7 +256,7 @@ async fn check_lock(client: &SubQueueClient, message: &ReceivedMessage) -> Resul
     };
     let mut mine = events
         .iter()
-        .filter(|event| event.client.as_deref() == Some(CONTAINER) && event.is_at(&client.path));
+        .filter(|event| event.client.as_deref() == Some(CONTAINER) && is_at(event, &client.path));
     // Delivered to the test, and nothing the test settled it as was recorded since.
     let is_open = mine
         .next_back()

@@ -19,11 +19,11 @@ use testcontainers::{
 use super::ContainerError;
 
 /// The environment variable that names another image.
-pub(super) const IMAGE_VARIABLE: &str = "SERVICEBUS_EMULATOR_IMAGE";
+pub(crate) const IMAGE_VARIABLE: &str = "SERVICEBUS_EMULATOR_IMAGE";
 /// The version an image must have: the harness speaks to no other.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where an image says its version (OCI image specification, annotations).
-pub(super) const VERSION_LABEL: &str = "org.opencontainers.image.version";
+pub(crate) const VERSION_LABEL: &str = "org.opencontainers.image.version";
 
 /// The variable that gives an image its control token.
 const TOKEN_VARIABLE: &str = "SERVICEBUS_EMULATOR_CONTROL_TOKEN";
@@ -33,18 +33,18 @@ const LABEL: &str = "servicebus-harness";
 /// In the line that the emulator prints when every listener is open.
 const READY: &str = r#""event":"ready""#;
 
-pub(super) type Container = ContainerAsync<GenericImage>;
+pub(crate) type Container = ContainerAsync<GenericImage>;
 
 /// An image that is here and of the right version.
 #[derive(Debug)]
-pub(super) struct Image {
+pub(crate) struct Image {
     repository: String,
     tag: String,
 }
 
 impl Image {
     /// Finds the image that the environment names, else the one that the workspace builds.
-    pub(super) async fn find() -> Result<Self, ContainerError> {
+    pub(crate) async fn find() -> Result<Self, ContainerError> {
         let named = env::var(IMAGE_VARIABLE).ok();
         let image = named
             .as_deref()
@@ -67,7 +67,7 @@ impl Image {
     }
 
     /// Starts the container of a name and waits until it is ready; one that is there already is taken as it is.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         name: &str,
         token: Option<&str>,
@@ -144,7 +144,7 @@ impl fmt::Display for Image {
 
 /// Whether an error is but the moment between two states of a container that several processes want: another process has
 /// just made it, or it is just being removed.
-pub(super) fn is_passing(error: &TestcontainersError) -> bool {
+pub(crate) fn is_passing(error: &TestcontainersError) -> bool {
     let error = match error {
         TestcontainersError::Client(
             ClientError::CreateContainer(error)
@@ -158,7 +158,7 @@ pub(super) fn is_passing(error: &TestcontainersError) -> bool {
 }
 
 /// An error with what caused it, as one line.
-pub(super) fn reason(error: &dyn error::Error) -> String {
+pub(crate) fn reason(error: &dyn error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

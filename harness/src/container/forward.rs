@@ -20,7 +20,7 @@ use crate::{
 
 /// Listeners that pass on what they hear; dropping them cuts every connection that came by them.
 #[derive(Debug)]
-pub(super) struct Forwards {
+pub(crate) struct Forwards {
     _listeners: Vec<Task<()>>,
 }
 
@@ -33,7 +33,7 @@ struct Connections {
 }
 
 /// Listens on a free address of the network. To be awaited on the background runtime.
-pub(super) async fn open(
+pub(crate) async fn open(
     background: &Background,
     ports: HttpPorts,
     mapped: &Arc<Mapped>,

@@ -18,13 +18,13 @@ const GRANTED: &[u8] = b"HTTP/1.1 200 ";
 
 /// While this is there, so is the container.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(crate) struct Hold {
     _open: TcpStream,
 }
 
 impl Hold {
     /// Connects to the HTTP port of the emulator and waits until it counts.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         host: &str,
         port: u16,
         token: Option<&ControlToken>,

@@ -15,14 +15,14 @@ const SIZE: u8 = 254;
 
 /// One of the networks within 127.64.0.0/10 whose addresses differ in their last octet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Network {
+pub(crate) struct Network {
     second: u8,
     third: u8,
 }
 
 impl Network {
     /// Returns that of a container, the same in every process.
-    pub(super) fn of(container: &str) -> Self {
+    pub(crate) fn of(container: &str) -> Self {
         // Unlike that of a map, this hasher has the same keys everywhere.
         let mut hasher = DefaultHasher::new();
         container.hash(&mut hasher);
@@ -33,12 +33,12 @@ impl Network {
         }
     }
 
-    pub(super) fn addresses(self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(crate) fn addresses(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at(0)
     }
 
     /// Returns all of them, but begins anywhere.
-    pub(super) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(crate) fn anywhere(self) -> impl Iterator<Item = Ipv4Addr> {
         self.beginning_at((random_number() % u64::from(SIZE)) as u8)
     }
 

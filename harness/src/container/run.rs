@@ -31,11 +31,11 @@ const RETRY: Duration = Duration::from_millis(100);
 
 /// Where the connections of the emulator are, as the engine has them.
 #[derive(Debug)]
-pub(super) struct Mapped {
-    pub(super) host: String,
-    pub(super) amqp: u16,
-    pub(super) amqps: u16,
-    pub(super) http: u16,
+pub(crate) struct Mapped {
+    pub(crate) host: String,
+    pub(crate) amqp: u16,
+    pub(crate) amqps: u16,
+    pub(crate) http: u16,
 }
 
 /// Why an attempt did not yield a container.
@@ -46,7 +46,7 @@ enum Trouble {
 }
 
 /// Returns the container of an id, held. To be awaited on the background runtime.
-pub(super) async fn start(
+pub(crate) async fn start(
     id: &str,
     arguments: &[String],
     background: &Background,

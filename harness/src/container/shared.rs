@@ -32,20 +32,20 @@ static SHARED: Mutex<Weak<Shared>> = Mutex::const_new(Weak::new());
 
 /// A container that is held.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     /// None where the run's id can be no token.
-    pub(super) token: Option<ControlToken>,
-    pub(super) network: Network,
-    pub(super) mapped: Arc<Mapped>,
-    pub(super) output: Output,
-    pub(super) _hold: Hold,
-    pub(super) _reading: Task<()>,
-    pub(super) _container: Container,
+    pub(crate) token: Option<ControlToken>,
+    pub(crate) network: Network,
+    pub(crate) mapped: Arc<Mapped>,
+    pub(crate) output: Output,
+    pub(crate) _hold: Hold,
+    pub(crate) _reading: Task<()>,
+    pub(crate) _container: Container,
 }
 
 impl Shared {
     /// Returns the container of the run, and starts it when there is none. To be awaited on the background runtime.
-    pub(super) async fn of_the_run(
+    pub(crate) async fn of_the_run(
         background: &Background,
         within: Duration,
     ) -> Result<Arc<Self>, ContainerError> {
@@ -60,7 +60,7 @@ impl Shared {
     }
 
     /// Starts a container that no other process finds, with further arguments.
-    pub(super) async fn alone(
+    pub(crate) async fn alone(
         arguments: &[String],
         background: &Background,
         within: Duration,

@@ -2,8 +2,8 @@
 
 use std::{panic::Location, sync::Arc, time::Duration};
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use servicebus_control_api::{self as api, Filter, Pick, Property};
 
 use super::{Effect, Fault, Operation, script::Set};
 use crate::{action::Action, connections::Connections, control::ControlError, error::Error};
@@ -14,43 +14,55 @@ use crate::{action::Action, connections::Connections, control::ControlError, err
 pub struct FaultBuilder {
     connections: Arc<Connections>,
     operation: Operation,
-    /// What it must have, and which of them it is, as the control API takes it.
-    asked: Map<String, Value>,
+    /// What it must have.
+    filter: Filter,
+    nth: Option<u64>,
+    every: Option<u64>,
+    times: Option<u64>,
     /// As it is written in a test.
     source_text: String,
-    has_count: bool,
 }
 
 impl FaultBuilder {
-    pub(super) fn new(connections: Arc<Connections>, operation: Operation) -> Self {
+    pub(crate) fn new(connections: Arc<Connections>, operation: Operation) -> Self {
         Self {
             connections,
             operation,
-            asked: Map::new(),
+            filter: Filter::default(),
+            nth: None,
+            every: None,
+            times: None,
             source_text: format!("on(Operation::{operation:?})"),
-            has_count: false,
         }
     }
 
     /// Narrows it to operations that concern this address: a queue, topic or subscription, `orders/$DeadLetterQueue`, or
     /// what a token or an HTTP request is for.
-    pub fn entity(self, path: impl Into<String>) -> Self {
-        self.asking("entity", path.into())
+    pub fn entity(mut self, path: impl Into<String>) -> Self {
+        let path = path.into();
+        self.filter.entity = Some(path.clone());
+        self.saying("entity", &format!("{path:?}"))
     }
 
     /// Narrows it to clients that call themselves so: the container id of their connection, as in timelines.
-    pub fn client(self, name: impl Into<String>) -> Self {
-        self.asking("client", name.into())
+    pub fn client(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.filter.client = Some(name.clone());
+        self.saying("client", &format!("{name:?}"))
     }
 
     /// Narrows it to operations on a message with this id.
-    pub fn message_id(self, id: impl Into<String>) -> Self {
-        self.asking("message_id", id.into())
+    pub fn message_id(mut self, id: impl Into<String>) -> Self {
+        let id = id.into();
+        self.filter.message_id = Some(id.clone());
+        self.saying("message_id", &format!("{id:?}"))
     }
 
     /// Narrows it to operations on a message of this session, or on the session.
-    pub fn session_id(self, id: impl Into<String>) -> Self {
-        self.asking("session_id", id.into())
+    pub fn session_id(mut self, id: impl Into<String>) -> Self {
+        let id = id.into();
+        self.filter.session_id = Some(id.clone());
+        self.saying("session_id", &format!("{id:?}"))
     }
 
     /// Narrows it to operations on a message with this application property: a text, a number or a boolean.
@@ -60,34 +72,35 @@ impl FaultBuilder {
         value: impl Into<Value>,
     ) -> Self {
         let (name, value) = (name.into(), value.into());
-        self.source_text += &format!(".application_property({name:?}, {value})");
-        let property = json!({ "name": name, "value": value });
-        self.asked.insert("property".to_owned(), property);
-        self
+        let written = format!("{name:?}, {value}");
+        self.filter.property = Some(Property { name, value });
+        self.saying("application_property", &written)
     }
 
     /// Narrows it to one operation of `$management`, such as `com.microsoft:peek-message`, or one method of HTTP.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
-        self.source_text += &format!(".named({name:?})");
-        self.asked.insert("name".to_owned(), name.into());
-        self
+        self.filter.name = Some(name.clone());
+        self.saying("named", &format!("{name:?}"))
     }
 
     /// Picks another than the first of them, counted from 1.
-    pub fn nth(self, nth: u64) -> Self {
-        self.counting("nth", nth)
+    pub fn nth(mut self, nth: u64) -> Self {
+        self.nth = Some(nth);
+        self.saying("nth", &nth.to_string())
     }
 
     /// Fires at every so many of them, beginning with that, until [`times`](Self::times) says how often: `every(1)` fires at
     /// them all.
-    pub fn every(self, every: u64) -> Self {
-        self.counting("every", every)
+    pub fn every(mut self, every: u64) -> Self {
+        self.every = Some(every);
+        self.saying("every", &every.to_string())
     }
 
     /// Fires at so many of them: without [`every`](Self::every), one after the other.
-    pub fn times(self, times: u64) -> Self {
-        self.counting("times", times)
+    pub fn times(mut self, times: u64) -> Self {
+        self.times = Some(times);
+        self.saying("times", &times.to_string())
     }
 
     /// Lets it happen, and the client gets no reply.
@@ -195,16 +208,8 @@ impl FaultBuilder {
         Action::new(self.set(effect, at))
     }
 
-    fn asking(mut self, key: &str, text: String) -> Self {
-        self.source_text += &format!(".{key}({text:?})");
-        self.asked.insert(key.to_owned(), text.into());
-        self
-    }
-
-    fn counting(mut self, key: &str, number: u64) -> Self {
-        self.source_text += &format!(".{key}({number})");
-        self.asked.insert(key.to_owned(), number.into());
-        self.has_count = true;
+    fn saying(mut self, method: &str, argument: &str) -> Self {
+        self.source_text += &format!(".{method}({argument})");
         self
     }
 
@@ -212,14 +217,20 @@ impl FaultBuilder {
         let Self {
             connections,
             operation,
-            mut asked,
+            filter,
+            nth,
+            every,
+            times,
             source_text,
-            has_count,
         } = self;
-        asked.insert("operation".to_owned(), operation.name().into());
-        asked.insert("effect".to_owned(), effect.to_json());
-        let id = post(&connections, asked.into()).await?;
-        let count = if has_count { "" } else { ".nth(1)" };
+        let fault = api::Fault {
+            operation,
+            filter,
+            pick: Pick::counted(nth, every, times, effect.checked()?),
+        };
+        let id = add(&connections, fault).await?;
+        let is_counted = nth.or(every).or(times).is_some();
+        let count = if is_counted { "" } else { ".nth(1)" };
         connections.script.add(Set {
             id,
             operation,
@@ -231,14 +242,11 @@ impl FaultBuilder {
 }
 
 /// Scripts a fault, and returns its id.
-pub(super) async fn post(connections: &Arc<Connections>, body: Value) -> Result<u64, ControlError> {
-    #[derive(Debug, Deserialize)]
-    struct Numbered {
-        id: u64,
-    }
-    let add = |connections: Arc<Connections>| async move {
-        connections.control.post::<Numbered>("faults", &body).await
-    };
-    let Numbered { id } = connections.run(add).await?;
-    Ok(id)
+pub(crate) async fn add(
+    connections: &Arc<Connections>,
+    fault: api::Fault,
+) -> Result<u64, ControlError> {
+    let add =
+        |connections: Arc<Connections>| async move { connections.backend.add_fault(&fault).await };
+    Ok(connections.run(add).await?.id)
 }

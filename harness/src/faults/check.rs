@@ -8,9 +8,9 @@ use std::{
     thread,
 };
 
-use serde::Deserialize;
+use servicebus_control_api::{Faults, ScriptedFault};
 
-use super::{Met, Operation, script::Set};
+use super::{Operation, script::Set};
 use crate::{connections::Connections, control::ControlError};
 
 /// What to do about faults that never fired.
@@ -21,11 +21,6 @@ const HINT: &str =
 #[derive(Debug)]
 pub(crate) struct FaultCheck {
     connections: Arc<Connections>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Listed {
-    faults: Vec<Met>,
 }
 
 impl FaultCheck {
@@ -75,7 +70,7 @@ impl Drop for FaultCheck {
 
 /// Finds the faults that have not fired, or fails with all that is known of them.
 async fn check(connections: &Connections, sets: &[Set]) -> Result<(), String> {
-    let met = connections.control.get::<Listed>("faults", &[]).await;
+    let met = connections.backend.faults().await;
     let failures: Vec<_> = sets.iter().filter_map(|set| failure(set, &met)).collect();
     match failures.is_empty() {
         true => Ok(()),
@@ -83,7 +78,7 @@ async fn check(connections: &Connections, sets: &[Set]) -> Result<(), String> {
     }
 }
 
-fn failure(set: &Set, met: &Result<Listed, ControlError>) -> Option<String> {
+fn failure(set: &Set, met: &Result<Faults, ControlError>) -> Option<String> {
     let near = match met {
         Ok(listed) => {
             let met = listed.faults.iter().find(|met| met.id == set.id)?;
@@ -101,18 +96,19 @@ fn failure(set: &Set, met: &Result<Listed, ControlError>) -> Option<String> {
 }
 
 /// Says what came near.
-fn near(operation: Operation, met: &Met) -> String {
+fn near(operation: Operation, met: &ScriptedFault) -> String {
     let (one, several) = operation.nouns();
     let count = |number: u64| match number {
         1 => format!("1 {one}"),
         number => format!("{number} {several}"),
     };
-    let Met {
+    let ScriptedFault {
         matched,
         elsewhere,
         different,
         ..
-    } = *met;
+    } = met;
+    let (matched, elsewhere, different) = (*matched, *elsewhere, *different);
     let mut parts = Vec::new();
     if matched > 0 {
         parts.push(format!("only {} came", count(matched)));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use servicebus_control_api::{self as api, Filter, Pick, Random};
 
-use super::{Effect, Operation, builder::post};
+use super::{Effect, Operation, builder::add};
 use crate::{action::Action, connections::Connections};
 
 /// How often a fault fires at each operation, unless the test says otherwise.
@@ -23,7 +23,7 @@ pub struct RandomFaults {
 }
 
 impl RandomFaults {
-    pub(super) fn new(connections: Arc<Connections>, seed: u64) -> Self {
+    pub(crate) fn new(connections: Arc<Connections>, seed: u64) -> Self {
         Self {
             connections,
             seed,
@@ -85,15 +85,20 @@ impl RandomFaults {
             };
             connections.script.play_by_chance(seed);
             for (operation, probability, effects) in rates {
-                let effects: Vec<Value> = effects.iter().map(Effect::to_json).collect();
-                let body = json!({
-                    "operation": operation.name(),
-                    "entity": entity,
-                    "client": client,
-                    "random": { "seed": seed, "probability": probability },
-                    "effects": effects,
-                });
-                post(&connections, body).await?;
+                let effects: Result<_, _> = effects.iter().map(Effect::checked).collect();
+                let fault = api::Fault {
+                    operation,
+                    filter: Filter {
+                        entity: entity.clone(),
+                        client: client.clone(),
+                        ..Filter::default()
+                    },
+                    pick: Pick::Random {
+                        random: Random { seed, probability },
+                        effects: effects?,
+                    },
+                };
+                add(&connections, fault).await?;
             }
             Ok(())
         })
@@ -113,13 +118,8 @@ fn survivable(operation: Operation) -> Vec<Effect> {
     match operation {
         Operation::Connect => vec![close(), Effect::drop_connection()],
         Operation::Http => vec![Effect::answer(503), Effect::drop_connection()],
-        Operation::Deliver => vec![
-            detach(),
-            close(),
-            Effect::drop_connection(),
-            Effect::lose_lock(),
-        ],
-        Operation::Settle
+        Operation::Deliver
+        | Operation::Settle
         | Operation::Complete
         | Operation::Abandon
         | Operation::DeadLetter
@@ -130,11 +130,7 @@ fn survivable(operation: Operation) -> Vec<Effect> {
             Effect::drop_connection(),
             Effect::lose_lock(),
         ],
-        Operation::Send
-        | Operation::Attach
-        | Operation::Token
-        | Operation::Management
-        | Operation::Discharge => {
+        _ => {
             vec![
                 Effect::server_busy(),
                 detach(),

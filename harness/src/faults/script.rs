@@ -16,36 +16,36 @@ pub(crate) struct Script {
 
 /// A fault that was set.
 #[derive(Debug, Clone)]
-pub(super) struct Set {
-    pub(super) id: u64,
-    pub(super) operation: Operation,
+pub(crate) struct Set {
+    pub(crate) id: u64,
+    pub(crate) operation: Operation,
     /// The fault as it is written in a test.
-    pub(super) source_text: String,
+    pub(crate) source_text: String,
     /// Where that is.
-    pub(super) at: &'static Location<'static>,
+    pub(crate) at: &'static Location<'static>,
 }
 
 impl Script {
-    pub(super) fn add(&self, set: Set) {
+    pub(crate) fn add(&self, set: Set) {
         self.sets().push(set);
     }
 
-    pub(super) fn forget(&self, id: u64) {
+    pub(crate) fn forget(&self, id: u64) {
         self.sets().retain(|set| set.id != id);
     }
 
     /// Returns everything and keeps nothing, so that it is judged once.
-    pub(super) fn take(&self) -> Vec<Set> {
+    pub(crate) fn take(&self) -> Vec<Set> {
         std::mem::take(&mut *self.sets())
     }
 
     /// Records that random faults fire from now on.
-    pub(super) fn play_by_chance(&self, seed: u64) {
+    pub(crate) fn play_by_chance(&self, seed: u64) {
         self.seeds().push(seed);
     }
 
     /// Returns how to repeat what chance has done, for a test that fails; empty when nothing was left to chance.
-    pub(super) fn by_chance(&self) -> String {
+    pub(crate) fn by_chance(&self) -> String {
         let seeds = self.seeds();
         let calls = seeds.iter().map(|seed| format!("faults().random({seed})"));
         let calls = Vec::from_iter(calls);

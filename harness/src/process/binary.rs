@@ -14,7 +14,7 @@ const VARIABLE: &str = "SERVICEBUS_EMULATOR_BIN";
 const NAME: &str = "servicebus-emulator";
 
 /// Finds the binary.
-pub(super) fn find(named: Option<&Path>) -> Result<PathBuf, StartError> {
+pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf, StartError> {
     if let Some(path) = named {
         return existing(path, "the builder");
     }

@@ -39,7 +39,7 @@ pub(crate) struct ChildProcess {
 
 /// Why there was no ready line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ExitedEarly {
+pub(crate) enum ExitedEarly {
     Deadline,
     Ended,
 }
@@ -52,7 +52,7 @@ pub(crate) struct ChildView {
 }
 
 impl ChildProcess {
-    pub(super) fn spawn(binary: &Path, arguments: &[String], stays: bool) -> io::Result<Self> {
+    pub(crate) fn spawn(binary: &Path, arguments: &[String], stays: bool) -> io::Result<Self> {
         let mut child = Command::new(binary)
             .args(arguments)
             .env_remove("SERVICEBUS_EMULATOR_CONFIG")
@@ -79,7 +79,7 @@ impl ChildProcess {
     }
 
     /// Waits for the first line of standard output. To be awaited where time is real.
-    pub(super) fn ready_line(
+    pub(crate) fn ready_line(
         &mut self,
         within: Duration,
     ) -> impl Future<Output = Result<String, ExitedEarly>> + Send + 'static {
@@ -117,18 +117,18 @@ impl ChildProcess {
         Liveness::Child(self.view())
     }
 
-    pub(super) fn exit_code(&self) -> Option<i32> {
+    pub(crate) fn exit_code(&self) -> Option<i32> {
         self.view().status()?.code()
     }
 
-    pub(super) fn status_text(&self) -> String {
+    pub(crate) fn status_text(&self) -> String {
         self.view().status().map_or_else(
             || "no exit status yet".to_owned(),
             |status| status.to_string(),
         )
     }
 
-    pub(super) fn last_output(&self) -> String {
+    pub(crate) fn last_output(&self) -> String {
         self.view().last_output()
     }
 

@@ -1,44 +1,25 @@
 //! The ready line, and every way in which it can fail to come.
 
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use serde::Deserialize;
+use servicebus_control_api::Ready;
 
-use crate::{
-    output::described,
-    running::{Endpoints, Namespace},
-    text,
-};
+use crate::{output::described, running::Endpoints, text};
 
 /// The version an emulator must have: the harness speaks to no other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the emulator prints once every listener is open.
-#[derive(Debug, Deserialize)]
-pub(super) struct Ready {
-    pub(super) version: String,
-    amqp: String,
-    amqps: Option<String>,
-    http: String,
-    https: Option<String>,
-    #[serde(default)]
-    pub(super) ca_certificate: Option<PathBuf>,
-    pub(super) namespaces: Vec<Namespace>,
-}
-
-impl Ready {
-    pub(super) fn endpoints(&self) -> Result<Endpoints, ReadyError> {
-        Ok(Endpoints {
-            amqp: address(&self.amqp)?,
-            // It was asked for; a program of another version may not know that.
-            amqps: address(self.amqps.as_ref().unwrap_or(&self.amqp))?,
-            http: address(&self.http)?,
-            https: self.https.as_deref().map(address).transpose()?,
-        })
+/// Where the emulator listens.
+pub(crate) fn endpoints(ready: &Ready) -> Endpoints {
+    Endpoints {
+        amqp: ready.amqp,
+        // It was asked for; a program of another version may not know that.
+        amqps: ready.amqps.unwrap_or(ready.amqp),
+        http: ready.http,
+        https: ready.https,
     }
 }
 
@@ -86,11 +67,14 @@ pub(crate) enum ReadyError {
     },
 }
 
-pub(super) fn parse(line: &str) -> Result<Ready, ReadyError> {
-    serde_json::from_str(line).map_err(|error| malformed(line, &error))
+pub(crate) fn parse(line: &str) -> Result<Ready, ReadyError> {
+    serde_json::from_str(line).map_err(|error| ReadyError::Malformed {
+        line: line.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
-pub(super) fn check_version(binary: &Path, found: &str) -> Result<(), ReadyError> {
+pub(crate) fn check_version(binary: &Path, found: &str) -> Result<(), ReadyError> {
     if found == VERSION {
         return Ok(());
     }
@@ -98,17 +82,6 @@ pub(super) fn check_version(binary: &Path, found: &str) -> Result<(), ReadyError
         binary: binary.to_owned(),
         found: found.to_owned(),
     })
-}
-
-fn address(text: &str) -> Result<SocketAddr, ReadyError> {
-    text.parse().map_err(|error| malformed(text, &error))
-}
-
-fn malformed(line: &str, reason: &dyn std::fmt::Display) -> ReadyError {
-    ReadyError::Malformed {
-        line: line.to_owned(),
-        reason: reason.to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -121,7 +94,7 @@ mod tests {
             "amqps":"127.0.0.1:5671","http":"127.0.0.1:5300","https":null,"ca_certificate":null,"namespaces":[{"name":"sbemulatorns",
             "connection_string":"Endpoint=sb://localhost;","admin_connection_string":"Endpoint=sb://localhost:5300;"}]}"#;
         let ready = parse(line).unwrap();
-        assert_eq!(ready.endpoints().unwrap().http.port(), 5300);
+        assert_eq!(endpoints(&ready).http.port(), 5300);
         assert_eq!(ready.namespaces[0].name, "sbemulatorns");
     }
 

@@ -17,8 +17,8 @@ use servicebus_emulator::auth::{Key, sas};
 use super::{Secure, config::RemoteConfig, description::Description, xml::Element};
 use crate::{
     control::{ControlError, Refusal},
-    exchange::exchange,
     kind::EntityKind,
+    stream::exchange,
     text,
 };
 
@@ -44,7 +44,7 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
 
 /// A client of one namespace.
 #[derive(Debug)]
-pub(super) struct Admin {
+pub(crate) struct Admin {
     authority: String,
     address: SocketAddr,
     secure: Secure,
@@ -53,9 +53,9 @@ pub(super) struct Admin {
 
 /// One entity as the service describes it.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) name: String,
-    pub(super) description: Element,
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) description: Element,
 }
 
 struct Call<'a> {
@@ -67,7 +67,7 @@ struct Call<'a> {
 }
 
 impl Admin {
-    pub(super) fn new(remote_config: &RemoteConfig, address: SocketAddr, secure: Secure) -> Self {
+    pub(crate) fn new(remote_config: &RemoteConfig, address: SocketAddr, secure: Secure) -> Self {
         Self {
             authority: remote_config.authority(),
             address,
@@ -77,12 +77,12 @@ impl Admin {
     }
 
     /// Returns the host, with its port where it is not the usual one.
-    pub(super) fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         &self.authority
     }
 
     /// Returns the name and the tier of the namespace.
-    pub(super) async fn namespace(&self) -> Result<(String, String), ControlError> {
+    pub(crate) async fn namespace(&self) -> Result<(String, String), ControlError> {
         let answer = self.ask(Method::GET, "$namespaceinfo", "").await?;
         let info = described(&answer).unwrap_or_default();
         let text = |name| info.text_of(name).unwrap_or_default();
@@ -90,7 +90,7 @@ impl Admin {
     }
 
     /// Makes an entity.
-    pub(super) async fn make(
+    pub(crate) async fn make(
         &self,
         path: &str,
         description: &Description,
@@ -99,7 +99,7 @@ impl Admin {
     }
 
     /// Replaces what an entity is.
-    pub(super) async fn replace(
+    pub(crate) async fn replace(
         &self,
         path: &str,
         description: &Description,
@@ -108,7 +108,7 @@ impl Admin {
     }
 
     /// Makes a rule.
-    pub(super) async fn make_rule(&self, path: &str, document: String) -> Result<(), ControlError> {
+    pub(crate) async fn make_rule(&self, path: &str, document: String) -> Result<(), ControlError> {
         let call = Call {
             method: Method::PUT,
             path: encoded(path),
@@ -120,13 +120,13 @@ impl Admin {
     }
 
     /// Removes an entity.
-    pub(super) async fn delete(&self, path: &str) -> Result<(), ControlError> {
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), ControlError> {
         let deleted = self.ask(Method::DELETE, &encoded(path), "").await;
         deleted.map(|_nothing| ())
     }
 
     /// Describes an entity; nothing when there is none.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         &self,
         kind: EntityKind,
         path: &str,
@@ -146,7 +146,7 @@ impl Admin {
     }
 
     /// Lists what is at a path: `$Resources/queues`, `prices/Subscriptions`.
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<Found>, ControlError> {
+    pub(crate) async fn list(&self, path: &str) -> Result<Vec<Found>, ControlError> {
         let mut found = Vec::new();
         for page in 0..MAX_PAGES {
             let query = format!("&$skip={}&$top={PAGE}", page * PAGE);

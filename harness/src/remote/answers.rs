@@ -1,15 +1,11 @@
-//! What the control API of an emulator tells, as far as a namespace tells it too.
+//! What a namespace tells that runs elsewhere, by its administration API.
 //!
-//! The rest of the harness asks the same questions in every mode. Here they are put to the administration API and
-//! answered in the same JSON; what only an emulator has cannot be checked, and the error says what that is.
+//! What only an emulator has cannot be checked there: such questions keep the default answers of [`Backend`].
 
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use hyper::Method;
-use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde_json::Value;
+use servicebus_control_api::{Clock, Counts};
 
 use super::{
     RemoteNamespace,
@@ -18,6 +14,8 @@ use super::{
     xml::Element,
 };
 use crate::{
+    backend::{Answer, Backend, Place},
+    catalog::{Catalog, Declared},
     control::{ControlError, Refusal},
     kind::{EntityKind, subscription_path},
     text,
@@ -32,57 +30,63 @@ const SUB_QUEUES: [(&str, &str); 2] = [
     ("/$DeadLetterQueue", "DeadLetterMessageCount"),
 ];
 
+impl Backend for RemoteNamespace {
+    fn is_own(&self, name: &str) -> bool {
+        self.has_made(name)
+    }
+
+    fn clock(&self) -> Answer<'_, Clock> {
+        Box::pin(async {
+            Ok(Clock {
+                now: SystemTime::now(),
+                offset_seconds: 0.0,
+                frozen: false,
+            })
+        })
+    }
+
+    /// Lets the time pass, up to the limit.
+    fn advance(&self, by: Duration) -> Answer<'_, ()> {
+        Box::pin(async move {
+            if by > self.max_real_wait {
+                let (by, limit) = (text::seconds(by), text::seconds(self.max_real_wait));
+                return Err(ControlError::Uncheckable {
+                    what: format!(
+                        "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
+                    ),
+                });
+            }
+            tokio::time::sleep(by).await;
+            Ok(())
+        })
+    }
+
+    /// Counts as the service does: what is locked or deferred is active, and nothing more is said of it.
+    fn counts<'a>(&'a self, address: &'a str) -> Answer<'a, Counts> {
+        Box::pin(self.counts_of(address))
+    }
+
+    fn catalog(&self) -> Answer<'_, Catalog> {
+        Box::pin(self.listed())
+    }
+
+    fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()> {
+        Box::pin(self.make_or_change(place, properties))
+    }
+
+    fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()> {
+        Box::pin(self.admin.delete(place.name))
+    }
+}
+
 impl RemoteNamespace {
-    /// Answers what the control API would be asked.
-    pub(crate) async fn answer(
-        &self,
-        method: &Method,
-        path: &str,
-        query: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Bytes, ControlError> {
-        let body = || serde_json::from_slice::<Value>(body).unwrap_or_default();
-        let answer = match (method.as_str(), path) {
-            ("GET", "queues") => json!({ "queues": self.queues().await? }),
-            ("GET", "topics") => json!({ "topics": self.topics().await? }),
-            ("GET", "subscriptions") => json!({ "subscriptions": self.subscriptions().await? }),
-            ("GET", "counts") => self.counts(query.first().map_or("", |pair| pair.1)).await?,
-            ("GET", "clock") => reading(),
-            ("POST", "clock/advance") => self.wait(&body()).await?,
-            ("PUT" | "DELETE", path) => match place(path) {
-                Some((kind, name)) if method == Method::PUT => {
-                    self.put(kind, &name, &body()).await?
-                }
-                Some((_, name)) => {
-                    self.admin.delete(&name).await?;
-                    Value::Null
-                }
-                None => return Err(uncheckable(what(path))),
-            },
-            (_, path) => return Err(uncheckable(what(path))),
-        };
-        Ok(answer.to_string().into())
-    }
-
-    async fn queues(&self) -> Result<Vec<Value>, ControlError> {
-        let found = self.admin.list("$Resources/queues").await?;
-        Ok(found
-            .iter()
-            .map(|found| listed(&found.name, found))
-            .collect())
-    }
-
-    async fn topics(&self) -> Result<Vec<Value>, ControlError> {
-        let found = self.admin.list("$Resources/topics").await?;
-        Ok(found
-            .iter()
-            .map(|found| listed(&found.name, found))
-            .collect())
-    }
-
-    async fn subscriptions(&self) -> Result<Vec<Value>, ControlError> {
+    async fn listed(&self) -> Result<Catalog, ControlError> {
         let mut all = Vec::new();
+        for queue in self.admin.list("$Resources/queues").await? {
+            all.push(declared(EntityKind::Queue, queue.name.clone(), &queue));
+        }
         for topic in self.admin.list("$Resources/topics").await? {
+            all.push(declared(EntityKind::Topic, topic.name.clone(), &topic));
             let path = format!("{}/Subscriptions", topic.name);
             let found = match self.admin.list(&path).await {
                 Ok(found) => found,
@@ -90,15 +94,15 @@ impl RemoteNamespace {
                 Err(error) if error.status() == Some(404) => continue,
                 Err(error) => return Err(error),
             };
-            let listed =
-                |found: &Found| listed(&subscription_path(&topic.name, &found.name), found);
-            all.extend(found.iter().map(listed));
+            all.extend(found.iter().map(|found| {
+                let path = subscription_path(&topic.name, &found.name);
+                declared(EntityKind::Subscription, path, found)
+            }));
         }
-        Ok(all)
+        Ok(all.into_iter().collect())
     }
 
-    /// Counts as the service does: what is locked or deferred is active, and nothing more is said of it.
-    async fn counts(&self, address: &str) -> Result<Value, ControlError> {
+    async fn counts_of(&self, address: &str) -> Result<Counts, ControlError> {
         let below = SUB_QUEUES.iter().find_map(|(suffix, counter)| {
             let entity = address.strip_suffix(suffix)?;
             Some((entity, *counter))
@@ -106,27 +110,27 @@ impl RemoteNamespace {
         let entity = below.map_or(address, |(entity, _)| entity);
         let description = self.find_any(entity).await?;
         let Some(details) = description.child("CountDetails") else {
-            return Err(uncheckable(
-                "the numbers of messages, which the namespace does not say".to_owned(),
-            ));
+            return Err(ControlError::Uncheckable {
+                what: "the numbers of messages, which the namespace does not say".to_owned(),
+            });
         };
-        let count = |name| {
-            details
-                .text_of(name)
-                .and_then(|text| text.parse::<u64>().ok())
+        let number = |element: &Element, name| {
+            let text = element.text_of(name);
+            text.and_then(|text| text.parse().ok()).unwrap_or(0)
         };
-        let count = |name| count(name).unwrap_or(0);
-        Ok(match below {
-            Some((_, counter)) => json!({ "active": count(counter) }),
-            None => json!({
-                "active": count("ActiveMessageCount"),
-                "dead_letter": count("DeadLetterMessageCount"),
-                "transfer_dead_letter": count("TransferDeadLetterMessageCount"),
-                "scheduled": count("ScheduledMessageCount"),
-                "transfer": count("TransferMessageCount"),
-                "size_bytes": size(&description),
-            }),
-        })
+        let mut counts = Counts::default();
+        if let Some((_, counter)) = below {
+            counts.active = number(details, counter);
+            return Ok(counts);
+        }
+        counts.active = number(details, "ActiveMessageCount");
+        counts.dead_letter = number(details, "DeadLetterMessageCount");
+        counts.transfer_dead_letter = number(details, "TransferDeadLetterMessageCount");
+        counts.scheduled = number(details, "ScheduledMessageCount");
+        counts.transfer = number(details, "TransferMessageCount");
+        // A subscription says nothing of its size.
+        counts.size_bytes = number(&description, "SizeInBytes");
+        Ok(counts)
     }
 
     async fn find_any(&self, path: &str) -> Result<Element, ControlError> {
@@ -148,99 +152,37 @@ impl RemoteNamespace {
     }
 
     /// Makes an entity, or changes one and leaves what is not said.
-    async fn put(
+    async fn make_or_change(
         &self,
-        kind: EntityKind,
-        name: &str,
+        Place { kind, name }: Place<'_>,
         properties: &Value,
-    ) -> Result<Value, ControlError> {
+    ) -> Result<(), ControlError> {
         let authority = self.admin.authority();
         match self.admin.find(kind, name).await? {
             Some(found) => {
                 let mut description = Description::read(kind, &found);
                 description.change(properties, authority);
-                self.admin.replace(name, &description).await?;
+                self.admin.replace(name, &description).await
             }
             None => {
                 let description = Description::new(kind, properties, authority);
                 self.admin.make(name, &description).await?;
                 self.remember(kind, name);
+                Ok(())
             }
         }
-        Ok(Value::Null)
-    }
-
-    /// Lets the time pass, up to the limit.
-    async fn wait(&self, body: &Value) -> Result<Value, ControlError> {
-        let by = body["seconds"].as_f64().unwrap_or(0.0);
-        let by = Duration::try_from_secs_f64(by).unwrap_or(Duration::MAX);
-        if by > self.max_real_wait {
-            let (by, limit) = (text::seconds(by), text::seconds(self.max_real_wait));
-            return Err(uncheckable(format!(
-                "what happens after {by}, which would really pass, and the longest wait is {limit}; the builder's `max_real_wait` or SERVICEBUS_HARNESS_MAX_REAL_WAIT allows more"
-            )));
-        }
-        tokio::time::sleep(by).await;
-        Ok(reading())
     }
 }
 
-/// A subscription says nothing of its size.
-fn size(description: &Element) -> u64 {
-    let text = description.text_of("SizeInBytes");
-    text.and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-fn reading() -> Value {
-    let now = Timestamp::try_from(SystemTime::now());
-    json!({ "now": now.map(|now| now.to_string()).unwrap_or_default() })
-}
-
-fn listed(name: &str, found: &Found) -> Value {
+/// What matters about an entity that the namespace lists.
+fn declared(kind: EntityKind, name: String, found: &Found) -> Declared {
     let text = |name| found.description.text_of(name);
-    json!({
-        "name": name,
-        "properties": {
-            "MaxDeliveryCount": text("MaxDeliveryCount").and_then(|text| text.parse::<u64>().ok()),
-            "DeadLetteringOnMessageExpiration":
-                text("DeadLetteringOnMessageExpiration").map(|text| text == "true"),
-            "ForwardTo": text("ForwardTo").map(|address| target(&address).to_owned()),
-        },
-    })
-}
-
-/// Reads the place of an entity, such as `queues/orders`.
-fn place(path: &str) -> Option<(EntityKind, String)> {
-    let (list, name) = path.split_once('/')?;
-    let kind = match list {
-        "queues" => EntityKind::Queue,
-        "topics" => EntityKind::Topic,
-        "subscriptions" => EntityKind::Subscription,
-        _ => return None,
-    };
-    Some((
+    let target = text("ForwardTo").map(|address| target(&address).to_owned());
+    Declared {
         kind,
-        percent_decode_str(name).decode_utf8_lossy().into_owned(),
-    ))
-}
-
-/// What a question is about that only an emulator answers.
-fn what(path: &str) -> String {
-    let topic = path.split('/').next().unwrap_or(path);
-    match topic {
-        "timeline" => "the record of what happened to messages, which only an emulator keeps",
-        "settled" => "whether all is idle, which only an emulator knows",
-        "sessions" => "the sessions with their holders and states, which only an emulator lists",
-        "clock" => "what happens while the clock stands still, which only that of an emulator does",
-        "explain" => "why a rule selects a message, which only an emulator explains",
-        "faults" => "a scripted fault, which only an emulator has",
-        "topology" => "what a namespace holds as a topology, which only an emulator writes",
-        "reset" => "a reset, which only an emulator does: start another namespace",
-        _ => "what only an emulator's control API reports",
+        name,
+        max_delivery_count: text("MaxDeliveryCount").and_then(|text| text.parse().ok()),
+        dead_letters_expired: text("DeadLetteringOnMessageExpiration").as_deref() == Some("true"),
+        forwards_to: target.filter(|target| !target.is_empty()),
     }
-    .to_owned()
-}
-
-fn uncheckable(what: String) -> ControlError {
-    ControlError::Uncheckable { what }
 }

@@ -7,22 +7,22 @@ use servicebus_emulator::auth::{Claims, ConnectionString, Key};
 use super::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE, RemoteError};
 
 /// AMQP over TLS.
-pub(super) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;
+pub(crate) const AMQPS_PORT: u16 = servicebus_emulator::AMQPS_PORT;
 /// HTTP over TLS, where the connection string has no port.
 const HTTPS_PORT: u16 = 443;
 
 /// A namespace as its connection string gives it.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteConfig {
-    pub(super) host: String,
+    pub(crate) host: String,
     /// Of the administration API, as in the strings of the official emulator.
     port: Option<u16>,
-    pub(super) key: Key,
+    pub(crate) key: Key,
 }
 
 impl RemoteConfig {
     /// Reads what the builder said, else the environment.
-    pub(super) fn read(said: Option<String>) -> Result<Self, RemoteError> {
+    pub(crate) fn read(said: Option<String>) -> Result<Self, RemoteError> {
         let said = said.or_else(|| env::var(CONNECTION_STRING_VARIABLE).ok());
         let text = said.filter(|text| !text.trim().is_empty());
         Self::parse(&text.ok_or(RemoteError::NotNamed)?)
@@ -48,12 +48,12 @@ impl RemoteConfig {
     }
 
     /// The port of the administration API.
-    pub(super) fn admin_port(&self) -> u16 {
+    pub(crate) fn admin_port(&self) -> u16 {
         self.port.unwrap_or(HTTPS_PORT)
     }
 
     /// The host with its port, as HTTP names it.
-    pub(super) fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
             false => self.host.clone(),
@@ -65,16 +65,16 @@ impl RemoteConfig {
     }
 
     /// The connection string for clients that send and receive: over TLS, at the port that they know.
-    pub(super) fn client_string(&self) -> String {
+    pub(crate) fn client_string(&self) -> String {
         self.string(None)
     }
 
     /// The connection string for administration clients.
-    pub(super) fn admin_string(&self) -> String {
+    pub(crate) fn admin_string(&self) -> String {
         self.string(self.port)
     }
 
-    pub(super) async fn resolve(&self, port: u16) -> Result<SocketAddr, RemoteError> {
+    pub(crate) async fn resolve(&self, port: u16) -> Result<SocketAddr, RemoteError> {
         let unknown = |source| RemoteError::UnknownHost {
             host: self.host.clone(),
             source,
@@ -97,7 +97,7 @@ impl RemoteConfig {
 }
 
 /// How long an advance may wait: what the builder said, else the environment, else not at all.
-pub(super) fn max_real_wait(said: Option<Duration>) -> Result<Duration, RemoteError> {
+pub(crate) fn max_real_wait(said: Option<Duration>) -> Result<Duration, RemoteError> {
     match (said, env::var(MAX_REAL_WAIT_VARIABLE)) {
         (Some(said), _) => Ok(said),
         (None, Err(_)) => Ok(Duration::ZERO),

@@ -77,7 +77,7 @@ const SUBSCRIPTION: [&str; 13] = [
 
 /// What an entity is, or is to be.
 #[derive(Debug, Clone)]
-pub(super) struct Description {
+pub(crate) struct Description {
     kind: EntityKind,
     /// What stands in each element.
     elements: BTreeMap<String, String>,
@@ -85,7 +85,7 @@ pub(super) struct Description {
 
 impl Description {
     /// Describes an entity that a test makes, by properties of the official configuration format.
-    pub(super) fn new(kind: EntityKind, properties: &Value, authority: &str) -> Self {
+    pub(crate) fn new(kind: EntityKind, properties: &Value, authority: &str) -> Self {
         let mut description = Self {
             kind,
             elements: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl Description {
     }
 
     /// Reads what the service says of one.
-    pub(super) fn read(kind: EntityKind, element: &Element) -> Self {
+    pub(crate) fn read(kind: EntityKind, element: &Element) -> Self {
         let known = element.children.iter();
         let known = known.filter(|child| order(kind).contains(&child.name.as_str()));
         let elements = known.map(|child| (child.name.clone(), child.inner.clone()));
@@ -111,7 +111,7 @@ impl Description {
     }
 
     /// Sets what the properties say, and nothing else. A target is written as the address that the service wants.
-    pub(super) fn change(&mut self, properties: &Value, authority: &str) {
+    pub(crate) fn change(&mut self, properties: &Value, authority: &str) {
         let nothing = Map::new();
         for (name, value) in properties.as_object().unwrap_or(&nothing) {
             let text = match value {
@@ -129,25 +129,25 @@ impl Description {
     }
 
     /// Sets the rule that a subscription begins with.
-    pub(super) fn with_rule(mut self, rule: String) -> Self {
+    pub(crate) fn with_rule(mut self, rule: String) -> Self {
         self.put("DefaultRuleDescription", rule);
         self
     }
 
     /// Whether a test made it.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.elements
             .get("UserMetadata")
             .is_some_and(|text| text == MARK)
     }
 
     /// Whether messages go on from it, or dead letters do.
-    pub(super) fn forwards(&self) -> [bool; 2] {
+    pub(crate) fn forwards(&self) -> [bool; 2] {
         TARGETS.map(|name| self.elements.contains_key(name))
     }
 
     /// Writes it as the body of a request.
-    pub(super) fn document(&self) -> String {
+    pub(crate) fn document(&self) -> String {
         let parts = order(self.kind).iter().filter_map(|name| {
             let inner = self.elements.get(*name)?;
             Some(format!("<{name}>{inner}</{name}>"))
@@ -166,14 +166,14 @@ impl Description {
 }
 
 /// Writes a description as the body of a request.
-pub(super) fn document(root: &str, inner: &str) -> String {
+pub(crate) fn document(root: &str, inner: &str) -> String {
     format!(
         r#"<entry xmlns="{ATOM}"><content type="application/xml"><{root} xmlns="{CONNECT}" xmlns:i="{INSTANCE}">{inner}</{root}></content></entry>"#
     )
 }
 
 /// Returns the name of the entity at an address that the service stored.
-pub(super) fn target(address: &str) -> &str {
+pub(crate) fn target(address: &str) -> &str {
     let path = address.split_once("://").map(|(_, rest)| rest);
     path.and_then(|rest| rest.split_once('/'))
         .map_or(address, |(_, path)| path.trim_end_matches('/'))

@@ -20,14 +20,14 @@ use crate::{
 /// A namespace while a `ServiceBus` works in it.
 #[derive(Debug)]
 pub(crate) struct RemoteNamespace {
-    pub(super) admin: Admin,
+    pub(crate) admin: Admin,
     /// How long an advance of the clock may really wait.
-    pub(super) max_real_wait: Duration,
+    pub(crate) max_real_wait: Duration,
     made: Mutex<Vec<(EntityKind, String)>>,
 }
 
 impl RemoteNamespace {
-    pub(super) fn new(admin: Admin, max_real_wait: Duration) -> Self {
+    pub(crate) fn new(admin: Admin, max_real_wait: Duration) -> Self {
         Self {
             admin,
             max_real_wait,
@@ -36,7 +36,7 @@ impl RemoteNamespace {
     }
 
     /// Remembers what is to be removed; before it is made, or a request that is cancelled would be forgotten.
-    pub(super) fn remember(&self, kind: EntityKind, name: &str) {
+    pub(crate) fn remember(&self, kind: EntityKind, name: &str) {
         let mut made = self.made.lock();
         made.push((kind, name.to_owned()));
     }
@@ -86,7 +86,7 @@ pub(crate) struct RemoteRun {
 }
 
 impl RemoteRun {
-    pub(super) fn new(
+    pub(crate) fn new(
         remote: Arc<RemoteNamespace>,
         background: Arc<Background>,
         secure: Secure,

@@ -25,7 +25,7 @@ struct Step {
 }
 
 /// Makes what the topology declares; the name of the namespace.
-pub(super) async fn carry_out(
+pub(crate) async fn carry_out(
     remote: &RemoteNamespace,
     config: &Config,
 ) -> Result<String, RemoteError> {

@@ -20,15 +20,15 @@ const CORRELATION: [&str; 8] = [
 
 /// A rule as the service takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RuleXml {
-    pub(super) name: String,
+pub(crate) struct RuleXml {
+    pub(crate) name: String,
     /// What stands in its description.
-    pub(super) inner: String,
+    pub(crate) inner: String,
 }
 
 impl RuleXml {
     /// Takes a rule with its `Name` and `Properties`.
-    pub(super) fn of(rule: &Value) -> Result<Self, RemoteError> {
+    pub(crate) fn of(rule: &Value) -> Result<Self, RemoteError> {
         let properties = &rule["Properties"];
         let name = rule["Name"].as_str().unwrap_or_default().to_owned();
         let filter = filter(properties)?;
@@ -44,7 +44,7 @@ impl RuleXml {
     }
 
     /// Writes it as the body of a request.
-    pub(super) fn document(&self) -> String {
+    pub(crate) fn document(&self) -> String {
         document("RuleDescription", &self.inner)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Secure {
 
 impl Secure {
     /// Trusts what the system trusts.
-    pub(super) fn of_system(host: &str) -> Result<Self, RemoteError> {
+    pub(crate) fn of_system(host: &str) -> Result<Self, RemoteError> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
         let (trusted, _unusable) = roots.add_parsable_certificates(found.certs);

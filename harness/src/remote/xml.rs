@@ -10,16 +10,16 @@ const MAX_DEPTH: usize = 64;
 
 /// One element, by its name without prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Element {
-    pub(super) name: String,
+pub(crate) struct Element {
+    pub(crate) name: String,
     /// What stands in it, as it was written.
-    pub(super) inner: String,
-    pub(super) children: Vec<Self>,
+    pub(crate) inner: String,
+    pub(crate) children: Vec<Self>,
 }
 
 impl Element {
     /// Reads a document.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut reader = Reader::from_str(text);
         let mut open: Vec<(Self, usize)> = Vec::new();
         loop {
@@ -50,12 +50,12 @@ impl Element {
     }
 
     /// Finds the child of this name.
-    pub(super) fn child(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
     /// Returns the text of an element that has no others in it.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match quick_xml::escape::unescape(&self.inner) {
             Ok(text) => text.into_owned(),
             Err(_) => self.inner.clone(),
@@ -63,7 +63,7 @@ impl Element {
     }
 
     /// Returns the text of the child of this name.
-    pub(super) fn text_of(&self, name: &str) -> Option<String> {
+    pub(crate) fn text_of(&self, name: &str) -> Option<String> {
         self.child(name).map(Self::text)
     }
 
@@ -76,7 +76,7 @@ impl Element {
 }
 
 /// Writes a text so that it can stand in an element.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     quick_xml::escape::escape(text).into_owned()
 }
 

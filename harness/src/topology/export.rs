@@ -23,7 +23,7 @@ impl ServiceBus {
     pub fn topology(&self) -> Action<'_, Topology> {
         Action::new(async move {
             let ask = |connections: Arc<Connections>| async move {
-                let mut document: Value = connections.control.get("topology", &[]).await?;
+                let mut document = connections.backend.topology().await?;
                 let own = connections.amqp.key_name().to_owned();
                 forget_entrance(&mut document, &own);
                 Ok::<_, ControlError>(document)

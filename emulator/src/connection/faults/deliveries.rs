@@ -42,7 +42,7 @@ impl ClientConnection {
                         then: put_off.fault,
                     },
                     None => namespace.faults.find_match(&MatchContext {
-                        operations: vec![Operation::Receive],
+                        operations: vec![Operation::Deliver],
                         entities: vec![store_path(&entity, kind)],
                         messages: vec![Traits::of(message)],
                         client,
@@ -93,8 +93,8 @@ impl ClientConnection {
             return;
         };
         match &fault.effect {
-            Effect::Detach { words, .. } => self.detach_with(Some(link), words),
-            Effect::Close { words, .. } => self.close_with(words),
+            Effect::Detach { error, .. } => self.detach_with(Some(link), error),
+            Effect::Close { error, .. } => self.close_with(error),
             Effect::Drop { .. } => self.vanish(),
             Effect::LoseLock => self.lose(entity, |entity, cx| {
                 if let Some((token, _)) = delivery {
@@ -116,7 +116,7 @@ impl ClientConnection {
             | Effect::Answer { .. }
             | Effect::Delay(_)
             | Effect::HoldBack { .. }
-            | Effect::RoundTrip(_) => {}
+            | Effect::RoundTrip { .. } => {}
         }
         self.record_fault(Some(fault), std::slice::from_ref(entity));
     }

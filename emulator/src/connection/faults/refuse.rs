@@ -8,7 +8,7 @@ use servicebus_broker::{SessionName, SubQueue};
 use super::state::End;
 use crate::connection::links::{Link, Node};
 use crate::connection::peer::ClientConnection;
-use crate::faults::Words;
+use crate::faults::ErrorText;
 use crate::nodes::{Condition, Reply, Request, ServiceError};
 
 impl ClientConnection {
@@ -17,26 +17,26 @@ impl ClientConnection {
         &mut self,
         event: &Event,
         status: Option<u16>,
-        words: &Words,
+        text: &ErrorText,
         now: Duration,
     ) {
         match event {
             Event::Transfer(transfer) => {
                 if let Some(Link::Requests(requests)) = self.links.get(transfer.link) {
                     let requests = requests.clone();
-                    let reply = self.scripted_reply(status, words);
+                    let reply = self.scripted_reply(status, text);
                     self.on_request(&requests, transfer, now, Some(reply));
                 } else if !transfer.settled {
-                    let outcome = Outcome::from(self.scripted_error(words));
+                    let outcome = Outcome::from(self.scripted_error(text));
                     self.answer(now, transfer.link, transfer.delivery, outcome);
                 }
             }
             Event::Settle(settlement) if !settlement.settled => {
-                let outcome = Outcome::from(self.scripted_error(words));
+                let outcome = Outcome::from(self.scripted_error(text));
                 self.settle_delivery(settlement.link, settlement.delivery, outcome);
             }
             Event::Attach { link, .. } => {
-                let error = self.scripted_error(words);
+                let error = self.scripted_error(text);
                 self.engine.refuse_attach(*link, error);
             }
             Event::Settle(_)
@@ -50,8 +50,8 @@ impl ClientConnection {
         }
     }
 
-    fn scripted_reply(&mut self, status: Option<u16>, words: &Words) -> Reply {
-        let known = Condition::of_symbol(&words.condition);
+    fn scripted_reply(&mut self, status: Option<u16>, text: &ErrorText) -> Reply {
+        let known = Condition::of_symbol(&text.condition);
         let status = status.map_or_else(
             || known.unwrap_or(Condition::InternalError).status(),
             i32::from,
@@ -62,7 +62,7 @@ impl ClientConnection {
                 body: vec![0x40],
             },
             false => {
-                let error = self.scripted_error(words);
+                let error = self.scripted_error(text);
                 Reply::Scripted {
                     status,
                     condition: error.condition.into_owned(),
@@ -73,17 +73,17 @@ impl ClientConnection {
     }
 
     /// The error of a script, with a tracking id like any other.
-    fn scripted_error(&mut self, words: &Words) -> Error {
-        let refusal = ServiceError::new(Condition::InternalError, words.description.as_str());
+    fn scripted_error(&mut self, scripted: &ErrorText) -> Error {
+        let refusal = ServiceError::new(Condition::InternalError, scripted.description.as_str());
         let text = self.client.track_quietly(&refusal, None);
-        Error::new(words.condition.clone(), text)
+        Error::new(scripted.condition.clone(), text)
     }
 
     /// Closes a link. What its client settles before it hears of that has lost its lock.
-    pub(crate) fn detach_with(&mut self, link: Option<LinkId>, words: &Words) {
+    pub(crate) fn detach_with(&mut self, link: Option<LinkId>, text: &ErrorText) {
         let Some(link) = link else { return };
         let late = self.late_refusal(link);
-        let error = self.scripted_error(words);
+        let error = self.scripted_error(text);
         self.engine.detach(link, Some(error));
         self.forget(link);
         if let Some(late) = late {
@@ -110,8 +110,8 @@ impl ClientConnection {
         }
     }
 
-    pub(crate) fn close_with(&mut self, words: &Words) {
-        let error = self.scripted_error(words);
+    pub(crate) fn close_with(&mut self, text: &ErrorText) {
+        let error = self.scripted_error(text);
         self.engine.close(Some(error));
         self.faults.end = End::Closed;
     }
@@ -130,7 +130,7 @@ impl ClientConnection {
 
     /// Detaches all links but those to `$cbs`, as the service does when it is updated.
     pub(crate) fn detach_all(&mut self) {
-        let words = Words {
+        let text = ErrorText {
             condition: "amqp:link:detach-forced".into(),
             description: "The link is force detached: the service is updated.".into(),
         };
@@ -147,7 +147,7 @@ impl ClientConnection {
         let links = self.links.iter().filter(|(_, link)| !is_of_cbs(link));
         let links: Vec<LinkId> = links.map(|(id, _)| id).collect();
         for link in links {
-            self.detach_with(Some(link), &words);
+            self.detach_with(Some(link), &text);
         }
     }
 

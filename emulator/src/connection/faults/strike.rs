@@ -69,24 +69,24 @@ impl ClientConnection {
         let link = link_of(&event);
         match effect {
             Effect::LoseReply => self.carry_out_unheard(event, now, work),
-            Effect::Reject(words) => self.refuse_event(&event, None, words, now),
-            Effect::Answer { status, words } => {
-                self.refuse_event(&event, Some(*status), words, now);
+            Effect::Reject(error) => self.refuse_event(&event, None, error, now),
+            Effect::Answer { status, error } => {
+                self.refuse_event(&event, Some(*status), error, now);
             }
-            Effect::Detach { when, words } => {
+            Effect::Detach { when, error } => {
                 let is_attach = matches!(event, Event::Attach { .. });
                 match when {
                     When::Before => {}
                     When::After if is_attach => self.carry_out_alone(event, now, work),
                     When::After => self.carry_out_unheard(event, now, work),
                 }
-                self.detach_with(link, words);
+                self.detach_with(link, error);
             }
-            Effect::Close { when, words } => {
+            Effect::Close { when, error } => {
                 if *when == When::After {
                     self.carry_out_unheard(event, now, work);
                 }
-                self.close_with(words);
+                self.close_with(error);
             }
             Effect::Drop { when } => {
                 if *when == When::After {
@@ -117,7 +117,7 @@ impl ClientConnection {
                 self.pause(*wait, now, false);
             }
             // What takes time has been dealt with.
-            Effect::Delay(_) | Effect::RoundTrip(_) => self.carry_out(event, now, work),
+            Effect::Delay(_) | Effect::RoundTrip { .. } => self.carry_out(event, now, work),
         }
     }
 
@@ -258,8 +258,8 @@ impl ClientConnection {
             match &fault.effect {
                 Effect::Delay(wait) => self.pause(*wait, now, true),
                 Effect::Stall(wait) => self.pause(*wait, now, false),
-                Effect::RoundTrip(length) => self.faults.round_trip = *length,
-                Effect::Close { words, .. } => self.close_with(words),
+                Effect::RoundTrip { length } => self.faults.round_trip = *length,
+                Effect::Close { error, .. } => self.close_with(error),
                 Effect::Drop { when } => {
                     if *when == When::Before {
                         self.discard_output();

@@ -12,45 +12,21 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use servicebus_broker::{
     BrokerProperties, ClientId, Counter, Event, EventKind, Events, Message, SequenceNumber,
     SubQueue, Text, Timestamp,
 };
+use servicebus_control_api::{self as api, Timeline};
 
-use super::{Wanted, rfc3339};
+use super::Wanted;
+use crate::calendar;
 use crate::namespace::{Namespace, Place, RecordedMessages};
 
 /// Bytes of a piece, beyond which no event or message is added to it.
 const PIECE: usize = 64 * 1024;
 
-/// One event (interfaces.md).
-#[derive(Debug, Serialize)]
-struct RenderedEvent {
-    at: String,
-    /// Seconds since the namespace was started.
-    offset: f64,
-    kind: &'static str,
-    entity: String,
-    sequence_number: Option<u64>,
-    message_id: Option<String>,
-    client: Option<String>,
-    delivery_count: Option<u32>,
-    locked_until: Option<String>,
-    reason: Option<String>,
-    detail: Option<String>,
-    /// The session that it happened to.
-    session: Option<String>,
-    /// What the client asked for that was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operation: Option<String>,
-    /// Which of the messages it happened to, where these are told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<usize>,
-}
-
 /// An answer of which a part has been rendered.
-pub(super) struct Rendering {
+pub(crate) struct Rendering {
     namespace: Arc<Namespace>,
     events: Events,
     wanted: Wanted,
@@ -94,19 +70,17 @@ impl Shown {
 }
 
 impl Rendering {
-    /// Of these events, behind the members in `head`.
-    pub(super) fn new(
+    /// Of these events, behind the rest of the answer.
+    pub(crate) fn new(
         namespace: Arc<Namespace>,
-        head: &Map<String, Value>,
+        head: &Timeline,
         events: Events,
         wanted: Wanted,
         shows_messages: bool,
     ) -> Self {
-        let mut lead = Vec::from(&b"{"[..]);
-        for (name, value) in head {
-            lead.extend_from_slice(format!("{}:{value},", Value::from(name.as_str())).as_bytes());
-        }
-        lead.extend_from_slice(b"\"events\":[");
+        // Up to the end of its list of events, which is empty.
+        let mut lead = serde_json::to_vec(head).unwrap_or_default();
+        lead.truncate(lead.len().saturating_sub(b"]}".len()));
         Self {
             namespace,
             events,
@@ -120,7 +94,7 @@ impl Rendering {
     }
 
     /// The next piece of the answer; none when it is whole.
-    pub(super) fn piece(&mut self) -> Option<Bytes> {
+    pub(crate) fn piece(&mut self) -> Option<Bytes> {
         let mut piece = Vec::with_capacity(2 * PIECE);
         // Events that are not asked for cost time, too.
         let last = self.read + PIECE / size_of::<Event>();
@@ -149,7 +123,7 @@ impl Rendering {
     }
 
     /// Whether the answer is whole.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done)
     }
 
@@ -196,7 +170,7 @@ impl Rendering {
     }
 
     /// The event of the next event, if it is wanted; none after the last.
-    fn next_event(&mut self) -> Option<Option<RenderedEvent>> {
+    fn next_event(&mut self) -> Option<Option<api::Event>> {
         let event = *self.events.get(self.read)?;
         self.read += 1;
         let here = place(&event);
@@ -228,37 +202,28 @@ impl Rendering {
             .as_mut()
             .zip(whole.filter(|_| event.number().is_some()));
         let message = shown.and_then(|(shown, (_, origin))| shown.show(recorded_messages, origin));
-        Some(Some(RenderedEvent {
-            message,
-            ..self.rendered(&event, id)
-        }))
+        let mut rendered = self.rendered(&event, id);
+        rendered.message = message;
+        Some(Some(rendered))
     }
 
-    fn rendered(&self, event: &Event, message_id: Option<String>) -> RenderedEvent {
-        let mut rendered = RenderedEvent {
-            at: rfc3339(event.at),
-            offset: (event.at.as_millis() - self.namespace.started_at.as_millis()) as f64 / 1000.0,
-            kind: Counter::from(&event.kind).name(),
-            entity: self.address(event),
-            sequence_number: event.number().map(|number| number.0),
-            message_id,
-            client: self.client(event.client),
-            delivery_count: None,
-            locked_until: None,
-            reason: None,
-            detail: None,
-            session: None,
-            operation: None,
-            message: None,
-        };
+    fn rendered(&self, event: &Event, message_id: Option<String>) -> api::Event {
+        let since = event.at.as_millis() - self.namespace.started_at.as_millis();
+        let kind = api::EventKind::named(Counter::from(&event.kind).name());
+        let at = calendar::system_time(event.at);
+        let mut rendered = api::Event::new(at, since as f64 / 1000.0, kind);
+        rendered.entity = Some(self.address(event));
+        rendered.sequence_number = event.number().map(|number| number.0.cast_signed());
+        rendered.message_id = message_id;
+        rendered.client = self.client(event.client);
         self.describe(event, &mut rendered);
+        self.describe_session(event, &mut rendered);
         rendered
     }
 
     /// What there is to say of an event besides.
-    fn describe(&self, event: &Event, rendered: &mut RenderedEvent) {
+    fn describe(&self, event: &Event, rendered: &mut api::Event) {
         let read = |text: Text| self.events.read(text);
-        let texts = |reason: Text, detail: Text| (Some(read(reason)), Some(read(detail)));
         match event.kind {
             EventKind::Enqueued {
                 bytes, expires_at, ..
@@ -268,15 +233,10 @@ impl Rendering {
                 locked_until,
             } => {
                 rendered.delivery_count = Some(delivery);
-                rendered.locked_until = Some(rfc3339(locked_until));
+                rendered.locked_until = Some(calendar::system_time(locked_until));
             }
-            EventKind::SessionAccepted { .. }
-            | EventKind::SessionLockRenewed { .. }
-            | EventKind::SessionLockExpired { .. }
-            | EventKind::SessionReleased { .. }
-            | EventKind::SessionStateSet { .. } => self.describe_session(event, rendered),
             EventKind::LockRenewed { locked_until } => {
-                rendered.locked_until = Some(rfc3339(locked_until));
+                rendered.locked_until = Some(calendar::system_time(locked_until));
             }
             EventKind::Abandoned { delivery_count } | EventKind::LockExpired { delivery_count } => {
                 rendered.delivery_count = Some(delivery_count);
@@ -285,7 +245,10 @@ impl Rendering {
                 bytes,
                 activates_at,
                 ..
-            } => rendered.detail = Some(format!("{bytes} bytes, for {}", rfc3339(activates_at))),
+            } => {
+                let activates_at = calendar::date(activates_at);
+                rendered.detail = Some(format!("{bytes} bytes, for {activates_at}"));
+            }
             EventKind::Activated { moved_to } => {
                 rendered.detail = Some(format!("as number {moved_to}"));
             }
@@ -301,13 +264,17 @@ impl Rendering {
                 reason,
                 description,
                 ..
-            } => (rendered.reason, rendered.detail) = texts(reason, description),
+            } => {
+                rendered.reason = Some(read(reason));
+                rendered.detail = Some(read(description));
+            }
             EventKind::Refused {
                 operation,
                 condition,
                 description,
             } => {
-                (rendered.reason, rendered.detail) = texts(condition, description);
+                rendered.reason = Some(read(condition));
+                rendered.detail = Some(read(description));
                 rendered.operation = Some(read(operation)).filter(|named| !named.is_empty());
             }
             EventKind::SendEnlisted { transaction, .. }
@@ -319,23 +286,13 @@ impl Rendering {
             EventKind::ClockAdvanced { milliseconds } => {
                 rendered.detail = Some(format!("{} s", milliseconds as f64 / 1000.0));
             }
-            EventKind::ReceivedAndDeleted
-            | EventKind::Completed
-            | EventKind::Released
-            | EventKind::Cancelled
-            | EventKind::DuplicateDropped { .. }
-            | EventKind::Deferred
-            | EventKind::Deleted
-            | EventKind::EntityDeleted
-            | EventKind::Published
-            | EventKind::Expired
-            | EventKind::Removed => {}
+            _ => {}
         }
     }
 
     /// The same of what happened to a session.
-    fn describe_session(&self, event: &Event, rendered: &mut RenderedEvent) {
-        match event.kind {
+    fn describe_session(&self, event: &Event, rendered: &mut api::Event) {
+        let session = match event.kind {
             EventKind::SessionAccepted {
                 session,
                 locked_until,
@@ -344,21 +301,22 @@ impl Rendering {
                 session,
                 locked_until,
             } => {
-                rendered.session = Some(self.events.read(session));
-                rendered.locked_until = Some(rfc3339(locked_until));
+                rendered.locked_until = Some(calendar::system_time(locked_until));
+                session
             }
             EventKind::SessionLockExpired { session } | EventKind::SessionReleased { session } => {
-                rendered.session = Some(self.events.read(session));
+                session
             }
             EventKind::SessionStateSet { session, size } => {
-                rendered.session = Some(self.events.read(session));
                 rendered.detail = Some(match size {
                     Some(size) => format!("{size} bytes"),
                     None => "cleared".into(),
                 });
+                session
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        rendered.session = Some(self.events.read(session));
     }
 
     fn address(&self, event: &Event) -> String {

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
 use servicebus_broker::ClientId;
 use tokio::sync::Semaphore;
 

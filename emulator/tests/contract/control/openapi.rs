@@ -1,43 +1,187 @@
-//! What the control API says of itself is true: every answer that is described is provoked, and is as described.
+//! The description of the control API is made of its types, and every answer that it describes is given and is as
+//! described.
 
-mod description;
-mod tour;
+use std::collections::BTreeSet;
 
+use boon::{Compiler, Draft, Schemas};
 use serde_json::{Value, json};
+use servicebus_control_api::openapi;
 use servicebus_emulator::{Options, TlsOptions, UserCertificate};
 
 use crate::support::*;
-use description::Description;
-use tour::Tour;
+
+/// Renews the file: `UPDATE_OPENAPI=1 cargo test -p servicebus-emulator --test contract openapi`.
+const UPDATE: &str = "UPDATE_OPENAPI";
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+/// Requests in order, one a line: the status of the answer, method, path and body. In a path `~` is the namespace that is
+/// there, and `!` one that is not; the body `large` is longer than any may be.
+const REQUESTS: &str = r#"
+200 GET /health
+200 GET /$emulator/v1/health
+200 GET /$emulator/v1/openapi.json
+200 GET /$emulator/v1/namespaces
+200 GET ~/topology
+404 GET !/topology
+400 PUT /$emulator/v1/namespaces/second {
+201 PUT /$emulator/v1/namespaces/second
+409 PUT /$emulator/v1/namespaces/second
+204 POST /$emulator/v1/namespaces/second/reset
+204 DELETE /$emulator/v1/namespaces/second
+404 DELETE !
+409 DELETE ~
+404 POST !/reset
+200 GET /$emulator/v1/clock
+200 POST /$emulator/v1/clock/advance {"seconds":1.5}
+400 POST /$emulator/v1/clock/advance {"seconds":-1}
+413 POST /$emulator/v1/clock/advance large
+422 POST /$emulator/v1/clock/advance {"unknown":1}
+200 POST /$emulator/v1/clock/freeze
+200 POST /$emulator/v1/clock/resume
+200 GET ~/clock
+404 GET !/clock
+200 POST ~/clock/advance {"seconds":1.5}
+400 POST ~/clock/advance {"seconds":-1}
+404 POST !/clock/advance {"seconds":1.5}
+413 POST ~/clock/advance large
+422 POST ~/clock/advance {"unknown":1}
+200 POST ~/clock/freeze
+404 POST !/clock/freeze
+200 POST ~/clock/resume
+404 POST !/clock/resume
+200 POST ~/settled {"within":5,"entity":null}
+400 POST ~/settled {
+404 POST ~/settled {"entity":"nobody"}
+413 POST ~/settled large
+422 POST ~/settled {"unknown":1}
+200 GET ~/counts?entity=q
+400 GET ~/counts
+404 GET !/counts?entity=q
+200 GET ~/receivers?entity=q
+400 GET ~/receivers
+404 GET !/receivers?entity=q
+200 GET ~/timeline?entity=q&message_id=held
+200 GET ~/timeline
+400 GET ~/timeline?entity=q&entity=q
+400 GET ~/timeline?sequence_number=first
+404 GET ~/timeline?entity=nobody
+400 POST ~/explain?subscription=t/Subscriptions/all no message
+404 POST ~/explain?subscription=nobody no message
+413 POST ~/explain?subscription=t/Subscriptions/all large
+201 POST ~/faults {"operation":"discharge","entity":"q","nth":2,"effect":"lose-reply"}
+201 POST ~/faults {"operation":"send","property":{"name":"kind","value":1},"random":{"seed":7,"probability":0.5},"effects":[{"reject":{"condition":"com.microsoft:server-busy"}},{"delay":{"seconds":1}},{"drop":{}}]}
+400 POST ~/faults {
+404 POST !/faults {"operation":"send","effect":"lose-reply"}
+413 POST ~/faults large
+422 POST ~/faults {"unknown":1}
+200 GET ~/faults
+404 GET !/faults
+200 GET ~/faults/2
+404 GET ~/faults/9999
+204 DELETE ~/faults/2
+404 DELETE ~/faults/2
+404 DELETE !/faults
+204 POST ~/service-update
+404 POST !/service-update
+400 GET ~/sessions?entity=q
+404 GET ~/sessions?entity=nobody
+400 POST ~/sessions/lose {
+404 POST ~/sessions/lose {"entity":"s","session":"nobody"}
+413 POST ~/sessions/lose large
+422 POST ~/sessions/lose {"unknown":1}
+"#;
+
+/// The same for each kind of entities: `kind` is its name, `new` the path of one that is not there, `bad` no path.
+const REQUESTS_OF_A_KIND: &str = r#"
+201 PUT ~/kinds/new
+200 PUT ~/kinds/new {"Status":"Disabled"}
+200 GET ~/kinds/new
+400 PUT ~/kinds/bad
+404 PUT !/kinds/new
+413 PUT ~/kinds/new large
+200 GET ~/kinds
+404 GET !/kinds
+404 GET !/kinds/new
+400 GET ~/kinds/bad
+400 DELETE ~/kinds/bad
+204 DELETE ~/kinds/new
+404 DELETE ~/kinds/new
+"#;
+
+const NAMESPACE: &str = "/$emulator/v1/namespaces/sbemulatorns";
+/// Of a body where nothing else is said, in bytes.
+const LARGEST_BODY: usize = 1024 * 1024;
+const MAX_FAULTS: usize = 1_000;
+const MAX_ENTITIES: usize = 10_000;
+const MAX_SUBSCRIPTIONS: usize = 2_000;
+
+/// Method, path and status of an answer.
+type Answered = (String, String, u16);
+
+#[test]
+fn the_file_is_what_the_types_say() {
+    let made = format!("{:#}\n", openapi::document());
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(FILE, &made).expect("the file can be written");
+        // What is served was built in before.
+        return;
+    }
+    let kept = std::fs::read_to_string(FILE).expect("the file can be read");
+    assert!(
+        kept == made,
+        "emulator/openapi.json is not what the types say; renew it with {UPDATE}=1"
+    );
+    let served = Bus::with_queues(&["q"])
+        .http
+        .get("/$emulator/v1/openapi.json");
+    let head = served.head.to_lowercase();
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(served.ok() == openapi::document(), "another one is served");
+}
 
 #[test]
 fn every_answer_that_is_described_is_given_and_is_as_described() {
-    let description = Description::read();
-    let mut tour = Tour::begin(&description);
-    tour.process();
-    tour.namespaces();
-    tour.clocks();
-    tour.messages();
-    tour.faults();
-    tour.sessions();
-    tour.entities();
+    let mut tour = Tour::begin();
+    REQUESTS.lines().for_each(|line| tour.ask(line));
+    for (kind, new, bad) in [
+        ("queue", "made/here", "a%20b"),
+        ("topic", "made", "a%20b"),
+        ("subscription", "t/Subscriptions/made", "t"),
+    ] {
+        let requests = REQUESTS_OF_A_KIND.replace("kind", kind);
+        let requests = requests.replace("/new", &format!("/{new}"));
+        let requests = requests.replace("/bad", &format!("/{bad}"));
+        requests.lines().for_each(|line| tour.ask(line));
+    }
+    tour.ask("409 PUT ~/queues/t");
+    tour.ask("409 PUT ~/topics/q");
+    tour.locks();
     tour.limits();
-    without_authority(&mut tour);
-    without_tls(&mut tour);
-    tour.hold();
-    let missing: Vec<_> = description
-        .answers()
-        .difference(&tour.seen)
-        // Only a mistake in the emulator provokes it: see `tests/harness/health.rs`.
-        .filter(|(_, path, status)| !(path.ends_with("/health") && *status == 503))
-        .cloned()
-        .collect();
-    assert_eq!(missing, [], "described, and not seen");
+    tour.certificates();
+    let exceptions = [
+        // Only a mistake in the emulator provokes it: `tests/harness/health.rs`.
+        ("GET", "/health", 503),
+        ("GET", "/$emulator/v1/health", 503),
+        // There are 1,000 namespaces, and a body of 16 MiB: `virtual_namespaces/refusals.rs`.
+        ("PUT", "/$emulator/v1/namespaces/{namespace}", 403),
+        ("PUT", "/$emulator/v1/namespaces/{namespace}", 413),
+        // It does not end: `tests/contract/process`.
+        ("GET", "/$emulator/v1/hold", 200),
+    ];
+    let exceptions =
+        exceptions.map(|(method, path, status)| (method.to_owned(), path.to_owned(), status));
+    let mut described = answers(&tour.document);
+    exceptions.iter().for_each(|exception| {
+        assert!(described.remove(exception), "{exception:?}");
+    });
+    let missing = Vec::from_iter(described.difference(&tour.seen));
+    assert!(missing.is_empty(), "described, and not seen: {missing:#?}");
 }
 
 #[test]
 fn what_any_operation_may_answer_is_described() {
-    let description = Description::read();
+    let document = openapi::document();
+    let responses = &document["components"]["responses"];
     let bus = Bus::with_queues(&["q"]);
     let post =
         "POST /$emulator/v1/clock/freeze HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n";
@@ -52,61 +196,228 @@ fn what_any_operation_may_answer_is_described() {
     ] {
         let answer = bus.http.raw(format!("{post}{headers}\r\n").as_bytes());
         assert_eq!(answer.status, status, "{answer:?}");
-        description.check_common(response, &answer.body);
+        judge(&document, content(&responses[response]), &answer.body);
     }
-    // 401 is given to no client on loopback: `src/http/guard/tests.rs`.
-    let unauthorized = json!({"error": {"code": "unauthorized", "message": "m", "problems": []}});
-    description.check_common("Unauthorized", &unauthorized);
-    let late = json!({"error": {"code": "request-timeout", "message": "m", "problems": []}});
-    // Given where the body of a request does not come: `errors.rs`.
-    description.check_common("RequestTimeout", &late);
-    let all = [
+    // 401 is given to no client on loopback (`src/http/guard/tests.rs`), 408 where a body does not come (`errors.rs`).
+    let names = responses.as_object().expect("responses").keys();
+    let expected = [
         "Forbidden",
         "Malformed",
         "Misdirected",
         "RequestTimeout",
         "Unauthorized",
     ];
-    assert!(
-        description.common().iter().eq(all),
-        "{:?}",
-        description.common()
-    );
+    assert!(names.eq(expected), "{responses:#}");
     assert_eq!(bus.http.get("/$emulator/v1/clock").ok()["frozen"], false);
 }
 
-#[test]
-fn the_description_is_served_as_it_stands_in_the_file() {
-    let bus = Bus::with_queues(&["q"]);
-    let served = bus.http.get("/$emulator/v1/openapi.json");
-    assert!(
-        served
-            .head
-            .to_lowercase()
-            .contains("content-type: application/json")
-    );
-    assert_eq!(served.ok(), Description::read().document);
+/// Asks, and keeps what was answered.
+struct Tour {
+    document: Value,
+    bus: Bus,
+    seen: BTreeSet<Answered>,
 }
 
-/// Where a certificate was given there is none of ours to trust.
-fn without_authority(tour: &mut Tour<'_>) {
-    let given = UserCertificate {
-        chain: "chain.pem".into(),
-        key: "key.pem".into(),
+impl Tour {
+    fn begin() -> Self {
+        let mut tour = Self {
+            document: openapi::document(),
+            bus: Bus::with_queues(&["q"]),
+            seen: BTreeSet::new(),
+        };
+        tour.ask(r#"201 PUT ~/queues/s {"RequiresSession":true}"#);
+        tour.ask("201 PUT ~/topics/t");
+        tour.ask("201 PUT ~/subscriptions/t/Subscriptions/all");
+        tour
+    }
+
+    /// Sends a request that is written as in `REQUESTS`, and judges it and its answer.
+    fn ask(&mut self, line: &str) {
+        let mut parts = line.splitn(4, ' ');
+        let [Some(status), Some(method), Some(path)] = [parts.next(), parts.next(), parts.next()]
+        else {
+            assert_eq!(line, "");
+            return;
+        };
+        let large = " ".repeat(LARGEST_BODY + 1);
+        let body = parts.next().map(|body| match body {
+            "large" => large.as_str(),
+            body => body,
+        });
+        let status: u16 = status.parse().expect("a status");
+        let path = path.replace('~', NAMESPACE);
+        let path = path.replace('!', "/$emulator/v1/namespaces/nobody");
+        let answer = self.bus.http.request(method, &path, body);
+        assert_eq!(answer.status, status, "{line}: {answer:?}");
+        let template = self.template(&path);
+        if let (Some(body), 200..300) = (body, status) {
+            let operation = &self.document["paths"][&template][method.to_lowercase()];
+            let body = serde_json::from_str(body).expect("what is granted is JSON");
+            judge(&self.document, content(&operation["requestBody"]), &body);
+        }
+        self.note(method, template, status, &answer.body);
+    }
+
+    /// Keeps an answer, which must be as described.
+    fn note(&mut self, method: &str, template: String, status: u16, body: &Value) {
+        let operation = &self.document["paths"][&template][method.to_lowercase()];
+        let answer = &operation["responses"][status.to_string()];
+        assert!(
+            answer.is_object(),
+            "{method} {template} {status} is not described: {body}"
+        );
+        judge(&self.document, content(answer), body);
+        self.seen.insert((method.to_owned(), template, status));
+    }
+
+    /// The path under which one is described. The name of an entity takes slashes.
+    fn template(&self, path: &str) -> String {
+        let path = path.split('?').next().unwrap_or_default();
+        let fits = |template: &str| {
+            let mut rest = path;
+            for segment in template.split('/') {
+                let (first, others) = rest.split_once('/').unwrap_or((rest, ""));
+                match segment {
+                    "{queue}" | "{topic}" | "{subscription}" => return !rest.is_empty(),
+                    segment if segment == first || segment.starts_with('{') => rest = others,
+                    _ => return false,
+                }
+            }
+            rest.is_empty()
+        };
+        let templates = self.document["paths"].as_object().expect("paths").keys();
+        let found = { templates }.find(|template| fits(template));
+        found
+            .unwrap_or_else(|| panic!("{path} is not described"))
+            .clone()
+    }
+
+    /// What is answered while a client holds locks, and that an encoded message is explained.
+    fn locks(&mut self) {
+        let mut peer = self.bus.client();
+        let (sender, receiver) = (peer.sender("q"), peer.receiver("q"));
+        peer.send(&sender, &Message::new("held"));
+        peer.receive_one(&receiver);
+        self.ask(r#"408 POST ~/settled {"within":0}"#);
+        // The lock is due on the way.
+        self.ask(r#"408 POST ~/clock/advance {"seconds":3600,"steps":0}"#);
+        self.ask(r#"408 POST /$emulator/v1/clock/advance {"seconds":3600,"steps":0}"#);
+        self.ask("200 GET ~/timeline?entity=q&message_id=held");
+        send_all(&mut peer, "s", &[("m", "cart-7")]);
+        peer.accept("s", "cart-7");
+        self.ask("200 GET ~/sessions?entity=s");
+        self.ask(r#"204 POST ~/sessions/lose {"entity":"s","session":"cart-7"}"#);
+        let target = format!("{NAMESPACE}/explain?subscription=t/Subscriptions/all");
+        // Its body is a null value.
+        let message = b"\x00\x53\x77\x40";
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            message.len()
+        );
+        let answer = self.bus.http.raw(&[head.as_bytes(), message].concat());
+        self.note("POST", self.template(&target), answer.status, &answer.body);
+    }
+
+    /// What is refused because there are as many as there may be.
+    fn limits(&mut self) {
+        let fault = r#"{"operation":"send","effect":"lose-reply"}"#;
+        for _ in 1..MAX_FAULTS {
+            self.bus
+                .http
+                .request("POST", &format!("{NAMESPACE}/faults"), Some(fault))
+                .ok();
+        }
+        self.ask(&format!("409 POST ~/faults {fault}"));
+        self.ask("204 DELETE ~/faults");
+        let full = full_namespace();
+        self.ask(&format!("201 PUT /$emulator/v1/namespaces/full {full}"));
+        self.ask("403 PUT /$emulator/v1/namespaces/full/queues/more");
+        self.ask("403 PUT /$emulator/v1/namespaces/full/topics/more");
+        self.ask("403 PUT /$emulator/v1/namespaces/full/subscriptions/t/Subscriptions/more");
+    }
+
+    /// The authority's certificates, where there are none, and where they cannot be kept.
+    fn certificates(&mut self) {
+        let path = "/$emulator/v1/ca.pem";
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let answer = self.bus.http.text(request.as_bytes());
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        self.note("GET", path.to_owned(), 200, &body.into());
+        let given = UserCertificate {
+            chain: "chain.pem".into(),
+            key: "key.pem".into(),
+        };
+        let bus = Bus::started(Options {
+            tls: TlsOptions {
+                certificate: Some(given),
+                ..TlsOptions::default()
+            },
+            ..Options::default()
+        });
+        let file = TemporaryFile::new("");
+        let process = Process::start(&["--amqps-port", "off", "--tls-directory", file.path()]);
+        for (http, status) in [(bus.http, 404), (process.http(), 500)] {
+            let answer = http.get(path);
+            assert_eq!(answer.status, status, "{answer:?}");
+            self.note("GET", path.to_owned(), status, &answer.body);
+        }
+    }
+}
+
+/// As many queues and topics as there may be, and a topic with as many subscriptions.
+fn full_namespace() -> Value {
+    let list = |count: usize| {
+        let entities = (0..count).map(|number| json!({"Name": format!("n{number}")}));
+        Value::from_iter(entities)
     };
-    let bus = Bus::started(Options {
-        tls: TlsOptions {
-            certificate: Some(given),
-            ..TlsOptions::default()
-        },
-        ..Options::default()
-    });
-    tour.at(bus.http, "GET /$emulator/v1/ca.pem", 404);
+    let topic = json!({"Name": "t", "Subscriptions": list(MAX_SUBSCRIPTIONS)});
+    let namespace = json!({"Name": "full", "Queues": list(MAX_ENTITIES - 1), "Topics": [topic]});
+    json!({"UserConfig": {"Namespaces": [namespace]}})
 }
 
-/// Where the authority cannot be kept there is no TLS.
-fn without_tls(tour: &mut Tour<'_>) {
-    let file = TemporaryFile::new("");
-    let process = Process::start(&["--amqps-port", "off", "--tls-directory", file.path()]);
-    tour.at(process.http(), "GET /$emulator/v1/ca.pem", 500);
+/// Every answer that is described.
+fn answers(document: &Value) -> BTreeSet<Answered> {
+    let members = |value: &Value| value.as_object().expect("an object").clone().into_iter();
+    let mut answers = BTreeSet::new();
+    for (path, methods) in members(&document["paths"]) {
+        for (method, operation) in members(&methods) {
+            for (status, _) in members(&operation["responses"]) {
+                let status = status.parse().expect("a status");
+                answers.insert((method.to_uppercase(), path.clone(), status));
+            }
+        }
+    }
+    answers
+}
+
+/// The schema of what is sent, whatever its media type.
+fn content(described: &Value) -> Option<&Value> {
+    let (_, media) = described["content"].as_object()?.iter().next()?;
+    media.get("schema")
+}
+
+/// Panics unless a value is as a schema says; where there is none it must be nothing.
+fn judge(document: &Value, schema: Option<&Value>, value: &Value) {
+    let Some(schema) = schema else {
+        assert_eq!(*value, Value::Null);
+        return;
+    };
+    // By which schemas find each other; nothing is fetched.
+    let url = "http://localhost/openapi.json";
+    let mut judged = schema.clone();
+    // References are to the components of the document.
+    judged["components"] = document["components"].clone();
+    let mut compiler = Compiler::new();
+    compiler.set_default_draft(Draft::V2020_12);
+    compiler.enable_format_assertions();
+    compiler
+        .add_resource(url, judged)
+        .expect("a schema is JSON");
+    let mut schemas = Schemas::new();
+    let compiled = compiler.compile(url, &mut schemas);
+    let index = compiled.unwrap_or_else(|error| panic!("{schema}: {error:#}"));
+    if let Err(error) = schemas.validate(value, index) {
+        panic!("{error:#}\nin {value:#}");
+    }
 }

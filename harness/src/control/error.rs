@@ -3,8 +3,8 @@
 use std::{fmt, io, net::SocketAddr};
 
 use hyper::StatusCode;
-use serde::Deserialize;
 use serde_json::Value;
+use servicebus_control_api::{ErrorAnswer, ErrorDetails, Problem};
 
 /// Why the control API did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -71,13 +71,13 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
-        let envelope: Envelope = serde_json::from_slice(answer).unwrap_or_default();
-        let Details {
+    pub(crate) fn new(status: StatusCode, path: &str, answer: &[u8]) -> Self {
+        let ErrorAnswer { error } = serde_json::from_slice(answer).unwrap_or_default();
+        let ErrorDetails {
             code,
             mut message,
             problems,
-        } = envelope.error;
+        } = error;
         if message.is_empty() {
             message = format!("{path} answered {}", String::from_utf8_lossy(answer));
         }
@@ -85,7 +85,7 @@ impl Refusal {
             status: status.as_u16(),
             code,
             message,
-            problems: problems.into_iter().map(Problem::text).collect(),
+            problems: problems.into_iter().map(problem_text).collect(),
         }
     }
 }
@@ -101,40 +101,22 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-#[derive(Debug, Default, Deserialize)]
-struct Envelope {
-    error: Details,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Details {
-    code: String,
-    message: String,
-    problems: Vec<Problem>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Problem {
-    path: String,
-    value: Value,
-    allowed: String,
-}
-
 /// What the emulator allows where it says what is there and not what was asked for.
 const AT_REST: &str = "at rest";
 
-impl Problem {
-    fn text(self) -> String {
-        let value = match self.value {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        match self.allowed.as_str() {
-            "" | AT_REST => format!("{}: {value}", self.path),
-            allowed => format!("{}: {value} is not allowed; allowed: {allowed}", self.path),
-        }
+fn problem_text(problem: Problem) -> String {
+    let Problem {
+        path,
+        value,
+        allowed,
+    } = problem;
+    let value = match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    match allowed.as_str() {
+        "" | AT_REST => format!("{path}: {value}"),
+        allowed => format!("{path}: {value} is not allowed; allowed: {allowed}"),
     }
 }
 

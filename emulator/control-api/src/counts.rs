@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How many messages a queue holds, by what can be done with them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Counts {
     /// In the queue and neither scheduled nor dead; locked and deferred ones are part of it.

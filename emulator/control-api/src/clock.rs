@@ -1,0 +1,59 @@
+//! The clock of a namespace, and waiting until it is idle.
+
+use std::time::SystemTime;
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the clock of a namespace shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Clock {
+    /// The time of the namespace, in UTC.
+    #[serde(with = "crate::encoding::instant")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "String", extend("format" = "date-time"))
+    )]
+    pub now: SystemTime,
+    /// How far it is ahead of real time, in seconds.
+    pub offset_seconds: f64,
+    /// Whether it stands still.
+    pub frozen: bool,
+}
+
+/// Moves the clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Advance {
+    /// How many seconds to go.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 3_162_240_000.0)))]
+    pub seconds: f64,
+    /// Most deadlines to stop at on the way; 1,000,000 when it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = 1_000_000)))]
+    pub steps: Option<u32>,
+}
+
+/// Waits until a namespace is idle.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Settle {
+    /// How many seconds of real time to wait; 5 unless set.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 600.0)))]
+    pub within: Option<f64>,
+    /// Whose locks count; all unless set. An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or
+    /// one of their dead-letter queues such as `orders/$DeadLetterQueue`.
+    pub entity: Option<String>,
+}
+
+/// The namespace is idle, and nothing is locked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Settled {
+    /// Always true: otherwise the answer is a refusal.
+    pub settled: bool,
+}

@@ -1,0 +1,86 @@
+//! Refusals: `{"error":{"code","message","problems"}}`.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The codes that there are.
+#[cfg(feature = "schema")]
+const CODES: [&str; 21] = [
+    "cannot-listen",
+    "conflict",
+    "cross-site",
+    "internal-error",
+    "invalid-argument",
+    "invalid-body",
+    "invalid-query",
+    "last-namespace",
+    "limit-reached",
+    "malformed-request",
+    "memory-limit",
+    "method-not-allowed",
+    "no-control-token",
+    "no-tls",
+    "not-advanced",
+    "not-found",
+    "not-settled",
+    "request-timeout",
+    "too-many",
+    "unauthorized",
+    "unknown-host",
+];
+
+/// Every refusal has this form.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(JsonSchema),
+    schemars(rename = "Error", deny_unknown_fields)
+)]
+pub struct ErrorAnswer {
+    /// What is wrong.
+    pub error: ErrorDetails,
+}
+
+/// What is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct ErrorDetails {
+    /// What kind of refusal it is, for programs.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = CODES)))]
+    pub code: String,
+    /// What is wrong, for people.
+    pub message: String,
+    /// Its parts; empty where the message says all.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Problem {
+    /// Where: a parameter, a member of the body, a place in the namespace.
+    pub path: String,
+    /// What was found there.
+    pub value: Value,
+    /// What would have been allowed.
+    pub allowed: String,
+}
+
+impl Problem {
+    /// A value at a path that is not among what is allowed.
+    pub fn new(
+        path: impl Into<String>,
+        value: impl Into<Value>,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self {
+            path: path.into(),
+            value: value.into(),
+            allowed: allowed.into(),
+        }
+    }
+}

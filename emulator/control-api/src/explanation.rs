@@ -1,0 +1,72 @@
+//! What the rules of a subscription say of a message.
+
+use std::fmt;
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the emulator says of a property that a message does not have.
+const MISSING: &str = "does not exist";
+
+/// What a subscription makes of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Explanation {
+    /// What each rule says, by name.
+    pub rules: Vec<RuleExplanation>,
+}
+
+/// What one rule says of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct RuleExplanation {
+    /// The name of the rule.
+    pub rule: String,
+    /// Whether it selects the message.
+    pub matched: bool,
+    /// The first part of the filter that was not true.
+    pub reason: Option<Reason>,
+    /// Why the filter could not be evaluated.
+    pub error: Option<String>,
+}
+
+/// The first part of a filter that is not true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Reason {
+    /// That part, as the filter language writes it.
+    pub expression: String,
+    /// Whether it is `false`, or `unknown` for the lack of a value.
+    pub truth: String,
+    /// What stands in it that is not constant.
+    pub values: Vec<NamedValue>,
+}
+
+/// A property of a message, as a filter sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct NamedValue {
+    /// The name.
+    pub name: String,
+    /// The value with its type, `3 (a whole number)`, or `does not exist`.
+    pub value: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.expression, self.truth)?;
+        let mut values = self.values.iter();
+        values.try_for_each(|value| write!(f, ", {value}"))
+    }
+}
+
+impl fmt::Display for NamedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, value } = self;
+        match value.as_str() {
+            MISSING => write!(f, "{name} {value}"),
+            _ => write!(f, "{name} = {value}"),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What can be struck, and which effects make sense for it.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::EffectKind;
+
+/// What a client does that a fault can be set on, as the emulator sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[non_exhaustive]
+pub enum Operation {
+    /// A message or a batch is sent to a queue or topic over AMQP.
+    Send,
+    /// A message is delivered to a receiver.
+    #[serde(rename = "receive")]
+    Deliver,
+    /// A delivery is settled, in whichever way.
+    Settle,
+    /// A delivery is completed.
+    Complete,
+    /// A delivery is abandoned.
+    Abandon,
+    /// A delivery is dead-lettered by its receiver.
+    DeadLetter,
+    /// A delivery is deferred.
+    Defer,
+    /// The lock of a message or of a session is renewed.
+    RenewLock,
+    /// A link to an entity or to its `$management` opens; those to `$cbs` and to the coordinator do not count.
+    Attach,
+    /// A connection opens.
+    Connect,
+    /// A token is put to `$cbs`.
+    Token,
+    /// A request comes to `$management`; its name tells which.
+    Management,
+    /// A transaction is committed or rolled back by its client.
+    Discharge,
+    /// A request comes to the administration API or over REST; its name tells by which method.
+    Http,
+}
+
+impl Operation {
+    /// Each with its name in the control API, and what one of them and what several are called.
+    const NAMES: [(Self, &'static str, &'static str, &'static str); 14] = [
+        (Self::Send, "send", "send", "sends"),
+        (Self::Deliver, "receive", "delivery", "deliveries"),
+        (Self::Settle, "settle", "settlement", "settlements"),
+        (Self::Complete, "complete", "completion", "completions"),
+        (Self::Abandon, "abandon", "abandonment", "abandonments"),
+        (
+            Self::DeadLetter,
+            "dead-letter",
+            "dead-lettering",
+            "dead-letterings",
+        ),
+        (Self::Defer, "defer", "deferral", "deferrals"),
+        (
+            Self::RenewLock,
+            "renew-lock",
+            "renewal of a lock",
+            "renewals of locks",
+        ),
+        (Self::Attach, "attach", "attach", "attaches"),
+        (Self::Connect, "connect", "connection", "connections"),
+        (Self::Token, "token", "token", "tokens"),
+        (
+            Self::Management,
+            "management",
+            "management request",
+            "management requests",
+        ),
+        (Self::Discharge, "discharge", "discharge", "discharges"),
+        (Self::Http, "http", "HTTP request", "HTTP requests"),
+    ];
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.into_iter().map(|(operation, ..)| operation)
+    }
+
+    /// Returns the operation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|operation| operation.name() == name)
+    }
+
+    /// Returns the name by which the control API knows the operation.
+    pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// Returns what one of them and what several are called.
+    pub fn nouns(self) -> (&'static str, &'static str) {
+        let (_, one, several) = self.words();
+        (one, several)
+    }
+
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        let mut names = Self::NAMES.into_iter();
+        let found = names.find(|(operation, ..)| *operation == self);
+        found.map_or(("", "", ""), |(_, name, one, several)| (name, one, several))
+    }
+
+    /// The effects that make sense for it.
+    pub fn effects(self) -> impl Iterator<Item = EffectKind> {
+        EffectKind::all().filter(move |kind| self.allows(*kind))
+    }
+
+    /// Whether an effect makes sense for it.
+    pub fn allows(self, effect: EffectKind) -> bool {
+        match effect {
+            EffectKind::LoseReply => !matches!(self, Self::Deliver | Self::Connect),
+            EffectKind::Reject => !matches!(self, Self::Deliver | Self::Connect | Self::Http),
+            EffectKind::Answer => matches!(
+                self,
+                Self::RenewLock | Self::Token | Self::Management | Self::Http
+            ),
+            EffectKind::Detach | EffectKind::ExpireToken => {
+                !matches!(self, Self::Connect | Self::Http)
+            }
+            EffectKind::Close | EffectKind::Stall => self != Self::Http,
+            EffectKind::Drop | EffectKind::Delay => true,
+            EffectKind::HoldBack => self == Self::Send,
+            EffectKind::LoseLock | EffectKind::LoseSessionLock => {
+                matches!(self, Self::Deliver | Self::RenewLock) || self.is_settlement()
+            }
+            EffectKind::DeliverTwice => {
+                matches!(self, Self::Deliver | Self::Settle | Self::Complete)
+            }
+            EffectKind::RoundTrip => self == Self::Connect,
+        }
+    }
+
+    /// Whether it is about messages, whose properties can narrow a fault.
+    pub fn is_about_messages(self) -> bool {
+        let others = [Self::Send, Self::Deliver, Self::RenewLock, Self::Management];
+        self.is_settlement() || others.contains(&self)
+    }
+
+    /// Whether its kinds have names: the operation of a management request, the method of an HTTP request.
+    pub fn has_names(self) -> bool {
+        matches!(self, Self::Management | Self::Http)
+    }
+
+    fn is_settlement(self) -> bool {
+        matches!(
+            self,
+            Self::Settle | Self::Complete | Self::Abandon | Self::DeadLetter | Self::Defer
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_written_by_its_name() {
+        for operation in Operation::all() {
+            let written = serde_json::to_value(operation).unwrap();
+            assert_eq!(written, operation.name());
+            assert_eq!(Operation::named(operation.name()), Some(operation));
+        }
+    }
+}

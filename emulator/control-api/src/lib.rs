@@ -1,0 +1,32 @@
+//! The JSON of the emulator's control API as types.
+//!
+//! The emulator answers with them and the harness reads them, so that a field has one name in one place. A request that a
+//! person may write by hand, a fault, is read leniently into [`FaultRequest`] and judged by the emulator; everything else
+//! has one form. With the feature `schema` the types describe themselves, and `openapi` puts these descriptions together
+//! with the routes.
+
+mod clock;
+mod counts;
+mod encoding;
+mod entity;
+mod error;
+mod explanation;
+mod fault;
+mod namespace;
+#[cfg(feature = "schema")]
+pub mod openapi;
+mod session;
+mod timeline;
+
+pub use clock::{Advance, Clock, Settle, Settled};
+pub use counts::Counts;
+pub use entity::{Properties, Queue, Queues, Subscription, Subscriptions, Topic, Topics};
+pub use error::{ErrorAnswer, ErrorDetails, Problem};
+pub use explanation::{Explanation, NamedValue, Reason, RuleExplanation};
+pub use fault::{
+    Effect, EffectKind, ErrorText, Fault, FaultRequest, Faults, Filter, Operation, Pick, Property,
+    Random, ScriptedFault, Wait, When,
+};
+pub use namespace::{Failure, Health, MemoryUsage, NamespaceInfo, Ready};
+pub use session::{LoseSessionLock, Receiver, Receivers, Session, Sessions};
+pub use timeline::{Event, EventKind, Timeline, UnsettledSends};

@@ -1,0 +1,139 @@
+//! The control API as an OpenAPI 3.1 document: the routes are told here, their bodies come from the types.
+
+mod configuration;
+mod operation;
+mod routes;
+
+use schemars::generate::{Contract, SchemaSettings};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::ErrorAnswer;
+pub(crate) use configuration::{queue_settings, rules, subscription_settings, topic_settings};
+use operation::Operation;
+
+/// Returns the document.
+pub fn document() -> Value {
+    let mut description = Description::new();
+    routes::describe(&mut description);
+    description.finish()
+}
+
+/// A document that is being put together.
+struct Description {
+    /// What the emulator answers, where a member that is always there is required.
+    answers: SchemaGenerator,
+    /// What it reads, where a member with a default is not.
+    requests: SchemaGenerator,
+    tags: Vec<Value>,
+    paths: Map<String, Value>,
+}
+
+impl Description {
+    fn new() -> Self {
+        let generator = |contract| {
+            let mut settings = SchemaSettings::draft2020_12();
+            settings.definitions_path = "/components/schemas".into();
+            settings.contract = contract;
+            settings.into_generator()
+        };
+        Self {
+            answers: generator(Contract::Serialize),
+            requests: generator(Contract::Deserialize),
+            tags: Vec::new(),
+            paths: Map::new(),
+        }
+    }
+
+    /// Begins a group of routes.
+    fn group(&mut self, name: &str, description: &str) {
+        let tag = json!({ "name": name, "description": description });
+        self.tags.push(tag);
+    }
+
+    /// Adds a route of the group: `GET /health`, with an id that names its function in generated clients.
+    fn route(
+        &mut self,
+        line: &str,
+        id: &str,
+        summary: &str,
+        describe: impl FnOnce(Operation<'_>) -> Operation<'_>,
+    ) {
+        let (method, path) = line.split_once(' ').unwrap_or(("GET", line));
+        let tag = self.tags.last().map(|tag| tag["name"].clone());
+        let operation = Operation::new(self, path, id, summary, tag);
+        let described = describe(operation).finish();
+        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
+        methods[method.to_lowercase()] = described;
+    }
+
+    fn answer<T: JsonSchema>(&mut self) -> Value {
+        self.answers.subschema_for::<T>().into()
+    }
+
+    fn request<T: JsonSchema>(&mut self) -> Value {
+        self.requests.subschema_for::<T>().into()
+    }
+
+    fn finish(mut self) -> Value {
+        let error = self.answer::<ErrorAnswer>();
+        let mut schemas = self.requests.take_definitions(true);
+        schemas.extend(self.answers.take_definitions(true));
+        schemas.extend(configuration::schemas());
+        let refusal = |description: &str| {
+            let content = json!({ "application/json": { "schema": error } });
+            json!({ "description": description, "content": content })
+        };
+        let mut unauthorized =
+            refusal("401: the client is beyond loopback and does not show the control token.");
+        let scheme = json!({ "schema": { "const": "Bearer" } });
+        unauthorized["headers"] = json!({ "WWW-Authenticate": scheme });
+        json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Control API of servicebus-emulator",
+                "version": "1",
+                "summary": "By which a test controls time and looks inside.",
+                "description": "Times are RFC 3339 in UTC, durations are seconds. Every refusal has the same form. A path \
+                    that is not described is refused with 404 under `/$emulator`, and a method that is not described with \
+                    405; every other path belongs to the administration API and the REST API of the service. Before its \
+                    route, every request but those for health and certificate may be answered by one of the responses \
+                    under `components`, by the names of which they are described there. JSON is read whatever the \
+                    content type says.",
+                "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+            },
+            "servers": [{ "url": "http://localhost:5300" }],
+            "security": [{}, { "controlToken": [] }],
+            "tags": self.tags,
+            "paths": self.paths,
+            "components": {
+                "parameters": {
+                    "Namespace": {
+                        "name": "namespace",
+                        "in": "path",
+                        "required": true,
+                        "description": "The name of the namespace; letter case makes no difference. 1 to 63 letters, \
+                            digits, `-`, `_` and `.`, a letter or digit first and last.",
+                        "schema": { "type": "string" },
+                    },
+                },
+                "responses": {
+                    "Malformed": refusal("400: the request is not HTTP as its standard has it; the connection is closed."),
+                    "Unauthorized": unauthorized,
+                    "Forbidden": refusal("403: the request changes something and was made by a web page of an origin that \
+                        is not allowed; or the client is beyond loopback and there is no control token."),
+                    "RequestTimeout": refusal("408: the body of the request did not come within 20 s."),
+                    "Misdirected": refusal("421: `Host` is no name of the emulator."),
+                },
+                "schemas": schemas,
+                "securitySchemes": {
+                    "controlToken": {
+                        "type": "http",
+                        "scheme": "bearer",
+                        "description": "What `--control-token` says; clients on loopback need none.",
+                    },
+                },
+            },
+        })
+    }
+}

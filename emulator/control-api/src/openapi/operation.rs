@@ -1,0 +1,144 @@
+//! One method at one path.
+
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use super::Description;
+use crate::ErrorAnswer;
+
+const NOT_ALLOWED: &str = "A parameter or the body is not allowed.";
+
+/// An operation that is being described.
+pub(crate) struct Operation<'a> {
+    description: &'a mut Description,
+    value: Value,
+}
+
+impl<'a> Operation<'a> {
+    pub(crate) fn new(
+        description: &'a mut Description,
+        path: &str,
+        id: &str,
+        summary: &str,
+        tag: Option<Value>,
+    ) -> Self {
+        let value = json!({
+            "operationId": id,
+            "summary": summary,
+            "tags": Vec::from_iter(tag),
+            "parameters": [],
+            "responses": {},
+        });
+        let operation = Self { description, value };
+        if !path.contains("{namespace}") {
+            return operation;
+        }
+        let namespace = json!({ "$ref": "#/components/parameters/Namespace" });
+        operation
+            .parameter(namespace)
+            .refuses(404, "There is none of this name.")
+    }
+
+    /// Says more than the summary.
+    pub(crate) fn more(mut self, text: &str) -> Self {
+        self.value["description"] = text.into();
+        self
+    }
+
+    /// Adds a name in the path.
+    pub(crate) fn named(self, name: &str, description: &str) -> Self {
+        self.parameter(json!({
+            "name": name,
+            "in": "path",
+            "required": true,
+            "description": description,
+            "schema": { "type": "string" },
+        }))
+    }
+
+    /// Adds a member of the query.
+    pub(crate) fn query(
+        self,
+        name: &str,
+        is_required: bool,
+        schema: Value,
+        description: &str,
+    ) -> Self {
+        let parameter = json!({
+            "name": name,
+            "in": "query",
+            "required": is_required,
+            "description": description,
+            "schema": schema,
+        });
+        self.parameter(parameter).refuses(400, NOT_ALLOWED)
+    }
+
+    /// Has a JSON body that must be there.
+    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+        let schema = self.description.request::<T>();
+        self.body(true, "application/json", schema)
+            .refuses(422, "The body is JSON of another form.")
+    }
+
+    /// Has a body of another kind.
+    pub(crate) fn body(mut self, is_required: bool, media_type: &str, schema: Value) -> Self {
+        self.value["requestBody"] = json!({
+            "required": is_required,
+            "content": { media_type: { "schema": schema } },
+        });
+        self.refuses(400, NOT_ALLOWED)
+            .refuses(413, "The body is too large.")
+    }
+
+    /// Answers with JSON.
+    pub(crate) fn answers<T: JsonSchema>(self, status: u16, description: &str) -> Self {
+        let schema = self.description.answer::<T>();
+        self.answers_with(status, description, "application/json", schema)
+    }
+
+    /// Answers with something else.
+    pub(crate) fn answers_with(
+        mut self,
+        status: u16,
+        description: &str,
+        media_type: &str,
+        schema: Value,
+    ) -> Self {
+        self.value["responses"][status.to_string()] = json!({
+            "description": description,
+            "content": { media_type: { "schema": schema } },
+        });
+        self
+    }
+
+    /// Answers with nothing.
+    pub(crate) fn done(mut self, status: u16, description: &str) -> Self {
+        self.value["responses"][status.to_string()] = json!({ "description": description });
+        self
+    }
+
+    /// Refuses.
+    pub(crate) fn refuses(self, status: u16, description: &str) -> Self {
+        self.answers::<ErrorAnswer>(status, description)
+    }
+
+    /// Does not give an answer that others like it give.
+    pub(crate) fn never(mut self, status: u16) -> Self {
+        if let Some(responses) = self.value["responses"].as_object_mut() {
+            responses.remove(&status.to_string());
+        }
+        self
+    }
+
+    pub(crate) fn finish(self) -> Value {
+        self.value
+    }
+
+    fn parameter(mut self, parameter: Value) -> Self {
+        if let Some(parameters) = self.value["parameters"].as_array_mut() {
+            parameters.push(parameter);
+        }
+        self
+    }
+}

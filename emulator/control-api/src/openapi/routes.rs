@@ -1,0 +1,387 @@
+//! Every route, in groups.
+
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::Description;
+use crate::{
+    Advance, Clock, Counts, Explanation, FaultRequest, Faults, Health, LoseSessionLock,
+    NamespaceInfo, Queue, Queues, Receivers, ScriptedFault, Sessions, Settle, Settled,
+    Subscription, Subscriptions, Timeline, Topic, Topics,
+};
+
+const ADDRESS: &str = "An address as clients write it: a queue, a topic, `topic/Subscriptions/name`, or one of their \
+                       dead-letter queues such as `orders/$DeadLetterQueue`.";
+
+pub(crate) fn describe(d: &mut Description) {
+    process(d);
+    namespaces(d);
+    clocks(d);
+    messages(d);
+    faults(d);
+    sessions(d);
+    d.group("entities", "Queues, topics and subscriptions.");
+    entities::<Queue, Queues>(d, "queue", "Queue");
+    entities::<Topic, Topics>(d, "topic", "Topic");
+    entities::<Subscription, Subscriptions>(d, "subscription", "Subscription");
+}
+
+fn process(d: &mut Description) {
+    d.group("process", "The emulator as a whole.");
+    for (line, id) in [
+        ("GET /health", "health"),
+        ("GET /$emulator/v1/health", "controlHealth"),
+    ] {
+        d.route(line, id, "Says whether everything serves.", |route| {
+            route.answers::<Health>(200, "It does.").answers::<Health>(
+                503,
+                "Something failed inside, by a mistake of the emulator. Entities that are broken by it answer 500 until \
+                 they are deleted or the namespace is reset.",
+            )
+        });
+    }
+    d.route(
+        "GET /$emulator/v1/openapi.json",
+        "describe",
+        "Answers with this description.",
+        |route| {
+            let schema = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
+            route.answers_with(200, "An OpenAPI document.", "application/json", schema)
+        },
+    );
+    d.route(
+        "GET /$emulator/v1/hold",
+        "hold",
+        "Keeps the emulator for as long as the answer is read.",
+        |route| {
+            route.done(200, "It is held from now on.").more(
+                "An emulator that was started with `--exit-when-idle` ends when it has no connection for a while. This \
+                 one counts, and is never closed for silence. The body is empty and ends when the emulator stops.",
+            )
+        },
+    );
+    d.route(
+        "GET /$emulator/v1/ca.pem",
+        "caCertificate",
+        "Answers with the certificates that clients of TLS must trust.",
+        |route| {
+            let described = "The certificates in PEM: of the user's authority, which is constrained to loopback, localhost \
+                             and servicebus.windows.net, then of that of this run, which vouches for all other names.";
+            let text = json!({ "type": "string" });
+            route
+                .answers_with(200, described, "application/pem-certificate-chain", text)
+                .refuses(404, "The emulator was given its certificate: trust its issuer.")
+                .refuses(500, "There is no TLS, for the reason that is told.")
+        },
+    );
+}
+
+fn namespaces(d: &mut Description) {
+    d.group("namespaces", "Made, listed, removed.");
+    d.route(
+        "GET /$emulator/v1/namespaces",
+        "listNamespaces",
+        "Lists the namespaces, oldest first.",
+        |route| route.answers::<Vec<NamespaceInfo>>(200, "Each as in the ready line."),
+    );
+    d.route(
+        "PUT /$emulator/v1/namespaces/{namespace}",
+        "createNamespace",
+        "Makes a namespace.",
+        |route| {
+            let topology = json!({ "$ref": "#/components/schemas/Topology" });
+            route
+                .more(
+                    "The body is what it holds, nothing unless sent; it declares one namespace, whose name is that of the \
+                     path. A connection belongs to the namespace whose address it came to, else whose host name it asked \
+                     for, else whose key it names first. A namespace without keys of its own gets one under a name that \
+                     no other namespace has.",
+                )
+                .body(false, "application/json", topology)
+                .never(404)
+                .answers::<NamespaceInfo>(201, "The namespace.")
+                .refuses(403, "There are as many as there may be.")
+                .refuses(
+                    409,
+                    "Its name, the name of a key or its address belongs to another namespace, or the address cannot be \
+                     listened at.",
+                )
+        },
+    );
+    d.route(
+        "DELETE /$emulator/v1/namespaces/{namespace}",
+        "removeNamespace",
+        "Removes a namespace with everything in it.",
+        |route| {
+            route
+                .done(204, "It is gone; its connections are closed with a reason.")
+                .refuses(409, "It is the last one.")
+        },
+    );
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/topology",
+        "exportTopology",
+        "Writes what a namespace holds now as it can be declared again.",
+        |route| {
+            let topology = json!({ "$ref": "#/components/schemas/Topology" });
+            let described = "A configuration that declares the same.";
+            route.answers_with(200, described, "application/json", topology)
+        },
+    );
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/reset",
+        "resetNamespace",
+        "Removes all messages, sessions and records; entities are as they were declared.",
+        |route| route.done(204, "It is empty."),
+    );
+}
+
+fn clocks(d: &mut Description) {
+    d.group("clock", "Time, and waiting until a namespace is idle.");
+    for (root, of, whose) in [
+        ("/$emulator/v1", "First", "the first namespace"),
+        ("/$emulator/v1/namespaces/{namespace}", "", "a namespace"),
+    ] {
+        d.route(
+            &format!("GET {root}/clock"),
+            &format!("clock{of}"),
+            &format!("Reads the clock of {whose}."),
+            |route| route.answers::<Clock>(200, "The clock."),
+        );
+        d.route(
+            &format!("POST {root}/clock/advance"),
+            &format!("advanceClock{of}"),
+            &format!("Moves the time of {whose} forward."),
+            |route| {
+                let described =
+                    "The clock, after everything due on the way has happened and the namespace is idle.";
+                let stopped = "It was stopped after as many deadlines as were allowed; the message says how far it came.";
+                let route = route.takes::<Advance>().answers::<Clock>(200, described);
+                route.refuses(408, stopped)
+            },
+        );
+        for (verb, what) in [
+            ("freeze", "Stops the time of"),
+            ("resume", "Lets run on the time of"),
+        ] {
+            d.route(
+                &format!("POST {root}/clock/{verb}"),
+                &format!("{verb}Clock{of}"),
+                &format!("{what} {whose}."),
+                |route| route.answers::<Clock>(200, "The clock."),
+            );
+        }
+    }
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/settled",
+        "waitIdle",
+        "Waits until nothing is due or on its way and no message is locked.",
+        |route| {
+            let busy = "It did not become idle in time; the problems are what is busy.";
+            let route = route
+                .takes::<Settle>()
+                .answers::<Settled>(200, "It is idle.");
+            route.refuses(408, busy)
+        },
+    );
+}
+
+fn messages(d: &mut Description) {
+    d.group("messages", "What is there and what happened.");
+    let text = || json!({ "type": "string" });
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/counts",
+        "countMessages",
+        "Counts the messages of an entity.",
+        |route| {
+            let route = route.query("entity", true, text(), ADDRESS);
+            route.answers::<Counts>(200, "The counts.")
+        },
+    );
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/receivers",
+        "listReceivers",
+        "Lists the receivers of an entity.",
+        |route| {
+            let route = route.query("entity", true, text(), ADDRESS);
+            let described = "Those that have asked for messages since they attached, and those that wait for a session.";
+            route.answers::<Receivers>(200, described)
+        },
+    );
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/timeline",
+        "readTimeline",
+        "Tells what happened.",
+        |route| {
+            let of_entity = format!("Of which entity; of all unless set. {ADDRESS}");
+            let number = json!({ "type": "integer", "minimum": 1 });
+            let flag = json!({ "type": "boolean", "default": false });
+            route
+                .query("entity", false, text(), &of_entity)
+                .query("message_id", false, text(), "Of which message; of all unless set.")
+                .query(
+                    "sequence_number",
+                    false,
+                    number,
+                    "Of the message with this number, and of nothing else; of all unless set. Each entity and each of its \
+                     dead-letter queues counts its own.",
+                )
+                .query(
+                    "messages",
+                    false,
+                    flag,
+                    "Whether the messages are told that the events are about; only an emulator that was started with \
+                     `--record-messages` keeps them.",
+                )
+                .answers::<Timeline>(200, "The record.")
+        },
+    );
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/explain",
+        "explainRules",
+        "Tells what each rule of a subscription says of a message; nothing is sent.",
+        |route| {
+            let of = "`{topic}/Subscriptions/{name}`.";
+            route
+                .more("The body is a message as AMQP encodes it.")
+                .query("subscription", true, text(), of)
+                .body(true, "application/octet-stream", json!({}))
+                .answers::<Explanation>(200, "What the rules say.")
+        },
+    );
+}
+
+fn faults(d: &mut Description) {
+    d.group("faults", "What goes wrong on purpose.");
+    let all = "/$emulator/v1/namespaces/{namespace}/faults";
+    d.route(
+        &format!("GET {all}"),
+        "listFaults",
+        "Lists the faults.",
+        |route| route.answers::<Faults>(200, "All that are set."),
+    );
+    d.route(
+        &format!("POST {all}"),
+        "setFault",
+        "Scripts a fault.",
+        |route| {
+            route
+                .more("Of two that would strike the same operation the older does.")
+                .takes::<FaultRequest>()
+                .answers::<ScriptedFault>(201, "The fault with its id.")
+                .refuses(409, "There are 1,000 already.")
+        },
+    );
+    d.route(
+        &format!("DELETE {all}"),
+        "removeFaults",
+        "Removes all faults.",
+        |route| route.done(204, "There are none."),
+    );
+    let number = "The number of the fault.";
+    d.route(
+        &format!("GET {all}/{{id}}"),
+        "showFault",
+        "Shows a fault.",
+        |route| {
+            route
+                .named("id", number)
+                .answers::<ScriptedFault>(200, "The fault.")
+        },
+    );
+    d.route(
+        &format!("DELETE {all}/{{id}}"),
+        "removeFault",
+        "Removes a fault.",
+        |route| route.named("id", number).done(204, "It is gone."),
+    );
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/service-update",
+        "updateService",
+        "Does what an update of the service does.",
+        |route| {
+            route.done(204, "It is done.").more(
+                "All locks of messages and sessions are lost, and all links but those to `$cbs` are detached with \
+                 `amqp:link:detach-forced`.",
+            )
+        },
+    );
+}
+
+fn sessions(d: &mut Description) {
+    d.group("sessions", "Which there are, and who holds them.");
+    d.route(
+        "GET /$emulator/v1/namespaces/{namespace}/sessions",
+        "listSessions",
+        "Lists the sessions of an entity.",
+        |route| {
+            let of = "A queue or subscription with `RequiresSession`.";
+            let route = route.query("entity", true, json!({ "type": "string" }), of);
+            route.answers::<Sessions>(200, "The sessions.")
+        },
+    );
+    d.route(
+        "POST /$emulator/v1/namespaces/{namespace}/sessions/lose",
+        "loseSessionLock",
+        "Ends the lock of a session as if its time had run out.",
+        |route| {
+            let route = route.takes::<LoseSessionLock>().done(204, "It is over.");
+            route.refuses(404, "There is none of this name, or no client holds it.")
+        },
+    );
+}
+
+/// The routes of one kind of entities: `T` is one of them, `All` their list.
+fn entities<T: JsonSchema, All: JsonSchema>(d: &mut Description, kind: &str, title: &str) {
+    let all = format!("/$emulator/v1/namespaces/{{namespace}}/{kind}s");
+    let one = format!("{all}/{{{kind}}}");
+    let path = match kind {
+        "subscription" => "`{topic}/Subscriptions/{name}`".to_owned(),
+        kind => format!("The path of the {kind}"),
+    };
+    let path = format!("{path}; slashes stand as they are or as `%2F`.");
+    let not_allowed = "A parameter or the body is not allowed.";
+    d.route(
+        &format!("GET {all}"),
+        &format!("list{title}s"),
+        &format!("Lists the {kind}s."),
+        |route| route.answers::<All>(200, "Each with its effective settings."),
+    );
+    d.route(
+        &format!("GET {one}"),
+        &format!("show{title}"),
+        &format!("Shows a {kind}."),
+        |route| {
+            let route = route.named(kind, &path).refuses(400, not_allowed);
+            route.answers::<T>(200, &format!("The {kind}."))
+        },
+    );
+    d.route(
+        &format!("PUT {one}"),
+        &format!("put{title}"),
+        &format!("Makes or changes a {kind}."),
+        |route| {
+            let settings = json!({ "$ref": format!("#/components/schemas/{title}Properties") });
+            let route = route
+                .more("The body is the settings; what is left out stays as it is, or has its default.")
+                .named(kind, &path)
+                .body(false, "application/json", settings)
+                .answers::<T>(200, "It was there, and is changed.")
+                .answers::<T>(201, "It is new.")
+                .refuses(403, "There are as many as there may be.");
+            match kind {
+                "subscription" => route,
+                _ => route.refuses(409, "The name is that of another kind of entity."),
+            }
+        },
+    );
+    d.route(
+        &format!("DELETE {one}"),
+        &format!("delete{title}"),
+        &format!("Removes a {kind} with its messages; its links are detached."),
+        |route| {
+            let route = route.named(kind, &path).refuses(400, not_allowed);
+            route.done(204, "It is gone.")
+        },
+    );
+}

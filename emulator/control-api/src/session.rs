@@ -1,0 +1,127 @@
+//! Receivers and sessions as the emulator sees them.
+
+use std::{fmt, time::SystemTime};
+
+use bytes::Bytes;
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The receivers of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Receivers {
+    /// Those that have asked for messages since they attached, and those that wait for a session.
+    pub receivers: Vec<Receiver>,
+}
+
+/// A receiver that has asked for messages or waits for a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Receiver {
+    /// The name of its client, as in the timeline.
+    pub client: String,
+    /// How many more messages it has asked for.
+    pub credit: u32,
+}
+
+/// The sessions of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Sessions {
+    /// All that have messages, a receiver or a state, in the order of their ids.
+    pub sessions: Vec<Session>,
+}
+
+/// One session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(deny_unknown_fields))]
+#[non_exhaustive]
+pub struct Session {
+    /// Its id.
+    #[serde(rename = "id")]
+    pub session_id: String,
+    /// How many messages can be received from it, locked ones included.
+    pub active: u64,
+    /// How many of its messages are locked.
+    pub locked: u64,
+    /// How many of its messages were deferred.
+    pub deferred: u64,
+    /// The client that holds it, by the name its connection has in the timeline.
+    pub holder: Option<String>,
+    /// Until when it is held, on the clock of the namespace.
+    #[serde(default, with = "crate::encoding::optional_instant")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<String>", extend("format" = "date-time"))
+    )]
+    pub locked_until: Option<SystemTime>,
+    /// Its state, in base64.
+    #[serde(default, with = "crate::encoding::optional_base64")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<String>", extend("contentEncoding" = "base64"))
+    )]
+    pub state: Option<Bytes>,
+}
+
+/// Ends the lock of a session as if its time had run out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct LoseSessionLock {
+    /// The address of a queue or subscription with sessions.
+    pub entity: String,
+    /// The id of the session.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128)))]
+    pub session: String,
+}
+
+impl Session {
+    /// A session of this id that holds nothing.
+    pub fn new(session_id: impl Into<String>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            active: 0,
+            locked: 0,
+            deferred: 0,
+            holder: None,
+            locked_until: None,
+            state: None,
+        }
+    }
+
+    /// A session's state as a text in quotes where it is one.
+    pub fn state_text(state: &[u8]) -> String {
+        match std::str::from_utf8(state) {
+            Ok(text) => format!("{text:?}"),
+            Err(_) => format!("of {}", count(state.len() as u64, "byte")),
+        }
+    }
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages = count(self.active, "message");
+        write!(f, "\"{}\": {messages}", self.session_id)?;
+        if self.locked > 0 {
+            write!(f, ", {} locked", self.locked)?;
+        }
+        if self.deferred > 0 {
+            write!(f, ", {} deferred", self.deferred)?;
+        }
+        match &self.holder {
+            Some(holder) => write!(f, ", held by {holder}")?,
+            None => f.write_str(", free")?,
+        }
+        match &self.state {
+            Some(state) => write!(f, ", state {}", Self::state_text(state)),
+            None => f.write_str(", no state"),
+        }
+    }
+}
+
+fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

@@ -1,0 +1,198 @@
+//! One fault that was set: which operations it is meant for, which of them it strikes, and how often it was met.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use servicebus_broker::Message;
+use servicebus_codec::{Reader, Value as Plain};
+use servicebus_control_api::{
+    Effect, Fault, Filter, Operation, Pick, Property, Random, ScriptedFault,
+};
+
+use super::random::SeededRng;
+
+/// A fault, and how often it was met.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scripted {
+    pub(crate) state: ScriptedFault,
+    /// Operations that it is meant for, by entity: what chance goes by.
+    counted: HashMap<String, u64>,
+}
+
+impl Scripted {
+    pub(crate) fn new(id: u64, fault: Fault) -> Self {
+        Self {
+            state: ScriptedFault {
+                id,
+                fault,
+                matched: 0,
+                elsewhere: 0,
+                different: 0,
+                hits: 0,
+            },
+            counted: HashMap::new(),
+        }
+    }
+
+    /// Counts an operation, and returns what the fault does to it, if it is one of those that it strikes.
+    pub(crate) fn meet(&mut self, context: &MatchContext<'_>) -> Option<Effect> {
+        let Self { state, counted } = self;
+        let fault = &state.fault;
+        if !context.operations.contains(&fault.operation) {
+            return None;
+        }
+        if !concerns(&fault.filter, &context.entities) {
+            state.elsewhere += 1;
+            return None;
+        }
+        if !fits(fault, context) {
+            state.different += 1;
+            return None;
+        }
+        state.matched += 1;
+        match &fault.pick {
+            Pick::Counted {
+                nth,
+                every,
+                times,
+                effect,
+            } => {
+                let since = state.matched.checked_sub(*nth)?;
+                let is_picked =
+                    since.is_multiple_of(*every) && times.is_none_or(|times| since / every < times);
+                is_picked.then(|| effect.clone())
+            }
+            Pick::Random {
+                random: Random { seed, probability },
+                effects,
+            } => {
+                let entity = context.entities.first().map_or("", String::as_str);
+                let number = counted.entry(entity.to_owned()).or_default();
+                *number += 1;
+                let operation = fault.operation.name();
+                let mut rng = SeededRng::of(*seed, operation, entity, *number);
+                let is_picked = rng.fraction() < *probability;
+                is_picked.then(|| rng.choose(effects).cloned())?
+            }
+        }
+    }
+
+    /// The seed, if it goes by chance.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        match &self.state.fault.pick {
+            Pick::Counted { .. } => None,
+            Pick::Random { random, .. } => Some(random.seed),
+        }
+    }
+}
+
+fn concerns(filter: &Filter, entities: &[String]) -> bool {
+    filter.entity.as_ref().is_none_or(|wanted| {
+        let mut entities = entities.iter();
+        entities.any(|entity| entity.eq_ignore_ascii_case(wanted))
+    })
+}
+
+fn fits(fault: &Fault, context: &MatchContext<'_>) -> bool {
+    let filter = &fault.filter;
+    let is = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+    };
+    let feasible = |effect: &Effect| {
+        let needs_lock = matches!(effect, Effect::LoseLock | Effect::LoseSessionLock);
+        (!needs_lock || context.is_locked)
+            && (*effect != Effect::DeliverTwice || context.can_come_twice)
+    };
+    let mut messages = context.messages.iter();
+    is(&filter.name, context.name)
+        && is(&filter.client, context.client.as_deref())
+        && fault.pick.effects().iter().all(feasible)
+        && (!filter.is_about_messages() || messages.any(|message| fits_message(filter, message)))
+}
+
+fn fits_message(filter: &Filter, message: &Traits) -> bool {
+    let has = |Property { name, value }: &Property| {
+        let mut properties = message.properties.iter();
+        properties.any(|(key, found)| key == name && is_same(found, value))
+    };
+    (filter.message_id.is_none() || filter.message_id == message.id)
+        && (filter.session_id.is_none() || filter.session_id == message.session)
+        && filter.property.as_ref().is_none_or(has)
+}
+
+/// Numbers of any kind are compared by their value.
+fn is_same(found: &Value, wanted: &Value) -> bool {
+    match (found.as_f64(), wanted.as_f64()) {
+        (Some(found), Some(wanted)) => found == wanted,
+        _ => found == wanted,
+    }
+}
+
+/// What is seen of an operation, as far as a fault can ask for it.
+#[derive(Debug, Default)]
+pub(crate) struct MatchContext<'a> {
+    /// What it is, from the particular to the general: a completion is a settlement.
+    pub(crate) operations: Vec<Operation>,
+    /// The operation of a management request, the method of an HTTP request.
+    pub(crate) name: Option<&'a str>,
+    /// The addresses of what it concerns.
+    pub(crate) entities: Vec<String>,
+    pub(crate) messages: Vec<Traits>,
+    /// What the client calls itself.
+    pub(crate) client: Option<Arc<str>>,
+    /// Whether there is a lock that can be lost.
+    pub(crate) is_locked: bool,
+    /// Whether it is a settlement that can be confirmed in vain, or a delivery that can be settled.
+    pub(crate) can_come_twice: bool,
+}
+
+/// What is known of a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Traits {
+    pub(crate) id: Option<String>,
+    pub(crate) session: Option<String>,
+    /// Application properties that JSON can express.
+    pub(crate) properties: Vec<(String, Value)>,
+}
+
+impl Traits {
+    pub(crate) fn of(message: &Message) -> Self {
+        Self {
+            id: Some(message.id().into_owned()),
+            session: message.session_id().map(std::borrow::Cow::into_owned),
+            properties: properties(message.application_properties()),
+        }
+    }
+
+    pub(crate) fn of_session(session: &str) -> Self {
+        Self {
+            session: Some(session.to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
+/// The entries of an application-properties section.
+fn properties(section: &[u8]) -> Vec<(String, Value)> {
+    let mut reader = Reader::new(section);
+    let Some(map) = reader.descriptor().ok().and_then(|_| reader.map().ok()) else {
+        return Vec::new();
+    };
+    let entries = map.entries().filter_map(Result::ok);
+    let known = entries.filter_map(|(key, value)| Some((key.as_text()?.to_owned(), json(value)?)));
+    known.collect()
+}
+
+fn json(value: Plain<'_>) -> Option<Value> {
+    match value {
+        Plain::Bool(value) => Some(value.into()),
+        Plain::Unsigned(value) => Some(value.into()),
+        Plain::Signed(value) => Some(value.into()),
+        Plain::Float(value) => Some(value.into()),
+        Plain::String(value) | Plain::Symbol(value) => Some(value.into()),
+        Plain::Null | Plain::Timestamp(_) | Plain::Uuid(_) | Plain::Binary(_) | Plain::Other(_) => {
+            None
+        }
+    }
+}

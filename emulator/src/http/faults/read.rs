@@ -1,0 +1,351 @@
+//! Reads a fault as a test asks for it, and refuses what makes no sense with what does.
+
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use servicebus_control_api::{
+    Effect, EffectKind, ErrorText, Fault, FaultRequest, Filter, Operation, Pick, Property, Random,
+    Wait, When,
+};
+
+use crate::http::error::ApiError;
+
+/// Longest wait by the namespace's clock, in seconds: a hundred years, as far as time can be advanced.
+const LONGEST_VIRTUAL: f64 = 100.0 * 366.0 * 24.0 * 3600.0;
+/// Longest wait by the real clock.
+const LONGEST_REAL: f64 = 3600.0;
+/// Longest round trip.
+const LONGEST_TRIP: f64 = 60.0;
+/// Longest condition and description, in bytes.
+const CONDITION: usize = 128;
+const DESCRIPTION: usize = 1024;
+/// Most outcomes that one may be held back behind.
+const BEHIND: u32 = 1000;
+
+pub(crate) fn fault(request: FaultRequest) -> Result<Fault, ApiError> {
+    let name = request.operation.as_str();
+    let operation = Operation::named(name).ok_or_else(|| {
+        let known = Operation::all().map(Operation::name);
+        not_allowed("operation", name.into(), joined(known))
+    })?;
+    let filter = filter(operation, &request)?;
+    let pick = match &request.random {
+        Some(random) => by_chance(operation, &request, random)?,
+        None => by_number(operation, &request)?,
+    };
+    Ok(Fault {
+        operation,
+        filter,
+        pick,
+    })
+}
+
+/// What an operation must have beside its kind; refused where operations of this kind do not have it.
+fn filter(operation: Operation, request: &FaultRequest) -> Result<Filter, ApiError> {
+    let filter = Filter {
+        entity: request.entity.clone(),
+        name: request.name.clone(),
+        client: request.client.clone(),
+        message_id: request.message_id.clone(),
+        session_id: request.session_id.clone(),
+        property: request.property.as_ref().map(property).transpose()?,
+    };
+    let of_messages = Operation::is_about_messages;
+    let has_entity: fn(Operation) -> bool = |operation| operation != Operation::Connect;
+    let has_client: fn(Operation) -> bool = |operation| operation != Operation::Http;
+    let property = filter.property.as_ref().map(|property| &property.name);
+    for (path, text, has) in [
+        ("entity", filter.entity.as_ref(), has_entity),
+        ("name", filter.name.as_ref(), Operation::has_names),
+        ("client", filter.client.as_ref(), has_client),
+        ("message_id", filter.message_id.as_ref(), of_messages),
+        ("session_id", filter.session_id.as_ref(), of_messages),
+        ("property", property, of_messages),
+    ] {
+        if let Some(text) = text
+            && !has(operation)
+        {
+            let having = Operation::all().filter(|operation| has(*operation));
+            let having = joined(having.map(Operation::name));
+            let allowed = format!("only with the operations {having}");
+            return Err(not_allowed(path, text.as_str().into(), allowed));
+        }
+    }
+    Ok(filter)
+}
+
+fn property(value: &Value) -> Result<Property, ApiError> {
+    let read = Property::deserialize(value).ok();
+    let is_simple = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    let read = read.filter(|property| is_simple(&property.value));
+    read.ok_or_else(|| {
+        let allowed = "an object with 'name' and 'value', a string, number or boolean";
+        not_allowed("property", value.clone(), allowed)
+    })
+}
+
+/// By the number of the operation, with one effect.
+fn by_number(operation: Operation, request: &FaultRequest) -> Result<Pick, ApiError> {
+    let every = whole("every", request.every.as_ref())?;
+    let nth = whole("nth", request.nth.as_ref())?;
+    let times = whole("times", request.times.as_ref())?;
+    if let Some(effects) = &request.effects {
+        let allowed = "several only with 'random'; otherwise one in 'effect'";
+        return Err(not_allowed("effects", effects.clone().into(), allowed));
+    }
+    let Some(wanted) = &request.effect else {
+        let names = joined(operation.effects().map(EffectKind::name));
+        return Err(not_allowed("effect", Value::Null, names));
+    };
+    let effect = effect(operation, "effect", wanted)?;
+    Ok(Pick::counted(nth, every, times, effect))
+}
+
+/// By chance, with one effect or several.
+fn by_chance(
+    operation: Operation,
+    request: &FaultRequest,
+    random: &Value,
+) -> Result<Pick, ApiError> {
+    for (path, value) in [
+        ("nth", &request.nth),
+        ("every", &request.every),
+        ("times", &request.times),
+    ] {
+        if let Some(value) = value {
+            let allowed = "nothing beside 'random'";
+            return Err(not_allowed(path, value.clone(), allowed));
+        }
+    }
+    let read = Random::deserialize(random).ok();
+    let read = read.filter(|random| random.probability > 0.0 && random.probability <= 1.0);
+    let drawn = read.ok_or_else(|| {
+        let allowed = "an object with 'seed', a whole number from 0, and 'probability', above 0 and at most 1";
+        not_allowed("random", random.clone(), allowed)
+    })?;
+    let effects = match (&request.effect, &request.effects) {
+        (Some(wanted), None) => vec![effect(operation, "effect", wanted)?],
+        (None, Some(effects)) if !effects.is_empty() => {
+            let effects = effects.iter();
+            let read = effects.map(|value| effect(operation, "effects", value));
+            read.collect::<Result<_, _>>()?
+        }
+        _ => {
+            let allowed = "'effect' alone, or 'effects' alone with at least one";
+            return Err(not_allowed(
+                "effects",
+                request.effects.clone().into(),
+                allowed,
+            ));
+        }
+    };
+    Ok(Pick::Random {
+        random: drawn,
+        effects,
+    })
+}
+
+fn whole(path: &str, value: Option<&Value>) -> Result<Option<u64>, ApiError> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let number = value.as_u64().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| not_allowed(path, value.clone(), "a whole number from 1"))?;
+    Ok(Some(number))
+}
+
+/// Reads an effect that makes sense for this operation: a name, or an object with the name as its only key and details
+/// under it. `path` is where it stands in the body.
+fn effect(operation: Operation, path: &str, value: &Value) -> Result<Effect, ApiError> {
+    let no_details = Map::new();
+    let single = value.as_object().filter(|object| object.len() == 1);
+    let entry = single.and_then(|object| object.iter().next());
+    let detailed = entry.and_then(|(name, details)| Some((name.as_str(), details.as_object()?)));
+    let named = value.as_str().map(|name| (name, &no_details)).or(detailed);
+    let read = named.and_then(|(name, given)| Some((EffectKind::named(name)?, given)));
+    let allowed = read.filter(|(kind, _)| operation.allows(*kind));
+    let (kind, given) = allowed.ok_or_else(|| {
+        let names = joined(operation.effects().map(EffectKind::name));
+        let allowed = format!("for the operation {}: {names}", operation.name());
+        not_allowed(path, value.clone(), allowed)
+    })?;
+    let path = format!("{path}.{}", kind.name());
+    Details { path, given, kind }.read(operation)
+}
+
+/// What stands under the name of an effect.
+struct Details<'a> {
+    path: String,
+    given: &'a Map<String, Value>,
+    kind: EffectKind,
+}
+
+impl Details<'_> {
+    fn read(&self, operation: Operation) -> Result<Effect, ApiError> {
+        self.check_keys(match self.kind {
+            EffectKind::LoseReply
+            | EffectKind::LoseLock
+            | EffectKind::LoseSessionLock
+            | EffectKind::DeliverTwice
+            | EffectKind::ExpireToken => &[],
+            EffectKind::Reject => &["condition", "description"],
+            EffectKind::Answer => &["status", "condition", "description"],
+            EffectKind::Detach | EffectKind::Close => &["condition", "description", "when"],
+            EffectKind::Drop => &["when"],
+            EffectKind::Delay | EffectKind::Stall => &["seconds", "clock"],
+            EffectKind::HoldBack => &["behind"],
+            EffectKind::RoundTrip => &["seconds"],
+        })?;
+        Ok(match self.kind {
+            EffectKind::LoseReply => Effect::LoseReply,
+            EffectKind::LoseLock => Effect::LoseLock,
+            EffectKind::LoseSessionLock => Effect::LoseSessionLock,
+            EffectKind::DeliverTwice => Effect::DeliverTwice,
+            EffectKind::ExpireToken => Effect::ExpireToken,
+            EffectKind::Reject => Effect::Reject(self.error()?),
+            EffectKind::Answer => Effect::Answer {
+                status: self.status(operation)?,
+                error: self.error()?,
+            },
+            EffectKind::Detach => Effect::Detach {
+                when: self.when()?,
+                error: self.error()?,
+            },
+            EffectKind::Close => Effect::Close {
+                when: self.when()?,
+                error: self.error()?,
+            },
+            EffectKind::Drop => Effect::Drop { when: self.when()? },
+            EffectKind::Delay => Effect::Delay(self.wait()?),
+            EffectKind::Stall => Effect::Stall(self.wait()?),
+            EffectKind::HoldBack => Effect::HoldBack {
+                behind: self.behind()?,
+            },
+            EffectKind::RoundTrip => Effect::RoundTrip {
+                length: self.seconds(LONGEST_TRIP)?,
+            },
+        })
+    }
+
+    fn check_keys(&self, known: &[&str]) -> Result<(), ApiError> {
+        let mut given = self.given.iter();
+        let Some((key, value)) = given.find(|(key, _)| !known.contains(&key.as_str())) else {
+            return Ok(());
+        };
+        let allowed = if known.is_empty() {
+            "nothing".to_owned()
+        } else {
+            known.join(", ")
+        };
+        Err(not_allowed(
+            &format!("{}.{key}", self.path),
+            value.clone(),
+            allowed,
+        ))
+    }
+
+    /// Reads the value of a key: the default where it is not given, and refused with what is allowed where it cannot be
+    /// read.
+    fn get<T>(
+        &self,
+        key: &str,
+        default: Option<T>,
+        read: impl FnOnce(&Value) -> Option<T>,
+        allowed: impl FnOnce() -> String,
+    ) -> Result<T, ApiError> {
+        let value = self.given.get(key);
+        value.map_or(default, read).ok_or_else(|| {
+            let value = value.cloned().unwrap_or_default();
+            not_allowed(&format!("{}.{key}", self.path), value, allowed())
+        })
+    }
+
+    fn error(&self) -> Result<ErrorText, ApiError> {
+        let text = |value: &Value, longest: usize| {
+            let text = value.as_str().map(str::to_owned);
+            text.filter(|text| !text.is_empty() && text.len() <= longest)
+        };
+        let condition = self.get(
+            "condition",
+            Effect::default_condition(self.kind).map(str::to_owned),
+            |value| text(value, CONDITION).filter(|condition| condition.is_ascii()),
+            || format!("a string of ASCII with 1 to {CONDITION} bytes"),
+        )?;
+        let usual = ErrorText::new(condition);
+        let description = self.get(
+            "description",
+            Some(usual.description),
+            |value| text(value, DESCRIPTION),
+            || format!("a string with 1 to {DESCRIPTION} bytes"),
+        )?;
+        Ok(ErrorText {
+            condition: usual.condition,
+            description,
+        })
+    }
+
+    fn status(&self, operation: Operation) -> Result<u16, ApiError> {
+        let read = |value: &Value| {
+            let status = u16::deserialize(value).ok();
+            status.filter(|status| (200..600).contains(status))
+        };
+        self.get("status", None, read, || {
+            let what = match operation == Operation::Http {
+                true => "a status of HTTP",
+                false => "a status of a reply",
+            };
+            format!("{what} from 200 to 599")
+        })
+    }
+
+    fn when(&self) -> Result<When, ApiError> {
+        let read = |value: &Value| When::deserialize(value).ok();
+        let allowed = || joined(When::ALL.map(When::name).into_iter());
+        self.get("when", Some(When::Before), read, allowed)
+    }
+
+    fn wait(&self) -> Result<Wait, ApiError> {
+        let is_real = self.get(
+            "clock",
+            Some(false),
+            |clock| match clock.as_str()? {
+                "virtual" => Some(false),
+                "real" => Some(true),
+                _ => None,
+            },
+            || "virtual, real".to_owned(),
+        )?;
+        Ok(match is_real {
+            true => Wait::Real(self.seconds(LONGEST_REAL)?),
+            false => Wait::Virtual(self.seconds(LONGEST_VIRTUAL)?),
+        })
+    }
+
+    fn seconds(&self, longest: f64) -> Result<Duration, ApiError> {
+        let read = |value: &Value| {
+            let seconds = value.as_f64().filter(|seconds| *seconds <= longest);
+            let length = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            length.filter(|length| !length.is_zero())
+        };
+        let allowed = || format!("a number of seconds above 0, at most {longest}");
+        self.get("seconds", None, read, allowed)
+    }
+
+    fn behind(&self) -> Result<u32, ApiError> {
+        let read = |value: &Value| {
+            let behind = u32::deserialize(value).ok();
+            behind.filter(|behind| (1..=BEHIND).contains(behind))
+        };
+        let allowed = || format!("a whole number from 1 to {BEHIND}");
+        self.get("behind", Some(1), read, allowed)
+    }
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    Vec::from_iter(names).join(", ")
+}
+
+fn not_allowed(path: &str, value: Value, allowed: impl Into<String>) -> ApiError {
+    ApiError::not_allowed(path, value, allowed)
+}

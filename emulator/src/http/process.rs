@@ -1,0 +1,84 @@
+//! The emulator as a whole: whether it is healthy, which authorities to trust, its description, and holding it.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::{StreamExt as _, stream};
+use servicebus_control_api::Health;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::error::ApiError;
+use crate::shared::Shared;
+
+/// What the control API says of itself (OpenAPI 3.1), made of its types: `control-api/src/openapi`.
+pub(crate) const DESCRIPTION: &str = include_str!("../../openapi.json");
+/// The media type of certificates in PEM (RFC 8555 §9.1).
+const PEM: &str = "application/pem-certificate-chain";
+
+/// When the emulator stops, as every request is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopping(watch::Receiver<bool>);
+
+impl From<watch::Receiver<bool>> for Stopping {
+    fn from(stop: watch::Receiver<bool>) -> Self {
+        Self(stop)
+    }
+}
+
+/// 200 while nothing has gone wrong inside; 503 with what has.
+pub(crate) async fn health(State(shared): State<Arc<Shared>>) -> (StatusCode, Json<Health>) {
+    let failures = shared.namespaces.failures().all();
+    if failures.is_empty() {
+        let healthy = Health::Healthy {
+            message: "Service is healthy.".into(),
+            memory: shared.memory.usage(),
+        };
+        return (StatusCode::OK, Json(healthy));
+    }
+    let unhealthy = Health::Unhealthy {
+        message: format!("{} internal errors; see failures.", failures.len()),
+        failures,
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(unhealthy))
+}
+
+/// Answers with the authorities' certificates, which are made now if they were not needed before.
+pub(crate) async fn certificate(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
+    // It may read and write files.
+    let making =
+        spawn_blocking(move || shared.tls.authority_pem().map(|pem| pem.map(str::to_owned)));
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    let made = making.await;
+    let made = made.map_err(|error| ApiError::new(status, "no-tls", error.to_string()))?;
+    match made {
+        Ok(Some(pem)) => Ok(([(CONTENT_TYPE, PEM)], pem).into_response()),
+        Ok(None) => {
+            let text = "the emulator was given its certificate (--tls-certificate): trust whoever issued it";
+            Err(ApiError::new(StatusCode::NOT_FOUND, "not-found", text))
+        }
+        Err(error) => Err(ApiError::new(status, "no-tls", error.to_string())),
+    }
+}
+
+pub(crate) async fn description() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
+}
+
+/// Answers with a body that is empty, and ends when the emulator stops.
+///
+/// `--exit-when-idle` counts connections. A process that shares an emulator with others holds one for as long as it needs
+/// the emulator; an answer that has not ended is not cut for silence, as a connection between two requests is.
+pub(crate) async fn hold(Extension(Stopping(mut stop)): Extension<Stopping>) -> Response {
+    let end = stream::once(async move {
+        // An emulator that is gone has stopped.
+        let _ = stop.wait_for(|&stopping| stopping).await;
+        Ok::<_, std::convert::Infallible>(Bytes::new())
+    });
+    Response::new(Body::from_stream(end.boxed()))
+}
