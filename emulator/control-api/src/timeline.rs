@@ -120,60 +120,59 @@ pub enum EventKind {
     Other(String),
 }
 
-impl EventKind {
-    /// Every kind with a name of its own, and the name by which the control API knows it.
-    const NAMES: [(Self, &'static str); 34] = [
-        (Self::Sent, "sent"),
-        (Self::Delivered, "delivered"),
-        (Self::Completed, "completed"),
-        (Self::Abandoned, "abandoned"),
-        (Self::DeadLettered, "dead-lettered"),
-        (Self::Released, "released"),
-        (Self::Deferred, "deferred"),
-        (Self::LockRenewed, "lock-renewed"),
-        (Self::LockExpired, "lock-expired"),
-        (Self::Expired, "expired"),
-        (Self::Scheduled, "scheduled"),
-        (Self::Activated, "activated"),
-        (Self::Cancelled, "cancelled"),
-        (Self::DuplicateDropped, "duplicate-dropped"),
-        (Self::Matched, "matched"),
-        (Self::Published, "published"),
-        (Self::Forwarded, "forwarded"),
-        (Self::TransferDeadLettered, "transfer-dead-lettered"),
-        (Self::Deleted, "deleted"),
-        (Self::EntityDeleted, "entity-deleted"),
-        (Self::ReceivedAndDeleted, "received-and-deleted"),
-        (Self::Removed, "removed"),
-        (Self::Refused, "refused"),
-        (Self::ClockAdvanced, "clock-advanced"),
-        (Self::SessionAccepted, "session-accepted"),
-        (Self::SessionLockRenewed, "session-lock-renewed"),
-        (Self::SessionLockExpired, "session-lock-expired"),
-        (Self::SessionReleased, "session-released"),
-        (Self::SessionStateSet, "session-state-set"),
-        (Self::SendEnlisted, "send-enlisted"),
-        (Self::SettlementEnlisted, "settlement-enlisted"),
-        (Self::TransactionCommitted, "transaction-committed"),
-        (Self::TransactionRolledBack, "transaction-rolled-back"),
-        (Self::Fault, "fault"),
-    ];
+/// Every kind with a name of its own, and the name by which the control API knows it.
+static NAMES: [(EventKind, &str); 34] = [
+    (EventKind::Sent, "sent"),
+    (EventKind::Delivered, "delivered"),
+    (EventKind::Completed, "completed"),
+    (EventKind::Abandoned, "abandoned"),
+    (EventKind::DeadLettered, "dead-lettered"),
+    (EventKind::Released, "released"),
+    (EventKind::Deferred, "deferred"),
+    (EventKind::LockRenewed, "lock-renewed"),
+    (EventKind::LockExpired, "lock-expired"),
+    (EventKind::Expired, "expired"),
+    (EventKind::Scheduled, "scheduled"),
+    (EventKind::Activated, "activated"),
+    (EventKind::Cancelled, "cancelled"),
+    (EventKind::DuplicateDropped, "duplicate-dropped"),
+    (EventKind::Matched, "matched"),
+    (EventKind::Published, "published"),
+    (EventKind::Forwarded, "forwarded"),
+    (EventKind::TransferDeadLettered, "transfer-dead-lettered"),
+    (EventKind::Deleted, "deleted"),
+    (EventKind::EntityDeleted, "entity-deleted"),
+    (EventKind::ReceivedAndDeleted, "received-and-deleted"),
+    (EventKind::Removed, "removed"),
+    (EventKind::Refused, "refused"),
+    (EventKind::ClockAdvanced, "clock-advanced"),
+    (EventKind::SessionAccepted, "session-accepted"),
+    (EventKind::SessionLockRenewed, "session-lock-renewed"),
+    (EventKind::SessionLockExpired, "session-lock-expired"),
+    (EventKind::SessionReleased, "session-released"),
+    (EventKind::SessionStateSet, "session-state-set"),
+    (EventKind::SendEnlisted, "send-enlisted"),
+    (EventKind::SettlementEnlisted, "settlement-enlisted"),
+    (EventKind::TransactionCommitted, "transaction-committed"),
+    (EventKind::TransactionRolledBack, "transaction-rolled-back"),
+    (EventKind::Fault, "fault"),
+];
 
+impl EventKind {
     /// Returns the name by which the control API knows the kind.
     pub fn name(&self) -> &str {
-        match self {
-            Self::Other(name) => name,
-            known => Self::NAMES
-                .iter()
-                .find_map(|(kind, name)| (kind == known).then_some(*name))
-                .unwrap_or_default(),
+        if let Self::Other(name) = self {
+            return name;
         }
+        let mut names = NAMES.iter();
+        let found = names.find_map(|(kind, name)| (kind == self).then_some(*name));
+        found.unwrap_or_default()
     }
 
     /// Returns the kind of this name.
     pub fn named(name: &str) -> Self {
-        let mut names = Self::NAMES.into_iter();
-        let found = names.find_map(|(kind, known)| (known == name).then_some(kind));
+        let mut names = NAMES.iter();
+        let found = names.find_map(|(kind, known)| (*known == name).then(|| kind.clone()));
         found.unwrap_or_else(|| Self::Other(name.to_owned()))
     }
 }
@@ -278,7 +277,7 @@ mod tests {
     #[test]
     fn a_kind_is_known_by_its_name_and_an_unknown_one_keeps_it() {
         let unknown = (EventKind::Other("teleported".into()), "teleported");
-        for (kind, name) in EventKind::NAMES.into_iter().chain([unknown]) {
+        for (kind, name) in NAMES.iter().cloned().chain([unknown]) {
             assert_eq!(EventKind::named(name), kind);
             assert_eq!(kind.name(), name);
             let json = serde_json::Value::from(name);
