@@ -79,6 +79,11 @@ impl Emulator {
         self.shared.tls.authority_file()
     }
 
+    /// What is in [`Self::ca_certificate`] as a trust store for Java, a PKCS#12 file that any password opens.
+    pub fn trust_store(&self) -> Option<&Path> {
+        self.shared.tls.trust_store()
+    }
+
     /// The certificates that clients must trust, in PEM: that of the user's authority, then that of the one which vouches
     /// for all other names until the emulator ends. Made now if they were not; none where a certificate was given.
     pub fn ca_certificate_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
@@ -105,6 +110,7 @@ impl Emulator {
                 None => "loopback",
             },
             "ca_certificate": self.ca_certificate(),
+            "trust_store": self.trust_store(),
             "namespaces": self.namespaces(),
         })
         .to_string()
