@@ -7,6 +7,7 @@ mod transaction_client;
 mod waiting;
 
 mod assertions;
+mod attribute;
 mod claims;
 mod client;
 mod clock;

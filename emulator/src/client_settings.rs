@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::auth::{ConnectionString, Key};
 use crate::options::AMQPS_PORT;
@@ -14,8 +14,9 @@ use crate::options::AMQPS_PORT;
 const DOMAIN: &str = "servicebus.windows.net";
 /// The port of the service's administration and WebSockets, to which such code goes as it does to that of AMQP over TLS.
 pub(crate) const HTTPS_PORT: u16 = 443;
-/// The trust store that the text has `keytool` make, and its password: that of every trust store of Java's.
+/// The trust store that the text has `keytool` make where the emulator has written none.
 const TRUST_STORE: &str = "servicebus-emulator.p12";
+/// That of every trust store of Java's. The one that the emulator writes takes any.
 const TRUST_STORE_PASSWORD: &str = "changeit";
 
 /// What clients of a namespace are set to that find it by the service's name for it, at the service's ports.
@@ -33,6 +34,9 @@ pub struct ClientSettings {
     /// The file with the certificate to trust, in PEM; none where a certificate was given to the emulator, whose authority
     /// is trusted already, or where the emulator keeps none on this machine.
     pub ca_file: Option<PathBuf>,
+    /// The trust store for Java with the same certificate, beside that file; none where there is no such file, or it could
+    /// not be written.
+    pub trust_store: Option<PathBuf>,
 }
 
 impl ClientSettings {
@@ -54,6 +58,7 @@ impl ClientSettings {
             host,
             amqps,
             https,
+            trust_store: ca_file.as_deref().and_then(trust_store),
             ca_file,
         }
     }
@@ -64,7 +69,7 @@ impl ClientSettings {
     }
 
     /// The environment of a process that is to be such a client: the connection string, and the authority for OpenSSL, Go,
-    /// Node.js and Python's `requests`. Java reads no variable for it, see [`Self::keytool`]; nor does the Python SDK's
+    /// Node.js and Python's `requests`. Java reads no variable for it, see [`Self::trust_store`]; nor does the Python SDK's
     /// AMQP, which trusts the bundle that `python3 -m certifi` names.
     pub fn env(&self) -> Vec<(&'static str, String)> {
         let mut env = vec![(
@@ -78,8 +83,8 @@ impl ClientSettings {
         env
     }
 
-    /// The arguments with which `keytool` makes a trust store for Java at this path, with the password `changeit`; none
-    /// without a [`Self::ca_file`].
+    /// The arguments with which `keytool` adds the authority to a trust store at this path, which it makes if there is none,
+    /// with the password `changeit`; none without a [`Self::ca_file`].
     pub fn keytool(&self, trust_store: &str) -> Option<Vec<String>> {
         let file = self.ca_file.as_ref()?.display().to_string();
         let arguments = [
@@ -99,7 +104,7 @@ impl ClientSettings {
         Some(arguments.map(str::to_owned).to_vec())
     }
 
-    /// The options with which `java` trusts what is in such a store, and nothing else.
+    /// The options with which `java` trusts what is in a store, and nothing else.
     pub fn java_options(trust_store: &str) -> [String; 2] {
         [
             format!("-Djavax.net.ssl.trustStore={trust_store}"),
@@ -108,14 +113,13 @@ impl ClientSettings {
     }
 
     fn write_authority(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Some(file), Some(keytool)) = (&self.ca_file, self.keytool(TRUST_STORE)) else {
+        let Some(file) = &self.ca_file else {
             return writeln!(
                 formatter,
                 "Authority, no file here: that of the certificate that the emulator was given, else what it answers at /$emulator/v1/ca.pem"
             );
         };
         let file = quoted(&file.display().to_string());
-        let keytool: Vec<_> = keytool.iter().map(|word| quoted(word)).collect();
         writeln!(formatter, "Authority, by a variable")?;
         for (name, value) in self.env().iter().skip(1) {
             let reader = match *name {
@@ -130,13 +134,29 @@ impl ClientSettings {
             formatter,
             "Authority, for AMQP of the Python SDK\n  cat {file} >> \"$(python3 -m certifi)\""
         )?;
-        writeln!(
-            formatter,
-            "Authority, for Java\n  keytool {}\n  export JAVA_TOOL_OPTIONS=\"{}\"",
-            keytool.join(" "),
-            Self::java_options(TRUST_STORE).join(" ")
-        )
+        self.write_trust_store(formatter)
     }
+
+    fn write_trust_store(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "Authority, for Java")?;
+        let store = match (&self.trust_store, self.keytool(TRUST_STORE)) {
+            (Some(store), _) => quoted(&store.display().to_string()),
+            (None, keytool) => {
+                let words = keytool.unwrap_or_default();
+                let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+                writeln!(formatter, "  keytool {}", words.join(" "))?;
+                TRUST_STORE.to_owned()
+            }
+        };
+        let options = Self::java_options(&store).join(" ");
+        writeln!(formatter, "  export JAVA_TOOL_OPTIONS=\"{options}\"")
+    }
+}
+
+/// The trust store that the emulator has written beside a file with certificates.
+fn trust_store(ca_file: &Path) -> Option<PathBuf> {
+    let store = ca_file.with_extension("p12");
+    store.is_file().then_some(store)
 }
 
 /// A word for a shell.
@@ -181,6 +201,7 @@ impl fmt::Debug for ClientSettings {
             .field("amqps", &self.amqps)
             .field("https", &self.https)
             .field("ca_file", &self.ca_file)
+            .field("trust_store", &self.trust_store)
             .finish_non_exhaustive()
     }
 }

@@ -79,6 +79,11 @@ impl Emulator {
         self.shared.tls.authority_file()
     }
 
+    /// What is in [`Self::ca_certificate`] as a trust store for Java, a PKCS#12 file that any password opens.
+    pub fn trust_store(&self) -> Option<&Path> {
+        self.shared.tls.trust_store()
+    }
+
     /// The certificates that clients must trust, in PEM: that of the user's authority, then that of the one which vouches
     /// for all other names until the emulator ends. Made now if they were not; none where a certificate was given.
     pub fn ca_certificate_pem(&self) -> Result<Option<&str>, Arc<TlsError>> {
@@ -106,6 +111,9 @@ impl Emulator {
             // A file name is rarely not UTF-8, and the line is JSON.
             ca_certificate: self
                 .ca_certificate()
+                .map(|file| file.to_string_lossy().into_owned().into()),
+            trust_store: self
+                .trust_store()
                 .map(|file| file.to_string_lossy().into_owned().into()),
             namespaces: self.namespaces(),
         };

@@ -12,6 +12,7 @@ mod directory;
 mod error;
 mod given;
 mod options;
+mod trust_store;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -197,6 +198,11 @@ impl Tls {
     /// The file with the certificates of the authorities that clients must trust, once there is one.
     pub(crate) fn authority_file(&self) -> Option<&Path> {
         self.authorities.get()?.as_ref().ok()?.file()
+    }
+
+    /// The same certificates in a trust store for Java, once there is one.
+    pub(crate) fn trust_store(&self) -> Option<&Path> {
+        self.authorities.get()?.as_ref().ok()?.trust_store()
     }
 
     /// What a client must trust to believe the certificate that it was shown.

@@ -1,4 +1,4 @@
-//! The README's first test, with the worker that it is about. A test that names `servicebus` has a namespace of its own.
+//! Tests of a worker in a file of its own. A test that names `servicebus` has a namespace of its own.
 //!
 //! `cargo test --example first_test`
 

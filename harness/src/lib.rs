@@ -1,4 +1,5 @@
-#![doc = include_str!("../README.md")]
+// Its snippets are run as they stand, by `tests/first_hour/run`.
+#![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "kinds of events and the errors of the AMQP client are open sets: what has no arm is shown by name"
@@ -47,6 +48,8 @@ mod service_bus;
 mod shared;
 mod start_error;
 mod stream;
+#[cfg(feature = "macros")]
+mod test_attribute;
 mod text;
 mod timeline;
 mod topology;
@@ -80,6 +83,25 @@ pub use remote::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
 pub use running::Endpoints;
 pub use service_bus::{Builder, ServiceBus};
 pub use servicebus_emulator::{ClientSettings, auth::Claims};
+/// Makes a test of an `async fn` whose one argument is a namespace of its own, which it starts. The feature `macros` has it.
+///
+/// The namespace is that of `topology = …` or of `builder = …`, else that of [`ServiceBus::start`]. The test runs on a tokio
+/// runtime with one thread, which the harness brings, and may return a `Result`.
+///
+/// ```
+/// use servicebus_harness::prelude::*;
+///
+/// #[servicebus_harness::test(topology = Topology::new().queue(Queue::new("orders")))]
+/// async fn an_order_is_kept(servicebus: ServiceBus) {
+///     let orders = servicebus.queue("orders");
+///     orders.send("an order").await;
+///     assert_message_count!(orders, active = 1).await;
+/// }
+/// ```
+#[cfg(feature = "macros")]
+pub use servicebus_harness_macros::test;
+#[cfg(feature = "macros")]
+pub use test_attribute::run_test;
 pub use timeline::{Event, EventKind, Timeline, TitledTimeline};
 pub use topology::{
     BatchLimit, Correlation, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,

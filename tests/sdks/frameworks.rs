@@ -148,14 +148,10 @@ async fn camel_over_tls() {
         return;
     };
     let servicebus = start(camel_topology()).await;
-    let directory = TemporaryDirectory::new();
-    let store = directory.0.join("trust.p12").display().to_string();
-    let keytool = settings(&servicebus).keytool(&store);
-    let mut make = Command::new("keytool");
-    make.args(keytool.expect("the emulator keeps an authority"));
-    run_within(DEADLINE, make, "keytool").await;
+    let store = settings(&servicebus).trust_store;
+    let store = store.expect("the emulator keeps an authority");
     let secured = servicebus.tls_connection_string();
-    let trust = ClientSettings::java_options(&store);
+    let trust = ClientSettings::java_options(&store.display().to_string());
     java.run(&servicebus, secured, &trust, 10).await;
     judge_camel(&servicebus).await;
 }

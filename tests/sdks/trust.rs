@@ -1,11 +1,13 @@
 //! What the TLS of other languages makes of the kept authority's name constraints: Python's and Node's is OpenSSL's, and
-//! Java's its own. The emulator itself issues nothing beyond them; here a thief of the key does.
+//! Java's its own; and Java's trust store. The emulator itself issues nothing beyond them; here a thief of the key does.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair};
-use servicebus_emulator::{Emulator, Options, TlsOptions};
+use servicebus_emulator::auth::Key;
+use servicebus_emulator::{ClientSettings, Emulator, Options, TlsOptions};
 use tokio::process::Command;
 
 use crate::environment::{self, Language};
@@ -58,6 +60,52 @@ async fn java_believes_all() {
         command
     })
     .await;
+}
+
+/// The trust store that the emulator writes has what one has that `keytool` makes of the same authority.
+#[tokio::test]
+async fn java_reads_the_trust_store() {
+    if environment::ready(Language::Java).await.is_none() {
+        return;
+    }
+    let directory = authority("trust-store").await;
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 5671));
+    let ca_file = Some(directory.join("ca.pem"));
+    let settings = ClientSettings::new("shop", &Key::well_known(), at, at, ca_file);
+    let made = directory.join("made.p12").display().to_string();
+    keytool(&settings.keytool(&made).expect("there is an authority")).await;
+    let written = settings.trust_store.expect("it is written");
+    let list = async |store: &str| {
+        let options = [
+            "-list",
+            "-rfc",
+            "-keystore",
+            store,
+            "-storepass",
+            "changeit",
+        ];
+        let listed = keytool(&options.map(str::to_owned)).await;
+        let entries = listed
+            .lines()
+            .filter(|line| line.starts_with("Alias name:"));
+        let entries: Vec<String> = entries.map(str::to_owned).collect();
+        let certificate = listed.find("-----BEGIN").expect("a certificate");
+        (entries, listed[certificate..].trim().to_owned())
+    };
+    let [written, made] = [
+        list(&written.display().to_string()).await,
+        list(&made).await,
+    ];
+    assert_eq!(written.0, ["Alias name: servicebus-emulator"]);
+    assert_eq!(written, made);
+    fs::remove_dir_all(&directory).expect("it can be removed");
+}
+
+async fn keytool(arguments: &[String]) -> String {
+    let output = Command::new("keytool").args(arguments).output().await;
+    let output = output.expect("it is part of the JDK");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Has a language shake hands with a server of each name; those beyond the constraints are refused with these words.

@@ -66,6 +66,9 @@ pub struct Ready {
     pub control_api: String,
     /// The file with the certificates that clients of TLS must trust.
     pub ca_certificate: Option<PathBuf>,
+    /// The same certificates as a PKCS#12 file, for Java.
+    #[serde(default)]
+    pub trust_store: Option<PathBuf>,
     /// The namespaces that are served.
     pub namespaces: Vec<NamespaceInfo>,
 }

@@ -17,6 +17,8 @@ pub(crate) struct Authorities {
     pem: String,
     /// None where the kept one is in memory alone.
     file: Option<CertificateFile>,
+    /// What is in the file, for Java; none where it cannot be written either.
+    trust_store: Option<PathBuf>,
 }
 
 /// A file with certificates to trust.
@@ -39,11 +41,19 @@ impl Authorities {
             true => CertificateFile::of_run(&directory, &pem),
             false => CertificateFile::Kept(directory::certificate(&directory)),
         });
+        let trust_store = file.as_ref().and_then(|file| {
+            let certificates = match file {
+                CertificateFile::Kept(_) => kept.pem(),
+                CertificateFile::OfRun(_) => &pem,
+            };
+            directory::trust_store(file.path(), certificates)
+        });
         Ok(Self {
             kept,
             of_run,
             pem,
             file,
+            trust_store,
         })
     }
 
@@ -61,6 +71,10 @@ impl Authorities {
 
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_ref().map(CertificateFile::path)
+    }
+
+    pub(super) fn trust_store(&self) -> Option<&Path> {
+        self.trust_store.as_deref()
     }
 
     /// The file with the certificate of the authority that vouches for a name.
@@ -97,7 +111,8 @@ impl CertificateFile {
 impl Drop for CertificateFile {
     fn drop(&mut self) {
         if let Self::OfRun(file) = self {
-            // One that is left behind names an authority whose key is gone.
+            // What is left behind names an authority whose key is gone.
+            let _ = fs::remove_file(directory::beside(file));
             let _ = fs::remove_file(file);
         }
     }

@@ -4,6 +4,7 @@
 //! vouch for any name, make them one after the other under a lock: the key is in its place before the certificate is,
 //! and both appear whole.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,8 +12,11 @@ use std::{env, process};
 
 use super::authority::{Authority, Scope};
 use super::error::TlsError;
+use super::trust_store;
 
 const CERTIFICATE: &str = "ca.pem";
+/// The extension of trust stores.
+const TRUST_STORE: &str = "p12";
 const KEY: &str = "ca-key.pem";
 const LOCK: &str = "ca.lock";
 /// Within the user's cache directory.
@@ -64,6 +68,25 @@ pub(crate) fn write_for_run(directory: &Path, certificates: &str) -> io::Result<
     Ok(directory.join(name))
 }
 
+/// Writes the trust store with certificates beside the file that has them, unless it is there already; none where it
+/// cannot be written.
+pub(super) fn trust_store(file: &Path, certificates: &str) -> Option<PathBuf> {
+    let store = beside(file);
+    match write_if_changed(&store, &trust_store::encode(certificates)) {
+        Ok(()) => Some(store),
+        Err(error) => {
+            let store = store.display();
+            tracing::warn!("cannot write the trust store for Java, {store}: {error}");
+            None
+        }
+    }
+}
+
+/// Where the trust store is of the certificates in a file.
+pub(super) fn beside(file: &Path) -> PathBuf {
+    file.with_extension(TRUST_STORE)
+}
+
 fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
     let is_current = |found: &Authority| found.scope() == Scope::Local;
     // What is wrong may be another process that is just replacing both files.
@@ -86,7 +109,7 @@ fn found_or_made(directory: &Path) -> Result<Authority, TlsError> {
         None => {}
     }
     let made = Authority::make(Scope::Local).map_err(TlsError::Make)?;
-    write(directory, KEY, &made.key_pem(), 0o600).map_err(unusable)?;
+    write(directory, KEY, made.key_pem(), 0o600).map_err(unusable)?;
     write(directory, CERTIFICATE, made.pem(), 0o644).map_err(unusable)?;
     Ok(made)
 }
@@ -154,8 +177,26 @@ fn open_to_others(_: &Path) -> Option<String> {
     None
 }
 
+/// Writes a file unless it has these contents; one process and thread after the other.
+fn write_if_changed(file: &Path, contents: &[u8]) -> io::Result<()> {
+    let is_written = || fs::read(file).is_ok_and(|found| found == contents);
+    let parts = (file.parent(), file.file_name().and_then(OsStr::to_str));
+    let (Some(directory), Some(name)) = parts else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    if is_written() {
+        return Ok(());
+    }
+    let lock = File::create(directory.join(LOCK))?;
+    lock.lock()?;
+    match is_written() {
+        true => Ok(()),
+        false => write(directory, name, contents, 0o644),
+    }
+}
+
 /// Writes a file that is whole from the moment it has its name.
-fn write(directory: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> {
+fn write(directory: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
     let unfinished = directory.join(format!("{name}.{}", process::id()));
     // What a process of the same number left behind could be open to others.
     match fs::remove_file(&unfinished) {
@@ -163,7 +204,7 @@ fn write(directory: &Path, name: &str, text: &str, mode: u32) -> io::Result<()> 
         _ => {}
     }
     let mut file = create(&unfinished, mode)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(contents.as_ref())?;
     file.sync_all()?;
     fs::rename(&unfinished, directory.join(name))
 }

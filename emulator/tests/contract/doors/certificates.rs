@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
 use crate::support::*;
@@ -31,6 +33,8 @@ fn one_authority_serves_every_emulator_and_is_shown_in_three_places() {
     let ca = fs::read_to_string(&file).expect("it was made");
     for process in [&one, &other] {
         assert_eq!(process.ready["ca_certificate"], text(&file).as_str());
+        let trust_store = file.with_extension("p12");
+        assert_eq!(process.ready["trust_store"], text(&trust_store).as_str());
         let answer = process.http().text(ROUTE);
         assert!(
             answer
@@ -76,6 +80,18 @@ fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
     let ca = fs::read_to_string(&file).expect("it can be read");
     assert!(ca.starts_with(&kept) && ca.len() > kept.len(), "{ca}");
     assert!(process.http().text(ROUTE).ends_with(&ca));
+    let trust_store = PathBuf::from(&file).with_extension("p12");
+    assert_eq!(process.ready["trust_store"], text(&trust_store).as_str());
+    let both = fs::read(&trust_store).expect("it was written");
+    let of_kept = fs::read(directory.join("ca.p12"));
+    assert!(of_kept.is_err(), "a run writes no more than it says");
+    for certificate in CertificateDer::pem_slice_iter(ca.as_bytes()) {
+        let certificate = certificate.expect("a certificate");
+        assert!(
+            both.windows(certificate.len())
+                .any(|part| part == &*certificate)
+        );
+    }
     for name in [
         "servicebus.test",
         "10.1.2.3",
@@ -101,6 +117,7 @@ fn names_of_ones_own_are_certified_by_an_authority_of_the_run() {
     let log = process.ended().stderr;
     assert!(log.contains(&format!("let it trust {file}")), "{log}");
     assert!(!PathBuf::from(&file).exists(), "{file}");
+    assert!(!trust_store.exists(), "{}", trust_store.display());
     let _ = fs::remove_dir_all(&directory);
 }
 

@@ -23,8 +23,9 @@ fn it_tells_name_ports_connection_string_and_authority() {
         &format!("export REQUESTS_CA_BUNDLE={ca_file} "),
         &format!("export NODE_EXTRA_CA_CERTS={ca_file} "),
         &format!("cat {ca_file} >> \"$(python3 -m certifi)\"\n"),
-        &format!("-file {ca_file} "),
-        "export JAVA_TOOL_OPTIONS=\"-Djavax.net.ssl.trustStore=",
+        &format!(
+            "export JAVA_TOOL_OPTIONS=\"-Djavax.net.ssl.trustStore={directory}/ca.p12 -Djavax.net.ssl.trustStorePassword=changeit\"\n"
+        ),
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

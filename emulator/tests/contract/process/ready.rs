@@ -25,6 +25,7 @@ fn it_is_the_only_line_and_has_every_field() {
         "message",
         "namespaces",
         "pid",
+        "trust_store",
         "version",
     ];
     assert_eq!(fields, known);

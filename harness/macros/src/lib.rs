@@ -1,0 +1,139 @@
+//! The attribute `#[servicebus_harness::test]`: a function with an argument for a namespace becomes a test that starts
+//! one. The harness re-exports it with its feature `macros`, and shows it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, Ident, ItemFn, Token, parse2};
+
+/// Makes a test of an `async fn` whose one argument is a namespace; see `servicebus_harness::test`.
+#[proc_macro_attribute]
+pub fn test(
+    arguments: proc_macro::TokenStream,
+    function: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    let expanded = expand(arguments.into(), function.into());
+    expanded.unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(arguments: TokenStream, function: TokenStream) -> Result<TokenStream, Error> {
+    let builder = builder(arguments)?;
+    let test: ItemFn = parse2(function)?;
+    let signature = &test.sig;
+    if signature.asyncness.is_none() || signature.inputs.len() != 1 {
+        return Err(Error::new_spanned(
+            signature,
+            "a test of `servicebus_harness::test` is an `async fn` with one argument: `servicebus: ServiceBus`",
+        ));
+    }
+    let (attributes, name, output) = (&test.attrs, &signature.ident, &signature.output);
+    let block = &test.block;
+    Ok(quote! {
+        #(#attributes)*
+        #[::core::prelude::v1::test]
+        fn #name() #output {
+            #signature #block
+            ::servicebus_harness::run_test(#builder, #name)
+        }
+    })
+}
+
+/// The builder of the namespace that the arguments ask for.
+fn builder(arguments: TokenStream) -> Result<TokenStream, Error> {
+    let arguments = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(arguments)?;
+    let mut arguments = arguments.into_iter();
+    let Some(Argument { name, value }) = arguments.next() else {
+        return Ok(quote!(::servicebus_harness::ServiceBus::builder()));
+    };
+    if let Some(second) = arguments.next() {
+        let text = "`topology` or `builder` is all that a test is given: a builder has a topology of its own";
+        return Err(Error::new(second.name.span(), text));
+    }
+    match name.to_string().as_str() {
+        "topology" => Ok(quote!(::servicebus_harness::ServiceBus::builder().topology(#value))),
+        "builder" => Ok(quote!(#value)),
+        unknown => Err(unknown_argument(name.span(), unknown)),
+    }
+}
+
+fn unknown_argument(span: Span, name: &str) -> Error {
+    let text = format!(
+        "there is no `{name}`; `topology = Topology::…` and `builder = ServiceBus::builder()…` are what there is"
+    );
+    Error::new(span, text)
+}
+
+/// `name = value`.
+struct Argument {
+    name: Ident,
+    value: Expr,
+}
+
+impl Parse for Argument {
+    fn parse(input: ParseStream<'_>) -> Result<Self, Error> {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let value = input.parse()?;
+        Ok(Self { name, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::{TokenStream, expand};
+
+    fn refused(arguments: TokenStream, function: TokenStream) -> String {
+        let expanded = expand(arguments, function);
+        expanded.expect_err("it is refused").to_string()
+    }
+
+    #[test]
+    fn the_function_stays_as_it_is_within_a_test() {
+        let function = quote!(
+            #[ignore]
+            async fn orders(servicebus: ServiceBus) -> Result<(), E> {
+                Ok(())
+            }
+        );
+        let expected = quote!(
+            #[ignore]
+            #[::core::prelude::v1::test]
+            fn orders() -> Result<(), E> {
+                async fn orders(servicebus: ServiceBus) -> Result<(), E> {
+                    Ok(())
+                }
+                ::servicebus_harness::run_test(
+                    ::servicebus_harness::ServiceBus::builder().topology(shop()),
+                    orders,
+                )
+            }
+        );
+        let expanded = expand(quote!(topology = shop(),), function).expect("it is a test");
+        assert_eq!(expanded.to_string(), expected.to_string());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let good = quote!(
+            async fn orders(servicebus: ServiceBus) {}
+        );
+        for bad in [
+            quote!(
+                fn orders(servicebus: ServiceBus) {}
+            ),
+            quote!(
+                async fn orders() {}
+            ),
+        ] {
+            let text = refused(quote!(), bad);
+            assert!(text.contains("an `async fn` with one argument"), "{text}");
+        }
+        let text = refused(quote!(topologie = shop()), good.clone());
+        assert!(text.starts_with("there is no `topologie`"), "{text}");
+        let text = refused(quote!(topology = shop(), builder = other()), good);
+        assert!(text.contains("`topology` or `builder`"), "{text}");
+    }
+}
