@@ -14,19 +14,17 @@ pub(crate) mod fuzz;
 mod get;
 mod list;
 mod put;
-mod put_rule;
 mod refusal;
 mod route;
 mod selection;
 mod time;
-mod xml;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
-use axum::http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, IF_MATCH, SERVER};
+use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_MATCH, SERVER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -37,8 +35,10 @@ use uuid::Uuid;
 
 use crate::auth::Claim;
 use crate::namespace::{Ids, Namespace};
+use crate::service_http::{self, XML, error_body};
 use crate::shared::Shared;
 use call::{Answer, Call, Shape};
+pub use describe::description_elements;
 use refusal::{ServiceError, Tail};
 use route::{Query, Route, decoded};
 use time::Frame;
@@ -52,7 +52,6 @@ const SALT: u32 = u32::MAX;
 
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
-const ERROR: &str = "application/xml; charset=utf-8";
 const SERVED_BY: &str = "Microsoft-HTTPAPI/2.0";
 
 /// What requests work on.
@@ -83,7 +82,7 @@ impl Admin {
 /// Answers any request.
 pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let host = host(&head).to_owned();
+    let host = service_http::authority(&head).to_owned();
     let namespace = admin.namespace_of(&head);
     let answered = match &namespace {
         Some(namespace) => admin.answer(namespace, &host, &head, body).await,
@@ -93,14 +92,14 @@ pub(crate) async fn serve(admin: &Admin, request: Request) -> Response {
     };
     match answered {
         Ok(answer) => respond(answer),
-        Err(refusal) => admin.refuse(namespace.as_deref(), &host, &head, &refusal),
+        Err(refusal) => admin.refuse(namespace.as_deref(), &head, &refusal),
     }
 }
 
 impl Admin {
     /// The namespace that a request is for, if that can be told.
     pub(crate) fn namespace_of(&self, head: &Parts) -> Option<Arc<Namespace>> {
-        authorize::choose(&self.shared, head, host(head))
+        service_http::namespace(&self.shared, head)
     }
 
     async fn answer(
@@ -113,9 +112,7 @@ impl Admin {
         let path = decoded(head.uri.path())?;
         let route = Route::of(&path);
         let now = self.shared.real.unix_seconds();
-        let keys = route.owner().map(|owner| namespace.entity_keys(owner));
-        let keys = keys.unwrap_or_default();
-        let claims = authorize::claims(namespace, &head.headers, &path, &keys, now)?;
+        let claims = authorize::claims(namespace, head, &path, route.owner(), now)?;
         let query = Query::parse(head.uri.query().unwrap_or_default())?;
         let call = Call {
             admin: self,
@@ -145,14 +142,13 @@ impl Admin {
     fn refuse(
         &self,
         namespace: Option<&Namespace>,
-        host: &str,
         head: &Parts,
         refusal: &ServiceError,
     ) -> Response {
         let path = head.uri.path();
         let text = refusal.tracked(&Tail {
             tracking: self.tracking_id(),
-            host: host.split(':').next().unwrap_or_default(),
+            host: service_http::host(head),
             path: path.trim_matches('/'),
             now: self.shared.real.now(),
         });
@@ -162,17 +158,10 @@ impl Admin {
             let condition = format!("http:{}", status.as_u16());
             namespace.note_refusal(ClientId::BROKER, None, &condition, &text);
         }
-        let mut response = (status, refusal.body(&text)).into_response();
-        set_type(&mut response, ERROR);
+        let mut response = (status, error_body(status.as_str(), &text)).into_response();
+        set_type(&mut response, XML);
         response
     }
-}
-
-/// The host and port that a client wrote.
-fn host(head: &Parts) -> &str {
-    let written = head.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let in_uri = || head.uri.authority().map(|authority| authority.as_str());
-    written.or_else(in_uri).unwrap_or("localhost")
 }
 
 /// The header that makes a change of a creation; one that is no text is none that could be meant.

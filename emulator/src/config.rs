@@ -30,10 +30,7 @@ use std::path::Path;
 
 use serde_json::json;
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{
-    EntityPath, NamespaceSettings, QueueDescription, SubscriptionDescription, Tier, Timestamp,
-    TopicDescription,
-};
+use servicebus_broker::{EntityDescription, EntityPath, NamespaceSettings, Tier, Timestamp};
 
 use crate::auth::{Jwt, Key, Policy, TokenCheck};
 use resolve::{Files, Purpose};
@@ -42,11 +39,8 @@ pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
 pub(crate) use {
     export::{declaration, export},
-    properties::{
-        properties_json, queue_changes, queue_properties, subscription_changes, subscription_json,
-        subscription_properties, topic_changes, topic_json, topic_properties,
-    },
-    resolve::targets::missing_targets,
+    properties::{properties_json, read_properties},
+    resolve::entities::missing_targets,
     resolve::{NAMESPACE_NAMES, is_namespace_name},
     rule::rule_json,
 };
@@ -84,7 +78,7 @@ pub struct NamespaceConfig {
     /// Its own address or host name, which no other namespace has.
     pub address: Option<Address>,
     /// The queues with their effective settings, in the order of their declaration.
-    pub queues: Vec<(EntityPath, QueueDescription)>,
+    pub queues: Vec<(EntityPath, EntityDescription)>,
     /// The topics with their effective settings, in the order of their declaration; none in the basic tier.
     pub topics: Vec<TopicConfig>,
 }
@@ -95,7 +89,7 @@ pub struct TopicConfig {
     /// Its name; no queue has it too.
     pub path: EntityPath,
     /// Its effective settings.
-    pub description: TopicDescription,
+    pub description: EntityDescription,
     /// Its subscriptions, in the order of their declaration.
     pub subscriptions: Vec<SubscriptionConfig>,
 }
@@ -106,7 +100,7 @@ pub struct SubscriptionConfig {
     /// Its name within the topic, legal for [`EntityPath::subscription`].
     pub name: String,
     /// Its effective settings.
-    pub description: SubscriptionDescription,
+    pub description: EntityDescription,
     /// Its rules, in the order of their declaration; `$Default` when the file has none. A file does not know when
     /// it will be served, so they were created at the Unix epoch: see [`SubscriptionConfig::rules_at`].
     pub rules: Vec<Rule>,
@@ -174,7 +168,7 @@ impl Config {
             .expect("the default queue has a legal name");
         let mut namespace = NamespaceConfig::new(DEFAULT_NAMESPACE);
         namespace.settings.tier = tier;
-        let queue = QueueDescription::of_tier(tier);
+        let queue = EntityDescription::of_tier(tier);
         namespace.queues.push((path, queue));
         Self {
             namespaces: vec![namespace],
@@ -222,12 +216,11 @@ impl Config {
     /// Files that the text names are looked for in `directory`.
     fn read(text: &str, tier: Tier, directory: &Path) -> Result<Self, ConfigError> {
         let purpose = Purpose {
-            tier,
             files: Files::Beside(directory),
             only: None,
             is_taken: &|_| false,
         };
-        let namespaces = read_for(text, &purpose)?;
+        let namespaces = read_for(text, tier, &purpose)?;
         Ok(Self { namespaces })
     }
 }
@@ -249,22 +242,25 @@ impl NamespaceConfig {
             return Ok(empty);
         }
         let purpose = Purpose {
-            tier,
             files: Files::Refused,
             only: Some(name),
             is_taken,
         };
-        let read = read_for(text, &purpose)?;
+        let read = read_for(text, tier, &purpose)?;
         Ok(read.into_iter().next().unwrap_or(empty))
     }
 }
 
-fn read_for(text: &str, purpose: &Purpose<'_>) -> Result<Vec<NamespaceConfig>, ConfigError> {
+fn read_for(
+    text: &str,
+    tier: Tier,
+    purpose: &Purpose<'_>,
+) -> Result<Vec<NamespaceConfig>, ConfigError> {
     if text.len() as u64 > MAX_CONFIG_SIZE {
         return Err(too_large());
     }
     let report = reader::Report::new(text);
-    let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree));
+    let document = syntax::parse(&report).and_then(|tree| document::read(&report, &tree, tier));
     let namespaces = resolve::resolve(&report, document.unwrap_or_default(), purpose);
     report.finish().map(|()| namespaces)
 }

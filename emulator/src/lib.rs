@@ -24,12 +24,14 @@ mod places;
 mod rest;
 mod router;
 mod server;
+mod service_http;
 mod shared;
 #[cfg(feature = "simulation")]
 mod simulation;
 mod timers;
 mod tls;
 mod watchdog;
+mod xml;
 
 pub mod auth;
 #[cfg(feature = "cli")]
@@ -40,6 +42,7 @@ pub mod config;
 pub mod fuzz;
 
 pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
+pub use admin::description_elements;
 pub use client_settings::ClientSettings;
 pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};

@@ -20,6 +20,7 @@ use crate::failures::Failures;
 use crate::faults::{Faults, Sleeper};
 use crate::router::{ConnectionId, Router};
 
+mod administer;
 mod clients;
 mod declare;
 mod end;
@@ -34,6 +35,7 @@ mod topology;
 mod tracker;
 mod watched;
 
+pub(crate) use administer::AdministerError;
 use clients::Clients;
 pub(crate) use idle::Busy;
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};

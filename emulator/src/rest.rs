@@ -6,11 +6,9 @@
 //! application properties in headers of their own, and the body is the body. Refusals have the statuses of the
 //! documentation and the form of the administration API, `<Error><Code>…</Code><Detail>…</Detail></Error>`.
 
-mod access;
 mod batch;
 mod body;
 mod broker_properties;
-mod carrier;
 mod content;
 mod context;
 mod dates;
@@ -37,8 +35,8 @@ use axum::response::{IntoResponse as _, Response};
 use servicebus_broker::ClientId;
 
 use crate::shared::Shared;
-pub(crate) use carrier::Carrier;
 use content::Content;
+pub(crate) use context::Carrier;
 use context::RequestContext;
 pub(crate) use heads::{Tapped, tap};
 use rejection::Rejection;

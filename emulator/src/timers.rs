@@ -51,7 +51,7 @@ pub(crate) async fn run(namespace: Arc<Namespace>) {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use servicebus_broker::{EntityPath, QueueDescription};
+    use servicebus_broker::{EntityDescription, EntityPath};
     use tokio::task::JoinSet;
     use tokio::time::advance;
 
@@ -65,9 +65,9 @@ mod tests {
     /// A namespace with a queue that is deleted when it was idle for an hour.
     fn config() -> (EntityPath, NamespaceConfig) {
         let path = EntityPath::of_address("q").expect("it is legal");
-        let description = QueueDescription {
+        let description = EntityDescription {
             auto_delete_on_idle: Some(HOUR),
-            ..QueueDescription::default()
+            ..EntityDescription::default()
         };
         let config = NamespaceConfig {
             queues: vec![(path.clone(), description)],

@@ -40,7 +40,7 @@ impl Catalog {
         let subscriptions = topics().flat_map(|topic| {
             topic.subscriptions.iter().map(|subscription| {
                 let path = subscription_path(topic.path.as_str(), &subscription.name);
-                let description = subscription.description.queue_description();
+                let description = subscription.description.clone();
                 (EntityKind::Subscription, path, description)
             })
         });

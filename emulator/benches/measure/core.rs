@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use servicebus_broker::{
-    ClientId, Context, Delivery, Effects, Entity, EntityId, Events, IdSource, Message,
-    NamespaceSettings, Outcome as Settle, QueueDescription, ReceiveMode, ReceiverId,
-    SequenceNumber, SubQueue, Timeline, Timestamp,
+    ClientId, Context, Delivery, Effects, Entity, EntityDescription, EntityId, Events, IdSource,
+    Message, NamespaceSettings, Outcome as Settle, ReceiveMode, ReceiverId, SequenceNumber,
+    SubQueue, Timeline, Timestamp,
 };
 
 use crate::Outcome;
@@ -143,7 +143,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 impl Core {
     /// A queue of `depth` messages that came at the pace of a fast sender.
     fn filled(depth: u32, lifetime: Option<Duration>) -> Self {
-        let (queue, settings) = (QueueDescription::default(), NamespaceSettings::default());
+        let (queue, settings) = (EntityDescription::default(), NamespaceSettings::default());
         let lifetime_ms = lifetime.map(|lifetime| lifetime.as_millis() as u32);
         let now = Timestamp::from_millis(1_700_000_000_000);
         let path = "core".parse().expect("our own name is sound");

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use servicebus_broker::{LockToken, QueueDescription, ReceiveMode};
+use servicebus_broker::{EntityDescription, LockToken, ReceiveMode};
 
 use crate::Outcome;
 use crate::arguments::Effort;
@@ -50,7 +50,7 @@ fn timed(batches: u32, mut batch: impl FnMut(u32)) -> f64 {
 
 /// Sent, received and completed in one queue.
 fn live(batches: u32) -> f64 {
-    let mut pond = Pond::new(&QueueDescription::default());
+    let mut pond = Pond::new(&EntityDescription::default());
     let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
     timed(batches, |turn| {
         for message in 0..BATCH {
@@ -64,7 +64,7 @@ fn live(batches: u32) -> f64 {
 
 /// Sent to one queue, and left there.
 fn send(batches: u32) -> f64 {
-    let mut pond = Pond::new(&QueueDescription::default());
+    let mut pond = Pond::new(&EntityDescription::default());
     timed(batches, |turn| {
         for message in 0..BATCH {
             pond.send(encoded(turn * BATCH + message, None));
@@ -78,9 +78,9 @@ fn chain(batches: u32) -> f64 {
     let queues = names.iter().enumerate().map(|(at, &name)| {
         let next = names.get(at + 1).map(|next| next.parse());
         let forward_to = next.map(|next| next.expect("our own name is legal"));
-        let description = QueueDescription {
+        let description = EntityDescription {
             forward_to,
-            ..QueueDescription::default()
+            ..EntityDescription::default()
         };
         (name, description)
     });

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath, Events,
-    FollowUps, LockToken, Message, NamespaceSettings, Outcome as Settle, QueueDescription,
-    ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, SubscriptionDescription,
-    Timeline, Timestamp, TopicDescription, follow_up,
+    ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription, EntityId,
+    EntityPath, Events, FollowUps, LockToken, Message, NamespaceSettings, Outcome as Settle,
+    ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, Timeline, Timestamp,
+    follow_up,
 };
 use servicebus_codec::Writer;
 
@@ -53,12 +53,12 @@ pub(crate) fn encoded(id: u32, scheduled_at: Option<Timestamp>) -> Bytes {
 
 impl Pond {
     /// One queue.
-    pub(crate) fn new(description: &QueueDescription) -> Self {
+    pub(crate) fn new(description: &EntityDescription) -> Self {
         Self::of(vec![("first", description.clone())])
     }
 
     /// Several queues, the first first.
-    pub(crate) fn of(queues: Vec<(&str, QueueDescription)>) -> Self {
+    pub(crate) fn of(queues: Vec<(&str, EntityDescription)>) -> Self {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let settings = NamespaceSettings::default();
         let path = |name: &str| name.parse::<EntityPath>().expect("our own name is legal");
@@ -85,11 +85,11 @@ impl Pond {
 
     /// A topic with subscriptions that have these rules.
     pub(crate) fn topic(
-        topic: &TopicDescription,
-        subscription: &SubscriptionDescription,
+        topic: &EntityDescription,
+        subscription: &EntityDescription,
         rules: Vec<Vec<Rule>>,
     ) -> Self {
-        let mut pond = Self::of(vec![("first", QueueDescription::default())]);
+        let mut pond = Self::of(vec![("first", EntityDescription::default())]);
         let settings = NamespaceSettings::default();
         let (first, now) = (pond.first.clone(), pond.now);
         let entity = Entity::topic(EntityId(1), first.clone(), topic, &settings, now);

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use servicebus_broker::{LockToken, QueueDescription, ReceiveMode, SubQueue, Timestamp};
+use servicebus_broker::{EntityDescription, LockToken, ReceiveMode, SubQueue, Timestamp};
 
 use crate::Outcome;
 use crate::arguments::Effort;
@@ -77,7 +77,7 @@ fn spread(start: Timestamp, turn: u32) -> Timestamp {
 }
 
 fn scheduled(depth: u32) -> Pond {
-    let mut pond = Pond::new(&QueueDescription::default());
+    let mut pond = Pond::new(&EntityDescription::default());
     for turn in 0..depth {
         let at = spread(pond.now, turn);
         pond.send(encoded(turn, Some(at)));
@@ -115,10 +115,10 @@ fn activate(depth: u32, operations: u32) -> f64 {
 }
 
 fn remembered(depth: u32) -> Pond {
-    let mut pond = Pond::new(&QueueDescription {
+    let mut pond = Pond::new(&EntityDescription {
         requires_duplicate_detection: true,
         duplicate_detection_history_time_window: SPAN,
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     });
     let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let start = pond.now;
@@ -154,9 +154,9 @@ fn send_duplicate(depth: u32, operations: u32) -> f64 {
 }
 
 fn lock_and_complete(depth: u32, operations: u32) -> f64 {
-    let mut pond = Pond::new(&QueueDescription {
+    let mut pond = Pond::new(&EntityDescription {
         lock_duration: Duration::from_secs(300),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     });
     let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
     let start = pond.now;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use servicebus_broker::{LockToken, QueueDescription};
+use servicebus_broker::{EntityDescription, LockToken};
 use servicebus_codec::Writer;
 
 use crate::Outcome;
@@ -131,9 +131,9 @@ fn encoded(session: u32, body: usize) -> Vec<u8> {
 /// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. Whoever accepts
 /// completes what is there, lets the session go, and another message comes to it.
 fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
-    let mut pond = Pond::new(&QueueDescription {
+    let mut pond = Pond::new(&EntityDescription {
         requires_session: true,
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     });
     let encoded_all: Vec<Bytes> = (0..sessions + receivers)
         .map(|session| encoded(session, SMALL).into())

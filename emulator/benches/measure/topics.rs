@@ -8,7 +8,7 @@ use servicebus_broker::filter::{
     Correlation, CorrelationFilter, Filter, Name, Parameters, Properties, Rule, SqlFilter, System,
     Truth, Value,
 };
-use servicebus_broker::{Message, SubscriptionDescription, Timestamp, TopicDescription};
+use servicebus_broker::{EntityDescription, Message, Timestamp};
 use servicebus_codec::Writer;
 
 use crate::Outcome;
@@ -160,8 +160,8 @@ fn correlated(n: u32) -> Vec<Rule> {
 /// Nanoseconds for each message of a topic with these rules, one element a subscription; what arrives is deleted.
 fn publish(subscriptions: Vec<Vec<Rule>>, messages: u32) -> f64 {
     let mut pond = Pond::topic(
-        &TopicDescription::default(),
-        &SubscriptionDescription::default(),
+        &EntityDescription::default(),
+        &EntityDescription::default(),
         subscriptions,
     );
     let encoded = encoded("x0");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{QueueDescription, Timestamp};
+use crate::{EntityDescription, Timestamp};
 
 /// Ids with the instant from which their window counts, kept whatever becomes of their messages.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct History {
 
 impl History {
     /// Nothing seen yet; none where duplicates are not detected.
-    pub(crate) fn of(description: &QueueDescription) -> Option<Self> {
+    pub(crate) fn of(description: &EntityDescription) -> Option<Self> {
         description.requires_duplicate_detection.then(|| Self {
             window: description.duplicate_detection_history_time_window,
             since: BTreeMap::new(),

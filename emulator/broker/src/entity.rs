@@ -2,7 +2,7 @@
 
 pub(crate) mod description;
 pub(crate) mod operation;
-pub(crate) mod topic;
+pub(crate) mod property;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::duplicates::History;
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::{
-    Context, EntityId, EntityPath, NamespaceSettings, QueueDescription, ReceiverId, RuleSet,
-    StorePolicy, SubQueue, SubscriptionDescription, Tier, Timestamp, TopicDescription,
+    Context, EntityDescription, EntityId, EntityPath, NamespaceSettings, Problem, ReceiverId,
+    RuleSet, StorePolicy, SubQueue, Tier, Timestamp,
 };
 use operation::idle::AutoDelete;
 
@@ -22,7 +22,7 @@ pub struct Entity {
     path: EntityPath,
     role: Role,
     settings: NamespaceSettings,
-    description: QueueDescription,
+    description: EntityDescription,
     active: MessageStore,
     /// What could not be forwarded.
     transfer_dead_letters: MessageStore,
@@ -52,6 +52,14 @@ pub enum EntityKind {
     Subscription,
 }
 
+impl EntityKind {
+    /// Why a namespace of this tier has no entities of the kind; none where it has.
+    pub fn problem(self, path: &str, tier: Tier) -> Option<Problem> {
+        let is_absent = self == Self::Topic && tier == Tier::Basic;
+        is_absent.then(|| Problem::new("Topic", path, "none: the basic tier has no topics"))
+    }
+}
+
 impl fmt::Display for EntityKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -76,8 +84,6 @@ enum Role {
     /// Messages come from the topic, whatever the status is.
     Subscription {
         dead_letters: MessageStore,
-        /// Whether a message is dead-lettered whose filters or actions fail.
-        dead_letters_filter_errors: bool,
         /// Where the subscriptions of the topic say what they hold.
         held: Option<SizeInUse>,
         /// What this one last said that it holds.
@@ -111,7 +117,7 @@ impl Entity {
     pub fn new(
         entity: EntityId,
         path: EntityPath,
-        description: QueueDescription,
+        description: EntityDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
@@ -124,7 +130,7 @@ impl Entity {
     pub fn topic(
         entity: EntityId,
         path: EntityPath,
-        description: &TopicDescription,
+        description: &EntityDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
@@ -132,7 +138,7 @@ impl Entity {
             rules: Arc::default(),
             held: SizeInUse::default(),
         };
-        let description = description.queue_description();
+        let description = description.clone();
         Self::of_role(role, entity, path, description, settings, now)
     }
 
@@ -140,14 +146,13 @@ impl Entity {
     pub fn subscription(
         entity: EntityId,
         path: EntityPath,
-        subscription: &SubscriptionDescription,
+        subscription: &EntityDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let description = subscription.queue_description();
+        let description = subscription.clone();
         let role = Role::Subscription {
             dead_letters: store(entity, SubQueue::DeadLetter, &description, settings),
-            dead_letters_filter_errors: subscription.dead_lettering_on_filter_evaluation_exceptions,
             held: None,
             reported: 0,
         };
@@ -158,7 +163,7 @@ impl Entity {
         role: Role,
         entity: EntityId,
         path: EntityPath,
-        description: QueueDescription,
+        description: EntityDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
@@ -200,25 +205,8 @@ impl Entity {
     }
 
     /// What the entity was declared as, or updated to.
-    pub fn description(&self) -> &QueueDescription {
+    pub fn description(&self) -> &EntityDescription {
         &self.description
-    }
-
-    /// What a topic was declared as, or updated to.
-    pub fn topic_description(&self) -> Option<TopicDescription> {
-        let is_topic = self.role.is_topic();
-        is_topic.then(|| TopicDescription::of_mailbox(&self.description))
-    }
-
-    /// What a subscription was declared as, or updated to.
-    pub fn subscription_description(&self) -> Option<SubscriptionDescription> {
-        match self.role {
-            Role::Subscription {
-                dead_letters_filter_errors: flag,
-                ..
-            } => Some(SubscriptionDescription::of_mailbox(&self.description, flag)),
-            Role::Queue { .. } | Role::Topic { .. } => None,
-        }
     }
 
     /// Where the subscriptions of a topic say what they hold.
@@ -456,7 +444,7 @@ impl Role {
     fn policy(
         &self,
         kind: SubQueue,
-        description: &QueueDescription,
+        description: &EntityDescription,
         settings: &NamespaceSettings,
     ) -> StorePolicy {
         let policy = StorePolicy::new(kind, description, settings);
@@ -471,7 +459,7 @@ impl Role {
 fn store(
     entity: EntityId,
     kind: SubQueue,
-    description: &QueueDescription,
+    description: &EntityDescription,
     settings: &NamespaceSettings,
 ) -> MessageStore {
     MessageStore::new(entity, StorePolicy::new(kind, description, settings))

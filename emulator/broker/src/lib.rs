@@ -28,14 +28,14 @@ mod timeline;
 mod transaction;
 
 pub use context::{Context, Effect, Effects};
-pub use entity::description::{EntityStatus, Problem, QueueDescription};
+pub use entity::description::{EntityDescription, EntityStatus, Problem};
 pub use entity::operation::accept_session::{AcceptSessionError, AcceptedSession, SessionAccess};
 pub use entity::operation::forward::{RETRY_INTERVAL, TransferFailure, forward};
 pub use entity::operation::peek::Peeked;
 pub use entity::operation::receive::{Delivery, ReceiveMode};
 pub use entity::operation::receive_deferred::ReceiveDeferredError;
 pub use entity::operation::renew::RenewError;
-pub use entity::operation::rules::ChangeRuleError;
+pub use entity::operation::rules::{ChangeRuleError, RuleChange};
 pub use entity::operation::schedule::CancelError;
 pub use entity::operation::send::SendError;
 pub use entity::operation::session_lock::SessionError;
@@ -43,7 +43,7 @@ pub use entity::operation::session_state::SessionView;
 pub use entity::operation::settle::{Outcome, SettleError};
 pub use entity::operation::transact::TransactError;
 pub use entity::operation::transact::commit::{CommitError, commit};
-pub use entity::topic::{SubscriptionDescription, TopicDescription};
+pub use entity::property::{PROPERTIES, Property, PropertyType, PropertyValue};
 pub use entity::{Counts, Entity, EntityKind};
 pub use event::{Counter, Event, EventKind, Events, Text};
 pub use ids::{

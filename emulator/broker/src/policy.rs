@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Expiry, LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue, Timestamp};
+use crate::{EntityDescription, Expiry, LocksOnDetach, NamespaceSettings, SubQueue, Timestamp};
 
 /// The rules of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct StorePolicy {
 
 impl StorePolicy {
     /// The rules of a queue's or subscription's store of this kind.
-    pub fn new(kind: SubQueue, queue: &QueueDescription, settings: &NamespaceSettings) -> Self {
+    pub fn new(kind: SubQueue, queue: &EntityDescription, settings: &NamespaceSettings) -> Self {
         let active = kind == SubQueue::Active;
         let target = match kind {
             SubQueue::Active => &queue.forward_to,

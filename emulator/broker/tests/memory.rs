@@ -5,8 +5,9 @@ use std::alloc::System;
 use bytes::Bytes;
 use cap::Cap;
 use servicebus_broker::{
-    ClientId, Context, Effects, Entity, EntityId, Events, IdSource, LocksOnDetach, Message,
-    NamespaceSettings, Outcome, QueueDescription, ReceiveMode, ReceiverId, SubQueue, Timestamp,
+    ClientId, Context, Effects, Entity, EntityDescription, EntityId, Events, IdSource,
+    LocksOnDetach, Message, NamespaceSettings, Outcome, ReceiveMode, ReceiverId, SubQueue,
+    Timestamp,
 };
 use servicebus_codec::Writer;
 
@@ -44,7 +45,7 @@ impl Bench {
         };
         let path = "memory".parse().unwrap();
         let now = Timestamp::from_millis(1_700_000_000_000);
-        let description = QueueDescription::default();
+        let description = EntityDescription::default();
         Self {
             queue: Entity::new(EntityId(1), path, description, &settings, now),
             now,

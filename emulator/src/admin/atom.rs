@@ -4,34 +4,34 @@ use servicebus_broker::Timestamp;
 use uuid::Uuid;
 
 use super::time::Frame;
-use super::xml::{ATOM, Writer};
+use crate::xml::{ATOM, Writer};
 
 /// What stands around a description.
 #[derive(Debug, Clone)]
-pub(super) struct Item<'a> {
-    pub(super) title: &'a str,
+pub(crate) struct Item<'a> {
+    pub(crate) title: &'a str,
     /// Its address.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The same as links write it.
-    pub(super) link: String,
-    pub(super) published: Timestamp,
-    pub(super) updated: Timestamp,
+    pub(crate) link: String,
+    pub(crate) published: Timestamp,
+    pub(crate) updated: Timestamp,
     /// The namespace, where the service names it.
-    pub(super) author: Option<&'a str>,
+    pub(crate) author: Option<&'a str>,
 }
 
 /// What stands around the entries of a list.
 #[derive(Debug, Clone)]
-pub(super) struct Feed<'a> {
-    pub(super) title: &'a str,
-    pub(super) url: String,
-    pub(super) updated: Timestamp,
+pub(crate) struct Feed<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) url: String,
+    pub(crate) updated: Timestamp,
     /// Where it goes on, if it does: some clients take a second link for that and no other.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 /// One entry as a document of its own.
-pub(super) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Writer)) -> String {
+pub(crate) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new();
     out.open("entry", &[("xmlns", ATOM)]);
     write_item(item, frame, content, &mut out);
@@ -40,7 +40,7 @@ pub(super) fn entry(item: &Item<'_>, frame: Frame, content: impl FnOnce(&mut Wri
 }
 
 /// A list; `entries` writes its entries with [`write_entry`].
-pub(super) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writer)) -> String {
+pub(crate) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writer)) -> String {
     let mut out = Writer::new();
     out.open("feed", &[("xmlns", ATOM)]);
     out.typed("title", &[("type", "text")], feed.title);
@@ -56,7 +56,7 @@ pub(super) fn feed(feed: &Feed<'_>, frame: Frame, entries: impl FnOnce(&mut Writ
 }
 
 /// An entry of a list at `base`.
-pub(super) fn write_entry(
+pub(crate) fn write_entry(
     base: &str,
     item: &Item<'_>,
     frame: Frame,
@@ -69,7 +69,7 @@ pub(super) fn write_entry(
 }
 
 /// What is answered where a queue or topic is missing: the service looks the name up among its listed endpoints.
-pub(super) fn listed_services(tracking: Uuid, now: Timestamp, frame: Frame) -> String {
+pub(crate) fn listed_services(tracking: Uuid, now: Timestamp, frame: Frame) -> String {
     let mut out = Writer::new();
     out.open("feed", &[("xmlns", ATOM)]);
     out.typed("title", &[("type", "text")], "Publicly Listed Services");

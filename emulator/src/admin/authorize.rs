@@ -1,62 +1,42 @@
 //! Who may administer: the one place where a request's token is judged (admin-http.md §3).
 
-use std::sync::Arc;
-
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use super::call::{Answer, Call};
 use super::refusal::{ServiceError, quote};
 use super::route::Route;
-use crate::auth::{Claims, Key, Policy, TokenCheck, TokenError};
+use crate::auth::Claims;
 use crate::namespace::Namespace;
-use crate::namespaces::ConnectionOrigin;
-use crate::shared::Shared;
+use crate::service_http::{self, TokenRefusal};
 
-const BEARER: &str = "Bearer ";
-
-/// The namespace that a request is for: by the way that it came, else by its host name, else by the key that its token
-/// names.
-pub(super) fn choose(shared: &Shared, head: &Parts, host: &str) -> Option<Arc<Namespace>> {
-    let unknown = Arc::<ConnectionOrigin>::default();
-    let arrival = head.extensions.get().unwrap_or(&unknown);
-    let token = token(&head.headers);
-    shared.namespaces.of_request(arrival, host, token)
-}
-
-/// The claims of a request's token at `resource`, its path. Beside the namespace's keys those in `keys` hold: of the
-/// entity that the request is about.
-pub(super) fn claims(
+/// The claims of a request's token at `resource`, its path, where it is about the entity `owner`.
+pub(crate) fn claims(
     namespace: &Namespace,
-    headers: &HeaderMap,
+    head: &Parts,
     resource: &str,
-    keys: &[Key],
+    owner: Option<&str>,
     now: i64,
 ) -> Result<Claims, ServiceError> {
-    let own = namespace.config.policy();
-    let Some(token) = token(headers) else {
-        if own.token_check == TokenCheck::None {
-            return Ok(Claims::ALL);
-        }
-        let text = "SubCode=40102. Missing token: claim is empty; the header 'Authorization' must have a shared access \
-                    signature or a bearer token.";
-        return Err(ServiceError::unauthorized(text));
-    };
-    let policy = Policy {
-        entity_keys: keys,
-        ..own
-    };
-    let accepted = policy.accept_token_for(token, resource, now);
-    let accepted = accepted.map_err(|error| refused(&error, resource))?;
-    Ok(accepted.claims)
+    let claims = service_http::claims(namespace, head, owner, &[resource], now);
+    claims.map_err(|TokenRefusal { sub_code, name, error }| {
+        ServiceError::unauthorized(match error {
+            Some(error) => {
+                let resource = quote(resource);
+                format!("SubCode={sub_code}. {name}: unauthorized access to '{resource}': {error}.")
+            }
+            None => format!(
+                "SubCode={sub_code}. {name}: claim is empty; the header 'Authorization' must have a shared access \
+                 signature or a bearer token."
+            ),
+        })
+    })
 }
 
 impl Call<'_> {
     /// What a request with these claims, Manage not among them, is answered: that a queue or topic is missing, if it is
     /// and was to be read (observed 32), else what is required, in the words that suites of SDKs look for (observed 33;
     /// of rules by analogy).
-    pub(super) fn without_manage(
+    pub(crate) fn without_manage(
         &self,
         method: &str,
         route: &Route,
@@ -111,31 +91,4 @@ fn back_end_operation(method: &str, route: &Route) -> Option<String> {
         _ => "CreateOrUpdate",
     };
     Some(format!("{verb}{one}"))
-}
-
-fn token(headers: &HeaderMap) -> Option<&str> {
-    let token = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
-    let is_bearer = token
-        .get(..BEARER.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(BEARER));
-    match is_bearer {
-        true => Some(token[BEARER.len()..].trim()),
-        false => Some(token),
-    }
-}
-
-fn refused(error: &TokenError, resource: &str) -> ServiceError {
-    let (code, name) = match error {
-        TokenError::Malformed(_) => (40105, "Malformed token"),
-        TokenError::UnknownKey(_) | TokenError::BadSignature(_) | TokenError::WrongPassword(_) => {
-            (40103, "Invalid signature")
-        }
-        TokenError::Expired { .. } => (40106, "Expired token"),
-        TokenError::Audience { .. } => (40104, "Invalid audience"),
-        TokenError::JwtRefused => (40100, "Unauthorized"),
-    };
-    let resource = quote(resource);
-    ServiceError::unauthorized(format!(
-        "SubCode={code}. {name}: unauthorized access to '{resource}': {error}."
-    ))
 }

@@ -11,38 +11,38 @@ use super::describe::View;
 use super::refusal::ServiceError;
 use super::route::Query;
 use super::time::{Frame, tag};
-use super::xml::Writer;
 use crate::namespace::{Namespace, SharedEntity};
+use crate::xml::Writer;
 
 /// A request that may be carried out.
-pub(super) struct Call<'a> {
-    pub(super) admin: &'a Admin,
-    pub(super) namespace: &'a Namespace,
-    pub(super) query: &'a Query,
+pub(crate) struct Call<'a> {
+    pub(crate) admin: &'a Admin,
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) query: &'a Query,
     /// Host and port as the client wrote them.
-    pub(super) host: &'a str,
-    pub(super) if_match: Option<&'a str>,
-    pub(super) frame: Frame,
+    pub(crate) host: &'a str,
+    pub(crate) if_match: Option<&'a str>,
+    pub(crate) frame: Frame,
 }
 
 /// What goes back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) shape: Shape,
-    pub(super) tag: Option<String>,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) shape: Shape,
+    pub(crate) tag: Option<String>,
 }
 
 /// The body of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Entry(String),
     Feed(String),
     Nothing,
 }
 
 impl Answer {
-    pub(super) fn ok(shape: Shape) -> Self {
+    pub(crate) fn ok(shape: Shape) -> Self {
         Self {
             status: StatusCode::OK,
             shape,
@@ -50,15 +50,15 @@ impl Answer {
         }
     }
 
-    pub(super) fn with_status(self, status: StatusCode) -> Self {
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
 
-    pub(super) fn untagged(self) -> Self {
+    pub(crate) fn untagged(self) -> Self {
         Self { tag: None, ..self }
     }
 
-    pub(super) fn tagged(self, tag: String) -> Self {
+    pub(crate) fn tagged(self, tag: String) -> Self {
         let tag = Some(tag);
         Self { tag, ..self }
     }
@@ -66,12 +66,12 @@ impl Answer {
 
 impl Call<'_> {
     /// Unpredictable bits, for keys.
-    pub(super) fn bits(&self) -> u64 {
+    pub(crate) fn bits(&self) -> u64 {
         self.admin.ids().next()
     }
 
     /// A URL below the namespace with the query of the request.
-    pub(super) fn url(&self, scheme: &str, path: &str) -> String {
+    pub(crate) fn url(&self, scheme: &str, path: &str) -> String {
         let (host, kept) = (self.host, &self.query.kept);
         match kept.is_empty() {
             true => format!("{scheme}://{host}/{path}"),
@@ -80,20 +80,20 @@ impl Call<'_> {
     }
 
     /// The name of a queue or topic in a path.
-    pub(super) fn path(&self, text: &str) -> Result<EntityPath, ServiceError> {
+    pub(crate) fn path(&self, text: &str) -> Result<EntityPath, ServiceError> {
         text.parse().map_err(|error| {
             ServiceError::bad_request(format!("The name '{text}' of a queue or topic {error}."))
         })
     }
 
     /// The topic of this name.
-    pub(super) fn topic(&self, text: &str) -> Result<Option<Arc<SharedEntity>>, ServiceError> {
+    pub(crate) fn topic(&self, text: &str) -> Result<Option<Arc<SharedEntity>>, ServiceError> {
         let entity = self.namespace.entity(&self.path(text)?);
         Ok(entity.filter(|entity| entity.kind == EntityKind::Topic))
     }
 
     /// The path of a subscription of a topic, spelled as the topic was.
-    pub(super) fn subscription(
+    pub(crate) fn subscription(
         &self,
         topic: &SharedEntity,
         name: &str,
@@ -104,7 +104,7 @@ impl Call<'_> {
     }
 
     /// What the service calls a subscription or rule in texts: `ns:Topic:topic|sub|rule`.
-    pub(super) fn tracker(&self, subscription: &EntityPath, rule: Option<&str>) -> String {
+    pub(crate) fn tracker(&self, subscription: &EntityPath, rule: Option<&str>) -> String {
         let name = self.namespace.name();
         let of_topic = match subscription.topic() {
             Some((topic, subscription)) => format!("{name}:Topic:{topic}|{subscription}"),
@@ -117,7 +117,7 @@ impl Call<'_> {
     }
 
     /// Whether the request changes what is there: `If-Match` must be `*`, or the tag that it has.
-    pub(super) fn is_update(&self, tag: Option<&str>) -> Result<bool, ServiceError> {
+    pub(crate) fn is_update(&self, tag: Option<&str>) -> Result<bool, ServiceError> {
         let Some(wanted) = self.if_match.map(|wanted| wanted.trim().trim_matches('"')) else {
             return Ok(false);
         };
@@ -133,7 +133,7 @@ impl Call<'_> {
     }
 
     /// The answer that shows one entity. Subscriptions are shown with another scheme, and the tag of their topic.
-    pub(super) fn show(&self, entity: &SharedEntity) -> Answer {
+    pub(crate) fn show(&self, entity: &SharedEntity) -> Answer {
         let view = View::of(self.namespace, entity);
         let path = view.path.as_str();
         let is_subscription = view.kind == EntityKind::Subscription;
@@ -146,7 +146,7 @@ impl Call<'_> {
         Answer::ok(Shape::Entry(body)).tagged(self.tag_of(entity))
     }
 
-    pub(super) fn item<'a>(&'a self, view: &'a View, id: String, link: String) -> Item<'a> {
+    pub(crate) fn item<'a>(&'a self, view: &'a View, id: String, link: String) -> Item<'a> {
         let name = view.path.topic().map(|(_, name)| name);
         let title = name.unwrap_or(view.path.as_str());
         Item {
@@ -160,7 +160,7 @@ impl Call<'_> {
     }
 
     /// What `ETag` says of an entity: of a subscription, what it says of its topic.
-    pub(super) fn tag_of(&self, entity: &SharedEntity) -> String {
+    pub(crate) fn tag_of(&self, entity: &SharedEntity) -> String {
         let topic = entity.path.topic();
         let topic = topic.and_then(|(topic, _)| self.namespace.entity(&topic));
         let tagged = topic.as_deref().unwrap_or(entity);

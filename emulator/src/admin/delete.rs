@@ -1,13 +1,13 @@
 //! Removing things, while messages flow.
 
-use servicebus_broker::EntityPath;
+use servicebus_broker::{EntityPath, RuleChange};
 
 use super::call::{Answer, Call, Shape};
 use super::refusal::ServiceError;
 use super::route::Route;
 
 impl Call<'_> {
-    pub(super) fn delete(&self, route: &Route) -> Result<Answer, ServiceError> {
+    pub(crate) fn delete(&self, route: &Route) -> Result<Answer, ServiceError> {
         let _alone = self.namespace.administer();
         match route {
             Route::Entity(path) => self.delete_entity(&self.path(path)?),
@@ -44,9 +44,9 @@ impl Call<'_> {
         let path = self.subscription(&topic, name)?;
         let tag = self.tag_of(&topic);
         self.is_update(Some(&tag))?;
-        let removed = self
-            .namespace
-            .operate_as_broker(&topic, |entity, cx| entity.remove_rule(cx, &path, rule));
+        let removed = self.namespace.operate_as_broker(&topic, |entity, cx| {
+            RuleChange::Remove(rule.to_owned()).apply(entity, cx, &path)
+        });
         removed.map_err(|_| ServiceError::no_service())?;
         Ok(Answer::ok(Shape::Nothing).tagged(tag))
     }

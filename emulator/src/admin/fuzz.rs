@@ -5,7 +5,7 @@ use servicebus_broker::{EntityKind, Tier, Timestamp};
 use super::describe::{KeyGenerator, View, Wanted, read_entity, read_rule, root, write_rule};
 use super::route::Query;
 use super::time::Frame;
-use super::xml::{Element, Writer, read};
+use crate::xml::{Element, Writer, read};
 
 /// The frame of a namespace whose clock is the client's.
 const FRAME: Frame = Frame { ahead: 0 };

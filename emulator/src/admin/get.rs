@@ -4,17 +4,19 @@
 use std::sync::Arc;
 
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{EntityKind, EntityPath};
+use servicebus_broker::{EntityKind, EntityPath, Tier};
 
 use super::atom::{Item, entry, listed_services};
 use super::call::{Answer, Call, Shape};
-use super::describe::{write_namespace, write_rule};
+use super::describe::write_rule;
 use super::refusal::ServiceError;
 use super::route::Route;
-use crate::namespace::SharedEntity;
+use super::time::Frame;
+use crate::namespace::{Namespace, SharedEntity};
+use crate::xml::{CONNECT, INSTANCE, Writer};
 
 impl Call<'_> {
-    pub(super) fn get(&self, route: &Route) -> Result<Answer, ServiceError> {
+    pub(crate) fn get(&self, route: &Route) -> Result<Answer, ServiceError> {
         match route {
             Route::Root => Ok(self.no_such_endpoint()),
             Route::NamespaceInfo => Ok(self.namespace_info()),
@@ -48,7 +50,7 @@ impl Call<'_> {
     }
 
     /// The subscription, or the text that it is missing.
-    pub(super) fn existing_subscription(
+    pub(crate) fn existing_subscription(
         &self,
         path: &EntityPath,
     ) -> Result<Arc<SharedEntity>, ServiceError> {
@@ -57,7 +59,7 @@ impl Call<'_> {
     }
 
     /// A rule of a subscription.
-    pub(super) fn rule(
+    pub(crate) fn rule(
         &self,
         topic: &SharedEntity,
         path: &EntityPath,
@@ -69,7 +71,7 @@ impl Call<'_> {
         })
     }
 
-    pub(super) fn show_rule(&self, topic: &SharedEntity, path: &EntityPath, rule: &Rule) -> Answer {
+    pub(crate) fn show_rule(&self, topic: &SharedEntity, path: &EntityPath, rule: &Rule) -> Answer {
         let id = self.url("sb", &format!("{path}/Rules/{}", rule.name));
         let item = Item {
             title: &rule.name,
@@ -101,9 +103,33 @@ impl Call<'_> {
         Answer::ok(Shape::Entry(body))
     }
 
-    pub(super) fn no_such_endpoint(&self) -> Answer {
+    pub(crate) fn no_such_endpoint(&self) -> Answer {
         let now = self.namespace.clock.now();
         let feed = listed_services(self.admin.tracking_id(), now, self.frame);
         Answer::ok(Shape::Feed(feed))
     }
+}
+
+/// Writes what a namespace is.
+fn write_namespace(namespace: &Namespace, frame: Frame, out: &mut Writer) {
+    let tier = namespace.config.settings.tier;
+    let started_at = frame.ticks(namespace.started_at);
+    out.open(
+        "NamespaceInfo",
+        &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)],
+    );
+    out.element("CreatedTime", &started_at);
+    let sku = match tier {
+        Tier::Basic => "Basic",
+        Tier::Standard => "Standard",
+        Tier::Premium => "Premium",
+    };
+    out.element("MessagingSKU", sku);
+    if tier == Tier::Premium {
+        out.element("MessagingUnits", "1");
+    }
+    out.element("ModifiedTime", &started_at);
+    out.element("Name", namespace.name());
+    out.element("NamespaceType", "Messaging");
+    out.close("NamespaceInfo");
 }

@@ -9,14 +9,14 @@ use super::call::{Answer, Call, Shape};
 use super::describe::{View, write_rule};
 use super::refusal::ServiceError;
 use super::selection::Selection;
-use super::xml::Writer;
 use crate::namespace::SharedEntity;
+use crate::xml::Writer;
 
 /// Entries of a page, unless fewer are asked for.
 const PAGE: usize = 100;
 
 impl Call<'_> {
-    pub(super) fn list_entities(&self, kind: EntityKind) -> Result<Answer, ServiceError> {
+    pub(crate) fn list_entities(&self, kind: EntityKind) -> Result<Answer, ServiceError> {
         let title = match kind {
             EntityKind::Topic => "Topics",
             EntityKind::Queue | EntityKind::Subscription => "Queues",
@@ -37,7 +37,7 @@ impl Call<'_> {
         }))
     }
 
-    pub(super) fn list_subscriptions(&self, topic: &str) -> Result<Answer, ServiceError> {
+    pub(crate) fn list_subscriptions(&self, topic: &str) -> Result<Answer, ServiceError> {
         let topic = self.parent(topic)?;
         let selection = self.selection()?;
         let paths = self.namespace.subscriptions(&topic);
@@ -59,7 +59,7 @@ impl Call<'_> {
         )
     }
 
-    pub(super) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
+    pub(crate) fn list_rules(&self, topic: &str, name: &str) -> Result<Answer, ServiceError> {
         let topic = self.parent(topic)?;
         let path = self.subscription(&topic, name)?;
         let path = self.existing_subscription(&path)?.path.clone();

@@ -1,24 +1,26 @@
-//! Making and changing queues, topics and subscriptions. `If-Match` says that something is to be changed: without it
+//! Making and changing queues, topics, subscriptions and rules. `If-Match` says that something is to be changed: without it
 //! the name must be free (admin-http.md §2).
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use servicebus_broker::filter::Rule;
-use servicebus_broker::{EntityKind, EntityPath, QueueDescription, RuleSet, TopicDescription};
+use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{
+    ChangeRuleError, Entity, EntityDescription, EntityKind, EntityPath, RuleChange,
+};
 
 use super::call::{Answer, Call};
 use super::describe::{
-    DEFAULT_RULE, KeyGenerator, View, Wanted, check_fixed, check_legal, check_targets,
-    name_of_rule, read_entity, read_rule, root, subscription,
+    DEFAULT_RULE, KeyGenerator, RULE, View, Wanted, check_duplicate_window, name_of_rule,
+    read_entity, read_rule, root,
 };
 use super::refusal::ServiceError;
 use super::route::Route;
-use super::xml::{Element, Space, read};
 use crate::namespace::SharedEntity;
+use crate::xml::{Element, Space, read};
 
 impl Call<'_> {
-    pub(super) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, ServiceError> {
+    pub(crate) fn put(&self, route: &Route, body: &[u8]) -> Result<Answer, ServiceError> {
         match route {
             Route::Entity(path) => {
                 let path = self.path(path)?;
@@ -61,7 +63,7 @@ impl Call<'_> {
         let existing = self.namespace.entity(path);
         let tag = existing.as_ref().map(|entity| self.tag_of(entity));
         match (self.is_update(tag.as_deref())?, existing) {
-            (false, Some(_)) => Err(ServiceError::conflict()),
+            (false, Some(_)) => Err(self.exists(kind, path)),
             (true, None) => Err(ServiceError::no_operation()),
             (true, Some(entity)) if entity.kind != kind => Err(ServiceError::bad_request(format!(
                 "'{path}' is a {}, which has no {}.",
@@ -69,27 +71,7 @@ impl Call<'_> {
                 root(kind)
             ))),
             (true, Some(entity)) => self.change(&entity, element),
-            (false, None) => {
-                if let Some(limit) = self.namespace.limit_reached() {
-                    let text = format!(
-                        "The maximum number of resources of type '{kind}' has been reached or exceeded. The namespace \
-                         '{}' has {limit} queues and topics.",
-                        self.namespace.name()
-                    );
-                    return Err(ServiceError::limit(40300, text));
-                }
-                let wanted = self.wanted(kind, path, element, None)?;
-                let created = match kind {
-                    EntityKind::Topic => {
-                        let description = TopicDescription::of_mailbox(&wanted.entity);
-                        self.namespace.create_topic(path, &description)
-                    }
-                    EntityKind::Queue | EntityKind::Subscription => {
-                        self.namespace.create(path, wanted.entity.clone())
-                    }
-                };
-                Ok(self.created(&created.map_err(|_| ServiceError::conflict())?, wanted))
-            }
+            (false, None) => self.create(kind, path, element, None),
         }
     }
 
@@ -105,29 +87,21 @@ impl Call<'_> {
         let is_update =
             self.is_update(existing.as_ref().map(|_| self.tag_of(&topic)).as_deref())?;
         match (is_update, existing) {
-            (false, Some(_)) => Err(ServiceError::exists(&self.tracker(&path, None))),
+            (false, Some(_)) => Err(self.exists(EntityKind::Subscription, &path)),
             (true, None) => Err(ServiceError::no_entity(&self.tracker(&path, None))),
             (true, Some(entity)) => self.change(&entity, element),
             (false, None) => {
-                if self.namespace.subscriptions(&topic).len() >= RuleSet::MAX_SUBSCRIPTIONS {
-                    let text = format!(
-                        "The topic '{}' has {} subscriptions, which is the most that it may have.",
-                        topic.path,
-                        RuleSet::MAX_SUBSCRIPTIONS
-                    );
-                    return Err(ServiceError::limit(40503, text));
-                }
-                let wanted = self.wanted(EntityKind::Subscription, &path, element, None)?;
                 let rule = self.default_rule(element)?;
-                let created = self.namespace.create_subscription(
-                    &topic,
-                    &path,
-                    &subscription(&wanted),
-                    vec![rule],
-                );
-                let exists = |_| ServiceError::exists(&self.tracker(&path, None));
-                Ok(self.created(&created.map_err(exists)?, wanted))
+                self.create(EntityKind::Subscription, &path, element, Some(rule))
             }
+        }
+    }
+
+    /// The text that the name of a new entity is taken.
+    pub(crate) fn exists(&self, kind: EntityKind, path: &EntityPath) -> ServiceError {
+        match kind {
+            EntityKind::Queue | EntityKind::Topic => ServiceError::conflict(),
+            EntityKind::Subscription => ServiceError::exists(&self.tracker(path, None)),
         }
     }
 
@@ -140,34 +114,43 @@ impl Call<'_> {
         }
     }
 
+    fn create(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        element: &Element,
+        rule: Option<Rule>,
+    ) -> Result<Answer, ServiceError> {
+        let Wanted {
+            entity: wanted,
+            admin_metadata,
+        } = self.wanted(kind, element, None)?;
+        let created = self
+            .namespace
+            .create_entity(kind, path, wanted.clone(), rule);
+        let created = created.map_err(|error| self.refused(kind, path, &wanted, &error))?;
+        created.metadata(|metadata| metadata.set_admin_metadata(admin_metadata));
+        let shown = self.show(&created).with_status(StatusCode::CREATED);
+        Ok(match kind {
+            EntityKind::Queue | EntityKind::Topic => shown.untagged(),
+            EntityKind::Subscription => shown,
+        })
+    }
+
     fn change(
         &self,
         entity: &Arc<SharedEntity>,
         element: &Element,
     ) -> Result<Answer, ServiceError> {
+        let (kind, path) = (entity.kind, &entity.path);
         let before = View::of(self.namespace, entity).wanted;
-        let wanted = self.wanted(entity.kind, &entity.path, element, Some(&before))?;
-        check_fixed(entity.kind, &before.entity, &wanted.entity)?;
-        let changed = match entity.kind {
-            EntityKind::Queue => self.namespace.update(entity, wanted.entity.clone()),
-            EntityKind::Topic => {
-                let description = TopicDescription::of_mailbox(&wanted.entity);
-                self.namespace
-                    .update(entity, description.queue_description())
-            }
-            EntityKind::Subscription => {
-                let description = subscription(&wanted);
-                self.namespace.update_subscription(entity, &description)
-            }
-        };
-        if !changed {
-            // It was idle, and has just gone.
-            return Err(ServiceError::no_operation());
-        }
+        let wanted = self.wanted(kind, element, Some(&before))?;
+        let changed = self.namespace.change_entity(entity, wanted.entity.clone());
+        changed.map_err(|error| self.refused(kind, path, &wanted.entity, &error))?;
         let is_described_anew = before.admin_metadata != wanted.admin_metadata;
         entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
         // These are properties as well, whose change ends locks (observed 38).
-        let only_status = QueueDescription {
+        let only_status = EntityDescription {
             status: wanted.entity.status,
             ..before.entity
         };
@@ -177,11 +160,10 @@ impl Call<'_> {
         Ok(self.show(entity))
     }
 
-    /// Reads and judges a description.
+    /// Reads a description.
     fn wanted(
         &self,
         kind: EntityKind,
-        path: &EntityPath,
         element: &Element,
         current: Option<&Wanted>,
     ) -> Result<Wanted, ServiceError> {
@@ -190,23 +172,68 @@ impl Call<'_> {
         };
         let tier = self.namespace.config.settings.tier;
         let wanted = read_entity(element, kind, current, tier, &mint)?;
-        check_legal(self.namespace, kind, path, &wanted)?;
-        check_targets(self.namespace, path, &wanted.entity)?;
+        check_duplicate_window(kind, &wanted.entity)?;
         Ok(wanted)
     }
 
-    fn created(&self, entity: &Arc<SharedEntity>, wanted: Wanted) -> Answer {
-        entity.metadata(|metadata| metadata.set_admin_metadata(wanted.admin_metadata));
-        let shown = self.show(entity).with_status(StatusCode::CREATED);
-        match entity.kind {
-            EntityKind::Queue | EntityKind::Topic => shown.untagged(),
-            EntityKind::Subscription => shown,
+    /// The name is that of the path, whatever the description says.
+    fn put_rule(
+        &self,
+        topic: &str,
+        subscription: &str,
+        name: &str,
+        body: &[u8],
+    ) -> Result<Answer, ServiceError> {
+        let content = content(body)?;
+        let element = content.part(RULE).ok_or_else(|| no_description(RULE))?;
+        let _alone = self.namespace.administer();
+        let topic = self.topic(topic)?.ok_or_else(ServiceError::no_policy)?;
+        let path = self.subscription(&topic, subscription)?;
+        let entity = self.existing_subscription(&path)?;
+        let path = entity.path.clone();
+        let existing = self.rule(&topic, &path, name);
+        let tag = existing.as_ref().map(|_| self.tag_of(&topic));
+        let is_update = self.is_update(tag.as_deref())?;
+        let tracker = self.tracker(&path, Some(name));
+        match (is_update, &existing) {
+            (false, Some(_)) => return Err(ServiceError::exists(&tracker)),
+            (true, None) => return Err(ServiceError::no_entity(&tracker)),
+            (true, Some(_)) | (false, None) => {}
         }
+        // What is replaced keeps the spelling of its name.
+        let name = existing.as_ref().map_or(name, |rule| &rule.name);
+        let rule = read_rule(element, name, self.namespace.clock.now())?;
+        // A rule that is put keeps its subscription (semantics §5).
+        self.namespace.operate_as_broker(&entity, Entity::touch);
+        let change = match is_update {
+            true => RuleChange::Replace(rule.clone()),
+            false => RuleChange::Add(rule.clone()),
+        };
+        let put = self
+            .namespace
+            .operate_as_broker(&topic, |entity, cx| change.apply(entity, cx, &path));
+        put.map_err(|error| match error {
+            ChangeRuleError::Exists(_) => ServiceError::exists(&tracker),
+            ChangeRuleError::NotFound(_) => ServiceError::no_entity(&tracker),
+            ChangeRuleError::LimitReached(_) => {
+                let code = match rule.filter {
+                    Filter::Correlation(_) => 40502,
+                    Filter::Sql(_) | Filter::True | Filter::False => 40501,
+                };
+                ServiceError::limit(code, format!("'{}': {error}", topic.path))
+            }
+        })?;
+        let status = if is_update {
+            StatusCode::OK
+        } else {
+            StatusCode::CREATED
+        };
+        Ok(self.show_rule(&topic, &path, &rule).with_status(status))
     }
 }
 
 /// What a body has to say: the content of its entry.
-pub(super) fn content(body: &[u8]) -> Result<Element, ServiceError> {
+fn content(body: &[u8]) -> Result<Element, ServiceError> {
     let entry = read(body).map_err(|error| {
         ServiceError::bad_request(format!("The body cannot be read as XML: {error}."))
     })?;
@@ -218,7 +245,7 @@ pub(super) fn content(body: &[u8]) -> Result<Element, ServiceError> {
     })
 }
 
-pub(super) fn no_description(allowed: &str) -> ServiceError {
+fn no_description(allowed: &str) -> ServiceError {
     ServiceError::bad_request(format!(
         "The content of the entry describes nothing that can be put here; allowed: {allowed}."
     ))

@@ -5,7 +5,6 @@ use axum::http::StatusCode;
 use servicebus_broker::Timestamp;
 use uuid::Uuid;
 
-use super::xml::Writer;
 use crate::calendar;
 
 /// Longest text that goes back to a client, in bytes.
@@ -13,7 +12,7 @@ const MAX_TEXT: usize = 2048;
 /// Longest name that is repeated to a client, in characters: none that exists is longer.
 const MAX_NAME: usize = 320;
 /// What most texts of the service say before their tail.
-pub(super) const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
+pub(crate) const MORE: &str = "To know more visit https://aka.ms/sbResourceMgrExceptions.";
 
 /// Which part of the service speaks: its tracking ids and system trackers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,22 +24,22 @@ enum Speaker {
 
 /// A refusal before it has its tracking id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServiceError {
-    pub(super) status: StatusCode,
+pub(crate) struct ServiceError {
+    pub(crate) status: StatusCode,
     text: String,
     speaker: Speaker,
 }
 
 /// What the tail of a text says.
-pub(super) struct Tail<'a> {
-    pub(super) tracking: Uuid,
-    pub(super) host: &'a str,
-    pub(super) path: &'a str,
-    pub(super) now: Timestamp,
+pub(crate) struct Tail<'a> {
+    pub(crate) tracking: Uuid,
+    pub(crate) host: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) now: Timestamp,
 }
 
 impl ServiceError {
-    pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Self {
         let mut text = text.into();
         text.truncate(text.floor_char_boundary(MAX_TEXT));
         Self {
@@ -51,7 +50,7 @@ impl ServiceError {
     }
 
     /// The same from the part of the service that looks after subscriptions and rules.
-    pub(super) fn by_back_end(self) -> Self {
+    pub(crate) fn by_back_end(self) -> Self {
         Self {
             speaker: Speaker::BackEnd,
             ..self
@@ -59,13 +58,13 @@ impl ServiceError {
     }
 
     /// A request that is not understood or not legal.
-    pub(super) fn bad_request(text: impl AsRef<str>) -> Self {
+    pub(crate) fn bad_request(text: impl AsRef<str>) -> Self {
         let text = format!("SubCode=40000. {} {MORE} . ", text.as_ref());
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
     /// A value that is not legal, with what would be.
-    pub(super) fn parameter(text: impl AsRef<str>, name: &str, value: &str) -> Self {
+    pub(crate) fn parameter(text: impl AsRef<str>, name: &str, value: &str) -> Self {
         let (text, value) = (text.as_ref(), quote(value));
         let text =
             format!("SubCode=40000. {text}\r\nParameter name: {name}\r\nActual value was {value}.");
@@ -73,7 +72,7 @@ impl ServiceError {
     }
 
     /// The same text as the back end has it, which writes no sub-codes.
-    pub(super) fn without_sub_code(self) -> Self {
+    pub(crate) fn without_sub_code(self) -> Self {
         let text = self.text.strip_prefix("SubCode=40000. ");
         Self {
             text: text.unwrap_or(&self.text).to_owned(),
@@ -81,12 +80,12 @@ impl ServiceError {
         }
     }
 
-    pub(super) fn unauthorized(text: impl AsRef<str>) -> Self {
+    pub(crate) fn unauthorized(text: impl AsRef<str>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, format!("{} ", text.as_ref()))
     }
 
     /// The name of a new queue or topic is taken.
-    pub(super) fn conflict() -> Self {
+    pub(crate) fn conflict() -> Self {
         let text = format!(
             "SubCode=40900. Conflict. You're requesting an operation that isn't allowed in the resource's current \
              state. {MORE} . "
@@ -95,26 +94,26 @@ impl ServiceError {
     }
 
     /// The name of a new subscription or rule is taken; `entity` as [`tracker`] writes it.
-    pub(super) fn exists(entity: &str) -> Self {
+    pub(crate) fn exists(entity: &str) -> Self {
         let entity = quote(entity);
         let text = format!("The messaging entity '{entity}' already exists. {MORE}  ");
         Self::new(StatusCode::CONFLICT, text).by_back_end()
     }
 
     /// A subscription or rule is missing; `entity` as [`tracker`] writes it.
-    pub(super) fn no_entity(entity: &str) -> Self {
+    pub(crate) fn no_entity(entity: &str) -> Self {
         let text = format!("Entity '{}' was not found. {MORE}  ", quote(entity));
         Self::new(StatusCode::NOT_FOUND, text).by_back_end()
     }
 
     /// A queue or topic that should be changed is missing.
-    pub(super) fn no_operation() -> Self {
+    pub(crate) fn no_operation() -> Self {
         let text = format!("SubCode=40400. Not Found. The Operation doesn't exist. {MORE} . ");
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
     /// A subscription should be made where no topic is.
-    pub(super) fn no_policy() -> Self {
+    pub(crate) fn no_policy() -> Self {
         let text = format!(
             "The incoming request is not recognized as a namespace policy put request. {MORE} . "
         );
@@ -122,18 +121,18 @@ impl ServiceError {
     }
 
     /// Something that should be deleted is missing.
-    pub(super) fn no_service() -> Self {
+    pub(crate) fn no_service() -> Self {
         let text = "No service is hosted at the specified address. ";
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
     /// More of something than there may be; `sub_code` says of what.
-    pub(super) fn limit(sub_code: u32, text: impl AsRef<str>) -> Self {
+    pub(crate) fn limit(sub_code: u32, text: impl AsRef<str>) -> Self {
         let text = format!("SubCode={sub_code}. {} {MORE} . ", text.as_ref());
         Self::new(StatusCode::FORBIDDEN, text)
     }
 
-    pub(super) fn verb(method: &str) -> Self {
+    pub(crate) fn verb(method: &str) -> Self {
         let text = format!(
             "The specified HTTP verb ({}) is not valid. {MORE} . ",
             quote(method)
@@ -142,7 +141,7 @@ impl ServiceError {
     }
 
     /// The text with the tail of the service: what to look for in log and timeline (decision D29).
-    pub(super) fn tracked(&self, tail: &Tail<'_>) -> String {
+    pub(crate) fn tracked(&self, tail: &Tail<'_>) -> String {
         let Tail {
             tracking,
             host,
@@ -165,16 +164,6 @@ impl ServiceError {
             ),
         }
     }
-
-    /// The body of the answer.
-    pub(super) fn body(&self, detail: &str) -> String {
-        let mut out = Writer::new();
-        out.open("Error", &[]);
-        out.element("Code", self.status.as_str());
-        out.element("Detail", detail);
-        out.close("Error");
-        out.finish()
-    }
 }
 
 fn gap(text: &str) -> &'static str {
@@ -182,7 +171,7 @@ fn gap(text: &str) -> &'static str {
 }
 
 /// The beginning of a client's text, short enough to be repeated.
-pub(super) fn quote(text: &str) -> &str {
+pub(crate) fn quote(text: &str) -> &str {
     let end = text.char_indices().nth(MAX_NAME).map(|(at, _)| at);
     &text[..end.unwrap_or(text.len())]
 }
@@ -190,6 +179,7 @@ pub(super) fn quote(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service_http::error_body;
 
     fn tail() -> Tail<'static> {
         Tail {
@@ -224,7 +214,7 @@ mod tests {
     #[test]
     fn a_body_has_code_and_detail_and_is_bounded() {
         let refusal = ServiceError::bad_request("é<".repeat(10_000));
-        let body = refusal.body(&refusal.tracked(&tail()));
+        let body = error_body("400", &refusal.tracked(&tail()));
         assert!(body.starts_with("<Error><Code>400</Code><Detail>SubCode=40000. é&lt;"));
         assert!(body.len() < 4 * MAX_TEXT, "{}", body.len());
     }

@@ -16,7 +16,7 @@ const NAMESPACE_INFO: &str = "$namespaceinfo";
 
 /// What a path means; names are as written, not yet looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Route {
+pub(crate) enum Route {
     /// `/`
     Root,
     /// `/$namespaceinfo`
@@ -47,17 +47,17 @@ pub(super) enum Route {
 
 /// The parameters of a query that mean something; all others are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Query {
+pub(crate) struct Query {
     /// The query as it was written, without what pages; empty when there was none.
-    pub(super) kept: String,
-    pub(super) api_version: Option<String>,
-    pub(super) skip: Option<usize>,
-    pub(super) top: Option<usize>,
-    pub(super) filter: Option<String>,
+    pub(crate) kept: String,
+    pub(crate) api_version: Option<String>,
+    pub(crate) skip: Option<usize>,
+    pub(crate) top: Option<usize>,
+    pub(crate) filter: Option<String>,
 }
 
 /// The path of a request without encoding, and without slashes at its ends.
-pub(super) fn decoded(path: &str) -> Result<String, ServiceError> {
+pub(crate) fn decoded(path: &str) -> Result<String, ServiceError> {
     let decoded = percent_decode_str(path).decode_utf8();
     let decoded = decoded.map_err(|_| {
         ServiceError::bad_request(format!(
@@ -69,7 +69,7 @@ pub(super) fn decoded(path: &str) -> Result<String, ServiceError> {
 
 impl Route {
     /// Understands the path of a request, as [`decoded`] gives it.
-    pub(super) fn of(path: &str) -> Self {
+    pub(crate) fn of(path: &str) -> Self {
         let segments: Vec<&str> = path.split('/').collect();
         let is = |segment: &str, keyword: &str| segment.eq_ignore_ascii_case(keyword);
         match segments.as_slice() {
@@ -124,7 +124,7 @@ impl Route {
     }
 
     /// The queue or topic that it is about, whose keys may do it; none where it is the namespace.
-    pub(super) fn owner(&self) -> Option<&str> {
+    pub(crate) fn owner(&self) -> Option<&str> {
         match self {
             Self::Root
             | Self::NamespaceInfo
@@ -142,7 +142,7 @@ impl Route {
 
 impl Query {
     /// Reads a query; Go sends a stray `&`, JavaScript an encoded `$`.
-    pub(super) fn parse(query: &str) -> Result<Self, ServiceError> {
+    pub(crate) fn parse(query: &str) -> Result<Self, ServiceError> {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -161,7 +161,7 @@ impl Query {
     }
 
     /// Whether the client speaks this version or a later one; one that names none speaks the first.
-    pub(super) fn speaks(&self, version: &str) -> bool {
+    pub(crate) fn speaks(&self, version: &str) -> bool {
         self.api_version
             .as_deref()
             .is_some_and(|own| own >= version)

@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 16;
 
 /// A filter that was understood.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Selection {
+pub(crate) enum Selection {
     And(Box<Self>, Box<Self>),
     Or(Box<Self>, Box<Self>),
     Not(Box<Self>),
@@ -32,7 +32,7 @@ pub(super) enum Selection {
 
 /// What a filter may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Property {
+pub(crate) enum Property {
     Path,
     Status,
     Availability,
@@ -43,7 +43,7 @@ pub(super) enum Property {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Eq,
     Ne,
     Lt,
@@ -54,7 +54,7 @@ pub(super) enum Operator {
 
 /// A value to compare with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Text(String),
     Number(f64),
     /// Milliseconds since the Unix epoch, by the client's clock.
@@ -62,7 +62,7 @@ pub(super) enum Literal {
 }
 
 impl Selection {
-    pub(super) fn parse(text: &str) -> Result<Self, ServiceError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ServiceError> {
         if text.chars().count() > MAX_LENGTH {
             return Err(malformed(&format!(
                 "it has more than {MAX_LENGTH} characters"
@@ -81,7 +81,7 @@ impl Selection {
     }
 
     /// Whether an entity is selected.
-    pub(super) fn holds(&self, view: &View, frame: Frame) -> bool {
+    pub(crate) fn holds(&self, view: &View, frame: Frame) -> bool {
         match self {
             Self::And(left, right) => left.holds(view, frame) && right.holds(view, frame),
             Self::Or(left, right) => left.holds(view, frame) || right.holds(view, frame),

@@ -13,28 +13,28 @@ const TICKS_PER_MILLISECOND: i64 = 10_000;
 const NANOSECONDS_PER_TICK: i128 = 100;
 
 /// Never.
-pub(super) const NEVER: &str = "0001-01-01T00:00:00Z";
+pub(crate) const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// How a namespace's times are shown to its clients: by their own clocks (decision D20).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Milliseconds that the namespace's clock is ahead.
-    pub(super) ahead: i64,
+    pub(crate) ahead: i64,
 }
 
 impl Frame {
     /// In whole seconds, as `published` and `updated` are.
-    pub(super) fn seconds(self, at: Timestamp) -> String {
+    pub(crate) fn seconds(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%SZ")
     }
 
     /// With three digits, as queues and topics have them.
-    pub(super) fn milliseconds(self, at: Timestamp) -> String {
+    pub(crate) fn milliseconds(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%S.%3fZ")
     }
 
     /// With seven digits, as subscriptions and rules have them.
-    pub(super) fn ticks(self, at: Timestamp) -> String {
+    pub(crate) fn ticks(self, at: Timestamp) -> String {
         self.format(at, "%Y-%m-%dT%H:%M:%S.%3f0000Z")
     }
 
@@ -50,22 +50,22 @@ impl Frame {
 
 /// What `ETag` says of something that was changed last at this instant. It is compared and not shown, so that it does
 /// not follow anybody's clock.
-pub(super) fn tag(at: Timestamp) -> String {
+pub(crate) fn tag(at: Timestamp) -> String {
     let ticks = at.as_millis().saturating_mul(TICKS_PER_MILLISECOND);
     ticks.saturating_add(EPOCH).to_string()
 }
 
 /// An instant as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Instant {
+pub(crate) struct Instant {
     /// Ticks of 100 ns since the Unix epoch.
-    pub(super) ticks: i64,
+    pub(crate) ticks: i64,
     /// Whether it had no zone: then it is one of UTC.
-    pub(super) is_zoneless: bool,
+    pub(crate) is_zoneless: bool,
 }
 
 impl Instant {
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let with_zone = text.parse::<jiff::Timestamp>().ok();
         let utc = || {
             let civil = text.parse::<jiff::civil::DateTime>().ok()?;
@@ -92,7 +92,7 @@ impl fmt::Display for Instant {
 }
 
 /// A duration as .NET prints it in texts: `[d.]hh:mm:ss[.fffffff]`.
-pub(super) fn time_span(duration: Duration) -> String {
+pub(crate) fn time_span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let clock = format!(

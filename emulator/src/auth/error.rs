@@ -47,7 +47,7 @@ pub enum TokenError {
 }
 
 /// A client's text, short enough to be repeated.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     text.chars().take(MAX_QUOTE).collect()
 }
 

@@ -33,13 +33,13 @@ struct Parts<'a> {
 }
 
 /// An error when it is no such token.
-pub(super) fn check_shape(token: &str) -> Result<(), TokenError> {
+pub(crate) fn check_shape(token: &str) -> Result<(), TokenError> {
     Parts::read(token).map(drop)
 }
 
 /// When the token expires, in seconds since the Unix epoch; an error when it has, or is no such token. Whose it is
 /// does not matter, and is said once in the log.
-pub(super) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
+pub(crate) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
     let expires_at = Parts::read(token)?.expiry(now)?;
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
@@ -52,7 +52,7 @@ pub(super) fn check(token: &str, now: i64) -> Result<i64, TokenError> {
 }
 
 /// The same for a token that one of the keys must have signed, for the audience of the set.
-pub(super) fn verify(token: &str, keys: &KeySet, now: i64) -> Result<i64, TokenError> {
+pub(crate) fn verify(token: &str, keys: &KeySet, now: i64) -> Result<i64, TokenError> {
     let parts = Parts::read(token)?;
     let header: Header = serde_json::from_slice(&parts.header).map_err(|_| {
         TokenError::Malformed("the header of the JSON web token is no JSON with an algorithm")

@@ -113,7 +113,7 @@ impl KeySet {
 
     /// Whether one of the keys has signed `signed` with the algorithm that the token names. A token that names a key
     /// means that one.
-    pub(super) fn verifies(
+    pub(crate) fn verifies(
         &self,
         algorithm: &str,
         id: Option<&str>,

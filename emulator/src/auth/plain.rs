@@ -22,7 +22,7 @@ pub fn verify_plain(response: &[u8], keys: &[Key]) -> Result<(String, Claims), T
 }
 
 /// The name of the key that a response claims to know, before anything is proved.
-pub(super) fn claimed_name(response: &[u8]) -> Option<&str> {
+pub(crate) fn claimed_name(response: &[u8]) -> Option<&str> {
     read(response).ok().map(|(name, _)| name)
 }
 

@@ -4,14 +4,13 @@ use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use serde_json::Value;
-use servicebus_broker::Tier;
 use servicebus_broker::filter::{Filter, Rule};
+use servicebus_broker::{EntityDescription, EntityKind, Property, PropertyValue, Tier};
 
 use crate::auth::Jwt;
 use crate::config::words::{self, word};
 use crate::config::{
-    Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration,
-    properties_json, rule_json, subscription_json, topic_json,
+    Config, ConfigError, NamespaceConfig, SubscriptionConfig, TopicConfig, duration, rule_json,
 };
 
 /// Width of the names of a namespace's settings: as those of its queues, the longest of which this is.
@@ -39,35 +38,11 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     let settings = &namespace.settings;
     writeln!(text, "namespace {}", namespace.name)?;
     let jwt = jwt(&namespace.jwt);
-    let lines = [
-        ("Tier", word(&words::TIERS, &settings.tier)),
-        ("Expiry", word(&words::EXPIRY, &settings.expiry)),
-        (
-            "LocksOnDetach",
-            word(&words::LOCKS_ON_DETACH, &settings.locks_on_detach),
-        ),
-        (
-            "FailedForwards",
-            word(&words::FAILED_FORWARDS, &settings.failed_forwards),
-        ),
-        (
-            "ForwardToDisabled",
-            word(&words::FORWARD_TO_DISABLED, &settings.forward_to_disabled),
-        ),
-        (
-            "BatchLimit",
-            word(&words::BATCH_LIMIT, &settings.batch_limit),
-        ),
-        (
-            "IdleTimeouts",
-            word(&words::IDLE_TIMEOUTS, &settings.idle_timeouts),
-        ),
-        (
-            "TokenCheck",
-            word(&words::TOKEN_CHECK, &namespace.token_check),
-        ),
-        ("Jwt", jwt.as_str()),
-    ];
+    let words = words::SETTINGS
+        .iter()
+        .map(|own| (own.name, (own.word)(settings)));
+    let token_check = word(&words::TOKEN_CHECK, &namespace.token_check);
+    let lines = words.chain([("TokenCheck", token_check), ("Jwt", jwt.as_str())]);
     for (name, value) in lines {
         writeln!(text, "  {name:WIDTH$}    {value}")?;
     }
@@ -82,8 +57,7 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
     }
     for (path, queue) in &namespace.queues {
         writeln!(text, "  queue {path}")?;
-        let properties = with_message_size(properties_json(queue), settings.tier);
-        write_properties(text, "    ", &properties)?;
+        write_properties(text, "    ", EntityKind::Queue, queue, settings.tier)?;
     }
     for topic in &namespace.topics {
         write_topic(text, topic, settings.tier)?;
@@ -93,18 +67,21 @@ fn write_namespace(text: &mut String, namespace: &NamespaceConfig) -> fmt::Resul
 
 fn write_topic(text: &mut String, topic: &TopicConfig, tier: Tier) -> fmt::Result {
     writeln!(text, "  topic {}", topic.path)?;
-    let properties = with_message_size(topic_json(&topic.description), tier);
-    write_properties(text, "    ", &properties)?;
+    write_properties(text, "    ", EntityKind::Topic, &topic.description, tier)?;
     for subscription in &topic.subscriptions {
-        write_subscription(text, subscription)?;
+        write_subscription(text, subscription, tier)?;
     }
     Ok(())
 }
 
-fn write_subscription(text: &mut String, subscription: &SubscriptionConfig) -> fmt::Result {
+fn write_subscription(
+    text: &mut String,
+    subscription: &SubscriptionConfig,
+    tier: Tier,
+) -> fmt::Result {
     writeln!(text, "    subscription {}", subscription.name)?;
-    let properties = subscription_json(&subscription.description);
-    write_properties(text, "      ", &properties)?;
+    let (kind, description) = (EntityKind::Subscription, &subscription.description);
+    write_properties(text, "      ", kind, description, tier)?;
     for rule in &subscription.rules {
         writeln!(text, "      rule {}: {}", rule.name, selection(rule))?;
         if let Some(action) = &rule.action {
@@ -165,40 +142,40 @@ fn one_line(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// The properties with the largest message of the tier, where they have none of their own.
-fn with_message_size(mut properties: Value, tier: Tier) -> Value {
-    let size = &mut properties["MaxMessageSizeInKilobytes"];
-    if size.is_null() {
-        *size = (tier.max_message_size() / 1024).into();
-    }
-    properties
-}
-
-fn write_properties(text: &mut String, indent: &str, properties: &Value) -> fmt::Result {
-    let properties = properties.as_object();
-    let names = properties
-        .into_iter()
-        .flat_map(|properties| properties.keys());
-    let width = names.map(String::len).max().unwrap_or_default();
-    for (name, value) in properties.into_iter().flatten() {
-        writeln!(text, "{indent}{name:width$}  {}", readable(name, value))?;
+/// Every property of an entity with its effective value, in the order of their names.
+fn write_properties(
+    text: &mut String,
+    indent: &str,
+    kind: EntityKind,
+    description: &EntityDescription,
+    tier: Tier,
+) -> fmt::Result {
+    let mut properties: Vec<&Property> = Property::of(kind).collect();
+    properties.sort_unstable_by_key(|property| property.name);
+    let width = properties.iter().map(|property| property.name.len()).max();
+    let width = width.unwrap_or_default();
+    for property in properties {
+        // What the tier decides unless it is set.
+        let of_tier = || PropertyValue::Number(tier.max_message_size() / 1024);
+        let value = property.get(description).unwrap_or_else(of_tier);
+        let value = readable(property, &value);
+        writeln!(text, "{indent}{:width$}  {value}", property.name)?;
     }
     Ok(())
 }
 
 /// A value as people say it, where the format has a code for it.
-fn readable(name: &str, value: &Value) -> String {
-    let Some(text) = value.as_str() else {
-        return value.to_string();
-    };
-    let endless = text == duration::format(duration::FOREVER);
-    match (name, text) {
-        (_, "") => "none",
-        ("AutoDeleteOnIdle", _) if endless => "never",
-        _ if endless => "for ever",
-        _ => text,
+fn readable(property: &Property, value: &PropertyValue) -> String {
+    match value {
+        PropertyValue::Duration(duration) | PropertyValue::Endless(Some(duration)) => {
+            duration::format(*duration)
+        }
+        PropertyValue::Flag(_)
+        | PropertyValue::Number(_)
+        | PropertyValue::Endless(None)
+        | PropertyValue::Status(_)
+        | PropertyValue::Target(_) => property.text(value),
     }
-    .to_owned()
 }
 
 fn jwt(jwt: &Jwt) -> String {

@@ -5,37 +5,40 @@
 
 mod emulator;
 mod entity;
-mod properties;
 mod rule;
 mod value;
 
 use jsonc_parser::ast::Value;
+use servicebus_broker::Tier;
 
 use super::reader::{Located, Object, Report};
 
-pub(super) use emulator::{EmulatorBlock, JwtBlock, KeyBlock, KeysBlock};
-pub(super) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
-pub(super) use properties::Properties;
-pub(super) use rule::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
-pub(super) use value::AMQP;
+pub(crate) use emulator::{EmulatorBlock, JwtBlock, KeyBlock, KeysBlock};
+pub(crate) use entity::{QueueBlock, SubscriptionBlock, TopicBlock};
+pub(crate) use rule::{CorrelationBlock, ExpressionBlock, FilterType, RuleBlock, RuleProperties};
+pub(crate) use value::AMQP;
 
 /// A file.
 #[derive(Debug, Default)]
-pub(super) struct Document {
-    pub(super) namespaces: Option<Located<Vec<NamespaceBlock>>>,
+pub(crate) struct Document {
+    pub(crate) namespaces: Option<Located<Vec<NamespaceBlock>>>,
 }
 
 /// One element of `UserConfig.Namespaces`.
 #[derive(Debug)]
-pub(super) struct NamespaceBlock {
-    pub(super) name: Option<Located<String>>,
-    pub(super) queues: Vec<QueueBlock>,
-    pub(super) topics: Vec<TopicBlock>,
-    pub(super) emulator: EmulatorBlock,
+pub(crate) struct NamespaceBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) queues: Vec<QueueBlock>,
+    pub(crate) topics: Vec<TopicBlock>,
+    pub(crate) emulator: EmulatorBlock,
 }
 
 /// Reads the tree of a file; what has not the right shape is reported and left out.
-pub(super) fn read<'a>(report: &Report<'a>, tree: &Value<'a>) -> Option<Document> {
+pub(crate) fn read<'a>(
+    report: &Report<'a>,
+    tree: &Value<'a>,
+    default_tier: Tier,
+) -> Option<Document> {
     let mut root = Object::of(report, tree, String::new())?;
     // Editors write it to find the schema.
     root.string("$schema");
@@ -52,17 +55,21 @@ pub(super) fn read<'a>(report: &Report<'a>, tree: &Value<'a>) -> Option<Document
     namespaces.map(|Located { place, value }| Document {
         namespaces: Some(Located {
             place,
-            value: value.into_iter().map(NamespaceBlock::read).collect(),
+            value: value
+                .into_iter()
+                .map(|own| NamespaceBlock::read(own, default_tier))
+                .collect(),
         }),
     })
 }
 
 impl NamespaceBlock {
-    fn read(mut object: Object<'_, '_>) -> Self {
+    fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
         let name = object.required_string("Name");
         let queues = object.objects("Queues").map(|queues| queues.value);
         let topics = object.objects("Topics").map(|topics| topics.value);
-        let emulator = object.object("Emulator").map(EmulatorBlock::read);
+        let emulator = object.object("Emulator");
+        let emulator = emulator.map(|own| EmulatorBlock::read(own, default_tier));
         object.finish();
         let queues = queues.unwrap_or_default().into_iter();
         let topics = topics.unwrap_or_default().into_iter();
@@ -70,7 +77,7 @@ impl NamespaceBlock {
             name,
             queues: queues.map(QueueBlock::read).collect(),
             topics: topics.map(TopicBlock::read).collect(),
-            emulator: emulator.unwrap_or_default(),
+            emulator: emulator.unwrap_or_else(|| EmulatorBlock::of_tier(default_tier)),
         }
     }
 }

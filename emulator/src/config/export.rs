@@ -1,12 +1,12 @@
 //! A namespace written as a configuration file: what is read again declares the same.
 
 use serde_json::{Map, Value, json};
+use servicebus_broker::EntityKind;
 use servicebus_broker::filter::{Filter, Rule};
 
 use super::words::{self, word};
 use super::{
     Address, NamespaceConfig, SubscriptionConfig, TopicConfig, properties_json, rule_json,
-    subscription_json, topic_json,
 };
 use crate::auth::{Claim, Jwt, Key};
 
@@ -25,7 +25,7 @@ pub(crate) fn export(namespace: &NamespaceConfig) -> Value {
 pub(crate) fn declaration(namespace: &NamespaceConfig) -> Value {
     let queues = namespace.queues.iter();
     let queues = queues
-        .map(|(path, queue)| json!({"Name": path.as_str(), "Properties": properties_json(queue)}));
+        .map(|(path, queue)| json!({"Name": path.as_str(), "Properties": properties_json(EntityKind::Queue, queue)}));
     json!({
         "Name": namespace.name,
         "Queues": queues.collect::<Vec<_>>(),
@@ -37,7 +37,7 @@ pub(crate) fn declaration(namespace: &NamespaceConfig) -> Value {
 fn topic(topic: &TopicConfig) -> Value {
     json!({
         "Name": topic.path.as_str(),
-        "Properties": topic_json(&topic.description),
+        "Properties": properties_json(EntityKind::Topic, &topic.description),
         "Subscriptions": topic.subscriptions.iter().map(subscription).collect::<Vec<_>>(),
     })
 }
@@ -50,7 +50,7 @@ fn subscription(subscription: &SubscriptionConfig) -> Value {
     }
     json!({
         "Name": subscription.name,
-        "Properties": subscription_json(&subscription.description),
+        "Properties": properties_json(EntityKind::Subscription, &subscription.description),
         "Rules": rules,
     })
 }
@@ -70,18 +70,13 @@ fn rule(rule: &Rule) -> Value {
 
 /// Our own block.
 fn emulator(namespace: &NamespaceConfig) -> Value {
-    let settings = &namespace.settings;
     let mut block = json!({
-        "Expiry": word(&words::EXPIRY, &settings.expiry),
-        "LocksOnDetach": word(&words::LOCKS_ON_DETACH, &settings.locks_on_detach),
-        "FailedForwards": word(&words::FAILED_FORWARDS, &settings.failed_forwards),
-        "ForwardToDisabled": word(&words::FORWARD_TO_DISABLED, &settings.forward_to_disabled),
-        "BatchLimit": word(&words::BATCH_LIMIT, &settings.batch_limit),
-        "IdleTimeouts": word(&words::IDLE_TIMEOUTS, &settings.idle_timeouts),
-        "Tier": word(&words::TIERS, &settings.tier),
         "Keys": namespace.keys.iter().map(key).collect::<Vec<_>>(),
         "TokenCheck": word(&words::TOKEN_CHECK, &namespace.token_check),
     });
+    for setting in &words::SETTINGS {
+        block[setting.name] = (setting.word)(&namespace.settings).into();
+    }
     if let Some(jwt) = jwt(&namespace.jwt) {
         block["Jwt"] = jwt;
     }

@@ -3,21 +3,21 @@
 /// Longest name that is worth a guess: comparing takes the product of both lengths.
 const MAX_GUESSED: usize = 64;
 /// Most names that are compared with one: a file with more targets, and all of them missing, would take minutes.
-pub(super) const MAX_COMPARED: usize = 1000;
+pub(crate) const MAX_COMPARED: usize = 1000;
 /// Least likeness of a name that was probably meant, of 1.
 const LIKENESS: f64 = 0.5;
 /// Shortest beginning, in bytes, by which a longer name is recognised.
 const LEAST_BEGINNING: usize = 3;
 
 /// The known name that was probably meant, if one is like enough.
-pub(super) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn probable<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     most_like(name, known)
         .filter(|(likeness, _)| *likeness >= LIKENESS)
         .map(|(_, known)| known)
 }
 
 /// The known name that is most like, however little that is.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     most_like(name, known).map(|(_, known)| known)
 }
 

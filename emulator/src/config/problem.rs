@@ -72,7 +72,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// A problem of the text as a whole.
-    pub(super) fn general(message: impl Into<String>) -> Self {
+    pub(crate) fn general(message: impl Into<String>) -> Self {
         let problem = ConfigProblem {
             path: String::new(),
             position: None,
@@ -87,7 +87,7 @@ impl ConfigError {
         }
     }
 
-    pub(super) fn in_file(self, path: &Path) -> Self {
+    pub(crate) fn in_file(self, path: &Path) -> Self {
         Self {
             file: Some(path.to_owned()),
             ..self

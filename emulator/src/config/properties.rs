@@ -1,197 +1,144 @@
-//! The properties of one entity as a JSON object of their own: read for an API that has one entity at a time,
-//! and written with every effective value.
+//! The properties of an entity in JSON: `Properties` of a configuration file, and what the control API takes and shows.
 //!
-//! What the configuration file says under `Properties` is read here by the same code, so that the same
-//! mistake has the same words. Only a target that nobody declared is not found: that takes the names of the
-//! namespace, see [`super::missing_targets`].
+//! Both are read by the same code, so that the same mistake has the same words. Which properties there are, and their
+//! bounds, is in the broker's table; its problems are led back to the places in the text. Only a target that nobody
+//! declared is not found here: that takes the names of the namespace, see [`super::missing_targets`].
 
-use std::time::Duration;
-
-use serde_json::{Value, json};
+use serde_json::{Map, Value as Json};
 use servicebus_broker::{
-    EntityPath, QueueDescription, SubscriptionDescription, Tier, TopicDescription,
+    EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType, PropertyValue,
+    Tier,
 };
 
-use super::document::Properties;
 use super::duration::FOREVER;
-use super::reader::{Object, Report};
-use super::resolve::settings;
+use super::reader::{Located, Object, Places, Report};
 use super::{ConfigError, duration, syntax};
 
-/// The settings of a queue that a topic has too.
-const TOPIC_KEYS: [&str; 8] = [
-    "AutoDeleteOnIdle",
-    "DefaultMessageTimeToLive",
-    "DuplicateDetectionHistoryTimeWindow",
-    "EnablePartitioning",
-    "MaxMessageSizeInKilobytes",
-    "MaxSizeInMegabytes",
-    "RequiresDuplicateDetection",
-    "Status",
-];
-/// The settings of a queue that a subscription has too.
-const SUBSCRIPTION_KEYS: [&str; 9] = [
-    "AutoDeleteOnIdle",
-    "DeadLetteringOnMessageExpiration",
-    "DefaultMessageTimeToLive",
-    "ForwardDeadLetteredMessagesTo",
-    "ForwardTo",
-    "LockDuration",
-    "MaxDeliveryCount",
-    "RequiresSession",
-    "Status",
-];
-
-/// The settings of `base` with those in `text` instead. For a queue that is to be created `base` is
-/// [`QueueDescription::of_tier`].
-pub(crate) fn queue_properties(
-    text: &str,
-    base: QueueDescription,
-    tier: Tier,
-) -> Result<QueueDescription, ConfigError> {
-    let report = Report::new(text);
-    let description = match read(&report, Properties::of_queue) {
-        Some(properties) => settings::queue(&report, &properties, base, tier),
-        None => base,
-    };
-    report.finish().map(|()| description)
+/// What is written of an entity's properties.
+#[derive(Debug, Default)]
+pub(crate) struct Properties {
+    /// Where they stand.
+    pub(crate) places: Places,
+    values: Vec<(&'static Property, PropertyValue)>,
 }
 
-/// The settings of a queue that is there with those in `text` instead; what is fixed at creation must stay.
-pub(crate) fn queue_changes(
-    text: &str,
-    current: &QueueDescription,
-    tier: Tier,
-) -> Result<QueueDescription, ConfigError> {
-    let report = Report::new(text);
-    let mut description = current.clone();
-    if let Some(properties) = read(&report, Properties::of_queue) {
-        description = settings::queue(&report, &properties, description, tier);
-        for problem in current.fixed_problems(&description) {
-            report.setting(&properties.places, problem);
-        }
+impl Properties {
+    /// Reads those that entities of a kind have; what is not of its type is reported and left out.
+    pub(crate) fn read(mut object: Object<'_, '_>, kind: EntityKind) -> Self {
+        let places = object.places();
+        let properties = Property::of(kind);
+        let values = properties.filter_map(|own| Some((own, value(&mut object, own, kind)?)));
+        let values = values.collect();
+        object.finish();
+        Self { places, values }
     }
-    report.finish().map(|()| description)
+
+    /// A description with what is written instead of what it says; what is not legal is reported.
+    pub(crate) fn apply(
+        &self,
+        report: &Report<'_>,
+        kind: EntityKind,
+        mut description: EntityDescription,
+        tier: Tier,
+    ) -> EntityDescription {
+        for (property, value) in &self.values {
+            property.set(&mut description, value.clone());
+        }
+        for problem in description.problems(kind, tier) {
+            report.setting(&self.places, problem);
+        }
+        description
+    }
 }
 
-/// The settings of a topic: those of `base` with those in `text` instead.
-pub(crate) fn topic_properties(
+/// The properties of the entity that is there, with those in `text` instead; of a new one, what the tier gives it. What is
+/// fixed at creation must stay.
+pub(crate) fn read_properties(
     text: &str,
-    base: TopicDescription,
+    kind: EntityKind,
     path: &EntityPath,
+    current: Option<&EntityDescription>,
     tier: Tier,
-) -> Result<TopicDescription, ConfigError> {
+) -> Result<EntityDescription, ConfigError> {
     let report = Report::new(text);
-    let description = match read(&report, Properties::of_topic) {
-        Some(properties) => settings::topic(&report, None, &properties, &base, Some(path), tier),
-        None => base,
-    };
-    report.finish().map(|()| description)
-}
-
-/// The settings of a topic that is there with those in `text` instead; what is fixed at creation must stay.
-pub(crate) fn topic_changes(
-    text: &str,
-    current: &TopicDescription,
-    path: &EntityPath,
-    tier: Tier,
-) -> Result<TopicDescription, ConfigError> {
-    let report = Report::new(text);
-    let mut description = current.clone();
-    if let Some(properties) = read(&report, Properties::of_topic) {
-        description = settings::topic(&report, None, &properties, current, Some(path), tier);
-        for problem in current.fixed_problems(&description) {
+    let usual = || EntityDescription::of_tier(tier);
+    let mut description = current.cloned().unwrap_or_else(usual);
+    let tree = syntax::parse(&report);
+    let object = tree
+        .as_ref()
+        .and_then(|tree| Object::of(&report, tree, String::new()));
+    if let Some(object) = object {
+        let properties = Properties::read(object, kind);
+        description = properties.apply(&report, kind, description, tier);
+        let fixed = current.map(|current| current.fixed_problems(&description));
+        let of_kind = kind.problem(path.as_str(), tier);
+        for problem in fixed.into_iter().flatten().chain(of_kind) {
             report.setting(&properties.places, problem);
         }
     }
     report.finish().map(|()| description)
 }
 
-/// The settings of a subscription: those of `base` with those in `text` instead.
-pub(crate) fn subscription_properties(
-    text: &str,
-    base: SubscriptionDescription,
-    tier: Tier,
-) -> Result<SubscriptionDescription, ConfigError> {
-    let report = Report::new(text);
-    let description = match read(&report, Properties::of_subscription) {
-        Some(properties) => settings::subscription(&report, &properties, &base, tier),
-        None => base,
-    };
-    report.finish().map(|()| description)
-}
-
-/// The settings of a subscription that is there with those in `text` instead; what is fixed at creation must stay.
-pub(crate) fn subscription_changes(
-    text: &str,
-    current: &SubscriptionDescription,
-    tier: Tier,
-) -> Result<SubscriptionDescription, ConfigError> {
-    let report = Report::new(text);
-    let mut description = current.clone();
-    if let Some(properties) = read(&report, Properties::of_subscription) {
-        description = settings::subscription(&report, &properties, current, tier);
-        for problem in current.fixed_problems(&description) {
-            report.setting(&properties.places, problem);
-        }
-    }
-    report.finish().map(|()| description)
-}
-
-/// The effective settings as the official format has them. A largest message that the tier decides is left
-/// out.
-pub(crate) fn properties_json(queue: &QueueDescription) -> Value {
-    let endless = |duration: Option<Duration>| duration::format(duration.unwrap_or(FOREVER));
-    let target =
-        |target: &Option<EntityPath>| target.as_ref().map_or("", EntityPath::as_str).to_owned();
-    let mut properties = json!({
-        "AutoDeleteOnIdle": endless(queue.auto_delete_on_idle),
-        "DeadLetteringOnMessageExpiration": queue.dead_lettering_on_message_expiration,
-        "DefaultMessageTimeToLive": endless(queue.default_message_time_to_live),
-        "DuplicateDetectionHistoryTimeWindow":
-            duration::format(queue.duplicate_detection_history_time_window),
-        "EnablePartitioning": queue.enable_partitioning,
-        "ForwardDeadLetteredMessagesTo": target(&queue.forward_dead_lettered_messages_to),
-        "ForwardTo": target(&queue.forward_to),
-        "LockDuration": duration::format(queue.lock_duration),
-        "MaxDeliveryCount": queue.max_delivery_count,
-        "MaxSizeInMegabytes": queue.max_size_in_megabytes,
-        "RequiresDuplicateDetection": queue.requires_duplicate_detection,
-        "RequiresSession": queue.requires_session,
-        "Status": queue.status.name(),
+/// The effective properties as the official format has them. A largest message that the tier decides is left out.
+pub(crate) fn properties_json(kind: EntityKind, description: &EntityDescription) -> Json {
+    let properties = Property::of(kind);
+    let shown = properties.filter_map(|property| {
+        let value = property.get(description)?;
+        Some((property.name.to_owned(), json(value)))
     });
-    if let Some(size) = queue.max_message_size_in_kilobytes {
-        properties["MaxMessageSizeInKilobytes"] = json!(size);
+    shown.collect::<Map<_, _>>().into()
+}
+
+/// A name in the text as the name of an entity.
+pub(crate) fn path(report: &Report<'_>, written: &Located<String>) -> Option<EntityPath> {
+    let Located { place, value } = written;
+    let path = value.parse();
+    if let Err(error) = &path {
+        let message = format!("{} is no legal name: {error}", report.excerpt(place));
+        report.problem(place, message, None);
     }
-    properties
+    path.ok()
 }
 
-/// The same of a topic.
-pub(crate) fn topic_json(topic: &TopicDescription) -> Value {
-    only(properties_json(&topic.queue_description()), &TOPIC_KEYS)
+fn value(
+    object: &mut Object<'_, '_>,
+    property: &'static Property,
+    kind: EntityKind,
+) -> Option<PropertyValue> {
+    let name = property.name;
+    Some(match property.value_type {
+        PropertyType::Flag => PropertyValue::Flag(object.boolean(name)?.value),
+        PropertyType::Number => {
+            let number = object.integer(name)?.value;
+            // A negative one becomes 0, which is out of bounds as well.
+            PropertyValue::Number(u64::try_from(number).unwrap_or(0))
+        }
+        PropertyType::Duration => PropertyValue::Duration(object.duration(name)?.value),
+        PropertyType::Endless => {
+            let duration = object.duration(name)?.value;
+            PropertyValue::Endless((duration < FOREVER).then_some(duration))
+        }
+        PropertyType::Status => {
+            let words = EntityStatus::of(kind).iter();
+            let words: Vec<_> = words.map(|status| (status.name(), *status)).collect();
+            PropertyValue::Status(object.choice(name, &words)?.value)
+        }
+        PropertyType::Target => {
+            let written = object.string(name)?;
+            // An empty name says that there is no target.
+            let target = (!written.value.is_empty()).then(|| path(object.report(), &written));
+            PropertyValue::Target(target.flatten())
+        }
+    })
 }
 
-/// The same of a subscription.
-pub(crate) fn subscription_json(subscription: &SubscriptionDescription) -> Value {
-    let entity = properties_json(&subscription.queue_description());
-    let mut properties = only(entity, &SUBSCRIPTION_KEYS);
-    properties["DeadLetteringOnFilterEvaluationExceptions"] =
-        json!(subscription.dead_lettering_on_filter_evaluation_exceptions);
-    properties
-}
-
-fn only(mut properties: Value, keys: &[&str]) -> Value {
-    if let Some(members) = properties.as_object_mut() {
-        members.retain(|key, _| keys.contains(&key.as_str()));
+fn json(value: PropertyValue) -> Json {
+    match value {
+        PropertyValue::Flag(flag) => flag.into(),
+        PropertyValue::Number(number) => number.into(),
+        PropertyValue::Duration(duration) => duration::format(duration).into(),
+        PropertyValue::Endless(duration) => duration::format(duration.unwrap_or(FOREVER)).into(),
+        PropertyValue::Status(status) => status.name().into(),
+        PropertyValue::Target(target) => target.as_ref().map_or("", EntityPath::as_str).into(),
     }
-    properties
-}
-
-fn read<'a>(
-    report: &Report<'a>,
-    properties: impl FnOnce(Object<'_, 'a>) -> Properties,
-) -> Option<Properties> {
-    let tree = syntax::parse(report)?;
-    let object = Object::of(report, &tree, String::new())?;
-    Some(properties(object))
 }

@@ -14,7 +14,7 @@ use servicebus_broker::Problem;
 
 use super::problem::{ConfigError, ConfigProblem, Position};
 
-pub(super) use object::{Object, json, wrong_type};
+pub(crate) use object::{Object, json, wrong_type};
 
 /// Most problems that are told of a text.
 const MAX_PROBLEMS: usize = 100;
@@ -23,7 +23,7 @@ const MAX_EXCERPT: usize = 60;
 
 /// The text being read and what was found wrong with it so far.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
+pub(crate) struct Report<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
     problems: RefCell<Problems>,
@@ -39,8 +39,8 @@ struct Problems {
 
 /// Where a value stands: its JSON path and its range in the text.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) path: String,
+pub(crate) struct Place {
+    pub(crate) path: String,
     range: Range,
     /// Whether what stands there is no part of a problem: a key may be.
     is_secret: bool,
@@ -48,21 +48,21 @@ pub(super) struct Place {
 
 /// Where the values of one object stand, by their keys.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(crate) struct Places {
     object: Place,
     members: BTreeMap<String, Place>,
 }
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Located<T> {
-    pub(super) place: Place,
-    pub(super) value: T,
+pub(crate) struct Located<T> {
+    pub(crate) place: Place,
+    pub(crate) value: T,
 }
 
 impl<'a> Report<'a> {
     /// A report without problems; a byte-order mark is no part of the text.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let breaks = text.match_indices('\n').map(|(offset, _)| offset + 1);
         Self {
@@ -72,12 +72,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub(super) fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         self.text
     }
 
     /// Notes that what stands at `place` is wrong.
-    pub(super) fn problem(
+    pub(crate) fn problem(
         &self,
         place: &Place,
         message: impl Into<String>,
@@ -93,7 +93,7 @@ impl<'a> Report<'a> {
     }
 
     /// Whether as many problems were found as are told.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.problems.borrow().first.len() >= MAX_PROBLEMS
     }
 
@@ -128,7 +128,7 @@ impl<'a> Report<'a> {
 
     /// Notes that something within the string at `place` is wrong, `offset` bytes into its value. The position is
     /// the beginning of the string when escapes stand before.
-    pub(super) fn problem_within(
+    pub(crate) fn problem_within(
         &self,
         place: &Place,
         value: &str,
@@ -153,7 +153,7 @@ impl<'a> Report<'a> {
     }
 
     /// Notes that a setting of an object is wrong, be it written there or not.
-    pub(super) fn setting(&self, places: &Places, problem: Problem) {
+    pub(crate) fn setting(&self, places: &Places, problem: Problem) {
         if let Some(place) = places.members.get(problem.property) {
             let message = format!("{} is not allowed", self.excerpt(place));
             self.problem(place, message, Some(problem.allowed));
@@ -167,7 +167,7 @@ impl<'a> Report<'a> {
     }
 
     /// What stands at `place`, shortened to one readable piece; "the value" where that is a secret.
-    pub(super) fn excerpt(&self, place: &Place) -> String {
+    pub(crate) fn excerpt(&self, place: &Place) -> String {
         self.value(place).unwrap_or_else(|| "the value".to_owned())
     }
 
@@ -180,7 +180,7 @@ impl<'a> Report<'a> {
     }
 
     /// Nothing, or the first problems in the order of the text, and how many more there are.
-    pub(super) fn finish(self) -> Result<(), ConfigError> {
+    pub(crate) fn finish(self) -> Result<(), ConfigError> {
         let Problems { first, more } = self.problems.take();
         if first.is_empty() {
             return Ok(());
@@ -211,7 +211,7 @@ impl<'a> Report<'a> {
 
 impl Place {
     /// A range of the text that is no value.
-    pub(super) fn at(start: usize, end: usize) -> Self {
+    pub(crate) fn at(start: usize, end: usize) -> Self {
         Self {
             path: String::new(),
             range: Range { start, end },
@@ -219,7 +219,7 @@ impl Place {
         }
     }
 
-    pub(super) fn of(value: &Value<'_>, path: String) -> Self {
+    pub(crate) fn of(value: &Value<'_>, path: String) -> Self {
         Self {
             path,
             range: value.range(),
@@ -228,7 +228,7 @@ impl Place {
     }
 
     /// The same place, of which no problem repeats what stands there.
-    pub(super) fn secret(self) -> Self {
+    pub(crate) fn secret(self) -> Self {
         Self {
             is_secret: true,
             ..self

@@ -3,25 +3,22 @@
 //! Everything that is not legal is reported at its place and resolving goes on, so that one run finds
 //! every problem. What comes out is only used when nothing was reported.
 
-mod address;
-mod entities;
+pub(crate) mod entities;
 mod jwt;
 mod keys;
 mod rule;
-pub(super) mod settings;
-pub(super) mod targets;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use servicebus_broker::{NamespaceSettings, Tier, check_name};
+use servicebus_broker::check_name;
 
-use super::document::{Document, EmulatorBlock, NamespaceBlock};
+use super::document::{Document, NamespaceBlock};
 use super::reader::{Located, Place, Report};
-use super::{MAX_NAMESPACES, NamespaceConfig};
+use super::{Address, MAX_NAMESPACES, NamespaceConfig};
 
 use keys::KeyNames;
-pub(super) use keys::made_up_key;
+pub(crate) use keys::made_up_key;
 
 /// Longest name of a namespace: it may be a label of a host name.
 const MAX_NAMESPACE_NAME: usize = 63;
@@ -31,20 +28,18 @@ pub(crate) const NAMESPACE_NAMES: &str =
     "1 to 63 letters, digits, '-', '_' and '.', a letter or digit first and last";
 
 /// What a document is read for.
-pub(super) struct Purpose<'a> {
-    /// That of the namespaces that name none.
-    pub(super) tier: Tier,
+pub(crate) struct Purpose<'a> {
     /// Which files the document may name.
-    pub(super) files: Files<'a>,
+    pub(crate) files: Files<'a>,
     /// The name of the one namespace that is made of it, whatever the document calls that.
-    pub(super) only: Option<&'a str>,
+    pub(crate) only: Option<&'a str>,
     /// Whether a key of this name belongs to a namespace that is served already.
-    pub(super) is_taken: &'a dyn Fn(&str) -> bool,
+    pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
 }
 
 /// Which files a document may name.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Files<'a> {
+pub(crate) enum Files<'a> {
     /// Any, with names relative to this directory.
     Beside(&'a Path),
     /// None: whoever sends a request does not open files here.
@@ -52,7 +47,7 @@ pub(super) enum Files<'a> {
 }
 
 /// The namespaces of a document.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     report: &Report<'_>,
     document: Document,
     purpose: &Purpose<'_>,
@@ -67,7 +62,7 @@ pub(super) fn resolve(
     check_count(report, &place, blocks.len(), purpose);
     let names = blocks.iter().filter_map(|block| block.name.as_ref());
     report_repeated(report, "namespace", names);
-    address::report_repeated(report, &blocks);
+    report_repeated_addresses(report, &blocks);
     let mut names = KeyNames::declared(report, &blocks, purpose.is_taken);
     let resolved = blocks
         .into_iter()
@@ -102,13 +97,13 @@ fn namespace(
         name.value
     });
     let name = purpose.only.map(str::to_owned).or(name).unwrap_or_default();
-    let settings = settings(&block.emulator, purpose.tier);
+    let settings = block.emulator.settings;
     let (queues, topics) = entities::entities(report, block.queues, block.topics, settings.tier);
     NamespaceConfig {
         keys: names.keys(report, &name, block.emulator.keys),
         token_check: block.emulator.token_check.unwrap_or_default(),
         jwt: jwt::jwt(report, block.emulator.jwt, purpose.files),
-        address: address::address(report, block.emulator.address),
+        address: address(report, block.emulator.address),
         queues,
         topics,
         name,
@@ -122,21 +117,6 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
     let edges = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric());
     edges && name.len() <= MAX_NAMESPACE_NAME && name.chars().all(legal)
-}
-
-fn settings(block: &EmulatorBlock, default_tier: Tier) -> NamespaceSettings {
-    let defaults = NamespaceSettings::default();
-    NamespaceSettings {
-        expiry: block.expiry.unwrap_or(defaults.expiry),
-        locks_on_detach: block.locks_on_detach.unwrap_or(defaults.locks_on_detach),
-        failed_forwards: block.failed_forwards.unwrap_or(defaults.failed_forwards),
-        forward_to_disabled: block
-            .forward_to_disabled
-            .unwrap_or(defaults.forward_to_disabled),
-        batch_limit: block.batch_limit.unwrap_or(defaults.batch_limit),
-        idle_timeouts: block.idle_timeouts.unwrap_or(defaults.idle_timeouts),
-        tier: block.tier.unwrap_or(default_tier),
-    }
 }
 
 fn check_namespace_name(report: &Report<'_>, name: &Located<String>) {
@@ -177,5 +157,36 @@ fn check_small_name(report: &Report<'_>, written: &Located<String>) {
     if let Err(error) = check_name(value) {
         let message = format!("{} is no legal name: {error}", report.excerpt(place));
         report.problem(place, message, None);
+    }
+}
+
+/// The address; what is none is reported.
+fn address(report: &Report<'_>, written: Option<Located<String>>) -> Option<Address> {
+    let Located { place, value } = written?;
+    let address = value.parse();
+    if address.is_err() {
+        let message = format!("{} is no address of a namespace", report.excerpt(&place));
+        report.problem(&place, message, Some(Address::ALLOWED.to_owned()));
+    }
+    address.ok()
+}
+
+/// Reports the addresses that another namespace has already.
+fn report_repeated_addresses(report: &Report<'_>, blocks: &[NamespaceBlock]) {
+    let mut seen = HashMap::new();
+    let written = blocks
+        .iter()
+        .filter_map(|block| block.emulator.address.as_ref());
+    for Located { place, value } in written {
+        let Ok(address) = value.parse::<Address>() else {
+            continue;
+        };
+        if let Some(first) = seen.insert(address, &place.path) {
+            let message = format!(
+                "{} is the address of another namespace already, at {first}; an address chooses the namespace",
+                report.excerpt(place)
+            );
+            report.problem(place, message, None);
+        }
     }
 }

@@ -24,7 +24,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// The tree of the report's text; none, and a problem reported, when the text is not JSON.
-pub(super) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
+pub(crate) fn parse<'a>(report: &Report<'a>) -> Option<Value<'a>> {
     let text = report.text();
     match parse_to_ast(text, &CollectOptions::default(), &OPTIONS) {
         Ok(result) if result.value.is_some() => result.value,

@@ -154,13 +154,13 @@ fn the_files_of_the_official_emulator_are_read() {
     let [namespace] = &config.namespaces[..] else {
         panic!("one namespace is declared: {config:?}");
     };
-    let expected = QueueDescription {
+    let expected = EntityDescription {
         lock_duration: Duration::from_secs(60),
         max_delivery_count: 3,
         default_message_time_to_live: Some(Duration::from_secs(3600)),
         dead_lettering_on_message_expiration: true,
         duplicate_detection_history_time_window: Duration::from_secs(20),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     assert_eq!(namespace.queues, [("orders".parse().unwrap(), expected)]);
 }
@@ -193,7 +193,8 @@ fn every_setting_arrives() {
     let sender = [Claim::Send].into_iter().collect();
     assert_eq!(claims, [("sender", sender), ("everything", Claims::ALL)]);
     let (path, queue) = &first.queues[0];
-    let expected = QueueDescription {
+    let expected = EntityDescription {
+        dead_lettering_on_filter_evaluation_exceptions: true,
         requires_session: true,
         lock_duration: Duration::from_millis(5500),
         max_delivery_count: 2_147_483_647,
@@ -210,7 +211,7 @@ fn every_setting_arrives() {
         enable_partitioning: true,
     };
     assert_eq!((path.as_str(), queue), ("Team/Orders.v1", &expected));
-    assert_eq!(first.queues[1].1, QueueDescription::default());
+    assert_eq!(first.queues[1].1, EntityDescription::default());
     assert_eq!(
         second.settings.failed_forwards,
         FailedForwards::TransferDeadLetter
@@ -481,13 +482,13 @@ fn what_files_say_is_right_in_code_too() {
 /// A namespace with a queue, a topic and a subscription.
 fn made() -> NamespaceConfig {
     let mut namespace = NamespaceConfig::new("a");
-    namespace.queues = vec![("q".parse().unwrap(), QueueDescription::default())];
+    namespace.queues = vec![("q".parse().unwrap(), EntityDescription::default())];
     namespace.topics = vec![TopicConfig {
         path: "t".parse().unwrap(),
-        description: TopicDescription::default(),
+        description: EntityDescription::default(),
         subscriptions: vec![SubscriptionConfig {
             name: "s".to_owned(),
-            description: SubscriptionDescription::default(),
+            description: EntityDescription::default(),
             rules: vec![Rule::default_rule(Timestamp::from_millis(0))],
         }],
     }];

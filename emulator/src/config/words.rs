@@ -1,40 +1,88 @@
 //! The words of our own settings, for reading and for writing.
 
 use servicebus_broker::{
-    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
+    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach,
+    NamespaceSettings, Tier,
 };
 
+use super::reader::Object;
 use crate::auth::{Claim, TokenCheck};
 
-pub(crate) const EXPIRY: [(&str, Expiry); 2] =
-    [("eager", Expiry::Eager), ("on-receive", Expiry::OnReceive)];
+/// A setting of a namespace, each value of which has a word.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    /// Takes what is written, if anything is.
+    pub(crate) read: fn(&mut Object<'_, '_>, &mut NamespaceSettings),
+    /// The word for what is set.
+    pub(crate) word: fn(&NamespaceSettings) -> &'static str,
+}
 
-pub(crate) const LOCKS_ON_DETACH: [(&str, LocksOnDetach); 2] = [
-    ("keep", LocksOnDetach::Keep),
-    ("release", LocksOnDetach::Release),
+macro_rules! setting {
+    ($name:literal, $field:ident, $words:expr) => {
+        Setting {
+            name: $name,
+            read: |object, settings| {
+                if let Some(found) = object.choice($name, &$words) {
+                    settings.$field = found.value;
+                }
+            },
+            word: |settings| word(&$words, &settings.$field),
+        }
+    };
+}
+
+/// Every setting that changes how entities behave.
+pub(crate) static SETTINGS: [Setting; 7] = [
+    setting!("Tier", tier, TIERS),
+    setting!(
+        "Expiry",
+        expiry,
+        [("eager", Expiry::Eager), ("on-receive", Expiry::OnReceive)]
+    ),
+    setting!(
+        "LocksOnDetach",
+        locks_on_detach,
+        [
+            ("keep", LocksOnDetach::Keep),
+            ("release", LocksOnDetach::Release)
+        ]
+    ),
+    setting!(
+        "FailedForwards",
+        failed_forwards,
+        [
+            ("transfer-dead-letter", FailedForwards::TransferDeadLetter),
+            ("dead-letter", FailedForwards::DeadLetter),
+        ]
+    ),
+    setting!(
+        "ForwardToDisabled",
+        forward_to_disabled,
+        [
+            ("refuse", ForwardToDisabled::Refuse),
+            ("deliver", ForwardToDisabled::Deliver)
+        ]
+    ),
+    setting!(
+        "BatchLimit",
+        batch_limit,
+        [
+            ("bytes", BatchLimit::Bytes),
+            ("messages", BatchLimit::Messages)
+        ]
+    ),
+    setting!(
+        "IdleTimeouts",
+        idle_timeouts,
+        [
+            ("none", IdleTimeouts::None),
+            ("service", IdleTimeouts::Service)
+        ]
+    ),
 ];
 
-pub(crate) const FAILED_FORWARDS: [(&str, FailedForwards); 2] = [
-    ("transfer-dead-letter", FailedForwards::TransferDeadLetter),
-    ("dead-letter", FailedForwards::DeadLetter),
-];
-
-pub(crate) const FORWARD_TO_DISABLED: [(&str, ForwardToDisabled); 2] = [
-    ("refuse", ForwardToDisabled::Refuse),
-    ("deliver", ForwardToDisabled::Deliver),
-];
-
-pub(crate) const BATCH_LIMIT: [(&str, BatchLimit); 2] = [
-    ("bytes", BatchLimit::Bytes),
-    ("messages", BatchLimit::Messages),
-];
-
-pub(crate) const IDLE_TIMEOUTS: [(&str, IdleTimeouts); 2] = [
-    ("none", IdleTimeouts::None),
-    ("service", IdleTimeouts::Service),
-];
-
-pub(crate) const TIERS: [(&str, Tier); 3] = [
+const TIERS: [(&str, Tier); 3] = [
     ("basic", Tier::Basic),
     ("standard", Tier::Standard),
     ("premium", Tier::Premium),
@@ -45,7 +93,7 @@ pub(crate) const TOKEN_CHECK: [(&str, TokenCheck); 2] = [
     ("none", TokenCheck::None),
 ];
 
-pub(super) const CLAIMS: [(&str, Claim); 3] = [
+pub(crate) const CLAIMS: [(&str, Claim); 3] = [
     ("Send", Claim::Send),
     ("Listen", Claim::Listen),
     ("Manage", Claim::Manage),
@@ -64,27 +112,24 @@ mod tests {
 
     #[test]
     fn every_value_has_a_word() {
-        for expiry in [Expiry::Eager, Expiry::OnReceive] {
-            assert!(!word(&EXPIRY, &expiry).is_empty());
-        }
-        for locks in [LocksOnDetach::Keep, LocksOnDetach::Release] {
-            assert!(!word(&LOCKS_ON_DETACH, &locks).is_empty());
-        }
-        for failed in [
-            FailedForwards::TransferDeadLetter,
-            FailedForwards::DeadLetter,
-        ] {
-            assert!(!word(&FAILED_FORWARDS, &failed).is_empty());
-        }
-        for forwarding in [ForwardToDisabled::Refuse, ForwardToDisabled::Deliver] {
-            assert!(!word(&FORWARD_TO_DISABLED, &forwarding).is_empty());
-        }
-        for limit in [BatchLimit::Bytes, BatchLimit::Messages] {
-            assert!(!word(&BATCH_LIMIT, &limit).is_empty());
-        }
-        for idle in [IdleTimeouts::None, IdleTimeouts::Service] {
-            assert!(!word(&IDLE_TIMEOUTS, &idle).is_empty());
-        }
+        let words =
+            |settings: NamespaceSettings| SETTINGS.each_ref().map(|own| (own.word)(&settings));
+        let usual = words(NamespaceSettings::default());
+        let other = words(NamespaceSettings {
+            tier: Tier::Basic,
+            expiry: Expiry::OnReceive,
+            locks_on_detach: LocksOnDetach::Release,
+            failed_forwards: FailedForwards::DeadLetter,
+            forward_to_disabled: ForwardToDisabled::Deliver,
+            batch_limit: BatchLimit::Messages,
+            idle_timeouts: IdleTimeouts::Service,
+        });
+        assert!(
+            usual
+                .iter()
+                .zip(&other)
+                .all(|(usual, other)| usual != other)
+        );
         for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
             assert!(!word(&TIERS, &tier).is_empty());
         }

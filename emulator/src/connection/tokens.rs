@@ -12,7 +12,7 @@ use servicebus_broker::{EntityPath, SubQueue};
 use super::client::{management_path, store_path};
 use super::links::{Link, Node, Requests, Waiting};
 use super::peer::ClientConnection;
-use crate::auth::{Acceptance, Claim, Grant, Grants, Policy};
+use crate::auth::{Acceptance, Claim, Grant, Grants};
 use crate::clock::RealClock;
 use crate::namespace::{Namespace, SharedEntity};
 use crate::nodes::{Address, Condition, Reply, Request, ServiceError, put_token};
@@ -95,12 +95,10 @@ impl ClientConnection {
     ) -> Result<Reply, ServiceError> {
         let now = self.client.shared.real.unix_seconds();
         let audience = request.property("name").map(crate::auth::audience_path);
-        let entity_keys = namespace.entity_keys(audience.as_deref().unwrap_or_default());
-        let policy = Policy {
-            entity_keys: &entity_keys,
-            ..namespace.config.policy()
-        };
-        let (acceptance, reply) = put_token(request, &policy, now)?;
+        let put = namespace.with_policy(audience.as_deref(), |policy| {
+            put_token(request, policy, now)
+        });
+        let (acceptance, reply) = put?;
         if self.client.namespace.is_none() {
             // Not before: whoever shows a bad token has not chosen.
             self.client.belong_to(namespace);

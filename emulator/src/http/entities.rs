@@ -9,53 +9,23 @@ use axum::Json;
 use axum::extract::rejection::StringRejection;
 use axum::http::StatusCode;
 use serde::Serialize;
-use servicebus_broker::{EntityKind, EntityPath, Tier};
+use serde_json::Value;
+use servicebus_broker::EntityKind;
 
-use super::entity::{Named, all, existing, find, settings, unknown};
+use super::entity::{Named, all, existing, find, refused, settings, unknown};
 use super::error::ApiError;
 use super::request::Chosen;
-use crate::config::ConfigError;
+use crate::config;
 use crate::namespace::{Namespace, SharedEntity};
 
 /// What is peculiar to one kind of entity.
 pub(crate) trait Kind {
     /// Which kind it is.
     const KIND: EntityKind;
-    /// What is said of one.
-    type Description;
     /// What is answered about one.
     type Shown: Serialize;
     /// What is answered about all.
     type List: Serialize;
-
-    fn description(namespace: &Namespace, entity: &SharedEntity) -> Self::Description;
-
-    /// Whether one more may be made, as far as that is known before it is described.
-    fn check_quota(namespace: &Namespace) -> Result<(), ApiError>;
-
-    /// Reads a body: changes of what is there, or of what is usual.
-    fn read(
-        body: &str,
-        current: Option<&Self::Description>,
-        path: &EntityPath,
-        tier: Tier,
-    ) -> Result<Self::Description, ConfigError>;
-
-    /// Whether what it names is there.
-    fn check(
-        namespace: &Namespace,
-        path: &EntityPath,
-        wanted: &Self::Description,
-    ) -> Result<(), ApiError>;
-
-    fn create(
-        namespace: &Namespace,
-        path: &EntityPath,
-        wanted: Self::Description,
-    ) -> Result<Arc<SharedEntity>, ApiError>;
-
-    /// Says whether it was there still.
-    fn update(namespace: &Namespace, entity: &SharedEntity, wanted: Self::Description) -> bool;
 
     fn shown(namespace: &Namespace, entity: &SharedEntity) -> Self::Shown;
 
@@ -76,6 +46,13 @@ pub(crate) async fn show<K: Kind>(
     Ok(Json(K::shown(&namespace, &entity)))
 }
 
+/// The effective properties of an entity.
+pub(crate) fn properties(namespace: &Namespace, entity: &SharedEntity) -> Value {
+    namespace.read(entity, |locked| {
+        config::properties_json(entity.kind, locked.description())
+    })
+}
+
 /// 201 with a new entity, 200 with a changed one.
 pub(crate) async fn put<K: Kind>(
     Chosen(namespace): Chosen,
@@ -86,24 +63,21 @@ pub(crate) async fn put<K: Kind>(
     // From reading the settings to changing them: nobody's changes get lost.
     let _alone = namespace.administer();
     let existing = existing(&namespace, K::KIND, &path)?;
-    let current = existing
-        .as_ref()
-        .map(|entity| K::description(&namespace, entity));
-    if existing.is_none() {
-        K::check_quota(&namespace)?;
-    }
-    let tier = namespace.config.settings.tier;
-    let wanted = K::read(settings(&body), current.as_ref(), &path, tier)?;
-    K::check(&namespace, &path, &wanted)?;
+    let description =
+        |entity: &Arc<SharedEntity>| namespace.read(entity, |entity| entity.description().clone());
+    let current = existing.as_ref().map(description);
+    let (body, tier) = (settings(&body), namespace.config.settings.tier);
+    let wanted = config::read_properties(body, K::KIND, &path, current.as_ref(), tier)?;
+    let refused = |error| refused(&namespace, K::KIND, &path, error);
     let (status, entity) = match existing {
-        Some(entity) => match K::update(&namespace, &entity, wanted) {
-            true => (StatusCode::OK, entity),
-            // It was idle, and has just gone.
-            false => return Err(unknown(&namespace, K::KIND, &path)),
-        },
+        Some(entity) => {
+            let changed = namespace.change_entity(&entity, wanted);
+            changed.map_err(refused)?;
+            (StatusCode::OK, entity)
+        }
         None => {
-            let created = K::create(&namespace, &path, wanted)?;
-            (StatusCode::CREATED, created)
+            let created = namespace.create_entity(K::KIND, &path, wanted, None);
+            (StatusCode::CREATED, created.map_err(refused)?)
         }
     };
     Ok((status, Json(K::shown(&namespace, &entity))))

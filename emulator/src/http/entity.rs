@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use servicebus_broker::{EntityKind, EntityPath, QueueDescription};
+use servicebus_broker::{EntityKind, EntityPath};
 use servicebus_control_api::Problem;
 
 use super::Control;
 use super::error::ApiError;
 use super::request::path_name;
 use crate::config;
-use crate::namespace::{Namespace, SharedEntity};
+use crate::namespace::{AdministerError, Namespace, SharedEntity};
 
 /// The path of an entity, as the route has it.
 pub(crate) struct Named(pub(crate) EntityPath);
@@ -82,46 +82,62 @@ pub(crate) fn unknown(namespace: &Namespace, kind: EntityKind, path: &EntityPath
     ApiError::unknown(name(kind), path.as_str(), known)
 }
 
-/// Destinations must exist when they are named (semantics §11).
-pub(crate) fn check_targets(
+/// Why an entity is not created or changed, in the words of this API.
+pub(crate) fn refused(
     namespace: &Namespace,
+    kind: EntityKind,
     path: &EntityPath,
-    wanted: &QueueDescription,
-) -> Result<(), ApiError> {
-    let entities = namespace.entities();
-    let declared = entities.iter().map(|entity| &entity.path).collect();
-    let missing = config::missing_targets(Some(path), wanted, &declared);
-    let problems: Vec<Problem> = missing
-        .into_iter()
-        .map(|problem| Problem::new(problem.property, problem.value, problem.allowed))
-        .collect();
-    if problems.is_empty() {
-        return Ok(());
-    }
-    let message = "an entity forwards to another one of its namespace";
-    Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message).with_problems(problems))
-}
-
-/// A new queue or topic must be one of those that a namespace may have.
-pub(crate) fn check_quota(namespace: &Namespace) -> Result<(), ApiError> {
-    let Some(limit) = namespace.limit_reached() else {
-        return Ok(());
+    error: AdministerError,
+) -> ApiError {
+    let (status, code, message) = match error {
+        AdministerError::Exists => {
+            let kind = name(kind);
+            let message = format!("the {kind} '{path}' was made by somebody else at the same time");
+            (StatusCode::CONFLICT, "conflict", message)
+        }
+        AdministerError::NotFound => {
+            let topic = path.topic().map(|(topic, _)| topic);
+            let topic = topic.map(|topic| find(namespace, EntityKind::Topic, &topic));
+            return match topic {
+                Some(Err(no_topic)) => no_topic,
+                _ => unknown(namespace, kind, path),
+            };
+        }
+        AdministerError::TooManyEntities(limit) => {
+            let name = namespace.name();
+            let message = format!(
+                "the namespace '{name}' has {limit} queues and topics already, which is the most that it may have"
+            );
+            (StatusCode::FORBIDDEN, "limit-reached", message)
+        }
+        AdministerError::TooManySubscriptions { topic, limit } => {
+            let message = format!(
+                "the topic '{topic}' has {limit} subscriptions already, which is the most that it may have"
+            );
+            (StatusCode::FORBIDDEN, "limit-reached", message)
+        }
+        AdministerError::Properties(problems) | AdministerError::Fixed(problems) => {
+            return not_legal("the properties are not allowed", problems);
+        }
+        AdministerError::Targets(targets) => {
+            let entities = namespace.entities();
+            let declared = entities.iter().map(|entity| &entity.path).collect();
+            let missing = config::missing_targets(Some(path), targets.into_iter(), &declared);
+            return not_legal(
+                "an entity forwards to another one of its namespace",
+                missing,
+            );
+        }
     };
-    let message = format!(
-        "the namespace '{}' has {limit} queues and topics already, which is the most that it may have",
-        namespace.name()
-    );
-    Err(ApiError::new(
-        StatusCode::FORBIDDEN,
-        "limit-reached",
-        message,
-    ))
+    ApiError::new(status, code, message)
 }
 
-pub(crate) fn made_meanwhile(kind: EntityKind, path: &EntityPath) -> ApiError {
-    let kind = name(kind);
-    let message = format!("the {kind} '{path}' was made by somebody else at the same time");
-    ApiError::new(StatusCode::CONFLICT, "conflict", message)
+fn not_legal(message: &str, problems: Vec<servicebus_broker::Problem>) -> ApiError {
+    let problems = problems.into_iter();
+    let problems =
+        problems.map(|problem| Problem::new(problem.property, problem.value, problem.allowed));
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid-argument", message)
+        .with_problems(problems.collect())
 }
 
 /// The text of a body, where nothing means no settings.

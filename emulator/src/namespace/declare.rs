@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use servicebus_broker::{Entity, EntityKind, EntityPath, QueueDescription};
+use servicebus_broker::{Entity, EntityDescription, EntityKind, EntityPath};
 
 use super::{AdminMetadata, Namespace, SharedEntity};
 use crate::config::{SubscriptionConfig, TopicConfig};
@@ -10,7 +10,7 @@ use crate::config::{SubscriptionConfig, TopicConfig};
 impl Namespace {
     /// Makes what is declared and not there; what is there becomes as it was declared. Names that are declared
     /// twice are refused with the configuration.
-    pub(super) fn declare(&self) {
+    pub(crate) fn declare(&self) {
         for (path, description) in &self.config.queues {
             if let Err(entity) = self.create(path, description.clone()) {
                 self.restore(&entity, description.clone());
@@ -44,7 +44,7 @@ impl Namespace {
         let topic = match self.create_topic(&config.path, &config.description) {
             Ok(topic) => topic,
             Err(topic) => {
-                self.restore(&topic, config.description.queue_description());
+                self.restore(&topic, config.description.clone());
                 topic
             }
         };
@@ -63,7 +63,7 @@ impl Namespace {
         if let Err(entity) = created {
             self.operate_as_broker(&entity, Entity::reset);
             entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
-            self.update_subscription(&entity, &config.description);
+            self.update(&entity, config.description.clone());
             self.operate_as_broker(topic, |topic, cx| {
                 topic.unsubscribe(cx, &path);
                 topic.subscribe(cx, &path, rules);
@@ -71,7 +71,7 @@ impl Namespace {
         }
     }
 
-    fn restore(&self, entity: &SharedEntity, description: QueueDescription) {
+    fn restore(&self, entity: &SharedEntity, description: EntityDescription) {
         self.operate_as_broker(entity, Entity::reset);
         entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
         self.update(entity, description);

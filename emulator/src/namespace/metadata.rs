@@ -1,6 +1,7 @@
 //! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
 //! API shows as it was given.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -25,9 +26,8 @@ pub(crate) struct EntityMetadata {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AdminMetadata {
     pub(crate) user_metadata: Option<String>,
-    /// Targets in the words of their client: a URI, or a path.
-    pub(crate) forward_to: Option<String>,
-    pub(crate) forward_dead_lettered_messages_to: Option<String>,
+    /// Targets in the words of their client, a URI or a path, by their properties.
+    pub(crate) targets: BTreeMap<&'static str, String>,
     pub(crate) authorization_rules: Vec<AuthorizationRule>,
     pub(crate) enable_batched_operations: bool,
     pub(crate) support_ordering: bool,
@@ -50,8 +50,7 @@ impl Default for AdminMetadata {
     fn default() -> Self {
         Self {
             user_metadata: None,
-            forward_to: None,
-            forward_dead_lettered_messages_to: None,
+            targets: BTreeMap::new(),
             authorization_rules: Vec::new(),
             enable_batched_operations: true,
             support_ordering: true,
@@ -61,7 +60,7 @@ impl Default for AdminMetadata {
 }
 
 impl EntityMetadata {
-    pub(super) fn new(created_at: Timestamp) -> Self {
+    pub(crate) fn new(created_at: Timestamp) -> Self {
         Self {
             created_at,
             changed_at: created_at,
@@ -85,7 +84,7 @@ impl EntityMetadata {
     }
 
     /// Notes that the entity was changed, which does not count as its use.
-    pub(super) fn changed(&mut self, used: Timestamp, now: Timestamp) {
+    pub(crate) fn changed(&mut self, used: Timestamp, now: Timestamp) {
         self.used_before = self.accessed_at(used);
         self.changed_at = now;
     }
@@ -94,7 +93,7 @@ impl EntityMetadata {
         self.admin_metadata.as_deref().cloned().unwrap_or_default()
     }
 
-    pub(super) fn authorization_rules(&self) -> &[AuthorizationRule] {
+    pub(crate) fn authorization_rules(&self) -> &[AuthorizationRule] {
         let admin_metadata = self.admin_metadata.as_deref();
         admin_metadata.map_or(&[], |admin_metadata| &admin_metadata.authorization_rules)
     }
@@ -107,7 +106,7 @@ impl EntityMetadata {
 
 impl AuthorizationRule {
     /// Both of its keys.
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         [&self.primary_key, &self.secondary_key]
             .map(|key| Key {
                 name: self.key_name.clone(),

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    Context, Entity, EntityId, EntityKind, EntityPath, QueueDescription, SendError,
-    SubscriptionDescription, Timestamp, TopicDescription,
+    Entity, EntityDescription, EntityId, EntityKind, EntityPath, SendError, Timestamp,
 };
 
 use super::Namespace;
@@ -196,7 +195,7 @@ impl Namespace {
     pub(crate) fn create(
         &self,
         path: &EntityPath,
-        description: QueueDescription,
+        description: EntityDescription,
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Entity::new(id, path.clone(), description, settings, now);
@@ -209,7 +208,7 @@ impl Namespace {
     pub(crate) fn create_topic(
         &self,
         path: &EntityPath,
-        description: &TopicDescription,
+        description: &EntityDescription,
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
         let make = |id| Entity::topic(id, path.clone(), description, settings, now);
@@ -223,7 +222,7 @@ impl Namespace {
         &self,
         topic: &SharedEntity,
         path: &EntityPath,
-        description: &SubscriptionDescription,
+        description: &EntityDescription,
         rules: Vec<Rule>,
     ) -> Result<Arc<SharedEntity>, Arc<SharedEntity>> {
         let (settings, now) = (&self.config.settings, self.clock.now());
@@ -251,26 +250,7 @@ impl Namespace {
     }
 
     /// Changes the settings of an entity; its links follow in their next turn. False when it has gone.
-    pub(crate) fn update(&self, entity: &SharedEntity, description: QueueDescription) -> bool {
-        self.change(entity, |entity, cx| entity.update(cx, description))
-    }
-
-    /// The same of a subscription.
-    pub(crate) fn update_subscription(
-        &self,
-        entity: &SharedEntity,
-        description: &SubscriptionDescription,
-    ) -> bool {
-        self.change(entity, |entity, cx| {
-            entity.update_subscription(cx, description)
-        })
-    }
-
-    fn change(
-        &self,
-        entity: &SharedEntity,
-        change: impl FnOnce(&mut Entity, &mut Context<'_>),
-    ) -> bool {
+    pub(crate) fn update(&self, entity: &SharedEntity, description: EntityDescription) -> bool {
         let changed = self.operate_as_broker(entity, |locked, cx| {
             // Under its lock: one that is deleted must not come to life again.
             if entity.is_deleted() {
@@ -278,9 +258,9 @@ impl Namespace {
             }
             let before = locked.description().clone();
             let used = locked.last_used(cx.now);
-            change(locked, cx);
+            locked.update(cx, description);
             entity.metadata(|metadata| metadata.changed(used, cx.now));
-            let only_status = QueueDescription {
+            let only_status = EntityDescription {
                 status: locked.description().status,
                 ..before
             };

@@ -31,12 +31,12 @@ impl Namespace {
     }
 
     fn declared_topic(&self, topic: &SharedEntity) -> TopicConfig {
-        let description = self.read(topic, |entity| entity.topic_description());
+        let description = self.read(topic, |entity| entity.description().clone());
         let subscriptions = self.subscriptions(topic);
         let subscriptions = subscriptions.iter().filter_map(|path| self.entity(path));
         TopicConfig {
             path: topic.path.clone(),
-            description: description.unwrap_or_default(),
+            description,
             subscriptions: subscriptions
                 .filter_map(|subscription| self.declared_subscription(topic, &subscription))
                 .collect(),
@@ -49,12 +49,12 @@ impl Namespace {
         subscription: &SharedEntity,
     ) -> Option<SubscriptionConfig> {
         let (_, name) = subscription.path.topic()?;
-        let description = self.read(subscription, |entity| entity.subscription_description());
+        let description = self.read(subscription, |entity| entity.description().clone());
         let rules = self.read(topic, |entity| entity.rules().cloned());
         let rules = rules.iter().flat_map(|rules| rules.of(&subscription.path));
         Some(SubscriptionConfig {
             name: name.to_owned(),
-            description: description?,
+            description,
             rules: rules.map(|rule| (**rule).clone()).collect(),
         })
     }

@@ -15,12 +15,12 @@ use crate::nodes::quote;
 const CONTENT_TYPE: &str = "application/vnd.microsoft.servicebus.json";
 
 /// Whether a request of this type is a batch.
-pub(super) fn is_batch(content_type: Option<&str>) -> bool {
+pub(crate) fn is_batch(content_type: Option<&str>) -> bool {
     content_type.is_some_and(|found| found.trim().eq_ignore_ascii_case(CONTENT_TYPE))
 }
 
 /// The messages of a batch, of which there is at least one.
-pub(super) fn parse(body: &[u8]) -> Result<Vec<OutgoingMessage>, Rejection> {
+pub(crate) fn parse(body: &[u8]) -> Result<Vec<OutgoingMessage>, Rejection> {
     let messages: Value = serde_json::from_slice(body)
         .map_err(|error| Rejection::bad_request(format!("The batch is not JSON: {error}.")))?;
     if let Value::Array(messages) = messages

@@ -19,7 +19,7 @@ const CHAR: u8 = 0x73;
 
 /// The body so far, section by section.
 #[derive(Debug, Default)]
-pub(super) struct Body {
+pub(crate) struct Body {
     bytes: Vec<u8>,
     /// Sequences: each section is a part of the same array, whose elements these are.
     elements: Option<Vec<u8>>,
@@ -27,13 +27,13 @@ pub(super) struct Body {
 
 impl Body {
     /// A data section.
-    pub(super) fn put_data(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+    pub(crate) fn put_data(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         self.bytes.extend_from_slice(content.binary()?);
         Ok(())
     }
 
     /// A value section.
-    pub(super) fn put_value(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+    pub(crate) fn put_value(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         let encoded = content.skip()?;
         match Reader::new(encoded).value()? {
             Value::Null => {}
@@ -51,12 +51,12 @@ impl Body {
     }
 
     /// A sequence section.
-    pub(super) fn put_sequence(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
+    pub(crate) fn put_sequence(&mut self, content: &mut Reader<'_>) -> Result<(), DecodeError> {
         let elements = self.elements.get_or_insert_default();
         put_items(content.list()?, MAX_DEPTH, elements)
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self.elements {
             Some(elements) => [b"[", &*elements, b"]"].concat(),
             None => self.bytes,

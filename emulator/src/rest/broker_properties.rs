@@ -14,27 +14,27 @@ const FOREVER: f64 = 922_337_203_685.477_5;
 
 /// What a sender has set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct BrokerPropertiesHeader {
-    pub(super) content_type: Option<String>,
-    pub(super) correlation_id: Option<String>,
-    pub(super) label: Option<String>,
-    pub(super) message_id: Option<String>,
-    pub(super) partition_key: Option<String>,
-    pub(super) reply_to: Option<String>,
-    pub(super) reply_to_session_id: Option<String>,
-    pub(super) session_id: Option<String>,
-    pub(super) to: Option<String>,
-    pub(super) via_partition_key: Option<String>,
+pub(crate) struct BrokerPropertiesHeader {
+    pub(crate) content_type: Option<String>,
+    pub(crate) correlation_id: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) message_id: Option<String>,
+    pub(crate) partition_key: Option<String>,
+    pub(crate) reply_to: Option<String>,
+    pub(crate) reply_to_session_id: Option<String>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) via_partition_key: Option<String>,
     /// In the client's time, in milliseconds since the Unix epoch.
-    pub(super) scheduled_at: Option<i64>,
+    pub(crate) scheduled_at: Option<i64>,
     /// In milliseconds.
-    pub(super) time_to_live: Option<u64>,
-    pub(super) durable: Option<bool>,
+    pub(crate) time_to_live: Option<u64>,
+    pub(crate) durable: Option<bool>,
 }
 
 impl BrokerPropertiesHeader {
     /// Reads the header's value.
-    pub(super) fn parse(written: &str) -> Result<Self, Rejection> {
+    pub(crate) fn parse(written: &str) -> Result<Self, Rejection> {
         match serde_json::from_str(written) {
             Ok(Value::Object(properties)) => Self::read(&properties),
             _ => {
@@ -48,7 +48,7 @@ impl BrokerPropertiesHeader {
     }
 
     /// Reads the object.
-    pub(super) fn read(properties: &Map<String, Value>) -> Result<Self, Rejection> {
+    pub(crate) fn read(properties: &Map<String, Value>) -> Result<Self, Rejection> {
         let mut read = Self::default();
         for (name, value) in properties {
             let field = match name.as_str() {
@@ -136,7 +136,7 @@ fn invalid(name: &str, value: &Value, allowed: &str) -> Rejection {
 /// Adds what the broker says of a message that it has handed out. `ahead` is how far its clock is ahead of the client's,
 /// in milliseconds (decision D20). A message that was sent to this very entity has an enqueued sequence number of 0
 /// (recorded).
-pub(super) fn put_stamp(
+pub(crate) fn put_stamp(
     properties: &mut Map<String, Value>,
     broker_properties: &BrokerProperties,
     ahead: i64,

@@ -20,23 +20,23 @@ const DISCARDING: Duration = Duration::from_secs(1);
 
 /// A body that is still to be read, or what is left of it.
 #[derive(Debug)]
-pub(super) struct Content(Body);
+pub(crate) struct Content(Body);
 
 /// Why a body was not read to its end.
 #[derive(Debug)]
-pub(super) enum ReadError {
+pub(crate) enum ReadError {
     /// It is longer than allowed; so many bytes of it were seen or announced.
     TooLong(u64),
     Refused(Rejection),
 }
 
 impl Content {
-    pub(super) fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Body) -> Self {
         Self(body)
     }
 
     /// The whole body, if it has no more than `limit` bytes.
-    pub(super) async fn read(&mut self, limit: u64) -> Result<Bytes, ReadError> {
+    pub(crate) async fn read(&mut self, limit: u64) -> Result<Bytes, ReadError> {
         let announced = self.0.size_hint().lower();
         if announced > limit {
             return Err(ReadError::TooLong(announced));
@@ -72,7 +72,7 @@ impl Content {
     }
 
     /// Reads the rest, within reason.
-    pub(super) async fn discard(&mut self) {
+    pub(crate) async fn discard(&mut self) {
         let discard = async {
             let mut seen = 0;
             while let Some(Ok(frame)) = self.0.frame().await

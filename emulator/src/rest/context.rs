@@ -5,47 +5,59 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use servicebus_broker::{EntityPath, SubQueue};
+use tokio::sync::watch;
 
-use super::access;
-use super::carrier::Carrier;
+use super::heads::Heads;
 use super::rejection::{Rejection, Tracked};
 use super::route::Route;
-use crate::auth::Claim;
+use crate::auth::{Claim, audience_path};
 use crate::kept::Kept;
 use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
-use crate::nodes::{Destination, ServiceError, send_refusal};
+use crate::nodes::{Condition, Destination, ServiceError, send_refusal};
 use crate::router::{ConnectionId, WakeHandle};
+use crate::service_http;
 use crate::shared::Shared;
 
 /// What requests are called in the record.
 const CLIENT: &str = "HTTP";
 
+/// What a request has to know of the connection on which it came: an extension of every request.
+#[derive(Debug, Clone)]
+pub(crate) struct Carrier {
+    /// The messages in which names were sent.
+    pub(crate) heads: Heads,
+    /// Whether it goes through TLS.
+    pub(crate) is_secured: bool,
+    /// Changes when the emulator stops.
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
 /// A request, which counts as a connection of its own for as long as it lasts.
-pub(super) struct RequestContext {
-    pub(super) shared: Arc<Shared>,
-    pub(super) id: ConnectionId,
-    pub(super) bell: Arc<WakeHandle>,
-    pub(super) caller: Caller,
+pub(crate) struct RequestContext {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: ConnectionId,
+    pub(crate) bell: Arc<WakeHandle>,
+    pub(crate) caller: Caller,
     /// What the client calls the namespace.
-    pub(super) host: String,
+    pub(crate) host: String,
     /// The names of its headers as they were sent, by their lower case.
-    pub(super) names: HashMap<String, String>,
-    pub(super) carrier: Carrier,
+    pub(crate) names: HashMap<String, String>,
+    pub(crate) carrier: Carrier,
     namespace: Option<Arc<Namespace>>,
     place: Option<(Arc<SharedEntity>, SubQueue)>,
 }
 
 /// Where a request does what it asks for.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) namespace: Arc<Namespace>,
-    pub(super) entity: Arc<SharedEntity>,
-    pub(super) kind: SubQueue,
+pub(crate) struct Place {
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) entity: Arc<SharedEntity>,
+    pub(crate) kind: SubQueue,
 }
 
 impl RequestContext {
     /// None where the request did not come on a connection that carries what it has to know.
-    pub(super) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
+    pub(crate) fn begin(shared: Arc<Shared>, parts: &Parts) -> Option<Self> {
         let carrier = parts.extensions.get::<Carrier>()?.clone();
         let id = shared.next_connection();
         Some(Self {
@@ -53,7 +65,7 @@ impl RequestContext {
             shared,
             id,
             bell: Arc::default(),
-            host: access::host(parts),
+            host: service_http::host(parts).to_owned(),
             names: carrier.heads.names(),
             carrier,
             namespace: None,
@@ -63,17 +75,27 @@ impl RequestContext {
 
     /// Finds the place of the request, if its token gives a right there and `claim` is among its rights. A stranger does
     /// not learn which names exist.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         route: &Route,
         parts: &Parts,
         claim: Claim,
     ) -> Result<Place, Rejection> {
-        let namespace = access::namespace(&self.shared, &self.host, parts)?;
+        let namespace = service_http::namespace(&self.shared, parts).ok_or_else(|| {
+            let text =
+                "The namespace cannot be told from host name or key name; it could not be found.";
+            ServiceError::new(Condition::Unauthorized, text)
+        })?;
         let unix_seconds = self.shared.real.unix_seconds();
-        let claims = access::claims(&namespace, route, parts, unix_seconds)?;
+        // A token may have been signed for the address, or for the request's own URL.
+        let (path, url) = (
+            route.address.path(),
+            format!("http://host{}", parts.uri.path()),
+        );
+        let resources = [&*path, &audience_path(&url)];
+        let claims = service_http::claims(&namespace, parts, Some(&path), &resources, unix_seconds);
+        let claims = claims.map_err(|refusal| Rejection::of_token(&refusal))?;
         if !claims.contains(claim) {
-            let path = route.address.path();
             let refusal = ServiceError::unauthorized(claim.name(), &self.host, &path);
             return Err(Rejection::unauthorized(
                 40100,
@@ -106,17 +128,17 @@ impl RequestContext {
     }
 
     /// Has these names in the head of the answer written as they are here.
-    pub(super) fn write_names(&self, names: Vec<String>) {
+    pub(crate) fn write_names(&self, names: Vec<String>) {
         self.carrier.heads.write(names);
     }
 
     /// That the entity is not there, or not any more.
-    pub(super) fn not_found(&self, entity: &SharedEntity) -> Rejection {
+    pub(crate) fn not_found(&self, entity: &SharedEntity) -> Rejection {
         ServiceError::not_found(&self.host, entity.path.as_str()).into()
     }
 
     /// Gives a refusal its tracking id, into the log and the timeline (decision D29).
-    pub(super) fn refuse(&mut self, rejection: &Rejection) -> Tracked {
+    pub(crate) fn refuse(&mut self, rejection: &Rejection) -> Tracked {
         let place = self.place.as_ref().map(|(entity, kind)| (&**entity, *kind));
         let system = system_tracker(self.namespace.as_deref(), place);
         let tracking = self.shared.tracking_id(self.caller.ids());
@@ -142,12 +164,12 @@ impl RequestContext {
 
 impl Place {
     /// The address of the store.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("{}{}", self.entity.path, self.kind.suffix())
     }
 
     /// How far the namespace's clock is ahead of the client's, in milliseconds.
-    pub(super) fn ahead(&self) -> i64 {
+    pub(crate) fn ahead(&self) -> i64 {
         self.namespace.clock.read().ahead
     }
 }
@@ -158,5 +180,12 @@ impl Drop for RequestContext {
             namespace.router.leave(self.id);
             namespace.turns.notify_waiters();
         }
+    }
+}
+
+impl Carrier {
+    /// How the URLs of this connection begin.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.is_secured { "https" } else { "http" }
     }
 }

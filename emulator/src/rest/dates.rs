@@ -7,19 +7,19 @@ static PARSER: DateTimeParser = DateTimeParser::new();
 static PRINTER: DateTimePrinter = DateTimePrinter::new();
 
 /// Milliseconds since the Unix epoch as RFC 2616 has them; none where the calendar has no such year.
-pub(super) fn http_date(milliseconds: i64) -> Option<String> {
+pub(crate) fn http_date(milliseconds: i64) -> Option<String> {
     let instant = Timestamp::from_millisecond(milliseconds).ok()?;
     PRINTER.timestamp_to_rfc9110_string(&instant).ok()
 }
 
 /// What [`http_date`] writes, read again.
-pub(super) fn parse_http_date(text: &str) -> Option<i64> {
+pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
     let text = text.trim();
     text.ends_with("GMT").then(|| parse_date(text))?
 }
 
 /// The same, with any offset, and RFC 3339: clients format instants by their own libraries.
-pub(super) fn parse_date(text: &str) -> Option<i64> {
+pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let parsed = PARSER.parse_timestamp(text).ok();
     let instant = parsed.or_else(|| text.parse::<Timestamp>().ok())?;
@@ -27,7 +27,7 @@ pub(super) fn parse_date(text: &str) -> Option<i64> {
 }
 
 /// A .NET time span, `[d.]hh:mm:ss[.fffffff]`, in milliseconds.
-pub(super) fn parse_time_span(text: &str) -> Option<u64> {
+pub(crate) fn parse_time_span(text: &str) -> Option<u64> {
     let (days, clock) = match text.trim().split_once(':')? {
         (first, _) if first.contains('.') => text.trim().split_once('.')?,
         _ => ("0", text.trim()),

@@ -10,8 +10,9 @@ use servicebus_codec::{DecodeError, Descriptor, Reader, Value};
 use super::body::Body;
 use super::broker_properties::put_stamp;
 use super::dates::http_date;
-use super::headers::{BROKER_PROPERTIES, XML, put_property};
+use super::headers::{BROKER_PROPERTIES, put_property};
 use super::value::{text_entries, to_ascii};
+use crate::service_http::XML;
 
 /// The names of the properties' fields in `BrokerProperties`, in their order; those without a name are not shown, and the
 /// content type is a header.
@@ -34,7 +35,7 @@ const CONTENT_TYPE_FIELD: &str = "ContentType";
 
 /// A message that goes out.
 #[derive(Debug, Default)]
-pub(super) struct DecodedMessage {
+pub(crate) struct DecodedMessage {
     headers: HeaderMap,
     /// Of the headers that are application properties.
     names: Vec<String>,
@@ -44,7 +45,7 @@ pub(super) struct DecodedMessage {
 
 impl DecodedMessage {
     /// Takes a message apart. `ahead` as [`put_stamp`] wants it.
-    pub(super) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
+    pub(crate) fn read(delivery: &Delivery, ahead: i64) -> Result<Self, DecodeError> {
         let mut encoded = Vec::with_capacity(1024);
         let tail = delivery
             .message
@@ -63,7 +64,7 @@ impl DecodedMessage {
     }
 
     /// The names of the headers, in their messages.
-    pub(super) fn names(&mut self) -> Vec<String> {
+    pub(crate) fn names(&mut self) -> Vec<String> {
         let fixed = ["BrokerProperties", "Content-Type", "Location"].map(str::to_owned);
         let mut names = std::mem::take(&mut self.names);
         names.extend(fixed);
@@ -71,7 +72,7 @@ impl DecodedMessage {
     }
 
     /// The lock token and sequence number are in the properties; here everything becomes a response.
-    pub(super) fn respond(self, status: StatusCode, location: Option<HeaderValue>) -> Response {
+    pub(crate) fn respond(self, status: StatusCode, location: Option<HeaderValue>) -> Response {
         let Self {
             mut headers,
             properties,

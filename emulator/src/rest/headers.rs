@@ -9,10 +9,7 @@ use super::rejection::Rejection;
 use super::value::{self, PropertyValue};
 
 /// The header of the properties that Service Bus defines.
-pub(super) const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
-/// What answers without a body have as their type, and messages that brought none (recorded at the service).
-pub(super) const XML: &str = "application/xml; charset=utf-8";
-
+pub(crate) const BROKER_PROPERTIES: HeaderName = HeaderName::from_static("brokerproperties");
 /// Headers that HTTP, its proxies, browsers and tracing have for themselves; the documentation leaves out "restricted"
 /// ones without a list.
 const RESTRICTED: [HeaderName; 48] = [
@@ -80,7 +77,7 @@ const RESTRICTED_FAMILIES: [&str; 8] = [
 
 /// The headers of a request that are application properties, under their names as they were sent, where those are known.
 /// Several headers of one name are one, with commas between.
-pub(super) fn application_properties(
+pub(crate) fn application_properties(
     headers: &HeaderMap,
     names: &HashMap<String, String>,
 ) -> Result<Vec<(String, PropertyValue)>, Rejection> {
@@ -103,7 +100,7 @@ pub(super) fn application_properties(
 
 /// Adds the header of an application property, if its name can be the name of one and its value has a form; says whether
 /// that is so. Of several that differ only in the case of their names the last one is shown.
-pub(super) fn put_property(headers: &mut HeaderMap, name: &str, encoded: &[u8]) -> bool {
+pub(crate) fn put_property(headers: &mut HeaderMap, name: &str, encoded: &[u8]) -> bool {
     let name = HeaderName::from_bytes(name.as_bytes());
     let Some(name) = name.ok().filter(|name| !is_restricted(name)) else {
         return false;

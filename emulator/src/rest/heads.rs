@@ -99,7 +99,7 @@ impl Heads {
     }
 
     /// The names of the request's headers as they were sent, by their lower case.
-    pub(super) fn names(&self) -> HashMap<String, String> {
+    pub(crate) fn names(&self) -> HashMap<String, String> {
         let head = String::from_utf8_lossy(&self.state().head).into_owned();
         let names = head.lines().skip(1).filter_map(|line| line.split_once(':'));
         names
@@ -108,7 +108,7 @@ impl Heads {
     }
 
     /// Has these names in the head of the next answer written as they are here.
-    pub(super) fn write(&self, names: Vec<String>) {
+    pub(crate) fn write(&self, names: Vec<String>) {
         self.state().answer = names;
     }
 

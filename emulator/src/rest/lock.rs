@@ -10,14 +10,14 @@ use servicebus_broker::{
 use uuid::Uuid;
 
 use super::context::{Place, RequestContext};
-use super::headers::XML;
 use super::rejection::Rejection;
 use super::route::LockedMessage;
 use crate::nodes::{ServiceError, settle_refusal};
+use crate::service_http::XML;
 
 impl RequestContext {
     /// Done: it is removed.
-    pub(super) fn complete(
+    pub(crate) fn complete(
         &mut self,
         place: &Place,
         lock: &LockedMessage,
@@ -26,7 +26,7 @@ impl RequestContext {
     }
 
     /// It is ready again, and the delivery counts as failed, as when it is abandoned.
-    pub(super) fn unlock(
+    pub(crate) fn unlock(
         &mut self,
         place: &Place,
         lock: &LockedMessage,
@@ -36,7 +36,7 @@ impl RequestContext {
     }
 
     /// Its lock lasts from now for the lock duration.
-    pub(super) fn renew(
+    pub(crate) fn renew(
         &mut self,
         place: &Place,
         lock: &LockedMessage,

@@ -19,16 +19,16 @@ const LATEST: i64 = 253_402_300_799_999;
 
 /// A message as a request has it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct OutgoingMessage {
-    pub(super) properties: BrokerPropertiesHeader,
-    pub(super) application: Vec<(String, PropertyValue)>,
-    pub(super) body: Bytes,
+pub(crate) struct OutgoingMessage {
+    pub(crate) properties: BrokerPropertiesHeader,
+    pub(crate) application: Vec<(String, PropertyValue)>,
+    pub(crate) body: Bytes,
 }
 
 impl OutgoingMessage {
     /// The encoded message. A time to live beyond the field for it is told by creation and expiry time (semantics §4),
     /// counted from `now`, the client's time in milliseconds.
-    pub(super) fn encode(&self, now: i64) -> Bytes {
+    pub(crate) fn encode(&self, now: i64) -> Bytes {
         let mut encoded = Vec::with_capacity(self.body.len() + 512);
         let mut out = Writer::new(&mut encoded);
         self.write_header(&mut out);

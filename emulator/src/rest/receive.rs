@@ -14,12 +14,12 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use servicebus_broker::{Delivery, EntityKind, ReceiveMode, ReceiverId, SubQueue};
 use tokio::time::{Instant, sleep_until};
 
-use super::access;
 use super::context::{Place, RequestContext};
 use super::decoded::DecodedMessage;
 use super::rejection::Rejection;
 use super::waiting::Waiting;
 use crate::nodes::{Condition, ServiceError, quote};
+use crate::service_http;
 
 /// How long a request waits that does not say.
 const DEFAULT_TIMEOUT: u64 = 60;
@@ -44,7 +44,7 @@ struct Consumer<'a> {
 
 impl RequestContext {
     /// 201 with a message that is locked, or 204.
-    pub(super) async fn peek_lock(
+    pub(crate) async fn peek_lock(
         &mut self,
         place: &Place,
         parts: &Parts,
@@ -61,7 +61,7 @@ impl RequestContext {
     }
 
     /// 200 with a message that is gone from the entity, or 204.
-    pub(super) async fn receive_and_delete(
+    pub(crate) async fn receive_and_delete(
         &mut self,
         place: &Place,
         parts: &Parts,
@@ -123,7 +123,7 @@ impl RequestContext {
     fn location(&self, place: &Place, parts: &Parts, delivery: &Delivery) -> Option<HeaderValue> {
         let written = parts.uri.scheme_str();
         let scheme = written.unwrap_or_else(|| self.carrier.scheme());
-        let authority = access::authority(parts).unwrap_or(&self.host);
+        let authority = service_http::authority(parts);
         let address = place.address().to_lowercase();
         let address = utf8_percent_encode(&address, PATH);
         let number = delivery.broker_properties.sequence_number;

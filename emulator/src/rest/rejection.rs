@@ -4,28 +4,28 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::headers::XML;
 use crate::nodes::{Condition, ServiceError};
+use crate::service_http::{TokenRefusal, XML, error_body};
 
 const LOCK_LOST: [Condition; 2] = [Condition::MessageLockLost, Condition::SessionLockLost];
 
 /// A refusal with the status that it has over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rejection {
-    pub(super) status: StatusCode,
-    pub(super) refusal: ServiceError,
+pub(crate) struct Rejection {
+    pub(crate) status: StatusCode,
+    pub(crate) refusal: ServiceError,
     allow: Option<&'static str>,
 }
 
 /// A refusal whose text has its tracking id.
 #[derive(Debug)]
-pub(super) struct Tracked {
-    pub(super) rejection: Rejection,
-    pub(super) detail: String,
+pub(crate) struct Tracked {
+    pub(crate) rejection: Rejection,
+    pub(crate) detail: String,
 }
 
 impl Rejection {
-    pub(super) fn new(status: StatusCode, condition: Condition, text: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, condition: Condition, text: impl Into<String>) -> Self {
         Self {
             status,
             refusal: ServiceError::new(condition, text),
@@ -34,18 +34,31 @@ impl Rejection {
     }
 
     /// A request that is not understood or not legal.
-    pub(super) fn bad_request(text: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(text: impl Into<String>) -> Self {
         ServiceError::new(Condition::ArgumentError, text).into()
     }
 
     /// A token that gives no access. `sub_code` and `name` are those that the service documents for the reason.
-    pub(super) fn unauthorized(sub_code: u32, name: &str, text: &str) -> Self {
+    pub(crate) fn unauthorized(sub_code: u32, name: &str, text: &str) -> Self {
         let text = format!("SubCode={sub_code}. {name}: {text}.");
         ServiceError::new(Condition::Unauthorized, text).into()
     }
 
+    /// A token that gives nothing: the words of its reason are one name here.
+    pub(crate) fn of_token(refusal: &TokenRefusal) -> Self {
+        let name = refusal.name.split(' ').map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        });
+        let text = match &refusal.error {
+            Some(error) => error.to_string(),
+            None => "The authorization header was not found, or is no text".to_owned(),
+        };
+        Self::unauthorized(refusal.sub_code, &String::from_iter(name), &text)
+    }
+
     /// A request that would have waited on, but the emulator stops.
-    pub(super) fn stopping() -> Self {
+    pub(crate) fn stopping() -> Self {
         let text = "The emulator is stopping.";
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -55,7 +68,7 @@ impl Rejection {
     }
 
     /// The same naming the methods that are allowed.
-    pub(super) fn with_allow(self, methods: &'static str) -> Self {
+    pub(crate) fn with_allow(self, methods: &'static str) -> Self {
         Self {
             allow: Some(methods),
             ..self
@@ -90,11 +103,7 @@ impl IntoResponse for Tracked {
     fn into_response(self) -> Response {
         let Self { rejection, detail } = self;
         let status = rejection.status;
-        let detail = escape(&detail);
-        let body = format!(
-            "<Error><Code>{}</Code><Detail>{detail}</Detail></Error>",
-            status.as_str()
-        );
+        let body = error_body(status.as_str(), &detail);
         let mut response = (status, [(CONTENT_TYPE, XML)], body).into_response();
         if let Some(methods) = rejection.allow {
             let methods = HeaderValue::from_static(methods);
@@ -102,23 +111,6 @@ impl IntoResponse for Tracked {
         }
         response
     }
-}
-
-/// A text as the content of an element; characters that XML has no way to write are replaced.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
-                escaped.push(c);
-            }
-            _ => escaped.push('\u{fffd}'),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -143,13 +135,5 @@ mod tests {
             let rejection = Rejection::from(ServiceError::new(condition, "no"));
             assert_eq!(rejection.status.as_u16(), status, "{condition:?}");
         }
-    }
-
-    #[test]
-    fn a_detail_is_always_xml() {
-        assert_eq!(
-            escape("a<b>&\u{0}\u{7}é\u{ffff}"),
-            "a&lt;b&gt;&amp;\u{fffd}\u{fffd}é\u{fffd}"
-        );
     }
 }

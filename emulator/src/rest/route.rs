@@ -17,7 +17,7 @@ const HEAD: &str = "head";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     /// The entity or its dead-letter queue.
-    pub(super) address: Address,
+    pub(crate) address: Address,
     target: Target,
 }
 
@@ -30,15 +30,15 @@ enum Target {
 
 /// How a path names a locked message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LockedMessage {
+pub(crate) struct LockedMessage {
     /// Its message id or its sequence number.
-    pub(super) id: String,
-    pub(super) token: String,
+    pub(crate) id: String,
+    pub(crate) token: String,
 }
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb<'a> {
+pub(crate) enum Verb<'a> {
     Send,
     PeekLock,
     ReceiveAndDelete,
@@ -72,7 +72,7 @@ impl Route {
     }
 
     /// What `method` means here.
-    pub(super) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
+    pub(crate) fn verb(&self, method: &Method) -> Result<Verb<'_>, Rejection> {
         let (allowed, verb) = match &self.target {
             Target::Messages => ("POST", (method == Method::POST).then_some(Verb::Send)),
             Target::Head => (
@@ -106,7 +106,7 @@ impl Route {
 
 impl Verb<'_> {
     /// The right that it takes.
-    pub(super) fn claim(self) -> Claim {
+    pub(crate) fn claim(self) -> Claim {
         match self {
             Verb::Send => Claim::Send,
             Verb::PeekLock

@@ -10,17 +10,18 @@ use super::batch;
 use super::broker_properties::BrokerPropertiesHeader;
 use super::content::{Content, ReadError};
 use super::context::{Place, RequestContext};
-use super::headers::{BROKER_PROPERTIES, XML, application_properties};
+use super::headers::{BROKER_PROPERTIES, application_properties};
 use super::outgoing::OutgoingMessage;
 use super::rejection::Rejection;
 use crate::nodes::{Condition, ServiceError, message_refusal, send_refusal};
+use crate::service_http::XML;
 
 /// How much longer a batch in JSON may be than its messages: an escape makes six characters of one.
 const JSON_EXPANSION: u64 = 6;
 
 impl RequestContext {
     /// Sends what the request brings: 201 when it is stored, all of it or nothing.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         place: &Place,
         parts: &Parts,

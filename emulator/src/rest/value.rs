@@ -14,7 +14,7 @@ const TIME_SPAN: &str = "com.microsoft:timespan";
 
 /// A value that a header or a JSON document can bring.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum PropertyValue {
+pub(crate) enum PropertyValue {
     Null,
     Text(String),
     Bool(bool),
@@ -27,7 +27,7 @@ pub(super) enum PropertyValue {
 impl PropertyValue {
     /// Infers the type of a header's value. What is neither in quotes nor a number is a text, too: the documentation's own
     /// examples send them.
-    pub(super) fn of_header(written: &str) -> Self {
+    pub(crate) fn of_header(written: &str) -> Self {
         let written = written.trim();
         let quoted = written
             .strip_prefix('"')
@@ -53,7 +53,7 @@ impl PropertyValue {
         }
     }
 
-    pub(super) fn write(&self, out: &mut Writer<'_>) {
+    pub(crate) fn write(&self, out: &mut Writer<'_>) {
         match self {
             Self::Null => out.null(),
             Self::Text(text) => out.string(text),
@@ -74,7 +74,7 @@ fn looks_like_a_number(text: &str) -> bool {
 
 /// The header's value for an encoded property; none for the types that the API leaves out: null, binary, URIs, instants
 /// with an offset, decimals and whatever else HTTP has no form for.
-pub(super) fn header_of(encoded: &[u8]) -> Option<String> {
+pub(crate) fn header_of(encoded: &[u8]) -> Option<String> {
     let mut reader = Reader::new(encoded);
     let value = reader.value().ok()?;
     if let Amqp::Other(encoded) = value {
@@ -117,12 +117,12 @@ fn time_span(encoded: &[u8]) -> Option<String> {
 }
 
 /// A text as a JSON string in ASCII: the values of headers are no more than that.
-pub(super) fn ascii_json(text: &str) -> String {
+pub(crate) fn ascii_json(text: &str) -> String {
     to_ascii(&serde_json::Value::from(text).to_string())
 }
 
 /// The same JSON with escapes for everything beyond ASCII.
-pub(super) fn to_ascii(json: &str) -> String {
+pub(crate) fn to_ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     let mut units = [0; 2];
     for c in json.chars() {
@@ -138,7 +138,7 @@ pub(super) fn to_ascii(json: &str) -> String {
 }
 
 /// The entries of a map whose keys are texts, with their encoded values.
-pub(super) fn text_entries(map: Compound<'_>) -> impl Iterator<Item = (&str, &[u8])> {
+pub(crate) fn text_entries(map: Compound<'_>) -> impl Iterator<Item = (&str, &[u8])> {
     let entries = map.raw_entries().filter_map(Result::ok);
     entries.filter_map(|(key, value)| Some((Reader::new(key).value().ok()?.as_text()?, value)))
 }

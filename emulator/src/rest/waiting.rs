@@ -10,7 +10,7 @@ use crate::nodes::{Condition, ServiceError};
 
 /// The requests that wait, by namespace and by queue or topic.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     /// Most of them at the same time on one entity.
     most: u32,
     counts: Mutex<BTreeMap<Place, u32>>,
@@ -20,13 +20,13 @@ type Place = (String, EntityPath);
 
 /// A request that waits, for as long as this is kept.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     waiting: Arc<Waiting>,
     place: Place,
 }
 
 impl Waiting {
-    pub(super) fn new(most: u32) -> Self {
+    pub(crate) fn new(most: u32) -> Self {
         Self {
             most,
             counts: Mutex::default(),
@@ -34,7 +34,7 @@ impl Waiting {
     }
 
     /// Lets a request wait for messages of `entity`, unless too many do already.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         self: &Arc<Self>,
         namespace: &str,
         entity: &EntityPath,

@@ -8,6 +8,7 @@ mod missing;
 mod observed;
 mod paging;
 mod paths;
+mod properties;
 mod queues;
 mod rules;
 mod topics;

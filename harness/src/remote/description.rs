@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use servicebus_emulator::{broker, description_elements};
 
 use super::xml::{Element, escape};
 use crate::kind::EntityKind;
@@ -24,56 +25,6 @@ const FOREVER: &str = "P10675199DT2H48M5.4775807S";
 const MARK: &str = "made by a test with servicebus-harness";
 /// Elements that name an entity of the same namespace.
 const TARGETS: [&str; 2] = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
-
-const QUEUE: [&str; 18] = [
-    "LockDuration",
-    "MaxSizeInMegabytes",
-    "RequiresDuplicateDetection",
-    "RequiresSession",
-    "DefaultMessageTimeToLive",
-    "DeadLetteringOnMessageExpiration",
-    "DuplicateDetectionHistoryTimeWindow",
-    "MaxDeliveryCount",
-    "EnableBatchedOperations",
-    "AuthorizationRules",
-    "Status",
-    "ForwardTo",
-    "UserMetadata",
-    "AutoDeleteOnIdle",
-    "EnablePartitioning",
-    "ForwardDeadLetteredMessagesTo",
-    "EnableExpress",
-    "MaxMessageSizeInKilobytes",
-];
-const TOPIC: [&str; 12] = [
-    "DefaultMessageTimeToLive",
-    "MaxSizeInMegabytes",
-    "RequiresDuplicateDetection",
-    "DuplicateDetectionHistoryTimeWindow",
-    "EnableBatchedOperations",
-    "AuthorizationRules",
-    "Status",
-    "UserMetadata",
-    "SupportOrdering",
-    "AutoDeleteOnIdle",
-    "EnablePartitioning",
-    "MaxMessageSizeInKilobytes",
-];
-const SUBSCRIPTION: [&str; 13] = [
-    "LockDuration",
-    "RequiresSession",
-    "DefaultMessageTimeToLive",
-    "DeadLetteringOnMessageExpiration",
-    "DeadLetteringOnFilterEvaluationExceptions",
-    "DefaultRuleDescription",
-    "MaxDeliveryCount",
-    "EnableBatchedOperations",
-    "Status",
-    "ForwardTo",
-    "UserMetadata",
-    "ForwardDeadLetteredMessagesTo",
-    "AutoDeleteOnIdle",
-];
 
 /// What an entity is, or is to be.
 #[derive(Debug, Clone)]
@@ -101,8 +52,8 @@ impl Description {
 
     /// Reads what the service says of one.
     pub(crate) fn read(kind: EntityKind, element: &Element) -> Self {
-        let known = element.children.iter();
-        let known = known.filter(|child| order(kind).contains(&child.name.as_str()));
+        let (known, order) = (element.children.iter(), order(kind));
+        let known = known.filter(|child| order.contains(&child.name.as_str()));
         let elements = known.map(|child| (child.name.clone(), child.inner.clone()));
         Self {
             kind,
@@ -148,8 +99,8 @@ impl Description {
 
     /// Writes it as the body of a request.
     pub(crate) fn document(&self) -> String {
-        let parts = order(self.kind).iter().filter_map(|name| {
-            let inner = self.elements.get(*name)?;
+        let parts = order(self.kind).into_iter().filter_map(|name| {
+            let inner = self.elements.get(name)?;
             Some(format!("<{name}>{inner}</{name}>"))
         });
         let root = match self.kind {
@@ -179,12 +130,13 @@ pub(crate) fn target(address: &str) -> &str {
         .map_or(address, |(_, path)| path.trim_end_matches('/'))
 }
 
-fn order(kind: EntityKind) -> &'static [&'static str] {
-    match kind {
-        EntityKind::Queue => &QUEUE,
-        EntityKind::Topic => &TOPIC,
-        EntityKind::Subscription => &SUBSCRIPTION,
-    }
+/// The elements of a description, in the order of the service.
+fn order(kind: EntityKind) -> Vec<&'static str> {
+    description_elements(match kind {
+        EntityKind::Queue => broker::EntityKind::Queue,
+        EntityKind::Topic => broker::EntityKind::Topic,
+        EntityKind::Subscription => broker::EntityKind::Subscription,
+    })
 }
 
 #[cfg(test)]

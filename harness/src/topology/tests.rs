@@ -1,8 +1,10 @@
 //! What the builder writes, and that the emulator takes it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use servicebus_emulator::broker::{EntityKind, Property};
 use servicebus_emulator::config::Config;
 
 use super::*;
@@ -94,6 +96,48 @@ fn full() -> Topology {
         .batch_limit(BatchLimit::Messages)
         .idle_timeouts(IdleTimeouts::Service)
         .tier(Tier::Premium)
+}
+
+/// The properties that a builder wrote, by their names.
+fn written(properties: &Value) -> BTreeSet<&str> {
+    let members = properties.as_object().expect("an object");
+    members.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn the_builder_has_every_property_of_each_kind() {
+    let known = |kind| BTreeSet::from_iter(Property::of(kind).map(|property| property.name));
+    let queue = Queue::new("q")
+        .max_delivery_count(3)
+        .lock_duration(MINUTE)
+        .default_time_to_live(MINUTE)
+        .dead_lettering_on_message_expiration(true)
+        .requires_duplicate_detection(true)
+        .requires_session(true)
+        .duplicate_detection_window(MINUTE)
+        .forward_to("a")
+        .forward_dead_lettered_messages_to("a")
+        .auto_delete_on_idle(5 * MINUTE)
+        .status(EntityStatus::Active)
+        .max_size_in_megabytes(1)
+        .max_message_size_in_kilobytes(2048)
+        .enable_partitioning(true);
+    let (queue, topic) = (queue.properties(), prices().properties());
+    assert_eq!(written(&queue), known(EntityKind::Queue));
+    assert_eq!(written(&topic), known(EntityKind::Topic));
+    let subscription = Subscription::new("s")
+        .max_delivery_count(3)
+        .lock_duration(MINUTE)
+        .default_time_to_live(MINUTE)
+        .dead_lettering_on_message_expiration(true)
+        .dead_lettering_on_filter_evaluation_exceptions(true)
+        .requires_session(true)
+        .forward_to("a")
+        .forward_dead_lettered_messages_to("a")
+        .auto_delete_on_idle(5 * MINUTE)
+        .status(EntityStatus::Active);
+    let properties = subscription.properties();
+    assert_eq!(written(&properties), known(EntityKind::Subscription));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Effects, Entity, EntityId, EntityPath, Events, IdSource, Message,
-    NamespaceSettings, QueueDescription, Timestamp, TopicDescription,
+    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityPath, Events, IdSource,
+    Message, NamespaceSettings, Timestamp,
 };
 
 /// When everything happens, in milliseconds since the Unix epoch.
@@ -38,15 +38,15 @@ impl World {
         let now = Timestamp::from_millis(NOW);
         let settings = NamespaceSettings::default();
         let path = |name: &str| EntityPath::of_address(name).expect("a legal name");
-        let with_sessions = QueueDescription {
+        let with_sessions = EntityDescription {
             requires_session: true,
-            ..QueueDescription::default()
+            ..EntityDescription::default()
         };
         let mut world = Self {
             queue: Entity::new(
                 EntityId(1),
                 path("q"),
-                QueueDescription::default(),
+                EntityDescription::default(),
                 &settings,
                 now,
             ),
@@ -54,7 +54,7 @@ impl World {
             topic: Entity::topic(
                 EntityId(3),
                 path("t"),
-                &TopicDescription::default(),
+                &EntityDescription::default(),
                 &settings,
                 now,
             ),

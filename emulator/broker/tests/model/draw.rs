@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use servicebus_broker::{
-    EntityStatus, Expiry, FailedForwards, IdSource, LocksOnDetach, NamespaceSettings,
-    QueueDescription, ReceiveMode, SubQueue,
+    EntityDescription, EntityStatus, Expiry, FailedForwards, IdSource, LocksOnDetach,
+    NamespaceSettings, ReceiveMode, SubQueue,
 };
 
 use crate::history::{
@@ -79,12 +79,12 @@ fn rules(dice: &mut SeededRng) -> Rules {
     Rules { queues, settings }
 }
 
-fn queue(dice: &mut SeededRng, at: usize, count: usize) -> QueueDescription {
+fn queue(dice: &mut SeededRng, at: usize, count: usize) -> EntityDescription {
     let forward_to = dice.maybe(30, |dice| target(dice, count));
     let requires_session = dice.chance(30);
     let idle = dice.chance(20);
     let path = |at: usize| NAMES[at].parse().expect("a name is a path");
-    QueueDescription {
+    EntityDescription {
         lock_duration: Duration::from_secs(dice.one_of(&[5, 30, 60])),
         max_delivery_count: dice.one_of(&[1, 2, 2, 3, 5]),
         default_message_time_to_live: dice
@@ -103,7 +103,7 @@ fn queue(dice: &mut SeededRng, at: usize, count: usize) -> QueueDescription {
         max_size_in_megabytes: 1,
         enable_partitioning: dice.chance(20),
         requires_session,
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     }
 }
 

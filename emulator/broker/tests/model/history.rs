@@ -7,7 +7,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use servicebus_broker::{EntityStatus, NamespaceSettings, QueueDescription, ReceiveMode, SubQueue};
+use servicebus_broker::{
+    EntityDescription, EntityStatus, NamespaceSettings, ReceiveMode, SubQueue,
+};
 
 /// Names of queues; a history has the first few. Nobody is ever called the last.
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "x"];
@@ -18,7 +20,7 @@ pub(crate) const QUEUES: usize = 4;
 /// The rules of one history.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    pub(crate) queues: Vec<QueueDescription>,
+    pub(crate) queues: Vec<EntityDescription>,
     pub(crate) settings: NamespaceSettings,
 }
 
@@ -173,14 +175,14 @@ pub(crate) enum Step {
     Cancel(usize, Vec<u64>),
     /// What was enqueued before this instant.
     DeleteMessages(Place, usize, i64),
-    Update(usize, Box<QueueDescription>),
+    Update(usize, Box<EntityDescription>),
     LoseLocks(usize),
     /// Time is now this.
     Advance(i64),
     Timeout(usize),
     Browse(Place, u64, usize),
     Reset(usize),
-    Create(usize, Box<QueueDescription>),
+    Create(usize, Box<EntityDescription>),
     Drop(usize),
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servicebus_broker::{QueueDescription, ReceiveMode, SubQueue};
+use servicebus_broker::{EntityDescription, ReceiveMode, SubQueue};
 
 use crate::history::{
     Answer, By, Change, Consume, Draft, Key, NAMES, Number, Parcel, Pick, Place, QUEUES, Rules,
@@ -21,7 +21,7 @@ const STRANGER: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Names {
     /// As the queues were declared.
-    declared: Vec<QueueDescription>,
+    declared: Vec<EntityDescription>,
     receivers: u64,
     /// Receivers that are open.
     pub(crate) open: Vec<(Place, u64)>,
@@ -272,7 +272,7 @@ fn other(kind: SubQueue) -> SubQueue {
 }
 
 impl Change {
-    fn of(self, before: &QueueDescription, own: usize) -> QueueDescription {
+    fn of(self, before: &EntityDescription, own: usize) -> EntityDescription {
         let mut after = before.clone();
         let path = |target: Option<usize>| {
             target.map(|target| NAMES[target].parse().expect("a name is a path"))

@@ -11,7 +11,7 @@ mod time;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use servicebus_broker::{LocksOnDetach, NamespaceSettings, QueueDescription, SubQueue};
+use servicebus_broker::{EntityDescription, LocksOnDetach, NamespaceSettings, SubQueue};
 
 use queue::Store;
 pub(crate) use queue::{ModelMessage, Queue, State};
@@ -83,7 +83,7 @@ impl Reference {
         match step {
             &Step::Advance(to) => self.now = to,
             &Step::Open((q, kind), id, mode) => self.store(q, kind).receivers.push((id, mode)),
-            Step::Create(q, description) => self.create(*q, QueueDescription::clone(description)),
+            Step::Create(q, description) => self.create(*q, EntityDescription::clone(description)),
             &Step::Drop(q) => {
                 self.touched[q] = true;
                 self.queues[q] = None;
@@ -119,7 +119,7 @@ impl Reference {
             &Step::DeleteMessages(place, max, before) => {
                 return Answer::Deleted(self.delete(place, max, before, None));
             }
-            Step::Update(q, description) => self.update(*q, QueueDescription::clone(description)),
+            Step::Update(q, description) => self.update(*q, EntityDescription::clone(description)),
             &Step::Browse(place, from, max) => {
                 return Answer::Messages(self.peek(place, from, max, None));
             }
@@ -128,7 +128,7 @@ impl Reference {
         Answer::Done
     }
 
-    fn create(&mut self, q: usize, description: QueueDescription) {
+    fn create(&mut self, q: usize, description: EntityDescription) {
         self.touched[q] = true;
         self.queues[q] = Some(Queue::new(description, self.now));
     }

@@ -7,9 +7,9 @@ pub(crate) mod wire;
 use std::collections::BTreeMap;
 
 use servicebus_broker::{
-    CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath,
-    Events, FollowUps, LockToken, Message, NamespaceSettings, Notice, Outcome as Settlement,
-    QueueDescription, ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError,
+    CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
+    EntityId, EntityPath, Events, FollowUps, LockToken, Message, NamespaceSettings, Notice,
+    Outcome as Settlement, ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError,
     SequenceNumber, SettleError, Timestamp, follow_up,
 };
 use uuid::Uuid;
@@ -134,7 +134,7 @@ impl World {
                 }))
             }
             Step::Update(queue, description) => {
-                let description = QueueDescription::clone(description);
+                let description = EntityDescription::clone(description);
                 self.operate(*queue, |entity, cx| entity.update(cx, description))
             }
             &Step::LoseLocks(queue) => self.operate(queue, Entity::lose_locks),
@@ -148,7 +148,7 @@ impl World {
             &Step::Browse(place, from, max) => Answer::Messages(self.peek(place, from, max)),
             &Step::Reset(queue) => self.operate(queue, Entity::reset),
             Step::Create(queue, description) => {
-                self.create(*queue, QueueDescription::clone(description));
+                self.create(*queue, EntityDescription::clone(description));
                 Answer::Done
             }
             &Step::Drop(queue) => {
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    fn create(&mut self, at: usize, description: QueueDescription) {
+    fn create(&mut self, at: usize, description: EntityDescription) {
         self.touched[at] = true;
         let id = EntityId(at as u32 + 1);
         let path = self.paths[at].clone();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use servicebus_broker::{
     BrokerProperties, ClientId, Context, Counts, Delivery, Effect, Effects, Entity, EntityId,
-    EntityPath, EventKind, Events, IdSource, Message, Outcome, PropertyChanges, ReceiveMode,
-    ReceiverId, SequenceNumber, SubQueue, Timestamp,
+    EntityKind, EntityPath, EventKind, Events, IdSource, Message, Outcome, PropertyChanges,
+    ReceiveMode, ReceiverId, SequenceNumber, SubQueue, Timestamp,
 };
 
 pub(crate) use message::{MessageBuilder, annotation, message, text};
@@ -74,7 +74,7 @@ impl Bus {
     /// A queue that was just declared.
     pub(crate) fn of(rules: Rules) -> Self {
         let path: EntityPath = "orders".parse().unwrap();
-        let problems = rules.queue.problems(rules.settings.tier);
+        let problems = rules.queue.problems(EntityKind::Queue, rules.settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         Self {
             queue: Entity::new(EntityId(1), path, rules.queue, &rules.settings, START),

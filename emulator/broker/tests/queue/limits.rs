@@ -2,7 +2,7 @@
 //!
 //! Many of everything: what costs more than its share would not end here in a lifetime.
 
-use servicebus_broker::{EntityStatus, LockToken, QueueDescription, SendError, SubQueue};
+use servicebus_broker::{EntityDescription, EntityStatus, LockToken, SendError, SubQueue};
 
 use crate::bus::{Bus, MessageBuilder, Rules, START, bus, ids, message, rules, secs};
 
@@ -165,9 +165,9 @@ fn dead_letters_are_deleted_by_when_they_were_enqueued() {
 fn the_largest_message_follows_tier_and_entity() {
     use servicebus_broker::{Entity, NamespaceSettings, Tier};
     let size = |tier, own| {
-        let description = QueueDescription {
+        let description = EntityDescription {
             max_message_size_in_kilobytes: own,
-            ..QueueDescription::of_tier(tier)
+            ..EntityDescription::of_tier(tier)
         };
         let settings = NamespaceSettings {
             tier,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use servicebus_broker::{
-    BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityId, EntityPath,
-    Events, FollowUps, Message, Outcome, PropertyChanges, QueueDescription, ReceiveMode,
+    BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
+    EntityId, EntityPath, Events, FollowUps, Message, Outcome, PropertyChanges, ReceiveMode,
     ReceiverId, SendError, SequenceNumber, SessionAccess, SubQueue, Timestamp, delete, follow_up,
 };
 
@@ -82,7 +82,7 @@ impl World {
         self.queues.contains_key(&path(name))
     }
 
-    pub(crate) fn update(&mut self, name: &str, change: impl FnOnce(&mut QueueDescription)) {
+    pub(crate) fn update(&mut self, name: &str, change: impl FnOnce(&mut EntityDescription)) {
         self.operate(name, |entity, cx| {
             let mut description = entity.description().clone();
             change(&mut description);

@@ -5,9 +5,9 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::super::refusal::ServiceError;
 use super::super::time::Instant;
-use super::super::xml::{Element, Writer};
 use crate::auth::{Claim, Claims};
 use crate::namespace::AuthorizationRule;
+use crate::xml::{Element, Writer};
 
 /// Most rules of an entity (service-bus-quotas).
 const MAX_RULES: usize = 12;
@@ -21,9 +21,9 @@ const RULE: &str = "AuthorizationRule";
 const RULE_TYPE: &str = "SharedAccessAuthorizationRule";
 
 /// What rules are made with that did not say everything.
-pub(in crate::admin) struct KeyGenerator<'a> {
+pub(crate) struct KeyGenerator<'a> {
     /// Unpredictable bits, 64 at a time.
-    pub(in crate::admin) bits: &'a dyn Fn() -> u64,
+    pub(crate) bits: &'a dyn Fn() -> u64,
 }
 
 impl KeyGenerator<'_> {
@@ -37,7 +37,7 @@ impl KeyGenerator<'_> {
 
 /// Reads the whole list. A rule of a name that was there `before` keeps its keys where none are said, as when a client
 /// was shown them masked.
-pub(super) fn read_rules(
+pub(crate) fn read_rules(
     list: &Element,
     before: &[AuthorizationRule],
     mint: &KeyGenerator<'_>,
@@ -140,7 +140,7 @@ fn read_rights(element: &Element, key_name: &str) -> Result<Claims, ServiceError
     Ok(claims.into_iter().collect())
 }
 
-pub(super) fn write_rules(rules: &[AuthorizationRule], out: &mut Writer) {
+pub(crate) fn write_rules(rules: &[AuthorizationRule], out: &mut Writer) {
     out.open("AuthorizationRules", &[]);
     for rule in rules {
         out.open(RULE, &[("i:type", RULE_TYPE)]);

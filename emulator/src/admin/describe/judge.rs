@@ -1,107 +1,107 @@
-//! Whether a description is legal. The bounds are the broker's; its problems get the words of the service where those
-//! are known (admin-http.md §8.2, §11).
+//! What is not legal in the words of the service, where those are known (admin-http.md §8.2, §11).
 
 use std::time::Duration;
 
-use servicebus_broker::{
-    EntityKind, EntityPath, Problem, QueueDescription, SubscriptionDescription, Tier,
-    TopicDescription,
-};
+use axum::http::StatusCode;
+use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, Property, Tier};
 
+use super::super::call::Call;
 use super::super::refusal::{MORE, ServiceError};
 use super::super::time::time_span;
-use super::read::Wanted;
-use crate::namespace::Namespace;
+use crate::namespace::{AdministerError, Namespace};
 
 /// Shortest history of duplicate detection that this API takes (decision D15).
 const MIN_DUPLICATE_WINDOW: Duration = Duration::from_secs(20);
 /// Longest lock.
 const MAX_LOCK: Duration = Duration::from_secs(300);
 
-/// Refuses what is not legal for an entity of this kind and path.
-pub(in crate::admin) fn check_legal(
-    namespace: &Namespace,
+/// Refuses what this API does not take, although a configuration may say it.
+pub(crate) fn check_duplicate_window(
     kind: EntityKind,
-    path: &EntityPath,
-    wanted: &Wanted,
+    wanted: &EntityDescription,
 ) -> Result<(), ServiceError> {
-    let tier = namespace.config.settings.tier;
-    let window = wanted.entity.duplicate_detection_history_time_window;
-    if kind != EntityKind::Subscription && window < MIN_DUPLICATE_WINDOW {
-        return Err(duplicate_window(window));
-    }
-    let problems = match kind {
-        EntityKind::Queue => wanted.entity.problems(tier),
-        EntityKind::Topic => TopicDescription::of_mailbox(&wanted.entity).problems(path, tier),
-        EntityKind::Subscription => subscription(wanted).problems(tier),
-    };
-    match problems.into_iter().next() {
-        None => Ok(()),
-        Some(problem) => Err(refusal(namespace, kind, path, &problem, &wanted.entity)),
+    let window = wanted.duplicate_detection_history_time_window;
+    match kind != EntityKind::Subscription && window < MIN_DUPLICATE_WINDOW {
+        true => Err(duplicate_window(window)),
+        false => Ok(()),
     }
 }
 
-/// Refuses to change what is fixed at creation.
-pub(in crate::admin) fn check_fixed(
-    kind: EntityKind,
-    before: &QueueDescription,
-    after: &QueueDescription,
-) -> Result<(), ServiceError> {
-    match before.fixed_problems(after).first() {
-        None => Ok(()),
-        // Observed 33.
-        Some(problem) if problem.property == "EnablePartitioning" => Err(
-            ServiceError::bad_request(format!("Partitioning cannot be changed for {kind}.")),
-        ),
-        Some(problem) => Err(ServiceError::bad_request(format!(
-            "The value for the {} property of an existing {kind} cannot be changed.",
-            problem.property
-        ))),
-    }
-}
-
-/// Destinations must be there when they are named (semantics §11).
-pub(in crate::admin) fn check_targets(
-    namespace: &Namespace,
-    path: &EntityPath,
-    wanted: &QueueDescription,
-) -> Result<(), ServiceError> {
-    for (property, target) in [
-        ("ForwardTo", &wanted.forward_to),
-        (
-            "ForwardDeadLetteredMessagesTo",
-            &wanted.forward_dead_lettered_messages_to,
-        ),
-    ] {
-        if let Some(target) = target
-            && target != path
-            && namespace.entity(target).is_none()
-        {
-            return Err(ServiceError::new(
-                axum::http::StatusCode::BAD_REQUEST,
-                format!(
-                    "SubCode=40400. The auto-forwarding destination entity '{target}' of '{path}' doesn't exist. \
-                     {MORE} .\r\nParameter name: {property}\r\nActual value was {target}."
-                ),
-            ));
+impl Call<'_> {
+    /// Why an entity is not created or changed to be as it is `wanted`.
+    pub(crate) fn refused(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        wanted: &EntityDescription,
+        error: &AdministerError,
+    ) -> ServiceError {
+        match error {
+            AdministerError::Exists => self.exists(kind, path),
+            // It was idle, and has just gone.
+            AdministerError::NotFound => ServiceError::no_operation(),
+            AdministerError::TooManyEntities(limit) => {
+                let text = format!(
+                    "The maximum number of resources of type '{kind}' has been reached or exceeded. The namespace '{}' \
+                     has {limit} queues and topics.",
+                    self.namespace.name()
+                );
+                ServiceError::limit(40300, text)
+            }
+            AdministerError::TooManySubscriptions { topic, limit } => {
+                let text = format!(
+                    "The topic '{topic}' has {limit} subscriptions, which is the most that it may have."
+                );
+                ServiceError::limit(40503, text)
+            }
+            AdministerError::Properties(problems) => match problems.first() {
+                Some(problem) => not_legal(self.namespace, kind, path, problem, wanted),
+                None => ServiceError::no_operation(),
+            },
+            AdministerError::Targets(targets) => match targets.first() {
+                Some((property, target)) => missing_target(path, property, target),
+                None => ServiceError::no_operation(),
+            },
+            AdministerError::Fixed(problems) => fixed(
+                kind,
+                problems.first().map_or("", |problem| problem.property),
+            ),
         }
     }
-    Ok(())
 }
 
-/// A subscription's description from what was read.
-pub(in crate::admin) fn subscription(wanted: &Wanted) -> SubscriptionDescription {
-    SubscriptionDescription::of_mailbox(&wanted.entity, wanted.dead_letters_filter_errors)
+/// What is fixed at creation would change.
+fn fixed(kind: EntityKind, property: &str) -> ServiceError {
+    ServiceError::bad_request(match property {
+        // Observed 33.
+        "EnablePartitioning" => format!("Partitioning cannot be changed for {kind}."),
+        _ => format!(
+            "The value for the {property} property of an existing {kind} cannot be changed."
+        ),
+    })
 }
 
-fn refusal(
+fn missing_target(path: &EntityPath, property: &str, target: &EntityPath) -> ServiceError {
+    let text = format!(
+        "SubCode=40400. The auto-forwarding destination entity '{target}' of '{path}' doesn't exist. {MORE} .\r\n\
+         Parameter name: {property}\r\nActual value was {target}."
+    );
+    ServiceError::new(StatusCode::BAD_REQUEST, text)
+}
+
+fn not_legal(
     namespace: &Namespace,
     kind: EntityKind,
     path: &EntityPath,
     problem: &Problem,
-    entity: &QueueDescription,
+    entity: &EntityDescription,
 ) -> ServiceError {
-    let (property, tier) = (problem.property, namespace.config.settings.tier);
+    let (name, property, tier) = (
+        namespace.name(),
+        problem.property,
+        namespace.config.settings.tier,
+    );
+    let known = Property::named(kind, property);
     match property {
         "LockDuration" => lock_duration(kind, entity.lock_duration),
         "DuplicateDetectionHistoryTimeWindow" => {
@@ -109,15 +109,12 @@ fn refusal(
         }
         "MaxMessageSizeInKilobytes" => message_size(namespace),
         // Observed 65.
-        "AutoDeleteOnIdle" if tier == Tier::Basic => {
-            let name = namespace.name();
-            ServiceError::bad_request(format!(
-                "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' \
-                 is using 'Basic' tier."
-            ))
-        }
-        _ if tier == Tier::Basic && is_above_basic(property, entity) => {
-            let name = namespace.name();
+        "AutoDeleteOnIdle" if tier == Tier::Basic => ServiceError::bad_request(format!(
+            "The property 'AutoDeleteOnIdle' cannot be set when creating a {kind} because the namespace '{name}' is \
+             using 'Basic' tier."
+        )),
+        // A property that the basic tier does not have at all, or the kind of entity.
+        _ if known.is_none_or(|known| known.is_absent_in(tier)) => {
             ServiceError::bad_request(format!(
                 "The property '{property}' can't be set when creating a {kind} because the namespace '{name}' is \
                  using the 'Basic' Tier. This operation is only supported in 'Standard' or 'Premium' tier."
@@ -130,16 +127,6 @@ fn refusal(
             );
             ServiceError::parameter(text, property, &problem.value)
         }
-    }
-}
-
-/// Properties that the basic tier does not have at all.
-fn is_above_basic(property: &str, entity: &QueueDescription) -> bool {
-    match property {
-        "RequiresDuplicateDetection" | "RequiresSession" | "Topic" => true,
-        "ForwardTo" => entity.forward_to.is_some(),
-        "ForwardDeadLetteredMessagesTo" => entity.forward_dead_lettered_messages_to.is_some(),
-        _ => false,
     }
 }
 

@@ -1,15 +1,23 @@
-//! From a client's description to the broker's: all three kinds of entities are entities, so one code reads them.
+//! From a client's description to the broker's, by the table of properties; what is not of its type is refused by name.
 
 use std::time::Duration;
 
-use servicebus_broker::{EntityKind, QueueDescription, Tier};
+use percent_encoding::percent_decode_str;
+use servicebus_broker::{
+    EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType, PropertyValue,
+    Tier,
+};
 
 use super::super::refusal::ServiceError;
-use super::super::xml::Element;
 use super::authorization::{KeyGenerator, read_rules};
-use super::fields::{Fields, target_text};
+use super::elements;
+use crate::config::duration::{self, FOREVER};
 use crate::namespace::AdminMetadata;
+use crate::xml::Element;
 
+/// Properties that clients do not write as they mean them.
+const MAX_SIZE: &str = "MaxSizeInMegabytes";
+const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
 /// Longest metadata of a user, in characters.
 const MAX_USER_METADATA: usize = 1024;
 
@@ -18,16 +26,14 @@ const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 8
 
 /// What a client wants an entity to be.
 #[derive(Debug, Clone)]
-pub(in crate::admin) struct Wanted {
-    pub(in crate::admin) entity: QueueDescription,
-    /// Of a subscription alone.
-    pub(in crate::admin) dead_letters_filter_errors: bool,
-    pub(in crate::admin) admin_metadata: AdminMetadata,
+pub(crate) struct Wanted {
+    pub(crate) entity: EntityDescription,
+    pub(crate) admin_metadata: AdminMetadata,
 }
 
 /// Reads a description. What it leaves out has its default; what clients of old versions do not know, or what is fixed,
 /// stays as it is in `current`.
-pub(in crate::admin) fn read_entity(
+pub(crate) fn read_entity(
     element: &Element,
     kind: EntityKind,
     current: Option<&Wanted>,
@@ -41,44 +47,33 @@ pub(in crate::admin) fn read_entity(
         current.map(|current| &current.admin_metadata),
         mint,
     )?;
-    let mut entity = match kind {
-        EntityKind::Queue => QueueDescription::of_tier(tier),
-        EntityKind::Topic | EntityKind::Subscription => QueueDescription::default(),
-    };
-    if let Some(Wanted { entity: before, .. }) = current {
-        entity.requires_duplicate_detection = before.requires_duplicate_detection;
-        entity.requires_session = before.requires_session;
-        entity.enable_partitioning = before.enable_partitioning;
-        entity.max_message_size_in_kilobytes = before.max_message_size_in_kilobytes;
+    let before = current.map(|current| &current.entity);
+    let mut entity = EntityDescription::of_tier(tier);
+    for property in Property::of(kind) {
+        // Clients of old versions do not know the largest message.
+        if property.is_fixed || property.name == MAX_MESSAGE_SIZE {
+            let kept = before.and_then(|before| property.get(before));
+            kept.into_iter()
+                .for_each(|kept| property.set(&mut entity, kept));
+        }
+        match fields.value(property)? {
+            // Clients send back what the tier decides.
+            Some(PropertyValue::Number(size))
+                if property.name == MAX_MESSAGE_SIZE
+                    && size.saturating_mul(1024) == tier.max_message_size() =>
+            {
+                entity.max_message_size_in_kilobytes = None;
+            }
+            Some(value) => property.set(&mut entity, value),
+            None => {}
+        }
     }
-    read_durations(&fields, &mut entity)?;
-    entity.forward_to = fields.target("ForwardTo")?;
-    entity.forward_dead_lettered_messages_to = fields.target("ForwardDeadLetteredMessagesTo")?;
-    entity.status = fields.status()?.unwrap_or_default();
-    for (name, flag) in [
-        (
-            "DeadLetteringOnMessageExpiration",
-            &mut entity.dead_lettering_on_message_expiration,
-        ),
-        (
-            "RequiresDuplicateDetection",
-            &mut entity.requires_duplicate_detection,
-        ),
-        ("RequiresSession", &mut entity.requires_session),
-        ("EnablePartitioning", &mut entity.enable_partitioning),
-    ] {
-        *flag = fields.flag(name)?.unwrap_or(*flag);
-    }
-    read_numbers(&fields, &mut entity, tier)?;
-    if let Some(size) = fields.number("MaxSizeInMegabytes")? {
-        let before = current.map(|current| &current.entity);
+    if let Some(size) = fields.number(MAX_SIZE)? {
         let is_partitioned = entity.enable_partitioning;
         entity.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
     }
-    let filter_errors = fields.flag("DeadLetteringOnFilterEvaluationExceptions")?;
     Ok(Wanted {
         entity,
-        dead_letters_filter_errors: filter_errors.unwrap_or(true),
         admin_metadata,
     })
 }
@@ -100,47 +95,12 @@ fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), ServiceError> {
     Ok(())
 }
 
-fn read_durations(fields: &Fields<'_>, entity: &mut QueueDescription) -> Result<(), ServiceError> {
-    if let Some(duration) = fields.duration("LockDuration")? {
-        entity.lock_duration = duration;
-    }
-    if let Some(duration) = fields.endless("DefaultMessageTimeToLive")? {
-        // The basic tier has no "for ever", so that the broker is shown what it means there.
-        let is_bounded = entity.default_message_time_to_live.is_some();
-        let endless = is_bounded.then_some(Duration::MAX);
-        entity.default_message_time_to_live = duration.or(endless);
-    }
-    if let Some(duration) = fields.duration("DuplicateDetectionHistoryTimeWindow")? {
-        entity.duplicate_detection_history_time_window = duration;
-    }
-    if let Some(duration) = fields.endless("AutoDeleteOnIdle")? {
-        entity.auto_delete_on_idle = duration;
-    }
-    Ok(())
-}
-
-fn read_numbers(
-    fields: &Fields<'_>,
-    entity: &mut QueueDescription,
-    tier: Tier,
-) -> Result<(), ServiceError> {
-    if let Some(count) = fields.number("MaxDeliveryCount")? {
-        entity.max_delivery_count = u32::try_from(count).unwrap_or(u32::MAX);
-    }
-    if let Some(size) = fields.number("MaxMessageSizeInKilobytes")? {
-        // Clients send back what the tier decides.
-        let is_own = size.saturating_mul(1024) != tier.max_message_size();
-        entity.max_message_size_in_kilobytes = is_own.then_some(size);
-    }
-    Ok(())
-}
-
 /// The size of an entity that was asked for, from what a client writes: one that the tier knows (observed 48), the same as
 /// a partitioned entity shows it, or what the entity has, because clients send back what they read.
 fn max_size(
     size: u64,
     is_partitioned: bool,
-    before: Option<&QueueDescription>,
+    before: Option<&EntityDescription>,
     tier: Tier,
 ) -> Result<u64, ServiceError> {
     if let Some(before) = before
@@ -152,10 +112,10 @@ fn max_size(
         Tier::Basic | Tier::Standard => &SIZES[..5],
         Tier::Premium => &SIZES,
     };
-    let whole = |asked: u64| QueueDescription {
+    let whole = |asked: u64| EntityDescription {
         max_size_in_megabytes: asked,
         enable_partitioning: is_partitioned,
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     let shown = |asked: &&u64| whole(**asked).capacity_in_megabytes() == size;
     if let Some(asked) = known.iter().find(shown) {
@@ -170,11 +130,7 @@ fn max_size(
          values: {}.",
         known.join(";")
     );
-    Err(ServiceError::parameter(
-        text,
-        "MaxSizeInMegabytes",
-        &size.to_string(),
-    ))
+    Err(ServiceError::parameter(text, MAX_SIZE, &size.to_string()))
 }
 
 fn admin_metadata(
@@ -184,9 +140,10 @@ fn admin_metadata(
 ) -> Result<AdminMetadata, ServiceError> {
     let default = AdminMetadata::default();
     let before = current.unwrap_or(&default);
-    let target = |name| {
-        let text = fields.text(name).map(str::trim);
-        text.filter(|text| !text.is_empty()).map(target_text)
+    let target = |property: &Property| {
+        let is_target = property.value_type == PropertyType::Target;
+        let text = fields.text(property.name).filter(|_| is_target)?.trim();
+        (!text.is_empty()).then(|| (property.name, target_text(text)))
     };
     let user_metadata = fields.text("UserMetadata").map(str::to_owned);
     if let Some(text) = &user_metadata {
@@ -202,8 +159,7 @@ fn admin_metadata(
     let rules = rules.map(|rules| read_rules(rules, &before.authorization_rules, mint));
     Ok(AdminMetadata {
         user_metadata,
-        forward_to: target("ForwardTo"),
-        forward_dead_lettered_messages_to: target("ForwardDeadLetteredMessagesTo"),
+        targets: Property::of(fields.kind).filter_map(target).collect(),
         authorization_rules: rules.transpose()?.unwrap_or_default(),
         enable_batched_operations: fields.flag("EnableBatchedOperations")?.unwrap_or(true),
         support_ordering: fields
@@ -213,4 +169,166 @@ fn admin_metadata(
             .flag("EnableExpress")?
             .unwrap_or(before.enable_express),
     })
+}
+
+/// What stands for "for ever": clients lose digits of the longest span that .NET knows, none of its seconds.
+const ENDLESS_SECONDS: u64 = FOREVER.as_secs();
+
+/// A description of one kind of entity. What such an entity does not have is not seen.
+#[derive(Debug, Clone, Copy)]
+struct Fields<'a> {
+    element: &'a Element,
+    kind: EntityKind,
+}
+
+impl<'a> Fields<'a> {
+    /// What is said of a property; none where nothing is.
+    fn value(&self, property: &Property) -> Result<Option<PropertyValue>, ServiceError> {
+        let name = property.name;
+        let ending = |duration: &Duration| duration.as_secs() < ENDLESS_SECONDS;
+        Ok(match property.value_type {
+            PropertyType::Flag => self.flag(name)?.map(PropertyValue::Flag),
+            PropertyType::Number => self.number(name)?.map(PropertyValue::Number),
+            PropertyType::Duration => self.duration(name)?.map(PropertyValue::Duration),
+            PropertyType::Endless => {
+                let duration = self.duration(name)?;
+                duration.map(|duration| PropertyValue::Endless(Some(duration).filter(ending)))
+            }
+            PropertyType::Status => self.status(name)?.map(PropertyValue::Status),
+            PropertyType::Target => Some(PropertyValue::Target(self.target(name)?)),
+        })
+    }
+
+    /// An element of the description.
+    fn part(&self, name: &str) -> Option<&'a Element> {
+        let knows = elements(self.kind).contains(&name);
+        self.element.part(name).filter(|_| knows)
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.part(name).map(|part| part.text.as_str())
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, ServiceError> {
+        let allowed = "true or false";
+        self.parsed(name, allowed, |text| match text {
+            "1" => Some(true),
+            "0" => Some(false),
+            _ if text.eq_ignore_ascii_case("true") => Some(true),
+            _ if text.eq_ignore_ascii_case("false") => Some(false),
+            _ => None,
+        })
+    }
+
+    /// A number; a negative one becomes 0 and one that is too large the largest: both are out of bounds everywhere.
+    fn number(&self, name: &str) -> Result<Option<u64>, ServiceError> {
+        self.parsed(name, "a whole number", |text| {
+            let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+            let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            is_number.then(|| match text.starts_with('-') {
+                true => 0,
+                false => digits.parse().unwrap_or(u64::MAX),
+            })
+        })
+    }
+
+    fn duration(&self, name: &str) -> Result<Option<Duration>, ServiceError> {
+        let allowed = "an ISO 8601 duration such as PT1M30S";
+        self.parsed(name, allowed, |text| {
+            let duration = duration::parse(text).ok()?;
+            // As fine as .NET's.
+            let ticks = duration.subsec_nanos() / 100;
+            Some(Duration::new(duration.as_secs(), ticks * 100))
+        })
+    }
+
+    fn status(&self, name: &str) -> Result<Option<EntityStatus>, ServiceError> {
+        let names = EntityStatus::ALL.map(EntityStatus::name);
+        let allowed = names.join(", ");
+        self.parsed(name, &allowed, |text| {
+            let mut all = EntityStatus::ALL.into_iter();
+            all.find(|status| status.name().eq_ignore_ascii_case(text))
+        })
+    }
+
+    /// Where something goes on to: a name, or a URI of which only the path counts.
+    fn target(&self, name: &str) -> Result<Option<EntityPath>, ServiceError> {
+        if self.text(name).is_none_or(|text| text.trim().is_empty()) {
+            return Ok(None);
+        }
+        let allowed = "the name of a queue or topic, or a URI that ends in one";
+        self.parsed(name, allowed, target)
+    }
+
+    fn parsed<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ServiceError> {
+        let Some(text) = self.text(name).map(str::trim) else {
+            return Ok(None);
+        };
+        let wrong = || {
+            let message =
+                format!("The value of '{name}' cannot be understood; allowed: {allowed}.");
+            ServiceError::parameter(message, name, text)
+        };
+        parse(text).map(Some).ok_or_else(wrong)
+    }
+}
+
+/// The entity that a target means.
+pub(crate) fn target(text: &str) -> Option<EntityPath> {
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => text,
+    };
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    path.trim_matches('/').parse().ok()
+}
+
+/// A target as it is shown: of a URI, scheme and host in lower case (observed 28), all else as it was given.
+fn target_text(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_target_scheme_and_host_are_shown_in_lower_case() {
+        for (text, shown) in [
+            ("SB://Host:5300/A/Q2", "sb://host:5300/A/Q2"),
+            (
+                "Https://NS.servicebus.windows.net",
+                "https://ns.servicebus.windows.net",
+            ),
+            ("A/Q2", "A/Q2"),
+        ] {
+            assert_eq!(target_text(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_target_is_its_path() {
+        let wanted: EntityPath = "a/q2".parse().unwrap();
+        for text in [
+            "a/q2",
+            "/a/q2/",
+            "sb://localhost:5300/a/q2",
+            "https://ns.servicebus.windows.net/A/Q2/",
+            "http://other/a%2Fq2",
+        ] {
+            assert_eq!(target(text).as_ref(), Some(&wanted), "{text}");
+        }
+        for text in ["sb://localhost", "a b", "%ff", "t/Subscriptions/s"] {
+            assert_eq!(target(text), None, "{text}");
+        }
+    }
 }

@@ -7,8 +7,8 @@ use servicebus_broker::filter::{Encoded, Value};
 
 use super::super::refusal::ServiceError;
 use super::super::time::Instant;
-use super::super::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
 use crate::config::duration;
+use crate::xml::{Element, SCHEMA, SERIALIZATION, Space, Writer};
 
 /// AMQP codes of a `long`.
 const LONGS: [u8; 2] = [0x55, 0x81];
@@ -16,7 +16,7 @@ const ENTRY: &str = "KeyValueOfstringanyType";
 const ALLOWED: &str = "string, int, long, boolean, double, dateTime, duration";
 
 /// Reads `<KeyValueOfstringanyType><Key/><Value/></…>…` in the order written.
-pub(super) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, ServiceError> {
+pub(crate) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let entries = list.into_iter().flat_map(|list| list.parts(ENTRY));
     entries
         .map(|entry| {
@@ -33,7 +33,7 @@ pub(super) fn read_values(list: Option<&Element>) -> Result<Vec<(String, Encoded
         .collect()
 }
 
-pub(super) fn write_values<'a>(
+pub(crate) fn write_values<'a>(
     name: &str,
     values: impl Iterator<Item = (&'a str, &'a Encoded)>,
     prefix: &str,

@@ -1,19 +1,18 @@
 //! An entity as its clients are shown it, with every element whatever was asked for: some of them fail without
 //! (admin-http.md §9).
 
-use std::time::Duration;
-
-use servicebus_broker::{Counts, EntityKind, EntityPath, SubQueue, Tier, Timestamp};
+use servicebus_broker::{
+    Counts, EntityKind, EntityPath, Property, PropertyValue, SubQueue, Tier, Timestamp,
+};
 
 use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
-use super::super::xml::{CONNECT, COUNTS, INSTANCE, Writer};
 use super::authorization::write_rules;
-use super::fields::target;
-use super::read::Wanted;
+use super::read::{Wanted, target};
 use super::{elements, root};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
+use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
 
 /// The version of the API since which sizes of messages and affine subscriptions are shown.
 const SINCE_2021: &str = "2021-05";
@@ -22,13 +21,13 @@ const SINCE_2024: &str = "2024-05";
 
 /// What an entity is right now.
 #[derive(Debug, Clone)]
-pub(in crate::admin) struct View {
-    pub(in crate::admin) path: EntityPath,
-    pub(in crate::admin) kind: EntityKind,
-    pub(in crate::admin) created_at: Timestamp,
-    pub(in crate::admin) updated_at: Timestamp,
-    pub(in crate::admin) accessed_at: Option<Timestamp>,
-    pub(in crate::admin) wanted: Wanted,
+pub(crate) struct View {
+    pub(crate) path: EntityPath,
+    pub(crate) kind: EntityKind,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) accessed_at: Option<Timestamp>,
+    pub(crate) wanted: Wanted,
     counts: Counts,
     size: u64,
     subscriptions: usize,
@@ -38,13 +37,12 @@ pub(in crate::admin) struct View {
 }
 
 impl View {
-    pub(in crate::admin) fn of(namespace: &Namespace, entity: &SharedEntity) -> Self {
+    pub(crate) fn of(namespace: &Namespace, entity: &SharedEntity) -> Self {
         let now = namespace.clock.now();
         namespace.read(entity, |locked| {
             entity.metadata(|metadata| {
                 let entity = locked;
                 let rules = entity.rules();
-                let subscription = entity.subscription_description();
                 Self {
                     path: entity.path().clone(),
                     kind: entity.kind(),
@@ -53,9 +51,6 @@ impl View {
                     accessed_at: metadata.accessed_at(entity.last_used(now)),
                     wanted: Wanted {
                         entity: entity.description().clone(),
-                        dead_letters_filter_errors: subscription.is_none_or(|subscription| {
-                            subscription.dead_lettering_on_filter_evaluation_exceptions
-                        }),
                         admin_metadata: metadata.admin_metadata(),
                     },
                     counts: entity.counts(SubQueue::Active),
@@ -71,7 +66,7 @@ impl View {
 
     /// An empty entity that is as a client wants it.
     #[cfg(feature = "fuzz")]
-    pub(in crate::admin) fn of_wanted(kind: EntityKind, wanted: Wanted, tier: Tier) -> Self {
+    pub(crate) fn of_wanted(kind: EntityKind, wanted: Wanted, tier: Tier) -> Self {
         let at = Timestamp::from_millis(0);
         Self {
             path: EntityPath::of_address("q").expect("a legal name"),
@@ -90,18 +85,12 @@ impl View {
     }
 
     /// Active messages, dead letters and scheduled ones, as old clients count them.
-    pub(in crate::admin) fn message_count(&self) -> usize {
+    pub(crate) fn message_count(&self) -> usize {
         self.counts.active + self.dead_letters() + self.counts.scheduled
     }
 
     /// Writes the description; in a feed, and of a subscription, prefixes tell of another depth.
-    pub(in crate::admin) fn write(
-        &self,
-        query: &Query,
-        frame: Frame,
-        in_feed: bool,
-        out: &mut Writer,
-    ) {
+    pub(crate) fn write(&self, query: &Query, frame: Frame, in_feed: bool, out: &mut Writer) {
         let root = root(self.kind);
         out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
         for &name in elements(self.kind) {
@@ -112,7 +101,7 @@ impl View {
                 "CountDetails" => self.write_counts(in_feed, out),
                 _ => {
                     let text = self
-                        .setting(name)
+                        .setting(name, query)
                         .or_else(|| self.event(name, query, frame));
                     if let Some(text) = text {
                         out.element(name, &text);
@@ -124,43 +113,49 @@ impl View {
     }
 
     /// What was set.
-    fn setting(&self, name: &str) -> Option<String> {
+    fn setting(&self, name: &str, query: &Query) -> Option<String> {
         let Wanted {
             entity,
             admin_metadata,
-            ..
         } = &self.wanted;
-        let flag = |flag: bool| flag.to_string();
-        Some(match name {
-            "LockDuration" => duration::format(entity.lock_duration),
-            "MaxSizeInMegabytes" => entity.capacity_in_megabytes().to_string(),
-            "RequiresDuplicateDetection" => flag(entity.requires_duplicate_detection),
-            "RequiresSession" => flag(entity.requires_session),
-            "DefaultMessageTimeToLive" => endless(entity.default_message_time_to_live),
-            "DeadLetteringOnMessageExpiration" => flag(entity.dead_lettering_on_message_expiration),
-            "DeadLetteringOnFilterEvaluationExceptions" => {
-                flag(self.wanted.dead_letters_filter_errors)
-            }
-            "DuplicateDetectionHistoryTimeWindow" => {
-                duration::format(entity.duplicate_detection_history_time_window)
-            }
-            "MaxDeliveryCount" => entity.max_delivery_count.to_string(),
-            "EnableBatchedOperations" => flag(admin_metadata.enable_batched_operations),
-            "Status" => entity.status.name().to_owned(),
-            "ForwardTo" => shown_target(&entity.forward_to, &admin_metadata.forward_to)?,
-            "ForwardDeadLetteredMessagesTo" => shown_target(
-                &entity.forward_dead_lettered_messages_to,
-                &admin_metadata.forward_dead_lettered_messages_to,
-            )?,
-            "UserMetadata" => admin_metadata.user_metadata.clone()?,
-            "SupportOrdering" => flag(admin_metadata.support_ordering),
-            "AutoDeleteOnIdle" => endless(entity.auto_delete_on_idle),
-            "EnablePartitioning" => flag(entity.enable_partitioning),
-            "EnableExpress" => flag(admin_metadata.enable_express),
+        if let Some(property) = Property::named(self.kind, name) {
+            return match name {
+                "MaxSizeInMegabytes" => Some(entity.capacity_in_megabytes().to_string()),
+                "MaxMessageSizeInKilobytes" => {
+                    let own = entity.max_message_size_in_kilobytes;
+                    let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
+                    query.speaks(SINCE_2021).then(|| size.to_string())
+                }
+                _ => self.shown(property, property.get(entity)?),
+            };
+        }
+        let flag = match name {
+            "EnableBatchedOperations" => admin_metadata.enable_batched_operations,
+            "SupportOrdering" => admin_metadata.support_ordering,
+            "EnableExpress" => admin_metadata.enable_express,
             "FilteringMessagesBeforePublishing"
             | "IsAnonymousAccessible"
-            | "EnableSubscriptionPartitioning" => flag(false),
+            | "EnableSubscriptionPartitioning" => false,
+            "UserMetadata" => return admin_metadata.user_metadata.clone(),
             _ => return None,
+        };
+        Some(flag.to_string())
+    }
+
+    fn shown(&self, property: &Property, value: PropertyValue) -> Option<String> {
+        Some(match value {
+            PropertyValue::Duration(duration) => duration::format(duration),
+            PropertyValue::Endless(duration) => duration::format(duration.unwrap_or(FOREVER)),
+            PropertyValue::Target(path) => {
+                let path = path?;
+                // In the words of its client, unless it was changed through another API meanwhile.
+                let words = self.wanted.admin_metadata.targets.get(property.name);
+                let words = words.filter(|words| target(words).as_ref() == Some(&path));
+                words.map_or_else(|| path.to_string(), String::clone)
+            }
+            PropertyValue::Flag(_) | PropertyValue::Number(_) | PropertyValue::Status(_) => {
+                property.text(&value)
+            }
         })
     }
 
@@ -186,11 +181,6 @@ impl View {
             "SqlFilterCount" if query.speaks(SINCE_2024) => self.sql_filters.to_string(),
             "CorrelationFilterCount" if query.speaks(SINCE_2024) => {
                 self.correlation_filters.to_string()
-            }
-            "MaxMessageSizeInKilobytes" if query.speaks(SINCE_2021) => {
-                let own = self.wanted.entity.max_message_size_in_kilobytes;
-                let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
-                size.to_string()
             }
             "IsClientAffine" if query.speaks(SINCE_2021) => false.to_string(),
             _ => return None,
@@ -225,17 +215,4 @@ impl View {
             EntityKind::Queue | EntityKind::Subscription => self.counts.dead_letter,
         }
     }
-}
-
-fn endless(duration: Option<Duration>) -> String {
-    duration::format(duration.unwrap_or(FOREVER))
-}
-
-/// A target in the words of its client, unless it was changed through another API meanwhile.
-fn shown_target(path: &Option<EntityPath>, words: &Option<String>) -> Option<String> {
-    let path = path.as_ref()?;
-    let words = words
-        .as_ref()
-        .filter(|words| target(words).as_ref() == Some(path));
-    Some(words.cloned().unwrap_or_else(|| path.to_string()))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Name(String),
     /// In quotes, of which two stand for one; `datetime` may stand before them.
     Text(String),
@@ -27,7 +27,7 @@ impl fmt::Display for Token {
 }
 
 /// Splits a filter into words; what is none is told.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {

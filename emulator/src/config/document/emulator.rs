@@ -3,9 +3,7 @@
 use std::fmt;
 
 use jsonc_parser::ast::Value;
-use servicebus_broker::{
-    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
-};
+use servicebus_broker::{NamespaceSettings, Tier};
 
 use crate::auth::{Claim, TokenCheck};
 use crate::config::reader::{Located, Object, json, wrong_type};
@@ -13,23 +11,17 @@ use crate::config::words;
 
 /// The `Emulator` block of a namespace.
 #[derive(Debug, Default)]
-pub(in crate::config) struct EmulatorBlock {
-    pub(in crate::config) expiry: Option<Expiry>,
-    pub(in crate::config) locks_on_detach: Option<LocksOnDetach>,
-    pub(in crate::config) failed_forwards: Option<FailedForwards>,
-    pub(in crate::config) forward_to_disabled: Option<ForwardToDisabled>,
-    pub(in crate::config) batch_limit: Option<BatchLimit>,
-    pub(in crate::config) idle_timeouts: Option<IdleTimeouts>,
-    pub(in crate::config) tier: Option<Tier>,
-    pub(in crate::config) keys: Option<Located<Vec<KeyBlock>>>,
-    pub(in crate::config) token_check: Option<TokenCheck>,
-    pub(in crate::config) jwt: Option<JwtBlock>,
-    pub(in crate::config) address: Option<Located<String>>,
+pub(crate) struct EmulatorBlock {
+    pub(crate) settings: NamespaceSettings,
+    pub(crate) keys: Option<Located<Vec<KeyBlock>>>,
+    pub(crate) token_check: Option<TokenCheck>,
+    pub(crate) jwt: Option<JwtBlock>,
+    pub(crate) address: Option<Located<String>>,
 }
 
 /// `Emulator.Jwt`: a word, or an object with a key set.
 #[derive(Debug)]
-pub(in crate::config) enum JwtBlock {
+pub(crate) enum JwtBlock {
     Accept,
     Refuse,
     Check {
@@ -40,7 +32,7 @@ pub(in crate::config) enum JwtBlock {
 }
 
 /// `Emulator.Jwt.Keys`.
-pub(in crate::config) enum KeysBlock {
+pub(crate) enum KeysBlock {
     /// The name of a file with the set.
     File(String),
     /// The set itself.
@@ -48,10 +40,10 @@ pub(in crate::config) enum KeysBlock {
 }
 
 /// One element of `Emulator.Keys`.
-pub(in crate::config) struct KeyBlock {
-    pub(in crate::config) name: Option<Located<String>>,
-    pub(in crate::config) key: Option<Located<String>>,
-    pub(in crate::config) claims: Option<Located<Vec<Claim>>>,
+pub(crate) struct KeyBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) key: Option<Located<String>>,
+    pub(crate) claims: Option<Located<Vec<Claim>>>,
 }
 
 impl fmt::Debug for KeysBlock {
@@ -76,28 +68,26 @@ impl fmt::Debug for KeyBlock {
 }
 
 impl EmulatorBlock {
-    pub(super) fn read(mut object: Object<'_, '_>) -> Self {
+    /// What holds where nothing is written.
+    pub(crate) fn of_tier(tier: Tier) -> Self {
+        let settings = NamespaceSettings {
+            tier,
+            ..NamespaceSettings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn read(mut object: Object<'_, '_>, default_tier: Tier) -> Self {
         let jwt = read_jwt(&mut object);
+        let Self { mut settings, .. } = Self::of_tier(default_tier);
+        for setting in &words::SETTINGS {
+            (setting.read)(&mut object, &mut settings);
+        }
         let block = Self {
-            expiry: object
-                .choice("Expiry", &words::EXPIRY)
-                .map(|word| word.value),
-            locks_on_detach: object
-                .choice("LocksOnDetach", &words::LOCKS_ON_DETACH)
-                .map(|word| word.value),
-            failed_forwards: object
-                .choice("FailedForwards", &words::FAILED_FORWARDS)
-                .map(|word| word.value),
-            forward_to_disabled: object
-                .choice("ForwardToDisabled", &words::FORWARD_TO_DISABLED)
-                .map(|word| word.value),
-            batch_limit: object
-                .choice("BatchLimit", &words::BATCH_LIMIT)
-                .map(|word| word.value),
-            idle_timeouts: object
-                .choice("IdleTimeouts", &words::IDLE_TIMEOUTS)
-                .map(|word| word.value),
-            tier: object.choice("Tier", &words::TIERS).map(|word| word.value),
+            settings,
             keys: object.secret_objects("Keys").map(|keys| Located {
                 place: keys.place,
                 value: keys.value.into_iter().map(KeyBlock::read).collect(),

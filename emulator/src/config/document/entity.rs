@@ -1,56 +1,55 @@
 //! The shape of what a namespace holds: queues, and topics with their subscriptions.
 
-use super::properties::Properties;
 use super::rule::RuleBlock;
+use servicebus_broker::EntityKind;
+
+use crate::config::properties::Properties;
 use crate::config::reader::{Located, Object, Place};
 
 /// One element of `Queues`.
 #[derive(Debug)]
-pub(in crate::config) struct QueueBlock {
-    pub(in crate::config) name: Option<Located<String>>,
-    pub(in crate::config) properties: Properties,
+pub(crate) struct QueueBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) properties: Properties,
 }
 
 /// One element of `Topics`.
 #[derive(Debug)]
-pub(in crate::config) struct TopicBlock {
-    pub(in crate::config) place: Place,
-    pub(in crate::config) name: Option<Located<String>>,
-    pub(in crate::config) properties: Properties,
-    pub(in crate::config) subscriptions: Vec<SubscriptionBlock>,
+pub(crate) struct TopicBlock {
+    pub(crate) place: Place,
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) properties: Properties,
+    pub(crate) subscriptions: Vec<SubscriptionBlock>,
 }
 
 /// One element of a topic's `Subscriptions`.
 #[derive(Debug)]
-pub(in crate::config) struct SubscriptionBlock {
-    pub(in crate::config) name: Option<Located<String>>,
-    pub(in crate::config) properties: Properties,
-    pub(in crate::config) rules: Vec<RuleBlock>,
+pub(crate) struct SubscriptionBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) properties: Properties,
+    pub(crate) rules: Vec<RuleBlock>,
 }
 
 impl QueueBlock {
-    pub(super) fn read(mut object: Object<'_, '_>) -> Self {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
-        let properties = object.object("Properties").map(Properties::of_queue);
+        let properties = properties(&mut object, EntityKind::Queue);
         object.finish();
-        Self {
-            name,
-            properties: properties.unwrap_or_default(),
-        }
+        Self { name, properties }
     }
 }
 
 impl TopicBlock {
-    pub(super) fn read(mut object: Object<'_, '_>) -> Self {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
-        let properties = object.object("Properties").map(Properties::of_topic);
+        let properties = properties(&mut object, EntityKind::Topic);
         let subscriptions = object.objects("Subscriptions").map(|found| found.value);
         let place = object.finish();
         let subscriptions = subscriptions.unwrap_or_default().into_iter();
         Self {
             place,
             name,
-            properties: properties.unwrap_or_default(),
+            properties,
             subscriptions: subscriptions.map(SubscriptionBlock::read).collect(),
         }
     }
@@ -59,15 +58,19 @@ impl TopicBlock {
 impl SubscriptionBlock {
     fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
-        let properties = object.object("Properties");
-        let properties = properties.map(Properties::of_subscription);
+        let properties = properties(&mut object, EntityKind::Subscription);
         let rules = object.nullable_objects("Rules").map(|rules| rules.value);
         object.finish();
         let rules = rules.unwrap_or_default().into_iter();
         Self {
             name,
-            properties: properties.unwrap_or_default(),
+            properties,
             rules: rules.map(RuleBlock::read).collect(),
         }
     }
+}
+
+fn properties(object: &mut Object<'_, '_>, kind: EntityKind) -> Properties {
+    let written = object.object("Properties");
+    written.map_or_else(Properties::default, |own| Properties::read(own, kind))
 }

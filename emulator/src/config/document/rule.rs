@@ -9,23 +9,23 @@ use crate::config::reader::{Located, Object, Place};
 
 /// One element of `Rules`.
 #[derive(Debug)]
-pub(in crate::config) struct RuleBlock {
-    pub(in crate::config) name: Option<Located<String>>,
-    pub(in crate::config) properties: Option<RuleProperties>,
+pub(crate) struct RuleBlock {
+    pub(crate) name: Option<Located<String>>,
+    pub(crate) properties: Option<RuleProperties>,
 }
 
 /// The `Properties` of a rule.
 #[derive(Debug)]
-pub(in crate::config) struct RuleProperties {
-    pub(in crate::config) filter_type: Option<Located<FilterType>>,
-    pub(in crate::config) correlation: Option<CorrelationBlock>,
-    pub(in crate::config) sql: Option<ExpressionBlock>,
-    pub(in crate::config) action: Option<ExpressionBlock>,
+pub(crate) struct RuleProperties {
+    pub(crate) filter_type: Option<Located<FilterType>>,
+    pub(crate) correlation: Option<CorrelationBlock>,
+    pub(crate) sql: Option<ExpressionBlock>,
+    pub(crate) action: Option<ExpressionBlock>,
 }
 
 /// What kind of filter a rule has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::config) enum FilterType {
+pub(crate) enum FilterType {
     Correlation,
     Sql,
     True,
@@ -34,23 +34,23 @@ pub(in crate::config) enum FilterType {
 
 /// The `CorrelationFilter` of a rule.
 #[derive(Debug)]
-pub(in crate::config) struct CorrelationBlock {
-    pub(in crate::config) place: Place,
-    pub(in crate::config) correlation: Correlation,
+pub(crate) struct CorrelationBlock {
+    pub(crate) place: Place,
+    pub(crate) correlation: Correlation,
     /// Whether nothing is written in it, not even something wrong.
-    pub(in crate::config) is_empty: bool,
+    pub(crate) is_empty: bool,
 }
 
 /// The `SqlFilter` or `Action` of a rule.
 #[derive(Debug)]
-pub(in crate::config) struct ExpressionBlock {
-    pub(in crate::config) place: Place,
-    pub(in crate::config) expression: Option<Located<String>>,
-    pub(in crate::config) parameters: Parameters,
+pub(crate) struct ExpressionBlock {
+    pub(crate) place: Place,
+    pub(crate) expression: Option<Located<String>>,
+    pub(crate) parameters: Parameters,
 }
 
 impl RuleBlock {
-    pub(super) fn read(mut object: Object<'_, '_>) -> Self {
+    pub(crate) fn read(mut object: Object<'_, '_>) -> Self {
         let name = object.required_string("Name");
         let properties = object.required_object("Properties");
         let properties = properties.map(RuleProperties::read);
@@ -92,7 +92,7 @@ impl FilterType {
     const ALL: [Self; 4] = [Self::Correlation, Self::Sql, Self::True, Self::False];
 
     /// The word for it.
-    pub(in crate::config) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Correlation => "Correlation",
             Self::Sql => "Sql",

@@ -6,10 +6,10 @@ use servicebus_broker::filter::{Encoded, Value};
 use crate::config::reader::{Located, Object, Place, Report, wrong_type};
 
 /// The key of a value that JSON has no type for, in hexadecimal digits as AMQP encodes it.
-pub(in crate::config) const AMQP: &str = "Amqp";
+pub(crate) const AMQP: &str = "Amqp";
 
 /// The values of an object by their names; what is none is reported and left out.
-pub(super) fn named(object: Object<'_, '_>) -> Vec<(Box<str>, Encoded)> {
+pub(crate) fn named(object: Object<'_, '_>) -> Vec<(Box<str>, Encoded)> {
     let report = object.report();
     let entries = object.entries().into_iter();
     entries

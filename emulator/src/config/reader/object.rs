@@ -11,8 +11,8 @@ use crate::config::{duration, nearest};
 
 /// An object and the keys it was asked for.
 #[derive(Debug)]
-pub(in super::super) struct Object<'r, 'a> {
-    pub(in super::super) place: Place,
+pub(crate) struct Object<'r, 'a> {
+    pub(crate) place: Place,
     report: &'r Report<'a>,
     members: Vec<&'r ObjectProp<'a>>,
     asked: Vec<&'static str>,
@@ -20,11 +20,7 @@ pub(in super::super) struct Object<'r, 'a> {
 
 impl<'r, 'a> Object<'r, 'a> {
     /// The value as an object; none, and a problem reported, when it is something else.
-    pub(in super::super) fn of(
-        report: &'r Report<'a>,
-        value: &'r Value<'a>,
-        path: String,
-    ) -> Option<Self> {
+    pub(crate) fn of(report: &'r Report<'a>, value: &'r Value<'a>, path: String) -> Option<Self> {
         Self::at(report, value, Place::of(value, path))
     }
 
@@ -45,7 +41,7 @@ impl<'r, 'a> Object<'r, 'a> {
         Some(object)
     }
 
-    pub(in super::super) fn string(&mut self, key: &'static str) -> Option<Located<String>> {
+    pub(crate) fn string(&mut self, key: &'static str) -> Option<Located<String>> {
         self.typed(key, "a string", |value| {
             value
                 .as_string_lit()
@@ -53,19 +49,13 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    pub(in super::super) fn required_string(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<String>> {
+    pub(crate) fn required_string(&mut self, key: &'static str) -> Option<Located<String>> {
         self.require(key);
         self.string(key)
     }
 
     /// A text that no problem repeats.
-    pub(in super::super) fn required_secret(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<String>> {
+    pub(crate) fn required_secret(&mut self, key: &'static str) -> Option<Located<String>> {
         let Located { place, value } = self.required_any(key)?;
         let place = place.secret();
         let Some(text) = value.as_string_lit() else {
@@ -76,14 +66,14 @@ impl<'r, 'a> Object<'r, 'a> {
         Some(Located { place, value })
     }
 
-    pub(in super::super) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
+    pub(crate) fn boolean(&mut self, key: &'static str) -> Option<Located<bool>> {
         self.typed(key, "true or false", |value| {
             value.as_boolean_lit().map(|literal| literal.value)
         })
     }
 
     /// A whole number; one beyond 64 bits comes as the nearest that fits, which no bound here allows.
-    pub(in super::super) fn integer(&mut self, key: &'static str) -> Option<Located<i64>> {
+    pub(crate) fn integer(&mut self, key: &'static str) -> Option<Located<i64>> {
         self.typed(key, "a whole number", |value| {
             let digits = value.as_number_lit()?.value;
             let whole = digits
@@ -99,7 +89,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// A duration in ISO 8601.
-    pub(in super::super) fn duration(&mut self, key: &'static str) -> Option<Located<Duration>> {
+    pub(crate) fn duration(&mut self, key: &'static str) -> Option<Located<Duration>> {
         let Located { place, value } = self.string(key)?;
         let read = duration::parse(&value);
         if let Err(error) = read {
@@ -111,7 +101,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// One of a few words.
-    pub(in super::super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
@@ -124,7 +114,7 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    pub(in super::super) fn required_choice<T: Copy>(
+    pub(crate) fn required_choice<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
@@ -133,27 +123,24 @@ impl<'r, 'a> Object<'r, 'a> {
         self.choice(key, choices)
     }
 
-    pub(in super::super) fn object(&mut self, key: &'static str) -> Option<Self> {
+    pub(crate) fn object(&mut self, key: &'static str) -> Option<Self> {
         let value = self.value(key)?;
         Self::of(self.report, value, self.place.key(key))
     }
 
-    pub(in super::super) fn required_object(&mut self, key: &'static str) -> Option<Self> {
+    pub(crate) fn required_object(&mut self, key: &'static str) -> Option<Self> {
         self.require(key);
         self.object(key)
     }
 
-    pub(in super::super) fn array(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<&'r [Value<'a>]>> {
+    pub(crate) fn array(&mut self, key: &'static str) -> Option<Located<&'r [Value<'a>]>> {
         self.typed(key, "an array", |value| {
             value.as_array().map(|array| array.elements.as_slice())
         })
     }
 
     /// The objects of an array; what is no object is reported and left out.
-    pub(in super::super) fn objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
+    pub(crate) fn objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let array = self.array(key)?;
         let items = array.value.iter().enumerate();
         let objects = items
@@ -165,10 +152,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// The same where no problem repeats what stands there, because secrets do.
-    pub(in super::super) fn secret_objects(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<Vec<Self>>> {
+    pub(crate) fn secret_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let found = self.any(key)?;
         let place = found.place.secret();
         let Some(array) = found.value.as_array() else {
@@ -190,24 +174,18 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// The same where `null` is as good as no key.
-    pub(in super::super) fn nullable_objects(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<Vec<Self>>> {
+    pub(crate) fn nullable_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         let is_null = matches!(self.value(key)?, Value::NullKeyword(_));
         if is_null { None } else { self.objects(key) }
     }
 
-    pub(in super::super) fn required_objects(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<Vec<Self>>> {
+    pub(crate) fn required_objects(&mut self, key: &'static str) -> Option<Located<Vec<Self>>> {
         self.require(key);
         self.objects(key)
     }
 
     /// The words of an array, each one of a few; what is none of them is reported and left out.
-    pub(in super::super) fn choices<T: Copy>(
+    pub(crate) fn choices<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
@@ -230,7 +208,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// Whatever stands at the key, with its place.
-    pub(in super::super) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
+    pub(crate) fn any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
         let value = self.value(key)?;
         Some(Located {
             place: Place::of(value, self.place.key(key)),
@@ -238,16 +216,13 @@ impl<'r, 'a> Object<'r, 'a> {
         })
     }
 
-    pub(in super::super) fn required_any(
-        &mut self,
-        key: &'static str,
-    ) -> Option<Located<&'r Value<'a>>> {
+    pub(crate) fn required_any(&mut self, key: &'static str) -> Option<Located<&'r Value<'a>>> {
         self.require(key);
         self.any(key)
     }
 
     /// Every key with its value, in the order of the text: for an object whose keys are free.
-    pub(in super::super) fn entries(self) -> Vec<(&'r str, Located<&'r Value<'a>>)> {
+    pub(crate) fn entries(self) -> Vec<(&'r str, Located<&'r Value<'a>>)> {
         let mut members = self.members;
         members.sort_by_key(|member| member.range.start);
         let entries = members.into_iter().map(|member| {
@@ -260,17 +235,17 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// How many keys are written.
-    pub(in super::super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// Where its problems go.
-    pub(in super::super) fn report(&self) -> &'r Report<'a> {
+    pub(crate) fn report(&self) -> &'r Report<'a> {
         self.report
     }
 
     /// Where the object and its values stand.
-    pub(in super::super) fn places(&self) -> Places {
+    pub(crate) fn places(&self) -> Places {
         // Of a key that is repeated the first counts, so it has to come last here.
         let members = self.members.iter().rev().map(|member| {
             let key = member.name.as_str();
@@ -284,7 +259,7 @@ impl<'r, 'a> Object<'r, 'a> {
     }
 
     /// Reports the keys that nobody asked for and gives back where the object stands.
-    pub(in super::super) fn finish(self) -> Place {
+    pub(crate) fn finish(self) -> Place {
         let unknown = |member: &&&ObjectProp<'_>| !self.asked.contains(&member.name.as_str());
         let mut unknown: Vec<_> = self.members.iter().filter(unknown).collect();
         // In the order of the text: words are found only for those that are told.
@@ -366,7 +341,7 @@ impl<'r, 'a> Object<'r, 'a> {
 }
 
 /// A value without its comments. The parser has bounded how deep it goes.
-pub(in super::super) fn json(value: &Value<'_>) -> Json {
+pub(crate) fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(text) => Json::String(text.value.to_string()),
         Value::NumberLit(number) => number.value.parse().map_or(Json::Null, Json::Number),
@@ -400,12 +375,7 @@ fn choose<T: Copy>(
     found.map(|&(_, value)| value)
 }
 
-pub(in super::super) fn wrong_type(
-    report: &Report<'_>,
-    place: &Place,
-    value: &Value<'_>,
-    expected: &str,
-) {
+pub(crate) fn wrong_type(report: &Report<'_>, place: &Place, value: &Value<'_>, expected: &str) {
     let excerpt = report.excerpt(place);
     let message = match value {
         Value::StringLit(_) => format!("{excerpt} is a string"),

@@ -1,30 +1,30 @@
 //! What a namespace holds: names that are legal and different, and targets that are there.
+//!
+//! Chains and cycles of forwarding are legal, the hop limit ends them (decision D3); a subscription cannot be a target.
 
 use std::collections::BTreeSet;
 
 use servicebus_broker::filter::Filter;
-use servicebus_broker::{
-    EntityPath, QueueDescription, RuleSet, SubscriptionDescription, Tier, TopicDescription,
-};
+use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet, Tier};
 
-use super::targets::missing;
-use super::{check_small_name, report_repeated, rule, settings};
+use super::{check_small_name, report_repeated, rule};
 use crate::config::document::{QueueBlock, SubscriptionBlock, TopicBlock};
+use crate::config::properties::path as entity_path;
 use crate::config::reader::{Place, Places, Report};
-use crate::config::{SubscriptionConfig, TopicConfig};
+use crate::config::{SubscriptionConfig, TopicConfig, nearest};
 
 /// Queues with their names.
-type Queues = Vec<(EntityPath, QueueDescription)>;
+type Queues = Vec<(EntityPath, EntityDescription)>;
 
 /// Something that may forward; only a queue with a legal name has a path that could be its own target.
 struct Forwarder {
     path: Option<EntityPath>,
-    description: QueueDescription,
+    description: EntityDescription,
     places: Places,
 }
 
 /// The queues and topics in the order of their declaration.
-pub(super) fn entities(
+pub(crate) fn entities(
     report: &Report<'_>,
     queues: Vec<QueueBlock>,
     topics: Vec<TopicBlock>,
@@ -53,11 +53,11 @@ fn queue(
     block: QueueBlock,
     tier: Tier,
     forwarders: &mut Vec<Forwarder>,
-) -> Option<(EntityPath, QueueDescription)> {
+) -> Option<(EntityPath, EntityDescription)> {
     let QueueBlock { name, properties } = block;
-    let path = name.and_then(|name| settings::path(report, &name));
-    let base = QueueDescription::of_tier(tier);
-    let description = settings::queue(report, &properties, base, tier);
+    let path = name.and_then(|name| entity_path(report, &name));
+    let base = EntityDescription::of_tier(tier);
+    let description = properties.apply(report, EntityKind::Queue, base, tier);
     forwarders.push(Forwarder {
         path: path.clone(),
         description: description.clone(),
@@ -73,11 +73,15 @@ fn topic(
     forwarders: &mut Vec<Forwarder>,
 ) -> Option<TopicConfig> {
     let name = block.name.as_ref();
-    let path = name.and_then(|name| settings::path(report, name));
-    let base = TopicDescription::default();
-    let declared_at = Some(&block.place);
-    let properties = &block.properties;
-    let description = settings::topic(report, declared_at, properties, &base, path.as_ref(), tier);
+    let path = name.and_then(|name| entity_path(report, name));
+    let base = EntityDescription::of_tier(tier);
+    let description = block
+        .properties
+        .apply(report, EntityKind::Topic, base, tier);
+    if let Some(problem) = EntityKind::Topic.problem("", tier) {
+        let allowed = Some(problem.allowed);
+        report.problem(&block.place, "this topic is not allowed", allowed);
+    }
     let names = block.subscriptions.iter();
     report_repeated(
         report,
@@ -110,11 +114,11 @@ fn subscription(
     if let Some(name) = &name {
         check_small_name(report, name);
     }
-    let base = SubscriptionDescription::default();
-    let description = settings::subscription(report, &properties, &base, tier);
+    let base = EntityDescription::of_tier(tier);
+    let description = properties.apply(report, EntityKind::Subscription, base, tier);
     forwarders.push(Forwarder {
         path: None,
-        description: description.queue_description(),
+        description: description.clone(),
         places: properties.places,
     });
     let rules = rule::rules(report, rules);
@@ -168,8 +172,56 @@ fn report_missing_targets(
         let path = forwarder.path.as_ref();
         // Problems that are only counted need no names.
         let compares = !report.is_full();
-        for problem in missing(path, &forwarder.description, declared, compares) {
+        for problem in missing(path, forwarder.description.targets(), declared, compares) {
             report.setting(&forwarder.places, problem);
         }
+    }
+}
+
+/// Those of the targets of a queue or subscription that are not among the `declared` queues and topics of its namespace. A
+/// subscription, and a queue without a legal name, has no `path`.
+pub(crate) fn missing_targets(
+    path: Option<&EntityPath>,
+    targets: impl Iterator<Item = (&'static str, EntityPath)>,
+    declared: &BTreeSet<&EntityPath>,
+) -> Vec<Problem> {
+    missing(path, targets, declared, true)
+}
+
+/// The same, with the nearest names only where it `compares`: that takes time for every name there is.
+fn missing(
+    path: Option<&EntityPath>,
+    targets: impl Iterator<Item = (&'static str, EntityPath)>,
+    declared: &BTreeSet<&EntityPath>,
+    compares: bool,
+) -> Vec<Problem> {
+    let is_missing = |target: &EntityPath| path != Some(target) && !declared.contains(target);
+    let missing = targets.filter(|(_, target)| is_missing(target));
+    missing
+        .map(|(property, target)| Problem {
+            property,
+            value: target.to_string(),
+            allowed: allowed(path, &target, declared, compares),
+        })
+        .collect()
+}
+
+fn allowed(
+    path: Option<&EntityPath>,
+    target: &EntityPath,
+    declared: &BTreeSet<&EntityPath>,
+    compares: bool,
+) -> String {
+    let others = declared.iter().filter(|name| Some(**name) != path);
+    let names = others.map(|name| name.as_str());
+    let nearest = match declared.len() {
+        0..=nearest::MAX_COMPARED if compares => nearest::nearest(target.as_str(), names),
+        _ => None,
+    };
+    match nearest {
+        Some(name) => {
+            format!("another queue or topic of the namespace; the nearest name is {name:?}")
+        }
+        None => "another queue or topic of the namespace".to_owned(),
     }
 }

@@ -12,7 +12,7 @@ use crate::config::document::{JwtBlock, KeysBlock};
 use crate::config::reader::{Located, Report};
 
 /// The setting; what is not legal is reported and then does not matter.
-pub(super) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>) -> Jwt {
+pub(crate) fn jwt(report: &Report<'_>, block: Option<JwtBlock>, files: Files<'_>) -> Jwt {
     let (keys, audience) = match block {
         None => return Jwt::default(),
         Some(JwtBlock::Accept) => return Jwt::Accept,

@@ -14,14 +14,14 @@ use crate::config::reader::{Located, Report};
 const MAX_LENGTH: usize = 256;
 
 /// The names that are taken, and the paths where they are declared.
-pub(super) struct KeyNames<'a> {
+pub(crate) struct KeyNames<'a> {
     taken: HashMap<String, String>,
     /// Whether a namespace has a name that is served already.
     is_taken: &'a dyn Fn(&str) -> bool,
 }
 
 /// The key of a namespace that declares none: the well-known one, under a name that nobody has.
-pub(in crate::config) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
+pub(crate) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) -> bool) -> Key {
     let named = std::iter::once(WELL_KNOWN_KEY_NAME.to_owned())
         .chain(std::iter::once(format!(
             "{WELL_KNOWN_KEY_NAME}-{namespace}"
@@ -38,7 +38,7 @@ pub(in crate::config) fn made_up_key(namespace: &str, is_taken: impl Fn(&str) ->
 impl<'a> KeyNames<'a> {
     /// Takes every declared name, so that none that is made up can collide; reports repeated ones. Those that are
     /// declared here and served already are for whoever serves them to refuse.
-    pub(super) fn declared(
+    pub(crate) fn declared(
         report: &Report<'_>,
         blocks: &[NamespaceBlock],
         is_taken: &'a dyn Fn(&str) -> bool,
@@ -65,7 +65,7 @@ impl<'a> KeyNames<'a> {
     }
 
     /// The keys of one namespace.
-    pub(super) fn keys(
+    pub(crate) fn keys(
         &mut self,
         report: &Report<'_>,
         namespace: &str,

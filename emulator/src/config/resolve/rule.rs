@@ -18,7 +18,7 @@ use crate::config::reader::{Located, Place, Report};
 const NOT_YET: Timestamp = Timestamp::from_millis(0);
 
 /// The rules in the order of their declaration; `$Default` when there are none.
-pub(super) fn rules(report: &Report<'_>, blocks: Vec<RuleBlock>) -> Vec<Rule> {
+pub(crate) fn rules(report: &Report<'_>, blocks: Vec<RuleBlock>) -> Vec<Rule> {
     if blocks.is_empty() {
         return vec![Rule::default_rule(NOT_YET)];
     }

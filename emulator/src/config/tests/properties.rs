@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use proptest::option;
 use proptest::prelude::*;
-use servicebus_broker::EntityStatus;
+use servicebus_broker::{
+    EntityKind, EntityStatus, PROPERTIES, Property, PropertyType, PropertyValue,
+};
 
 use super::super::duration::FOREVER;
 use super::super::*;
@@ -14,15 +16,21 @@ fn path(text: &str) -> EntityPath {
     text.parse().expect("a legal name")
 }
 
-fn created(text: &str, tier: Tier) -> Result<QueueDescription, ConfigError> {
-    queue_properties(text, QueueDescription::of_tier(tier), tier)
+fn created(text: &str, tier: Tier) -> Result<EntityDescription, ConfigError> {
+    read_properties(text, EntityKind::Queue, &path("q"), None, tier)
 }
 
-fn changed(text: &str, current: &QueueDescription) -> Result<QueueDescription, ConfigError> {
-    queue_changes(text, current, Tier::Standard)
+fn changed(text: &str, current: &EntityDescription) -> Result<EntityDescription, ConfigError> {
+    read_properties(
+        text,
+        EntityKind::Queue,
+        &path("q"),
+        Some(current),
+        Tier::Standard,
+    )
 }
 
-fn problems(result: Result<QueueDescription, ConfigError>) -> Vec<String> {
+fn problems(result: Result<EntityDescription, ConfigError>) -> Vec<String> {
     let error = result.expect_err("these properties are not legal");
     error.problems.iter().map(ToString::to_string).collect()
 }
@@ -30,23 +38,23 @@ fn problems(result: Result<QueueDescription, ConfigError>) -> Vec<String> {
 #[test]
 fn what_is_not_written_is_as_the_tier_has_it() {
     for tier in [Tier::Basic, Tier::Standard, Tier::Premium] {
-        assert_eq!(created("{}", tier), Ok(QueueDescription::of_tier(tier)));
+        assert_eq!(created("{}", tier), Ok(EntityDescription::of_tier(tier)));
     }
 }
 
 #[test]
 fn what_is_written_changes_the_base() {
-    let base = QueueDescription {
+    let base = EntityDescription {
         max_delivery_count: 3,
         forward_to: Some(path("next")),
         forward_dead_lettered_messages_to: Some(path("dead")),
         default_message_time_to_live: Some(Duration::from_secs(60)),
         status: EntityStatus::Disabled,
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     let text = r#"{"ForwardTo":"","DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S",
         "LockDuration":"PT30S","Status":"Active"}"#;
-    let expected = QueueDescription {
+    let expected = EntityDescription {
         lock_duration: Duration::from_secs(30),
         forward_to: None,
         default_message_time_to_live: None,
@@ -83,7 +91,7 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
     let text = r#"{"RequiresDuplicateDetection":true,"EnablePartitioning":false,"RequiresSession":true,
         "MaxDeliveryCount":0}"#;
     assert_eq!(
-        problems(changed(text, &QueueDescription::default())),
+        problems(changed(text, &EntityDescription::default())),
         [
             "RequiresDuplicateDetection: true is not allowed; allowed: false, as it was created",
             "RequiresSession: true is not allowed; allowed: false, as it was created",
@@ -94,9 +102,9 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
 
 #[test]
 fn what_an_update_leaves_alone_is_judged_with_it() {
-    let current = QueueDescription {
+    let current = EntityDescription {
         lock_duration: Duration::from_secs(400),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     let error = changed(r#" {"ForwardTo":"next"}"#, &current).expect_err("too long a lock");
     let [problem] = &error.problems[..] else {
@@ -112,14 +120,14 @@ fn what_an_update_leaves_alone_is_judged_with_it() {
 
 #[test]
 fn a_missing_target_is_told_with_the_nearest_name() {
-    let description = QueueDescription {
+    let description = EntityDescription {
         forward_to: Some(path("biling")),
         forward_dead_lettered_messages_to: Some(path("Dead")),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     let names = ["billing", "dead", "orders"].map(path);
     let declared: BTreeSet<&EntityPath> = names.iter().collect();
-    let found = missing_targets(Some(&path("orders")), &description, &declared);
+    let found = missing_targets(Some(&path("orders")), description.targets(), &declared);
     let found: Vec<String> = found
         .into_iter()
         .map(|problem| ConfigProblem::from(problem).to_string())
@@ -132,7 +140,7 @@ fn a_missing_target_is_told_with_the_nearest_name() {
     );
 }
 
-fn legal() -> impl Strategy<Value = QueueDescription> {
+fn legal() -> impl Strategy<Value = EntityDescription> {
     let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
     let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
     let durations = (
@@ -149,7 +157,7 @@ fn legal() -> impl Strategy<Value = QueueDescription> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let status = proptest::sample::select(&EntityStatus::ALL[..]);
     (durations, numbers, flags, status, target(), target()).prop_map(
-        |(durations, numbers, flags, status, forward_to, dead)| QueueDescription {
+        |(durations, numbers, flags, status, forward_to, dead)| EntityDescription {
             requires_session: flags.3 && forward_to.is_none(),
             lock_duration: durations.0,
             default_message_time_to_live: durations.1,
@@ -164,14 +172,125 @@ fn legal() -> impl Strategy<Value = QueueDescription> {
             status,
             forward_to,
             forward_dead_lettered_messages_to: dead,
+            ..EntityDescription::default()
         },
     )
+}
+
+/// A legal value that no entity has unless it is set.
+fn unusual(property: &Property) -> PropertyValue {
+    let (least, most) = property.bounds.unwrap_or_default();
+    let middle = least + most.min(100_000) / 2;
+    match property.get(&EntityDescription::default()) {
+        Some(PropertyValue::Flag(flag)) => PropertyValue::Flag(!flag),
+        Some(PropertyValue::Number(_)) | None => PropertyValue::Number(middle),
+        Some(PropertyValue::Duration(_)) => PropertyValue::Duration(Duration::from_secs(middle)),
+        Some(PropertyValue::Endless(_)) => {
+            PropertyValue::Endless(Some(Duration::from_secs(middle)))
+        }
+        Some(PropertyValue::Status(_)) => PropertyValue::Status(EntityStatus::Disabled),
+        Some(PropertyValue::Target(_)) => PropertyValue::Target(Some(path("other"))),
+    }
+}
+
+/// A namespace with one entity of each kind; those that have the property have it with this value.
+fn with(property: &Property, value: &PropertyValue) -> NamespaceConfig {
+    let described = |kind| {
+        let mut description = EntityDescription::default();
+        if Property::named(kind, property.name).is_some() {
+            property.set(&mut description, value.clone());
+        }
+        description
+    };
+    let subscription = SubscriptionConfig {
+        name: "s".to_owned(),
+        description: described(EntityKind::Subscription),
+        rules: vec![Rule::default_rule(Timestamp::from_millis(0))],
+    };
+    let mut namespace = NamespaceConfig::new("a");
+    namespace.settings.tier = Tier::Premium;
+    namespace.queues = vec![
+        (path("other"), EntityDescription::default()),
+        (path("q"), described(EntityKind::Queue)),
+    ];
+    namespace.topics = vec![TopicConfig {
+        path: path("t"),
+        description: described(EntityKind::Topic),
+        subscriptions: vec![subscription],
+    }];
+    namespace
+}
+
+#[test]
+fn every_property_is_exported_as_it_is_read() {
+    for property in &PROPERTIES {
+        let namespace = with(property, &unusual(property));
+        let exported = namespace.to_json().to_string();
+        assert!(
+            exported.contains(&format!("{:?}:", property.name)),
+            "{exported}"
+        );
+        let read = Config::parse(&exported).expect("what is exported is legal");
+        assert_eq!(read.namespaces, [namespace], "{}", property.name);
+    }
+}
+
+#[test]
+fn every_bound_of_a_property_is_told_with_the_entity_and_the_value() {
+    for property in &PROPERTIES {
+        let Some((least, most)) = property.bounds else {
+            continue;
+        };
+        for (bound, beyond) in [(least, least.checked_sub(1)), (most, most.checked_add(1))] {
+            let Some(beyond) = beyond else { continue };
+            let is_number = property.value_type == PropertyType::Number;
+            let (value, written) = match is_number {
+                true => (PropertyValue::Number(beyond), beyond.to_string()),
+                false => {
+                    let duration = Duration::from_secs(beyond);
+                    let value = match property.value_type == PropertyType::Endless {
+                        true => PropertyValue::Endless(Some(duration)),
+                        false => PropertyValue::Duration(duration),
+                    };
+                    (value, duration::format(duration))
+                }
+            };
+            let exported = with(property, &value).to_json().to_string();
+            let error = Config::parse(&exported).expect_err("it is out of bounds");
+            let kinds = [
+                EntityKind::Queue,
+                EntityKind::Topic,
+                EntityKind::Subscription,
+            ];
+            let having = kinds.map(|kind| Property::named(kind, property.name).is_some());
+            let entities = ["Queues[1]", "Topics[0]", "Topics[0].Subscriptions[0]"];
+            let entities = entities.into_iter().zip(having).filter(|(_, has)| *has);
+            for ((entity, _), problem) in entities.clone().zip(&error.problems) {
+                let place = format!(
+                    "UserConfig.Namespaces[0].{entity}.Properties.{}",
+                    property.name
+                );
+                assert_eq!(problem.path, place);
+                assert_eq!(
+                    problem.value.as_deref().map(|text| text.trim_matches('"')),
+                    Some(&*written)
+                );
+                let allowed = problem.allowed.as_deref().unwrap_or_default();
+                let bound = match is_number {
+                    true => bound.to_string(),
+                    false => duration::format(Duration::from_secs(bound)),
+                };
+                assert!(allowed.contains(&bound), "{bound}: {allowed}");
+            }
+            assert_eq!(error.problems.len(), entities.count(), "{error}");
+        }
+    }
 }
 
 proptest! {
     #[test]
     fn what_is_written_is_read_again(queue in legal()) {
-        let text = properties_json(&queue).to_string();
+        let text = properties_json(EntityKind::Queue, &queue).to_string();
         prop_assert_eq!(created(&text, Tier::Premium), Ok(queue));
     }
 
@@ -182,13 +301,10 @@ proptest! {
 
     #[test]
     fn no_object_panics(
-        key in proptest::sample::select(&[
-            "AutoDeleteOnIdle", "ForwardTo", "LockDuration", "MaxDeliveryCount",
-            "MaxMessageSizeInKilobytes", "MaxSizeInMegabytes", "RequiresDuplicateDetection", "RequiresSession",
-            "Status",
-        ][..]),
+        property in proptest::sample::select(Vec::from_iter(Property::of(EntityKind::Queue))),
         value in prop_oneof!["-?(0|[1-9][0-9]{0,24})", "\"[PTDM0-9.]{0,8}\"", "\"[a-c]{0,2}\"", "true|null|\\{\\}"],
     ) {
+        let key = property.name;
         if let Err(error) = created(&format!("{{\"{key}\":{value}}}"), Tier::Standard) {
             prop_assert!(error.problems.iter().all(|problem| problem.path == key), "{}", error);
         }

@@ -136,7 +136,7 @@ fn no_problem_repeats_a_key() {
     let text = with_block(&block);
     let report = reader::Report::new(&text);
     let tree = syntax::parse(&report).unwrap();
-    let document = document::read(&report, &tree).unwrap();
+    let document = document::read(&report, &tree, Tier::default()).unwrap();
     assert!(!format!("{document:?}").contains("hunter2"), "{document:?}");
     assert!(
         !export(&read)["UserConfig"]["Namespaces"][0]["Emulator"]["Jwt"]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use proptest::option;
 use proptest::prelude::*;
-use servicebus_broker::EntityStatus;
 use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, SqlFilter, Value,
 };
+use servicebus_broker::{EntityKind, EntityStatus};
 
 use super::super::*;
 use super::valid;
@@ -16,6 +16,16 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 fn path(text: &str) -> EntityPath {
     text.parse().expect("a legal name")
+}
+
+/// The properties of a topic `t`, or a subscription.
+fn read(
+    text: &str,
+    kind: EntityKind,
+    current: Option<&EntityDescription>,
+    tier: Tier,
+) -> Result<EntityDescription, ConfigError> {
+    read_properties(text, kind, &path("t"), current, tier)
 }
 
 fn rule(name: &str, filter: Filter) -> Rule {
@@ -91,15 +101,15 @@ fn the_default_file_of_the_official_emulator_is_read() {
         "subscription.4",
     ];
     assert!(names.eq(expected), "{topic:?}");
-    let expected = SubscriptionDescription {
+    let expected = EntityDescription {
         max_delivery_count: 3,
         default_message_time_to_live: Some(HOUR),
-        ..SubscriptionDescription::default()
+        ..EntityDescription::default()
     };
     assert_eq!(topic.subscriptions[0].description, expected);
     assert_eq!(
         topic.subscriptions[1].description,
-        SubscriptionDescription::default()
+        EntityDescription::default()
     );
     let mut by_expression = rule(
         "by-expression",
@@ -137,7 +147,7 @@ fn every_setting_of_topics_and_subscriptions_arrives() {
     let [prices, deaf, other] = &config.namespaces[0].topics[..] else {
         panic!("three topics are declared: {config:?}");
     };
-    let expected = TopicDescription {
+    let expected = EntityDescription {
         default_message_time_to_live: Some(24 * HOUR),
         status: EntityStatus::SendDisabled,
         requires_duplicate_detection: true,
@@ -146,9 +156,10 @@ fn every_setting_of_topics_and_subscriptions_arrives() {
         max_size_in_megabytes: 1,
         max_message_size_in_kilobytes: Some(1024),
         enable_partitioning: true,
+        ..EntityDescription::default()
     };
     assert_eq!(prices.description, expected);
-    let expected = SubscriptionDescription {
+    let expected = EntityDescription {
         requires_session: false,
         lock_duration: Duration::from_secs(5),
         max_delivery_count: 1,
@@ -159,6 +170,7 @@ fn every_setting_of_topics_and_subscriptions_arrives() {
         forward_to: Some(path("prices")),
         forward_dead_lettered_messages_to: Some(path("dead")),
         auto_delete_on_idle: Some(Duration::from_secs(300)),
+        ..EntityDescription::default()
     };
     assert_eq!(prices.subscriptions[0].description, expected);
     let [_, us, asia] = &prices.subscriptions[..] else {
@@ -169,7 +181,7 @@ fn every_setting_of_topics_and_subscriptions_arrives() {
     }
     assert_eq!(
         (&deaf.description, &deaf.subscriptions[..]),
-        (&TopicDescription::default(), &[][..])
+        (&EntityDescription::default(), &[][..])
     );
     assert_eq!(other.subscriptions, []);
 }
@@ -275,8 +287,8 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
         error.problems.iter().map(ToString::to_string).collect()
     };
     let text = r#"{"LockDuration":"PT1M","Status":"Active","EnablePartitioning":true}"#;
-    let current = TopicDescription::default();
-    let error = topic_changes(text, &current, &path("t"), Tier::Standard).expect_err("fixed");
+    let current = EntityDescription::default();
+    let error = read(text, EntityKind::Topic, Some(&current), Tier::Standard).expect_err("fixed");
     let found = words(error);
     assert!(
         found[0].starts_with("LockDuration: unknown key; known here: "),
@@ -286,17 +298,22 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
         found[1..],
         ["EnablePartitioning: true is not allowed; allowed: false, as it was created"]
     );
-    let error = topic_properties("{}", current, &path("t"), Tier::Basic).expect_err("no topics");
+    let error = read("{}", EntityKind::Topic, None, Tier::Basic).expect_err("no topics");
     assert_eq!(
         words(error),
         ["Topic: t is not allowed; allowed: none: the basic tier has no topics"]
     );
-    let current = SubscriptionDescription {
+    let current = EntityDescription {
         forward_to: Some(path("q")),
-        ..SubscriptionDescription::default()
+        ..EntityDescription::default()
     };
     let text = r#"{"RequiresSession":true,"ForwardTo":"","MaxDeliveryCount":0}"#;
-    let error = subscription_changes(text, &current, Tier::Standard);
+    let error = read(
+        text,
+        EntityKind::Subscription,
+        Some(&current),
+        Tier::Standard,
+    );
     assert_eq!(
         words(error.expect_err("fixed when it was made")),
         [
@@ -304,11 +321,16 @@ fn one_topic_or_subscription_has_the_words_of_a_file() {
             "MaxDeliveryCount: 0 is not allowed; allowed: 1 to 2147483647",
         ]
     );
-    let changed = subscription_changes(r#"{"ForwardTo":""}"#, &current, Tier::Standard);
-    assert_eq!(changed, Ok(SubscriptionDescription::default()));
+    let changed = read(
+        r#"{"ForwardTo":""}"#,
+        EntityKind::Subscription,
+        Some(&current),
+        Tier::Standard,
+    );
+    assert_eq!(changed, Ok(EntityDescription::default()));
 }
 
-fn topics() -> impl Strategy<Value = TopicDescription> {
+fn topics() -> impl Strategy<Value = EntityDescription> {
     let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
     let statuses = [
         EntityStatus::Active,
@@ -324,7 +346,7 @@ fn topics() -> impl Strategy<Value = TopicDescription> {
         proptest::sample::select(statuses.to_vec()),
     )
         .prop_map(
-            |(time_to_live, window, idle, sizes, flags, status)| TopicDescription {
+            |(time_to_live, window, idle, sizes, flags, status)| EntityDescription {
                 default_message_time_to_live: time_to_live,
                 status,
                 requires_duplicate_detection: flags.0,
@@ -333,11 +355,12 @@ fn topics() -> impl Strategy<Value = TopicDescription> {
                 max_size_in_megabytes: sizes.0,
                 max_message_size_in_kilobytes: sizes.1,
                 enable_partitioning: flags.1,
+                ..EntityDescription::default()
             },
         )
 }
 
-fn subscriptions() -> impl Strategy<Value = SubscriptionDescription> {
+fn subscriptions() -> impl Strategy<Value = EntityDescription> {
     let seconds = |least: u64, most: u64| (least..=most).prop_map(Duration::from_secs);
     let target = || option::of("t[a-z]{0,3}".prop_map(|name| path(&name)));
     let statuses = [
@@ -357,7 +380,7 @@ fn subscriptions() -> impl Strategy<Value = SubscriptionDescription> {
         proptest::sample::select(statuses.to_vec()),
     )
         .prop_map(
-            |(durations, count, flags, targets, status)| SubscriptionDescription {
+            |(durations, count, flags, targets, status)| EntityDescription {
                 requires_session: flags.2 && targets.0.is_none(),
                 lock_duration: durations.0,
                 max_delivery_count: count,
@@ -368,6 +391,7 @@ fn subscriptions() -> impl Strategy<Value = SubscriptionDescription> {
                 forward_to: targets.0,
                 forward_dead_lettered_messages_to: targets.1,
                 auto_delete_on_idle: durations.2,
+                ..EntityDescription::default()
             },
         )
 }
@@ -393,13 +417,12 @@ fn values() -> impl Strategy<Value = Encoded> {
 proptest! {
     #[test]
     fn settings_that_are_written_are_read_again(topic in topics(), subscription in subscriptions()) {
-        let text = topic_json(&topic).to_string();
-        let read = topic_properties(&text, TopicDescription::default(), &path("a"), Tier::Premium);
-        prop_assert_eq!(read, Ok(topic));
-        let text = subscription_json(&subscription).to_string();
-        let base = SubscriptionDescription::default();
-        let read = subscription_properties(&text, base, Tier::Premium);
-        prop_assert_eq!(read, Ok(subscription));
+        let text = properties_json(EntityKind::Topic, &topic).to_string();
+        let again = read(&text, EntityKind::Topic, None, Tier::Premium);
+        prop_assert_eq!(again, Ok(topic));
+        let text = properties_json(EntityKind::Subscription, &subscription).to_string();
+        let again = read(&text, EntityKind::Subscription, None, Tier::Premium);
+        prop_assert_eq!(again, Ok(subscription));
     }
 
     #[test]

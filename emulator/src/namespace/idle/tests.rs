@@ -2,7 +2,7 @@ use std::future::Future as _;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use servicebus_broker::{EntityPath, Message, QueueDescription};
+use servicebus_broker::{EntityDescription, EntityPath, Message};
 
 use super::*;
 use crate::clock::tests::put_by_hand;
@@ -16,7 +16,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 fn namespace() -> Namespace {
     let path = EntityPath::of_address("q").expect("it is legal");
     let config = NamespaceConfig {
-        queues: vec![(path.clone(), QueueDescription::default())],
+        queues: vec![(path.clone(), EntityDescription::default())],
         ..NamespaceConfig::new("one")
     };
     let (_, real) = put_by_hand();

@@ -1,7 +1,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use servicebus_broker::{EntityPath, Message, QueueDescription, SubQueue};
+use servicebus_broker::{EntityDescription, EntityPath, Message, SubQueue};
 
 use super::*;
 use crate::clock::tests::put_by_hand;
@@ -15,7 +15,7 @@ fn path(name: &str) -> EntityPath {
 
 /// A namespace with two queues.
 fn namespace() -> Namespace {
-    let queues = ["a", "b"].map(|name| (path(name), QueueDescription::default()));
+    let queues = ["a", "b"].map(|name| (path(name), EntityDescription::default()));
     let config = NamespaceConfig {
         queues: queues.to_vec(),
         ..NamespaceConfig::new("one")
@@ -102,9 +102,9 @@ fn a_backlog_goes_on_in_pieces() {
         send(&namespace, "a").expect("there is room");
     }
     let entity = namespace.entity(&path("a")).expect("it is there");
-    let forwards = QueueDescription {
+    let forwards = EntityDescription {
         forward_to: Some(path("b")),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     assert!(namespace.update(&entity, forwards));
     assert_eq!(active(&namespace, "b"), FORWARDED_AT_ONCE);

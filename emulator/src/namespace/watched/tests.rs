@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use servicebus_broker::{Message, QueueDescription, SequenceNumber};
+use servicebus_broker::{EntityDescription, Message, SequenceNumber};
 
 use super::*;
 use crate::clock::tests::put_by_hand;
@@ -21,7 +21,7 @@ fn path(name: &str) -> EntityPath {
 }
 
 fn namespace(queues: usize) -> Namespace {
-    let queues = (0..queues).map(|at| (path(&format!("q{at}")), QueueDescription::default()));
+    let queues = (0..queues).map(|at| (path(&format!("q{at}")), EntityDescription::default()));
     let config = NamespaceConfig {
         queues: queues.collect(),
         ..NamespaceConfig::new("one")
@@ -88,7 +88,7 @@ async fn a_deadline_that_was_removed_is_passed_over() {
     namespace.delete(&path("q1")).expect("it is there");
     assert_eq!(due_in(&namespace), None);
     namespace
-        .create(&path("q1"), QueueDescription::default())
+        .create(&path("q1"), EntityDescription::default())
         .expect("its name is free");
     send(&namespace, "q1", 30);
     assert_eq!(due_in(&namespace), Some(Duration::from_secs(30)));
@@ -98,9 +98,9 @@ async fn a_deadline_that_was_removed_is_passed_over() {
 fn an_entity_is_restless_until_its_messages_have_gone_on() {
     let namespace = namespace(2);
     let entity = namespace.entity(&path("q0")).expect("it is there");
-    let forwards = QueueDescription {
+    let forwards = EntityDescription {
         forward_to: Some(path("q1")),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     assert!(namespace.update(&entity, forwards));
     let names = |namespace: &Namespace| -> Vec<String> {

@@ -6,7 +6,7 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Encoded, Filter, Parameters, Rule, SqlFilter,
     SyntaxError,
 };
-use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, check_name};
+use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, RuleChange, check_name};
 use servicebus_codec::{Reader, Value, Writer};
 
 use super::call::argument;
@@ -75,7 +75,7 @@ impl Rules<'_, '_> {
             action: action(description)?,
             created_at: self.cx.now,
         };
-        let added = self.topic.add_rule(self.cx, self.subscription, rule);
+        let added = RuleChange::Add(rule).apply(self.topic, self.cx, self.subscription);
         added.map_err(|error| self.refusal(&error))?;
         Ok(Reply::done())
     }
@@ -83,7 +83,7 @@ impl Rules<'_, '_> {
     /// `{rule-name}` → 200.
     fn remove(&mut self) -> Result<Reply, ServiceError> {
         let name = self.name()?.to_owned();
-        let removed = self.topic.remove_rule(self.cx, self.subscription, &name);
+        let removed = RuleChange::Remove(name).apply(self.topic, self.cx, self.subscription);
         removed.map_err(|error| self.refusal(&error))?;
         Ok(Reply::done())
     }

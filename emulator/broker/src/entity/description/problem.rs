@@ -1,7 +1,6 @@
 //! One setting that is not legal, in words that every door repeats.
 
 use std::fmt;
-use std::time::Duration;
 
 /// One setting that is out of bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +36,4 @@ impl fmt::Display for Problem {
         } = self;
         write!(formatter, "{property} is {value}; allowed: {allowed}")
     }
-}
-
-pub(crate) fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
-}
-
-pub(crate) fn days(duration: Duration) -> String {
-    format!("{} days", duration.as_secs_f64() / 86_400.0)
 }

@@ -89,16 +89,10 @@ impl Entity {
                 rules: Arc::clone(rules),
                 held: SizeInUse::clone(held),
             },
-            Role::Subscription {
-                dead_letters_filter_errors,
-                held,
-                reported,
-                ..
-            } => {
+            Role::Subscription { held, reported, .. } => {
                 held.iter().for_each(|held| held.changed(*reported, 0));
                 Role::Subscription {
                     dead_letters: dead_letters(),
-                    dead_letters_filter_errors: *dead_letters_filter_errors,
                     held: held.clone(),
                     reported: 0,
                 }

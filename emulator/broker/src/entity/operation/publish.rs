@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use super::dead_letter::DeadLetterCause;
 use super::forward::Transfer;
-use crate::entity::Role;
 use crate::filter::RuleError;
 use crate::ids::Offset;
 use crate::store::entry::Entry;
@@ -93,7 +92,11 @@ impl Entity {
     }
 
     fn accept_copy(&mut self, cx: &mut Context<'_>, copy: MessageCopy) {
-        if copy.failure.is_some() && !self.dead_letters_filter_errors() {
+        if copy.failure.is_some()
+            && !self
+                .description
+                .dead_lettering_on_filter_evaluation_exceptions
+        {
             // Without the setting, a message whose filter fails is not this subscription's (semantics §13.1).
             return;
         }
@@ -117,16 +120,6 @@ impl Entity {
         if let Some(cause) = failure.or(cause) {
             self.dead_letter_by_rule(cx, offset, cause);
         }
-    }
-
-    fn dead_letters_filter_errors(&self) -> bool {
-        matches!(
-            self.role,
-            Role::Subscription {
-                dead_letters_filter_errors: true,
-                ..
-            }
-        )
     }
 
     /// The subscriptions have what they wanted; what nobody wanted is gone (semantics §13.1).

@@ -22,6 +22,33 @@ pub enum ChangeRuleError {
     NotFound(String),
 }
 
+/// What is to become of a rule.
+#[derive(Debug, Clone)]
+pub enum RuleChange {
+    /// It is added; there must be none of its name.
+    Add(Rule),
+    /// It takes the place of the one that has its name.
+    Replace(Rule),
+    /// The rule of this name is removed.
+    Remove(String),
+}
+
+impl RuleChange {
+    /// Changes the rules of a subscription, which its topic keeps.
+    pub fn apply(
+        self,
+        topic: &mut Entity,
+        cx: &mut Context<'_>,
+        subscription: &EntityPath,
+    ) -> Result<(), ChangeRuleError> {
+        match self {
+            Self::Add(rule) => topic.add_rule(cx, subscription, rule),
+            Self::Replace(rule) => topic.replace_rule(cx, subscription, rule),
+            Self::Remove(name) => topic.remove_rule(cx, subscription, &name),
+        }
+    }
+}
+
 impl Entity {
     /// The rules of a topic's subscriptions; none at a queue or subscription.
     pub fn rules(&self) -> Option<&Arc<RuleSet>> {

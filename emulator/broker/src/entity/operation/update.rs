@@ -2,16 +2,15 @@
 
 use super::dead_letter::DeadLetterCause;
 use super::send::effective_time_to_live;
-use crate::entity::Role;
 use crate::ids::Offset;
 use crate::store::entry::{Entry, State};
-use crate::{Context, Deadline, Entity, QueueDescription, SubQueue, SubscriptionDescription};
+use crate::{Context, Deadline, Entity, EntityDescription, SubQueue};
 
 impl Entity {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
     /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
     /// none (decision D7).
-    pub fn update(&mut self, cx: &mut Context<'_>, description: QueueDescription) {
+    pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) {
         self.verb(cx, |entity, cx| {
             let before = std::mem::replace(&mut entity.description, description);
             for kind in SubQueue::ALL {
@@ -21,7 +20,7 @@ impl Entity {
                 entity.store_mut(kind).set_policy(policy);
             }
             let after = &entity.description;
-            let only_status = QueueDescription {
+            let only_status = EntityDescription {
                 status: after.status,
                 ..before.clone()
             };
@@ -46,23 +45,6 @@ impl Entity {
             }
             entity.run_due(cx);
         });
-    }
-
-    /// The same of a subscription.
-    pub fn update_subscription(
-        &mut self,
-        cx: &mut Context<'_>,
-        description: &SubscriptionDescription,
-    ) {
-        if let Role::Subscription {
-            dead_letters_filter_errors,
-            ..
-        } = &mut self.role
-        {
-            *dead_letters_filter_errors =
-                description.dead_lettering_on_filter_evaluation_exceptions;
-        }
-        self.update(cx, description.queue_description());
     }
 
     /// Ends every lock, of messages and of sessions, as if its time had run out.

@@ -1,6 +1,6 @@
 //! What the reference knows of one queue: lists of messages, of receivers, of credit, of ids.
 
-use servicebus_broker::{QueueDescription, ReceiveMode, SubQueue};
+use servicebus_broker::{EntityDescription, ReceiveMode, SubQueue};
 
 use super::sessions::Sessions;
 use crate::event::queue_of;
@@ -9,7 +9,7 @@ use crate::world::wire::section_size;
 
 #[derive(Debug)]
 pub(crate) struct Queue {
-    pub(crate) description: QueueDescription,
+    pub(crate) description: EntityDescription,
     pub(crate) stores: [Store; 3],
     /// Ids, each with the instant from which its window counts.
     pub(crate) seen: Vec<(String, i64)>,
@@ -75,7 +75,7 @@ pub(crate) enum State {
 }
 
 impl Queue {
-    pub(crate) fn new(description: QueueDescription, now: i64) -> Self {
+    pub(crate) fn new(description: EntityDescription, now: i64) -> Self {
         Self {
             description,
             stores: [(); 3].map(|()| Store::default()),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use servicebus_broker::SubQueue::{self, Active, DeadLetter, TransferDeadLetter};
-use servicebus_broker::{Expiry, FailedForwards, QueueDescription};
+use servicebus_broker::{EntityDescription, Expiry, FailedForwards};
 
 use super::queue::{ModelMessage, State};
 use super::{Reference, What};
@@ -243,7 +243,7 @@ impl Reference {
         }
     }
 
-    pub(crate) fn update(&mut self, q: usize, description: QueueDescription) {
+    pub(crate) fn update(&mut self, q: usize, description: EntityDescription) {
         self.begin(q);
         self.forget_ids(q);
         let queue = self.at(q);
@@ -254,7 +254,7 @@ impl Reference {
             .for_each(|store| store.restore_all());
         let status = before.status;
         if before
-            != (QueueDescription {
+            != (EntityDescription {
                 status,
                 ..description.clone()
             })

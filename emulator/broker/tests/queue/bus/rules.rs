@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use servicebus_broker::{
-    EntityStatus, Expiry, FailedForwards, LocksOnDetach, NamespaceSettings, QueueDescription,
+    EntityDescription, EntityStatus, Expiry, FailedForwards, LocksOnDetach, NamespaceSettings,
 };
 
 use super::Bus;
@@ -11,7 +11,7 @@ use super::Bus;
 /// How a queue differs from the one that is declared with nothing but a name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    pub(crate) queue: QueueDescription,
+    pub(crate) queue: EntityDescription,
     pub(crate) settings: NamespaceSettings,
 }
 

@@ -1,7 +1,7 @@
 //! What clients and managers ask a queue for, beside receiving.
 
 use servicebus_broker::{
-    CancelError, Delivery, Entity, LockToken, Message, Outcome, PropertyChanges, QueueDescription,
+    CancelError, Delivery, Entity, EntityDescription, LockToken, Message, Outcome, PropertyChanges,
     ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError, SequenceNumber,
     SettleError, SubQueue, Timestamp,
 };
@@ -121,7 +121,7 @@ impl Bus {
         self.operate(|entity, cx| entity.delete_messages(cx, store, max, before, None))
     }
 
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut QueueDescription)) {
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut EntityDescription)) {
         let mut description = self.queue.description().clone();
         change(&mut description);
         self.operate(|entity, cx| entity.update(cx, description));

@@ -1,6 +1,6 @@
 //! A queue that requires sessions takes messages of sessions only.
 
-use servicebus_broker::{QueueDescription, SendError, SubscriptionDescription, Tier};
+use servicebus_broker::{EntityDescription, EntityKind, SendError, Tier};
 
 use crate::bus::{START, ids, message, rules, secs, sessions};
 
@@ -47,28 +47,31 @@ fn duplicates_are_found_across_sessions() {
 
 #[test]
 fn what_contradicts_sessions_is_a_problem() {
-    let queue = QueueDescription {
+    let queue = EntityDescription {
         requires_session: true,
         forward_to: Some("next".parse().unwrap()),
-        ..QueueDescription::default()
+        ..EntityDescription::default()
     };
     let texts = |problems: Vec<servicebus_broker::Problem>| {
         let texts = problems.iter().map(ToString::to_string);
         texts.collect::<Vec<_>>()
     };
-    assert_eq!(texts(queue.problems(Tier::Standard)), [""; 0]);
-    let basic = texts(queue.problems(Tier::Basic));
+    assert_eq!(
+        texts(queue.problems(EntityKind::Queue, Tier::Standard)),
+        [""; 0]
+    );
+    let basic = texts(queue.problems(EntityKind::Queue, Tier::Basic));
     let expected = "RequiresSession is true; allowed: false: the basic tier has no sessions";
     assert!(basic.iter().any(|text| text == expected), "{basic:?}");
     let fixed = "RequiresSession is false; allowed: true, as it was created";
     assert_eq!(
-        texts(queue.fixed_problems(&QueueDescription::default())),
+        texts(queue.fixed_problems(&EntityDescription::default())),
         [fixed]
     );
-    let subscription = SubscriptionDescription {
+    let subscription = EntityDescription {
         requires_session: true,
-        ..SubscriptionDescription::default()
+        ..EntityDescription::default()
     };
-    let changed = SubscriptionDescription::default();
+    let changed = EntityDescription::default();
     assert_eq!(texts(subscription.fixed_problems(&changed)), [fixed]);
 }

@@ -23,7 +23,7 @@ fn fails(id: &str) -> MessageBuilder {
 /// A subscription with these rules that keeps or drops what fails.
 fn world(keeps: bool, rules: impl IntoIterator<Item = Rule>) -> World {
     let mut world = World::topic(&[B]);
-    let change = |subscription: &mut servicebus_broker::SubscriptionDescription| {
+    let change = |subscription: &mut servicebus_broker::EntityDescription| {
         subscription.dead_lettering_on_filter_evaluation_exceptions = keeps;
     };
     world.subscribe_by(A, change, rules);
@@ -87,10 +87,10 @@ fn the_setting_can_be_changed() {
     let mut world = world(false, [rule("bad", sql(FAILING))]);
     world.post("t", &fails("1")).unwrap();
     world.operate(A, |entity, cx| {
-        let mut description = entity.subscription_description().expect("it is one");
+        let mut description = entity.description().clone();
         assert!(!description.dead_lettering_on_filter_evaluation_exceptions);
         description.dead_lettering_on_filter_evaluation_exceptions = true;
-        entity.update_subscription(cx, &description);
+        entity.update(cx, description);
     });
     world.post("t", &fails("2")).unwrap();
     assert_eq!(world.dead_letters(A), ["2"]);

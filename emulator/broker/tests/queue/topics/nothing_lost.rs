@@ -205,7 +205,7 @@ proptest! {
         let mut world = World::topic(&[]);
         for (name, rules) in SUBSCRIPTIONS.into_iter().zip(&rules) {
             let named = rules.iter().enumerate().map(|(at, rule)| rule.rule(&at.to_string()));
-            let change = |own: &mut servicebus_broker::SubscriptionDescription| {
+            let change = |own: &mut servicebus_broker::EntityDescription| {
                 own.dead_lettering_on_filter_evaluation_exceptions = keeps;
             };
             world.subscribe_by(name, change, named);

@@ -4,8 +4,8 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter,
 };
 use servicebus_broker::{
-    ChangeRuleError, Entities, Entity, EntityId, EntityPath, NamespaceSettings,
-    SubscriptionDescription, TopicDescription,
+    ChangeRuleError, Entities, Entity, EntityDescription, EntityId, EntityKind, EntityPath,
+    NamespaceSettings,
 };
 
 use super::{World, path};
@@ -50,7 +50,11 @@ impl World {
         world
     }
 
-    pub(crate) fn declare_topic(&mut self, name: &str, change: impl FnOnce(&mut TopicDescription)) {
+    pub(crate) fn declare_topic(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut EntityDescription),
+    ) {
         self.declare_topic_under(&NamespaceSettings::default(), name, change);
     }
 
@@ -59,11 +63,11 @@ impl World {
         &mut self,
         settings: &NamespaceSettings,
         name: &str,
-        change: impl FnOnce(&mut TopicDescription),
+        change: impl FnOnce(&mut EntityDescription),
     ) {
-        let mut description = TopicDescription::default();
+        let mut description = EntityDescription::default();
         change(&mut description);
-        let problems = description.problems(&path(name), settings.tier);
+        let problems = description.problems(EntityKind::Topic, settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
         let topic = Entity::topic(id, path(name), &description, settings, self.now);
@@ -71,11 +75,7 @@ impl World {
     }
 
     /// Declares a subscription, given by its path, with the default rule.
-    pub(crate) fn subscribe(
-        &mut self,
-        name: &str,
-        change: impl FnOnce(&mut SubscriptionDescription),
-    ) {
+    pub(crate) fn subscribe(&mut self, name: &str, change: impl FnOnce(&mut EntityDescription)) {
         let default = Rule::default_rule(self.now);
         self.subscribe_by(name, change, [default]);
     }
@@ -88,14 +88,14 @@ impl World {
     pub(crate) fn subscribe_by(
         &mut self,
         name: &str,
-        change: impl FnOnce(&mut SubscriptionDescription),
+        change: impl FnOnce(&mut EntityDescription),
         rules: impl IntoIterator<Item = Rule>,
     ) {
-        let mut description = SubscriptionDescription::default();
+        let mut description = EntityDescription::default();
         change(&mut description);
         let settings = NamespaceSettings::default();
         let path = path(name);
-        let problems = description.problems(settings.tier);
+        let problems = description.problems(EntityKind::Subscription, settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         let id = self.next_id();
         let mut made = Entity::subscription(id, path.clone(), &description, &settings, self.now);

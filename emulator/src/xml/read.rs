@@ -17,7 +17,7 @@ const MAX_ELEMENTS: usize = 10_000;
 
 /// Why a body is not XML that is read here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(in crate::admin) enum ReadError {
+pub(crate) enum ReadError {
     #[error("it is not UTF-8: the byte at offset {0} is not text")]
     NotUtf8(usize),
     #[error("it is malformed at offset {offset}: {reason}")]
@@ -37,7 +37,7 @@ pub(in crate::admin) enum ReadError {
 }
 
 /// Reads a document.
-pub(in crate::admin) fn read(body: &[u8]) -> Result<Element, ReadError> {
+pub(crate) fn read(body: &[u8]) -> Result<Element, ReadError> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|error| ReadError::NotUtf8(error.valid_up_to()))?;
     let mut reader = NsReader::from_str(text);

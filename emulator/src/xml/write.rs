@@ -6,45 +6,45 @@ use quick_xml::escape::{escape, partial_escape};
 
 /// Text in the making.
 #[derive(Debug, Default)]
-pub(in crate::admin) struct Writer(String);
+pub(crate) struct Writer(String);
 
 impl Writer {
-    pub(in crate::admin) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // What an entry with a queue in it needs.
         Self(String::with_capacity(2048))
     }
 
     /// Begins an element with attributes, each a name and its value.
-    pub(in crate::admin) fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
+    pub(crate) fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.begin(name, attributes);
         self.0.push('>');
     }
 
-    pub(in crate::admin) fn close(&mut self, name: &str) {
+    pub(crate) fn close(&mut self, name: &str) {
         self.0.push_str("</");
         self.0.push_str(name);
         self.0.push('>');
     }
 
     /// An element without content.
-    pub(in crate::admin) fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
+    pub(crate) fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.begin(name, attributes);
         self.0.push_str("/>");
     }
 
     /// An element with nothing but text.
-    pub(in crate::admin) fn element(&mut self, name: &str, text: &str) {
+    pub(crate) fn element(&mut self, name: &str, text: &str) {
         self.typed(name, &[], text);
     }
 
     /// The same with attributes.
-    pub(in crate::admin) fn typed(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
+    pub(crate) fn typed(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.open(name, attributes);
         self.0.push_str(&partial_escape(legal(text)));
         self.close(name);
     }
 
-    pub(in crate::admin) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0
     }
 

@@ -1,0 +1,119 @@
+//! Entities and rules are created and changed: once, for the administration API, the control API and AMQP.
+//!
+//! What is refused comes back as an [`AdministerError`], for which each API has its own words.
+
+use std::sync::Arc;
+
+use servicebus_broker::filter::Rule;
+use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet};
+
+use super::{Namespace, SharedEntity};
+
+/// Why an entity is not created or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AdministerError {
+    /// The name belongs to another entity already.
+    Exists,
+    /// It was idle, and has just gone; of a new subscription, its topic has.
+    NotFound,
+    /// The namespace has as many queues and topics as it may have.
+    TooManyEntities(usize),
+    /// The topic has as many subscriptions as it may have.
+    TooManySubscriptions {
+        /// The topic.
+        topic: EntityPath,
+        /// How many that are.
+        limit: usize,
+    },
+    /// Properties that are not legal; never empty.
+    Properties(Vec<Problem>),
+    /// Properties that name an entity that is not there (semantics §11); never empty.
+    Targets(Vec<(&'static str, EntityPath)>),
+    /// Properties that are fixed at creation and would change; never empty.
+    Fixed(Vec<Problem>),
+}
+
+impl Namespace {
+    /// Creates an entity. A subscription begins with `first_rule`, or with the one that selects everything.
+    pub(crate) fn create_entity(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        description: EntityDescription,
+        first_rule: Option<Rule>,
+    ) -> Result<Arc<SharedEntity>, AdministerError> {
+        let topic = self.check_room(kind, path)?;
+        self.check_properties(kind, path, &description)?;
+        let created = match (kind, topic) {
+            (EntityKind::Queue, _) => self.create(path, description),
+            (EntityKind::Topic, _) => self.create_topic(path, &description),
+            (EntityKind::Subscription, None) => return Err(AdministerError::NotFound),
+            (EntityKind::Subscription, Some(topic)) => {
+                let rule = first_rule.unwrap_or_else(|| Rule::default_rule(self.clock.now()));
+                self.create_subscription(&topic, path, &description, vec![rule])
+            }
+        };
+        created.map_err(|_| AdministerError::Exists)
+    }
+
+    /// Changes the properties of an entity.
+    pub(crate) fn change_entity(
+        &self,
+        entity: &SharedEntity,
+        description: EntityDescription,
+    ) -> Result<(), AdministerError> {
+        self.check_properties(entity.kind, &entity.path, &description)?;
+        let fixed = self.read(entity, |before| {
+            before.description().fixed_problems(&description)
+        });
+        if !fixed.is_empty() {
+            return Err(AdministerError::Fixed(fixed));
+        }
+        let changed = self.update(entity, description);
+        changed.then_some(()).ok_or(AdministerError::NotFound)
+    }
+
+    /// Whether there may be one more; of a subscription, its topic.
+    fn check_room(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+    ) -> Result<Option<Arc<SharedEntity>>, AdministerError> {
+        if kind != EntityKind::Subscription {
+            let limit = self.limit_reached();
+            return limit.map_or(Ok(None), |limit| {
+                Err(AdministerError::TooManyEntities(limit))
+            });
+        }
+        let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
+        let topic = topic.filter(|topic| topic.kind == EntityKind::Topic);
+        let topic = topic.ok_or(AdministerError::NotFound)?;
+        let limit = RuleSet::MAX_SUBSCRIPTIONS;
+        if self.subscriptions(&topic).len() >= limit {
+            let topic = topic.path.clone();
+            return Err(AdministerError::TooManySubscriptions { topic, limit });
+        }
+        Ok(Some(topic))
+    }
+
+    fn check_properties(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        description: &EntityDescription,
+    ) -> Result<(), AdministerError> {
+        let tier = self.config.settings.tier;
+        let of_kind = kind.problem(path.as_str(), tier).into_iter();
+        let problems: Vec<_> = of_kind.chain(description.problems(kind, tier)).collect();
+        if !problems.is_empty() {
+            return Err(AdministerError::Properties(problems));
+        }
+        let is_missing = |target: &EntityPath| target != path && self.entity(target).is_none();
+        let targets = description.targets();
+        let missing: Vec<_> = targets.filter(|(_, target)| is_missing(target)).collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(AdministerError::Targets(missing)),
+        }
+    }
+}

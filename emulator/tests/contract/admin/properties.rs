@@ -1,0 +1,167 @@
+//! Every property of the broker's table: shown as it was given by both APIs and the export, refused out of its bounds by
+//! both.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use servicebus_emulator::broker::{
+    EntityDescription, EntityKind, PROPERTIES, Property, PropertyType, PropertyValue,
+};
+use servicebus_emulator::config::duration;
+
+use crate::support::*;
+
+/// An entity that is made with one property.
+struct Made {
+    property: &'static Property,
+    kind: EntityKind,
+    path: String,
+}
+
+/// One of each kind for each property that the kind has.
+fn all() -> Vec<Made> {
+    let mut all = Vec::new();
+    for (at, property) in PROPERTIES.iter().enumerate() {
+        for kind in [
+            EntityKind::Queue,
+            EntityKind::Topic,
+            EntityKind::Subscription,
+        ] {
+            let path = match kind {
+                EntityKind::Queue | EntityKind::Topic => format!("{kind}-{at}"),
+                EntityKind::Subscription => format!("t/Subscriptions/s-{at}"),
+            };
+            if Property::named(kind, property.name).is_some() {
+                all.push(Made {
+                    property,
+                    kind,
+                    path,
+                });
+            }
+        }
+    }
+    all
+}
+
+impl Made {
+    /// A legal value that is not the default, in JSON.
+    fn value(&self) -> Value {
+        match self.property.value_type {
+            PropertyType::Flag => {
+                let usual = self.property.get(&EntityDescription::default());
+                json!(usual == Some(PropertyValue::Flag(false)))
+            }
+            PropertyType::Number => json!(2048),
+            PropertyType::Duration => json!("PT2M"),
+            PropertyType::Endless => json!("P1D"),
+            PropertyType::Status => json!("Disabled"),
+            PropertyType::Target => json!("other"),
+        }
+    }
+
+    /// Values beyond its bounds, in JSON.
+    fn illegal(&self) -> Vec<Value> {
+        let Some((least, most)) = self.property.bounds else {
+            return Vec::new();
+        };
+        let beyond = [least.checked_sub(1), most.checked_add(1)];
+        let is_number = self.property.value_type == PropertyType::Number;
+        let value = |beyond: u64| match is_number {
+            true => json!(beyond),
+            false => json!(duration::format(Duration::from_secs(beyond))),
+        };
+        beyond.into_iter().flatten().map(value).collect()
+    }
+
+    fn description(&self, value: &Value) -> String {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let name = self.property.name;
+        entry(
+            &format!("{}Description", self.kind),
+            &format!("<{name}>{text}</{name}>"),
+        )
+    }
+
+    /// Where the administration API has it, in a version that knows every property.
+    fn address(&self) -> String {
+        format!("/{}?api-version=2021-05", self.path)
+    }
+
+    /// What the control API is asked.
+    fn control(&self, bus: &Bus, properties: Option<Value>) -> Answer {
+        let plural = format!("{}s", self.kind.to_string().to_lowercase());
+        let path = self.path.replace('/', "%2F");
+        let path = format!("/$emulator/v1/namespaces/sbemulatorns/{plural}/{path}");
+        match properties {
+            Some(properties) => bus
+                .http
+                .request("PUT", &path, Some(&properties.to_string())),
+            None => bus.http.get(&path),
+        }
+    }
+}
+
+fn bus() -> Bus {
+    let bus = Bus::configured(&queues(r#""Tier":"premium""#, &[("other", "")]));
+    bus.admin().put("/t", &topic_entry("")).expect(201);
+    bus
+}
+
+#[test]
+fn what_is_set_is_shown_and_exported() {
+    let bus = bus();
+    let admin = bus.admin();
+    for made in all() {
+        let (name, value) = (made.property.name, made.value());
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let created = admin.put(&made.address(), &made.description(&value));
+        assert_eq!(created.expect(201).value(name), text, "{}", made.path);
+        // What is read is written back by clients as it is.
+        let read = admin.get(&made.address()).expect(200);
+        let again = admin.change(&made.address(), &read.body).expect(200);
+        assert_eq!(again.value(name), text, "{}", made.path);
+        let shown = made.control(&bus, None).ok();
+        assert_eq!(shown["properties"][name], value, "{}", made.path);
+        let same = made.control(&bus, Some(shown["properties"].clone())).ok();
+        assert_eq!(same, shown, "{}", made.path);
+        let exported = bus
+            .http
+            .get("/$emulator/v1/namespaces/sbemulatorns/topology")
+            .ok();
+        let exported = exported.to_string();
+        assert!(
+            exported.contains(&format!("\"{name}\":{value}")),
+            "{name}: {exported}"
+        );
+        admin.delete(&made.address()).expect(200);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused() {
+    let bus = bus();
+    let admin = bus.admin();
+    for made in all() {
+        let name = made.property.name;
+        for value in made.illegal() {
+            let refused = admin
+                .put(&made.address(), &made.description(&value))
+                .expect(400);
+            let detail = refused.value("Detail");
+            assert!(detail.contains(name), "{}: {detail}", made.path);
+            let refused = made.control(&bus, Some(json!({ name: value })));
+            assert_eq!(refused.status, 400, "{refused:?}");
+            let problem = &refused.body["error"]["problems"][0];
+            assert_eq!(problem["path"], name, "{problem}");
+            let told = problem["value"].as_str().unwrap_or_default();
+            assert_eq!(told, value.to_string(), "{problem}");
+            assert!(!problem["allowed"].as_str().unwrap_or_default().is_empty());
+            let kept = made.control(&bus, None);
+            assert_eq!(kept.status, 404, "{}", made.path);
+        }
+    }
+}
