@@ -20,7 +20,7 @@ const MAX_DELIVERY_COUNT: u32 = 10;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = Topology::new().queue(Queue::new("orders"));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let mut client = servicebus.client().await;
 
     let options = ServiceBusSenderOptions::default();

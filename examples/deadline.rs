@@ -40,7 +40,7 @@ async fn work(servicebus: &ServiceBus, queue: &str) {
 async fn main() -> Result<(), Box<dyn Error>> {
     let jobs = Queue::new("jobs").dead_lettering_on_message_expiration(true);
     let topology = Topology::new().queue(jobs).queue(Queue::new("slow"));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let jobs = servicebus.queue("jobs");
     let answers = servicebus.create_queue(Queue::new("answers")).await;
     let job = Message::from("resize").time_to_live(MINUTE);

@@ -37,7 +37,7 @@ async fn carry_out(step: &str, mut client: Client) -> Result<(), Box<dyn Error>>
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_session(true));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     // The receiver of an order opens its session: this SDK cannot read the state of one that has none.
     let opened = orders.accept_session("o-17").await;

@@ -38,7 +38,7 @@ async fn relay(outbox: &mut Outbox, connection_string: &str) -> Result<(), Box<d
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("events").requires_duplicate_detection(true));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let events = servicebus.queue("events");
     let send = |id| servicebus.faults().on(Operation::Send).message_id(id);
     send("row-1").drop_connection().await;

@@ -17,7 +17,7 @@ use servicebus_harness::prelude::*;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = Topology::new().queue(Queue::new("greetings"));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
 
     // From here on: any SDK, any language; this string is all it needs.
     let connection_string = servicebus.connection_string();

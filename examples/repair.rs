@@ -39,7 +39,7 @@ async fn repair(client: &mut ServiceBusClient<BasicRetryPolicy>) -> Result<(), B
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders").requires_duplicate_detection(true));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     for (id, total) in [("o-1", "12,50"), ("o-2", "none")] {
         orders.send(Message::from(total).message_id(id)).await;

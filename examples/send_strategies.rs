@@ -34,7 +34,7 @@ async fn send(sender: &mut Sender, at_once: usize) -> Result<Duration, Box<dyn E
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("readings"));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let faults = servicebus.faults();
     let connection = faults.on(Operation::Connect).client("sensor");
     connection.apply(Effect::latency(ROUND_TRIP)).await;

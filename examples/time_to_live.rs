@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let servicebus = ServiceBus::builder()
         .topology(Topology::new().queue(queue))
         .start()
-        .await?;
+        .await;
     let offers = servicebus.queue("offers");
 
     offers

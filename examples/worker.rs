@@ -33,7 +33,7 @@ async fn work(mut client: ServiceBusClient<BasicRetryPolicy>) -> Result<(), Box<
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let topology = Topology::new().queue(Queue::new("orders"));
-    let servicebus = ServiceBus::builder().topology(topology).start().await?;
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     let completion = |id| servicebus.faults().on(Operation::Complete).message_id(id);
     completion("o-1").drop_connection().await;

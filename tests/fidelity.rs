@@ -57,7 +57,7 @@ async fn pass(letters: Vec<Letter>) -> Vec<Passed> {
 async fn bus() -> ServiceBus {
     let topology = Topology::new().queue(Queue::new(QUEUE));
     let starting = ServiceBus::builder().topology(topology).start();
-    starting.await.unwrap_or_else(|error| panic!("{error}"))
+    starting.await
 }
 
 #[tokio::test]

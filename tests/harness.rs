@@ -11,12 +11,14 @@ mod attribute;
 mod claims;
 mod client;
 mod clock;
+mod declared_messages;
 mod dependencies;
 mod entities;
 mod environment;
 mod examples;
 mod exported;
 mod failed_sentences;
+mod failure_texts;
 mod failures;
 mod faults;
 mod fixture;
@@ -32,6 +34,7 @@ mod namespace;
 mod only_address;
 mod process;
 mod readme;
+mod receivers;
 mod receiving;
 mod scheduling;
 mod sentences;
@@ -54,6 +57,5 @@ fn orders() -> Topology {
 
 /// A namespace with that queue.
 async fn namespace_with_orders() -> ServiceBus {
-    let started = ServiceBus::builder().topology(orders()).start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    ServiceBus::builder().topology(orders()).start().await
 }

@@ -35,7 +35,8 @@ impl<'a, T> Action<'a, T> {
     where
         T: 'a,
     {
-        self.operation
+        let Self { operation, at } = self;
+        Box::pin(async move { operation.await.map_err(|error| error.at(at)) })
     }
 }
 
@@ -45,7 +46,7 @@ impl<T> Future for Action<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         match ready!(self.operation.as_mut().poll(context)) {
             Ok(value) => Poll::Ready(value),
-            Err(error) => panic!("{error}\n  at {}", self.at),
+            Err(error) => panic!("{:?}", error.at(self.at)),
         }
     }
 }

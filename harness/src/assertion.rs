@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod attached;
 mod dead_letters;
 mod empty;
 mod expectation;
@@ -53,11 +54,11 @@ pub use expectation::{
 };
 pub use failure::AssertionFailed;
 pub use kinds::{
-    Abandoned, Completed, DeadLettered, Deferred, Delivered, Expired, Forwarded, LockNotRenewed,
-    LockRenewed, NotAbandoned, NotCompleted, NotDeadLettered, NotDeferred, NotDelivered,
-    NotExpired, NotForwarded, NotScheduled, Scheduled,
+    Abandoned, Attached, Completed, DeadLettered, Deferred, Delivered, Expired, Forwarded,
+    LockNotRenewed, LockRenewed, NotAbandoned, NotCompleted, NotDeadLettered, NotDeferred,
+    NotDelivered, NotExpired, NotForwarded, NotScheduled, Scheduled,
 };
-pub use message_count::MessageCount;
+pub use message_count::{CountsMessages, MessageCount, NoCount};
 pub use session_order::SessionOrder;
 pub use session_state::SessionState;
 pub use unsettled_sends::UnsettledSends;
@@ -65,8 +66,11 @@ pub use unsettled_sends::UnsettledSends;
 use failure::Report;
 pub(crate) use failure::left_behind;
 
-/// How long an assertion waits in real time, unless it says otherwise.
-const WITHIN: Duration = Duration::from_secs(5);
+/// Says why no client came to receive from a queue, where the record knows it.
+pub(crate) async fn why_no_client_came(client: &SubQueueClient) -> Option<String> {
+    hint::connecting(&Report::of(client).await)
+}
+
 /// By how much a time may differ, unless said otherwise: a busy machine takes a while from the one look at its clock to
 /// the other.
 const TOLERANCE: Duration = Duration::from_secs(10);
@@ -90,8 +94,13 @@ impl SubQueueClient {
     }
 
     /// Expects exact numbers of messages.
-    pub fn expect_message_count(&self) -> Expectation<MessageCount> {
+    pub fn expect_message_count(&self) -> Expectation<NoCount> {
         MessageCount::of(self)
+    }
+
+    /// Expects clients of the code under test to receive here.
+    pub fn expect_attached(&self) -> Expectation<Attached> {
+        Attached::of(self)
     }
 
     /// Expects messages to have been completed.

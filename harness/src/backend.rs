@@ -8,8 +8,8 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 use bytes::Bytes;
 use serde_json::Value;
 use servicebus_control_api::{
-    Clock, Counts, Explanation, Failure, Fault, Faults, LoseSessionLock, ScriptedFault, Session,
-    Timeline,
+    Clock, Counts, Explanation, Failure, Fault, Faults, LoseSessionLock, Receiver, ScriptedFault,
+    Session, Timeline,
 };
 
 use crate::{
@@ -100,6 +100,11 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// What the rules of a subscription say of an encoded message.
     fn explain<'a>(&'a self, _subscription: &'a str, _message: Bytes) -> Answer<'a, Explanation> {
         uncheckable("why a rule selects a message, which only an emulator explains")
+    }
+
+    /// The receivers of an entity that have asked for messages or wait for a session.
+    fn receivers<'a>(&'a self, _entity: &'a str) -> Answer<'a, Vec<Receiver>> {
+        uncheckable("which clients receive, which only an emulator lists")
     }
 
     /// The sessions of a queue or subscription.

@@ -202,7 +202,7 @@ mod tests {
             (
                 Queue,
                 "ordres",
-                "there is no queue \"ordres\"; the namespace has orders, billing",
+                "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders, billing",
             ),
             (
                 Queue,
@@ -212,7 +212,7 @@ mod tests {
             (
                 Topic,
                 "prises",
-                "there is no topic \"prises\"; the namespace has prices, news",
+                "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices, news",
             ),
             (
                 Subscription,
@@ -227,7 +227,7 @@ mod tests {
             (
                 Subscription,
                 "prises/Subscriptions/eu",
-                "there is no topic \"prises\"; the namespace has prices, news",
+                "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices, news",
             ),
         ];
         for (kind, name, expected) in cases {

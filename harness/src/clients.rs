@@ -10,6 +10,7 @@ mod error;
 mod locked_message;
 mod purge;
 mod queue;
+mod receivers;
 mod send;
 mod session_receiver;
 mod sessions;
@@ -43,9 +44,6 @@ pub use servicebus_control_api::{Counts, Session as SessionInfo};
 pub use session_receiver::SessionReceiver;
 pub use subscription::SubscriptionClient;
 pub use topic::TopicClient;
-
-/// How long a receive waits in real time, unless said otherwise.
-const RECEIVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A queue or subscription, or a dead-letter queue of one.
 #[derive(Debug, Clone)]
@@ -148,7 +146,7 @@ impl SubQueueClient {
     /// When none comes within 5 s of real time; the text says what the queue holds.
     #[track_caller]
     pub fn receive(&self) -> Action<'_, LockedMessage> {
-        Action::new(self.try_receive(RECEIVE_WITHIN))
+        Action::new(self.try_receive(self.connections.within))
     }
 
     /// Receives one message with a lock, and waits for it up to a deadline in real time: with zero, it takes what is
@@ -183,7 +181,7 @@ impl SubQueueClient {
     /// When none comes within 5 s of real time; the text says what the queue holds.
     #[track_caller]
     pub fn receive_and_delete(&self) -> Action<'_, ReceivedMessage> {
-        Action::new(self.try_receive_and_delete(RECEIVE_WITHIN))
+        Action::new(self.try_receive_and_delete(self.connections.within))
     }
 
     /// Receives one message, deletes it, and waits for it up to a deadline in real time: with zero, it takes what is
@@ -244,6 +242,16 @@ impl SubQueueClient {
             Ok(answer.events)
         })
         .await
+    }
+
+    /// Shows what happened to one message, or to all of them; nothing where that is not known.
+    pub(crate) async fn shown_timeline(&self, message_id: Option<&str>) -> Option<String> {
+        let timeline = self.try_timeline().await.ok()?;
+        let shown = match message_id {
+            Some(id) => timeline.of_message(id).titled(id).to_string(),
+            None => timeline.to_string(),
+        };
+        Some(shown)
     }
 
     async fn ask_for_timeline(&self, messages: bool) -> Result<Timeline, Error> {
@@ -362,6 +370,20 @@ impl fmt::Display for SubQueueClient {
         f.write_str(&self.path)
     }
 }
+
+/// A client of an entity, or of a sub-queue of one: what assertions are about.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no client of a queue, topic or subscription",
+    label = "an assertion takes the client of an entity: `servicebus.queue(\"orders\")`",
+    note = "a name does not say in which namespace its entity is"
+)]
+pub trait EntityClient: AsRef<SubQueueClient> {}
+
+impl EntityClient for SubQueueClient {}
+impl EntityClient for QueueClient {}
+impl EntityClient for TopicClient {}
+impl EntityClient for SubscriptionClient {}
+impl<T: EntityClient + ?Sized> EntityClient for &T {}
 
 impl AsRef<Self> for SubQueueClient {
     fn as_ref(&self) -> &Self {

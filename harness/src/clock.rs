@@ -8,7 +8,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{action::Action, connections::Connections};
+use crate::{
+    action::Action,
+    connections::Connections,
+    error::{Error, ErrorKind},
+    text,
+};
 
 /// The time of one namespace.
 #[derive(Debug, Clone)]
@@ -28,11 +33,23 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn advance(&self, by: Duration) -> Action<'_, ()> {
+        Action::new(self.move_on(by))
+    }
+
+    /// Moves the time forward to an instant of the namespace's clock, as [`Clock::now`] tells it.
+    ///
+    /// # Panics
+    ///
+    /// When the instant is past already, or the emulator does not answer.
+    #[track_caller]
+    pub fn advance_to(&self, instant: SystemTime) -> Action<'_, ()> {
         Action::new(async move {
-            let advance = |connections: Arc<Connections>| async move {
-                connections.backend.advance(by).await
-            };
-            Ok(self.connections.run(advance).await?)
+            let by = instant.duration_since(self.reading().await?).map_err(|past| {
+                let past = text::seconds(past.duration());
+                let sentence = format!("the clock cannot be advanced to an instant that is {past} past: it only goes forward");
+                Error::new(ErrorKind::InvalidArgument, None, sentence)
+            })?;
+            self.move_on(by).await
         })
     }
 
@@ -43,11 +60,7 @@ impl Clock {
     /// When the emulator does not answer.
     #[track_caller]
     pub fn now(&self) -> Action<'_, SystemTime> {
-        Action::new(async move {
-            let ask =
-                |connections: Arc<Connections>| async move { connections.backend.clock().await };
-            Ok(self.connections.run(ask).await?.now)
-        })
+        Action::new(self.reading())
     }
 
     /// Stops the clock; only [`Clock::advance`] moves it then.
@@ -76,5 +89,17 @@ impl Clock {
                 |connections: Arc<Connections>| async move { connections.backend.resume().await };
             Ok(self.connections.run(resume).await?)
         })
+    }
+
+    async fn reading(&self) -> Result<SystemTime, Error> {
+        let ask = |connections: Arc<Connections>| async move { connections.backend.clock().await };
+        Ok(self.connections.run(ask).await?.now)
+    }
+
+    async fn move_on(&self, by: Duration) -> Result<(), Error> {
+        let advance = move |connections: Arc<Connections>| async move {
+            connections.backend.advance(by).await
+        };
+        Ok(self.connections.run(advance).await?)
     }
 }

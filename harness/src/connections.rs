@@ -25,6 +25,7 @@ use crate::{
     error::{Error, ErrorKind},
     faults::Script,
     text,
+    unchecked::Unchecked,
 };
 
 /// The status by which the emulator says that the time was not enough.
@@ -41,6 +42,10 @@ pub(crate) struct Connections {
     pub(crate) cancelled: Cancelled,
     /// The faults that must have fired when the namespace ends.
     pub(crate) script: Script,
+    /// How long a test waits for what it expects, unless it says otherwise.
+    pub(crate) within: Duration,
+    /// The assertions that were skipped because they could not be checked.
+    pub(crate) unchecked: Unchecked,
 }
 
 /// Operations that were cancelled; each signals when it is over.
@@ -128,6 +133,8 @@ impl Connections {
             declared: Catalog::default(),
             cancelled: Cancelled::default(),
             script: Script::default(),
+            within: crate::patience::WITHIN,
+            unchecked: Unchecked::default(),
         })
     }
 

@@ -14,8 +14,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use servicebus_control_api::{
     Advance, Clock, Counts, Explanation, Failure, Fault, Faults, Health, LoseSessionLock,
-    NamespaceInfo, Queues, ScriptedFault, Session, Sessions, Settle, Subscriptions, Timeline,
-    Topics,
+    NamespaceInfo, Queues, Receiver, Receivers, ScriptedFault, Session, Sessions, Settle,
+    Subscriptions, Timeline, Topics,
 };
 use servicebus_emulator::ControlToken;
 use tokio::net::TcpStream;
@@ -258,6 +258,13 @@ impl Backend for Control {
     fn explain<'a>(&'a self, subscription: &'a str, message: Bytes) -> Answer<'a, Explanation> {
         let query = query_string(&[("subscription", subscription)]);
         self.ask_for(Method::POST, self.path("/explain") + &query, message)
+    }
+
+    fn receivers<'a>(&'a self, entity: &'a str) -> Answer<'a, Vec<Receiver>> {
+        Box::pin(async move {
+            let listed: Receivers = self.get("/receivers", &[("entity", entity)]).await?;
+            Ok(listed.receivers)
+        })
     }
 
     fn sessions<'a>(&'a self, entity: &'a str) -> Answer<'a, Vec<Session>> {

@@ -2,7 +2,7 @@
 //!
 //! Programs ask for its [`ErrorKind`]; people read it, also where a test unwraps it: its `Debug` is the same sentence.
 
-use std::{borrow::Cow, error, fmt};
+use std::{borrow::Cow, error, fmt, panic::Location};
 
 use crate::{
     amqp::{AmqpError, Condition},
@@ -61,6 +61,10 @@ pub struct Error {
     operation: Cow<'static, str>,
     entity: Option<String>,
     source: Source,
+    /// Where the test asked for the operation.
+    at: Option<&'static Location<'static>>,
+    /// What happened before to what it is about.
+    timeline: Option<String>,
 }
 
 impl Error {
@@ -75,7 +79,22 @@ impl Error {
             operation: Cow::Borrowed(""),
             entity: entity.into(),
             source: sentence.into(),
+            at: None,
+            timeline: None,
         }
+    }
+
+    /// The same, with the line of the test that asked for the operation.
+    pub(crate) fn at(self, at: &'static Location<'static>) -> Self {
+        Self {
+            at: Some(at),
+            ..self
+        }
+    }
+
+    /// The same, with what happened before to what it is about.
+    pub(crate) fn with_timeline(self, timeline: Option<String>) -> Self {
+        Self { timeline, ..self }
     }
 
     /// An operation on an entity that failed for this reason.
@@ -133,10 +152,17 @@ impl fmt::Display for Error {
     }
 }
 
-/// The sentence: it is what a test shows that unwraps the error.
+/// The sentence, the line of the test and what happened before: it is what a test shows that unwraps the error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        fmt::Display::fmt(self, f)?;
+        if let Some(at) = self.at {
+            write!(f, "\n  at {at}")?;
+        }
+        match &self.timeline {
+            Some(timeline) => write!(f, "\n\n{timeline}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -4,11 +4,12 @@
 //! would have everybody build rstest, with a parser of Rust, of TOML and of regular expressions, before the harness.
 //! Whose tests use it brings it along, in a version of their choice.
 
-use crate::{ServiceBus, topology::Topology};
+use crate::{Builder, ServiceBus};
 
 /// Starts a namespace for one test, as an `rstest` fixture.
 ///
-/// Without `#[with]` the namespace has one queue, `queue.1`; with it, what the topology says.
+/// Without `#[with]` the namespace has one queue, `queue.1`; with it, what the topology says. A
+/// [`Builder`](crate::Builder) says more: TLS, a seed, a leak check, how long to wait.
 ///
 /// ```
 /// use rstest::rstest;
@@ -23,29 +24,32 @@ use crate::{ServiceBus, topology::Topology};
 /// ) {
 ///     servicebus.queue("orders").send("hello").await;
 /// }
+///
+/// #[rstest]
+/// #[tokio::test]
+/// async fn a_test_that_leaves_nothing_behind(
+///     #[future(awt)]
+///     #[with(ServiceBus::builder().leak_check(true).seed(7))]
+///     servicebus: ServiceBus,
+/// ) {
+///     servicebus.queue("queue.1").receive_within(std::time::Duration::ZERO).result().await.unwrap_err();
+/// }
 /// ```
-pub async fn servicebus(topology: impl Into<Option<Topology>>) -> ServiceBus {
-    let mut builder = ServiceBus::builder();
-    if let Some(topology) = topology.into() {
-        builder = builder.topology(topology);
-    }
-    match builder.start().await {
-        Ok(servicebus) => servicebus,
-        Err(error) => panic!("{error}"),
-    }
+pub async fn servicebus(builder: impl Into<Builder>) -> ServiceBus {
+    builder.into().start().await
 }
 
 #[doc(hidden)]
 pub mod servicebus {
-    use crate::{ServiceBus, topology::Topology};
+    use crate::{Builder, ServiceBus};
 
     /// What an argument named `servicebus` is given.
     pub async fn default() -> ServiceBus {
-        super::servicebus(None).await
+        super::servicebus(Builder::default()).await
     }
 
-    /// What it is given with `#[with(topology)]`.
-    pub async fn partial_1(topology: impl Into<Option<Topology>>) -> ServiceBus {
-        super::servicebus(topology).await
+    /// What it is given with `#[with(topology)]` or `#[with(builder)]`.
+    pub async fn partial_1(builder: impl Into<Builder>) -> ServiceBus {
+        super::servicebus(builder).await
     }
 }

@@ -73,18 +73,16 @@ impl Drop for KeepOnFailure {
         }
         self.announce();
         if self.process.is_none() {
-            wait_for_somebody();
+            wait_for_enter();
         }
     }
 }
 
-/// Waits for a line on standard input; where that is closed, as under most test runners, until the process ends.
-fn wait_for_somebody() {
+/// Waits for a line on standard input. Where that is closed, as under most test runners, there is nobody to wait for.
+fn wait_for_enter() {
     let read = io::stdin().lock().read_line(&mut String::new());
-    if matches!(read, Ok(1..)) {
-        return;
-    }
-    loop {
-        thread::park();
+    if !matches!(read, Ok(1..)) {
+        let message = "  standard input is closed, so it ends now; run the test with an open one (`cargo nextest run --no-capture`), or in mode process, where it stays\n";
+        let _ = io::stderr().write_all(message.as_bytes());
     }
 }

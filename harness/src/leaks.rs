@@ -14,8 +14,6 @@ use crate::{
     error::Error, kind::EntityKind,
 };
 
-/// How long what is on its way may take, in real time.
-const WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -76,7 +74,7 @@ async fn look(connections: Arc<Connections>) -> Result<(), String> {
         if left.is_empty() {
             return Ok(());
         }
-        if started.elapsed() >= WITHIN {
+        if started.elapsed() >= connections.within {
             return Err(left_behind(&left).await);
         }
         tokio::time::sleep(PAUSE).await;

@@ -36,6 +36,7 @@ mod matcher;
 mod message;
 mod mode;
 mod output;
+mod patience;
 mod process;
 mod received_message;
 mod remote;
@@ -53,6 +54,7 @@ mod test_attribute;
 mod text;
 mod timeline;
 mod topology;
+mod unchecked;
 mod virtual_namespace;
 
 pub mod assertion;
@@ -64,8 +66,8 @@ pub use amqp::Condition;
 #[cfg(feature = "azservicebus")]
 pub use azservicebus;
 pub use clients::{
-    Counts, LockedMessage, Purged, QueueClient, ScheduledEnqueueTime, SessionInfo, SessionReceiver,
-    SubQueueClient, SubscriptionClient, TopicClient,
+    Counts, EntityClient, LockedMessage, Purged, QueueClient, ScheduledEnqueueTime, SessionInfo,
+    SessionReceiver, SubQueueClient, SubscriptionClient, TopicClient,
 };
 pub use clock::Clock;
 pub use error::{Error, ErrorKind};
@@ -78,6 +80,7 @@ pub use matcher::{Predicate, Text, contains, matches};
 pub use message::{Message, PropertyValue};
 pub use mode::{MODE_VARIABLE, Mode};
 pub use observer::observe;
+pub use patience::WITHIN_VARIABLE;
 pub use received_message::{MessageState, ReceivedMessage};
 pub use remote::{CONNECTION_STRING_VARIABLE, MAX_REAL_WAIT_VARIABLE};
 pub use running::Endpoints;
@@ -108,18 +111,20 @@ pub use topology::{
     LocksOnDetach, Queue, Rule, Subscription, Tier, Topic, Topology,
 };
 
+pub use unchecked::UNCHECKED_VARIABLE;
+
 /// Everything a test usually needs.
 pub mod prelude {
     pub use crate::{
         BatchLimit, Claims, Correlation, Effect, EntityStatus, ErrorKind, Expiry, FailedForwards,
         ForwardToDisabled, IdleTimeouts, LockedMessage, LocksOnDetach, Message, Mode, Operation,
         Queue, QueueClient, Rule, ServiceBus, SessionReceiver, SubQueueClient, Subscription,
-        SubscriptionClient, Tier, Topic, TopicClient, Topology, assert_abandoned, assert_completed,
-        assert_dead_lettered, assert_deferred, assert_delivered, assert_empty, assert_expired,
-        assert_forwarded, assert_lock_not_renewed, assert_lock_renewed, assert_message_count,
-        assert_not_abandoned, assert_not_completed, assert_not_dead_lettered, assert_not_deferred,
-        assert_not_delivered, assert_not_expired, assert_not_forwarded, assert_not_scheduled,
-        assert_scheduled, assert_session_order, assert_session_state, assert_unsettled_sends,
-        contains, matches, servicebus,
+        SubscriptionClient, Tier, Topic, TopicClient, Topology, assert_abandoned, assert_attached,
+        assert_completed, assert_dead_lettered, assert_deferred, assert_delivered, assert_empty,
+        assert_expired, assert_forwarded, assert_lock_not_renewed, assert_lock_renewed,
+        assert_message_count, assert_not_abandoned, assert_not_completed, assert_not_dead_lettered,
+        assert_not_deferred, assert_not_delivered, assert_not_expired, assert_not_forwarded,
+        assert_not_scheduled, assert_scheduled, assert_session_order, assert_session_state,
+        assert_unsettled_sends, contains, matches, servicebus,
     };
 }

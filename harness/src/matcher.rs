@@ -36,6 +36,34 @@ impl Text {
     }
 }
 
+impl Text {
+    /// Says where a body differs from this: `body differs at character 12: expected "…", found "…"`.
+    pub(crate) fn difference(&self, found: &str) -> String {
+        const SHOWN: usize = 20;
+        let Self::Is(expected) = self else {
+            return format!("body is not {self}");
+        };
+        let pairs = expected.chars().zip(found.chars());
+        let same = pairs.take_while(|(expected, found)| expected == found);
+        let same = same.count();
+        let from = |text: &str| {
+            let shown: String = text.chars().skip(same).take(SHOWN).collect();
+            let more = text.chars().count() > same + SHOWN;
+            let more = if more { "…" } else { "" };
+            match shown.is_empty() {
+                true => "its end".to_owned(),
+                false => format!("{shown:?}{more}"),
+            }
+        };
+        format!(
+            "body differs at character {}: expected {}, found {}",
+            same + 1,
+            from(expected),
+            from(found)
+        )
+    }
+}
+
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,6 +130,34 @@ mod tests {
         assert!(!Text::from("Reject").matches(Some("Rejected")));
         assert!(contains("ject").matches(Some("Rejected")));
         assert!(!contains("ject").matches(None));
+    }
+
+    #[test]
+    fn where_a_body_differs_is_said() {
+        let cases = [
+            (
+                "abc",
+                "abd",
+                r#"body differs at character 3: expected "c", found "d""#,
+            ),
+            (
+                "abc",
+                "ab",
+                r#"body differs at character 3: expected "c", found its end"#,
+            ),
+            (
+                "",
+                "ab",
+                r#"body differs at character 1: expected its end, found "ab""#,
+            ),
+        ];
+        for (expected, found, difference) in cases {
+            assert_eq!(Text::from(expected).difference(found), difference);
+        }
+        assert_eq!(
+            contains("x").difference("ab"),
+            r#"body is not containing "x""#
+        );
     }
 
     #[test]

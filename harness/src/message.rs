@@ -9,6 +9,7 @@ mod wire;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde::Serialize;
 
 pub use property::PropertyValue;
 pub(crate) use property::{from_amqp, from_encoded};
@@ -52,9 +53,22 @@ impl Message {
         }
     }
 
-    /// Builds a message from a JSON value, with the content type `application/json`.
-    pub fn json(value: impl Into<serde_json::Value>) -> Self {
-        Self::new(value.into().to_string()).content_type("application/json")
+    /// Builds a message whose body is a value in JSON, with the content type `application/json`.
+    ///
+    /// # Panics
+    ///
+    /// When the value cannot be written as JSON: a map with keys that are no texts, or a type that says so.
+    #[track_caller]
+    pub fn json(value: impl Serialize) -> Self {
+        match serde_json::to_vec(&value) {
+            Ok(body) => Self::new(body).content_type("application/json"),
+            Err(error) => panic!("the value cannot be written as JSON: {error}"),
+        }
+    }
+
+    /// The session that it belongs to.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session_id.as_deref()
     }
 
     /// Sets the message id; without one the emulator makes one up.

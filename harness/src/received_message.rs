@@ -17,7 +17,12 @@ use fe2o3_amqp::types::{
     primitives::{Timestamp, Value},
 };
 
-use crate::message::{PropertyValue, from_amqp};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    error::{Error, ErrorKind},
+    message::{PropertyValue, from_amqp},
+};
 
 /// Whether a message can be received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,6 +100,24 @@ impl ReceivedMessage {
     /// Reads the body as JSON.
     pub fn body_json(&self) -> Result<serde_json::Value, serde_json::Error> {
         serde_json::from_slice(&self.body)
+    }
+
+    /// Reads the body as a value of a type in JSON.
+    ///
+    /// ```no_run
+    /// # use servicebus_harness::prelude::*;
+    /// # async fn test(servicebus: ServiceBus) {
+    /// #[derive(serde::Deserialize)]
+    /// struct Order { total: u32 }
+    /// let order: Order = servicebus.queue("orders").receive().await.body_as().unwrap();
+    /// # }
+    /// ```
+    pub fn body_as<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let wanted = std::any::type_name::<T>();
+            let sentence = format!("the body of {self} is no {wanted} in JSON: {error}");
+            Error::new(ErrorKind::Malformed, None, sentence)
+        })
     }
 
     /// Returns why it was dead-lettered.

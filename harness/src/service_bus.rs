@@ -21,7 +21,7 @@ use crate::{
     backend::Backend,
     background::Background,
     catalog::Catalog,
-    clients::{QueueClient, SubQueueClient, SubscriptionClient, TopicClient},
+    clients::{EntityClient, QueueClient, SubscriptionClient, TopicClient},
     clock::Clock,
     connection_string::ConnectionString,
     connections::{Cancelled, Connections},
@@ -40,12 +40,10 @@ use crate::{
     secured::Secured,
     start_error::StartError,
     timeline::Timeline,
+    unchecked::Unchecked,
 };
 
 pub use builder::Builder;
-
-/// How long [`ServiceBus::wait_idle`] waits, in real time.
-const IDLE_WITHIN: Duration = Duration::from_secs(5);
 
 /// A Service Bus for one test.
 pub struct ServiceBus {
@@ -77,10 +75,10 @@ impl ServiceBus {
     ///
     /// # Panics
     ///
-    /// When it does not start; the text says why. [`Builder::start`] returns it instead.
+    /// When it does not start; the text says why.
     #[track_caller]
     pub fn start() -> Action<'static, Self> {
-        Action::new(Builder::default().start())
+        Builder::default().start()
     }
 
     /// Starts a namespace that is described first.
@@ -270,14 +268,17 @@ impl ServiceBus {
         Faults::new(Arc::clone(&self.connections))
     }
 
-    /// Waits until the namespace is idle: nothing due, nothing to deliver, no message locked.
+    /// Waits until the namespace is idle: nothing is due, no receiver has asked for a message that is ready, no message is
+    /// locked, and what is to be forwarded has arrived. A message that no receiver has asked for does not keep it from that,
+    /// unless a client is connecting: that one is waited for, up to two seconds from its first frame. A client that has
+    /// not begun to connect is not known here; [`wait_for_receiver`](crate::SubQueueClient::wait_for_receiver) waits for that.
     ///
     /// # Panics
     ///
-    /// When it does not come to rest within 5 s; the text says what is not at rest.
+    /// When it does not become idle within 5 s, or what [`Builder::within`] says; the text says what is busy.
     #[track_caller]
     pub fn wait_idle(&self) -> Action<'_, ()> {
-        Action::new(self.try_wait_idle(IDLE_WITHIN))
+        Action::new(self.try_wait_idle(self.connections.within))
     }
 
     /// Waits until the namespace is idle, up to a deadline in real time.
@@ -317,7 +318,7 @@ impl ServiceBus {
     ///
     /// When the emulator does not answer, or does not know it.
     #[track_caller]
-    pub fn timeline(&self, client: &impl AsRef<SubQueueClient>) -> Action<'_, Timeline> {
+    pub fn timeline(&self, client: &impl EntityClient) -> Action<'_, Timeline> {
         let client = client.as_ref().clone();
         Action::new(async move { client.try_timeline().await })
     }
@@ -381,6 +382,8 @@ impl ServiceBus {
             declared,
             cancelled: Cancelled::default(),
             script: Script::default(),
+            within: options.within,
+            unchecked: Unchecked::default(),
         };
         let connections = Arc::new(connections);
         let control_url = connections.backend.emulator().map(Control::url);
@@ -423,4 +426,5 @@ struct Options {
     keys: Keys,
     tls: bool,
     leak_check: bool,
+    within: Duration,
 }

@@ -4,7 +4,8 @@ use std::{io, net::Ipv4Addr, path::PathBuf, time::Duration};
 
 use crate::{
     address::ADDRESS_VARIABLE, control::ControlError, file_lock::FileLockError, mode::ModeError,
-    process::ReadyError, remote::RemoteError, text, topology::TopologyError,
+    patience::WITHIN_VARIABLE, process::ReadyError, remote::RemoteError, text,
+    topology::TopologyError,
 };
 
 /// Why a [`ServiceBus`](crate::ServiceBus) did not start.
@@ -16,6 +17,15 @@ pub(crate) enum StartError {
     /// The topology is missing or wrong.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// The environment names no number of seconds.
+    #[error("{WITHIN_VARIABLE} is \"{value}\"; allowed: seconds, such as 20 or 0.5")]
+    Within {
+        /// What the variable holds.
+        value: String,
+    },
+    /// A message that the topology declares could not be put where it belongs.
+    #[error("cannot put the messages of the topology into the namespace: {0}")]
+    Messages(#[source] Box<crate::error::Error>),
     /// The background runtime did not start.
     #[error("cannot start the harness's runtime: {0}")]
     Runtime(io::Error),

@@ -12,9 +12,7 @@ pub fn run_test<T, F: Future<Output = T>>(
     let runtime = runtime.enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("cannot make a runtime: {error}"));
     runtime.block_on(async {
-        match builder.start().await {
-            Ok(servicebus) => test(servicebus).await,
-            Err(error) => panic!("{error}"),
-        }
+        let servicebus = builder.start().await;
+        test(servicebus).await
     })
 }

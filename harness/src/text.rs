@@ -54,11 +54,25 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// Whether a name is likely to be meant by another: at most half of it is different, case aside.
+pub(crate) fn is_near(wanted: &str, name: &str) -> bool {
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    let longest = wanted.chars().count().max(name.chars().count());
+    edits(&wanted, &name) * 2 <= longest
+}
+
 /// Orders names by how few edits turn them into `wanted`, case aside.
 pub(crate) fn nearest_first(wanted: &str, mut names: Vec<String>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     names.sort_by_cached_key(|name| edits(&wanted, &name.to_lowercase()));
     names
+}
+
+/// How unlikely a name is to be meant by another: by its edits, and where these are equal by what both begin with.
+pub(crate) fn distance(wanted: &str, name: &str) -> (usize, usize) {
+    let pairs = wanted.chars().zip(name.chars());
+    let same = pairs.take_while(|(wanted, found)| wanted == found).count();
+    (edits(wanted, name), usize::MAX - same)
 }
 
 /// The Levenshtein distance of two names.
@@ -122,5 +136,7 @@ mod tests {
         let names = ["billing", "orders", "audit"].map(str::to_owned).to_vec();
         assert_eq!(nearest_first("Ordres", names)[0], "orders");
         assert_eq!(edits("kitten", "sitting"), 3);
+        assert!(is_near("ordrs", "orders") && is_near("Orders", "orders"));
+        assert!(!is_near("invoices", "orders"));
     }
 }

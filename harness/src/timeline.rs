@@ -92,6 +92,23 @@ impl Timeline {
         }
     }
 
+    /// By how many seconds tests moved the clock forward, as far as the record goes back.
+    pub(crate) fn advanced(&self) -> f64 {
+        let moves = self
+            .events
+            .iter()
+            .filter(|event| event.kind == EventKind::ClockAdvanced);
+        let seconds = moves.filter_map(|event| {
+            event
+                .detail
+                .as_deref()?
+                .strip_suffix(" s")?
+                .parse::<f64>()
+                .ok()
+        });
+        seconds.sum()
+    }
+
     /// Returns the timeline as JSON, for tools and for files beside a failed run.
     ///
     /// `entity`, `dropped`, `counters` and `events`, each event with the fields of the control API: instants are texts

@@ -7,6 +7,7 @@
 mod document;
 mod export;
 mod file;
+mod messages;
 mod queue;
 mod rule;
 mod settings;
@@ -55,6 +56,8 @@ pub struct Topology {
     queues: Vec<Queue>,
     topics: Vec<Topic>,
     settings: Settings,
+    /// Sent when the namespace has started.
+    messages: Vec<messages::Declared>,
 }
 
 impl Topology {

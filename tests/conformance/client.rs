@@ -61,7 +61,6 @@ pub(crate) async fn start(topology: Topology) -> ServiceBus {
         .open(ServiceBus::builder().topology(topology))
         .start()
         .await
-        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A client that tries once.

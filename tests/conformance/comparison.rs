@@ -53,8 +53,7 @@ async fn the_suite_runs_in_a_namespace_known_by_its_connection_string_alone() {
         .binary(built::emulator())
         .topology(Topology::new())
         .start()
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
+        .await;
     let authority = Authority::new(&elsewhere.ca_certificate_pem().await);
     let namespace =
         Target::namespace(elsewhere.tls_admin_connection_string()).trusting(&authority.0);

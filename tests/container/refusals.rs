@@ -15,7 +15,12 @@ fn refusal(test: &str, variable: &str, value: &str) -> String {
 
 #[expect(clippy::print_stdout, reason = "the tests below read it")]
 async fn start() {
-    match ServiceBus::builder().mode(Mode::Container).start().await {
+    match ServiceBus::builder()
+        .mode(Mode::Container)
+        .start()
+        .result()
+        .await
+    {
         Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
         Err(error) => println!("{error}"),
     }

@@ -94,7 +94,7 @@ async fn the_ports_are_those_that_were_asked_for() {
     assert!(connection_string.starts_with(&host), "{connection_string}");
 
     let builder = ServiceBus::builder().mode(Mode::Container);
-    let servicebus = builder.ports(8080, 8443).start().await.unwrap();
+    let servicebus = builder.ports(8080, 8443).start().await;
     let endpoints = servicebus.endpoints();
     assert_eq!(endpoints.http.port(), 8080);
     assert_eq!(endpoints.https.map(|door| door.port()), Some(8443));
@@ -106,7 +106,7 @@ async fn a_seed_has_a_container_to_itself() {
     let builder = ServiceBus::builder()
         .mode(Mode::Container)
         .topology(orders());
-    let seeded = builder.seed(7).start().await.unwrap();
+    let seeded = builder.seed(7).start().await;
     seeded.queue("orders").send("hello").await;
     assert_message_count!(seeded.queue("orders"), active = 1).await;
 }

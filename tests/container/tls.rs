@@ -38,8 +38,7 @@ fn a_certificate_holds_for_the_address_of_the_bus() {
 
 async fn send_over_tls() {
     let builder = ServiceBus::builder().mode(Mode::Container);
-    let started = builder.topology(orders()).tls(true).start().await;
-    let servicebus = started.unwrap();
+    let servicebus = builder.topology(orders()).tls(true).start().await;
     let trusted = env::var_os(TRUSTED).unwrap();
     fs::write(trusted, servicebus.ca_certificate_pem().await).unwrap();
 

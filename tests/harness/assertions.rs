@@ -108,11 +108,7 @@ async fn values_can_be_kept_and_handed_on() {
 async fn expiry_in_virtual_time() {
     let queue = Queue::new("orders").default_time_to_live(Duration::from_secs(60));
     let topology = Topology::new().queue(queue.dead_lettering_on_message_expiration(true));
-    let servicebus = ServiceBus::builder()
-        .topology(topology)
-        .start()
-        .await
-        .unwrap();
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     // Real time has no part in it, however long the machine takes.
     servicebus.clock().freeze().await;
@@ -132,11 +128,7 @@ async fn expiry_in_virtual_time() {
 async fn expiry_on_receive_waits_for_a_receiver() {
     let queue = Queue::new("orders").dead_lettering_on_message_expiration(true);
     let topology = Topology::new().queue(queue).expiry(Expiry::OnReceive);
-    let servicebus = ServiceBus::builder()
-        .topology(topology)
-        .start()
-        .await
-        .unwrap();
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
     let orders = servicebus.queue("orders");
     let message = Message::from("hello").time_to_live(Duration::from_secs(1));
     orders.send(message).await;

@@ -63,7 +63,8 @@ async fn what_is_wrong_with_a_queue_is_told() {
     );
 
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the namespace has orders";
+    let expected =
+        "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
     let error = unknown.update(|queue| queue.max_delivery_count(1)).result();
     assert_eq!(error.await.unwrap_err().to_string(), expected);
     let error = unknown.delete().result().await.unwrap_err();
@@ -113,7 +114,6 @@ async fn the_record_knows_every_kind_of_event_of_a_queue() {
         .queue(Queue::new("orders").requires_duplicate_detection(true))
         .queue(Queue::new("audit"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let orders = servicebus.queue("orders");
     let minute = Duration::from_secs(60);
     let number = orders.schedule("taken back", minute).await;

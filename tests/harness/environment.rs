@@ -13,7 +13,7 @@ use servicebus_test_support::built;
 #[tokio::test]
 async fn a_child_process_finds_the_namespace(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
-    let servicebus = bus.start().await.unwrap();
+    let servicebus = bus.start().await;
     let mut child = Command::new(if cfg!(windows) { "cmd" } else { "env" });
     if cfg!(windows) {
         child.args(["/c", "set"]);
@@ -45,7 +45,7 @@ async fn a_child_process_finds_the_namespace(#[case] mode: Mode) {
 
 #[tokio::test]
 async fn over_tls_a_child_process_trusts_nobody_else() {
-    let servicebus = ServiceBus::builder().tls(true).start().await.unwrap();
+    let servicebus = ServiceBus::builder().tls(true).start().await;
     let env: HashMap<_, _> = servicebus.env().into_iter().collect();
     let file = servicebus.ca_certificate_file().unwrap();
     for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"] {
@@ -62,7 +62,7 @@ async fn over_tls_a_child_process_trusts_nobody_else() {
 #[tokio::test]
 async fn code_that_insists_on_the_service_is_told_what_to_set(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
-    let servicebus = bus.start().await.unwrap();
+    let servicebus = bus.start().await;
     let settings = servicebus.client_settings().unwrap();
     let endpoints = servicebus.endpoints();
 

@@ -12,7 +12,7 @@ use servicebus_test_support::built;
 async fn grown(builder: servicebus_harness::Builder) -> ServiceBus {
     let high = Subscription::new("high").rule(Rule::sql("high", "price > 10"));
     let topology = orders().topic(Topic::new("prices").subscription(high));
-    let servicebus = builder.topology(topology).start().await.unwrap();
+    let servicebus = builder.topology(topology).start().await;
     servicebus
         .queue("orders")
         .update(|queue| queue.max_delivery_count(7))
@@ -32,7 +32,7 @@ async fn another_namespace_is_the_same(#[case] mode: Mode) {
     let first = grown(builder()).await;
     let topology = first.topology().await;
     // Both live at once: nothing by which the first is reached is in it.
-    let second = builder().topology(topology.clone()).start().await.unwrap();
+    let second = builder().topology(topology.clone()).start().await;
     let exported = second.topology().await;
     assert_eq!(exported.json().unwrap(), topology.json().unwrap());
 
@@ -62,12 +62,11 @@ async fn an_export_is_kept_in_a_file() {
     let file = format!("servicebus-harness-export-{}.json", std::process::id());
     let file = env::temp_dir().join(file);
     fs::write(&file, &text).unwrap();
-    let started = ServiceBus::builder()
+    let second = ServiceBus::builder()
         .topology(Topology::file(&file))
         .start()
         .await;
     fs::remove_file(&file).unwrap();
-    let second = started.unwrap();
     assert_eq!(second.topology().await.json().unwrap(), text);
 }
 
@@ -78,6 +77,7 @@ async fn an_export_is_not_mixed_with_the_builder() {
     let error = ServiceBus::builder()
         .topology(mixed)
         .start()
+        .result()
         .await
         .unwrap_err();
     assert_eq!(

@@ -442,7 +442,8 @@ async fn assertions_about_a_queue_that_is_not_there() {
         unknown.expect_lock_not_renewed().await.unwrap_err(),
     ];
     for error in errors {
-        let expected = "there is no queue \"ordres\"; the namespace has orders";
+        let expected =
+            "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -194,7 +194,7 @@ orders holds 1 message
 timeline of o-17 in orders
   +… sent            by the test, 26 bytes
 
-hint: o-17 was never received; is a consumer running?"#,
+hint: o-17 was never received: no client is attached to orders"#,
     );
 }
 
@@ -224,7 +224,6 @@ async fn numbers_that_differ() {
 async fn messages_that_expired_into_nothing() {
     let topology = Topology::new().queue(Queue::new("orders"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let orders = servicebus.queue("orders");
     let message = Message::from("{}").message_id("o-17");
     orders
@@ -257,7 +256,7 @@ async fn an_operation_that_panics_names_the_line_of_the_test() {
     pretty_equal(
         text,
         &format!(
-            "there is no queue \"ordres\"; the namespace has orders\n  at {}:{line}:69",
+            "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders\n  at {}:{line}:69",
             file!()
         ),
     );

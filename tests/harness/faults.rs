@@ -13,8 +13,7 @@ async fn bus() -> ServiceBus {
     let topology = Topology::new()
         .queue(Queue::new("orders"))
         .queue(Queue::new("audit"));
-    let started = ServiceBus::builder().topology(topology).start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    ServiceBus::builder().topology(topology).start().await
 }
 
 /// How a test fails that does this.

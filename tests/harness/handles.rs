@@ -111,9 +111,9 @@ async fn an_unknown_queue_fails_with_the_known_ones() {
         .queue(Queue::new("billing"))
         .queue(Queue::new("orders"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the namespace has orders, billing";
+    let expected =
+        "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders, billing";
 
     let error = unknown.send("hello").result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::EntityNotFound, "{error:?}");

@@ -20,8 +20,7 @@ async fn bus() -> ServiceBus {
                 .subscription(Subscription::new("one"))
                 .subscription(Subscription::new("two")),
         );
-    let started = ServiceBus::builder().topology(topology).start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    ServiceBus::builder().topology(topology).start().await
 }
 
 /// How a test fails that does this with a namespace.

@@ -139,7 +139,7 @@ async fn a_topology_serves_many_namespaces() {
     let topology = orders();
     for _ in 0..2 {
         let builder = ServiceBus::builder().topology(topology.clone());
-        let servicebus = builder.start().await.unwrap();
+        let servicebus = builder.start().await;
         servicebus.queue("orders").send("hello").await;
         assert_message_count!(servicebus.queue("orders"), active = 1).await;
     }
@@ -170,7 +170,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 async fn ports_that_are_taken_are_named_with_their_addresses() {
     // HTTP where AMQP listens already, at whatever address.
     let bus = ServiceBus::builder().mode(Mode::InProcess);
-    let error = bus.ports(5672, 8443).start().await.unwrap_err();
+    let error = bus.ports(5672, 8443).start().result().await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with(

@@ -87,6 +87,22 @@ fn a_namespace_in_process_stays_until_somebody_presses_enter() {
 }
 
 #[test]
+fn a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so() {
+    if child::is_child() {
+        return child::play(fail());
+    }
+    let mut test = Failing::start(
+        "harness::keep::a_namespace_in_process_ends_where_standard_input_is_closed_and_says_so",
+        "in-process",
+    );
+    drop(test.child.stdin.take());
+    let address = test.address();
+    test.rendered("standard input is closed, so it ends now");
+    assert!(!test.child.wait().unwrap().success());
+    until_gone(address);
+}
+
+#[test]
 fn a_namespace_in_a_process_of_its_own_stays_when_the_tests_are_over() {
     if child::is_child() {
         return child::play(fail());

@@ -16,8 +16,7 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
         .mode(mode)
         .binary(built::emulator())
         .start()
-        .await
-        .unwrap();
+        .await;
     assert_eq!(servicebus.mode(), mode);
     let orders = servicebus.queue("orders");
 
@@ -44,7 +43,11 @@ async fn a_poison_message_is_dead_lettered_in_every_mode(#[case] mode: Mode) {
 #[cfg(not(feature = "container"))]
 #[tokio::test]
 async fn a_mode_whose_feature_is_off_says_which() {
-    let started = ServiceBus::builder().mode(Mode::Container).start().await;
+    let started = ServiceBus::builder()
+        .mode(Mode::Container)
+        .start()
+        .result()
+        .await;
     let error = started.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Mode);
     let text = error.to_string();
@@ -86,7 +89,7 @@ fn the_environment_picks_the_mode() {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn start_as_the_environment_says() {
-    match ServiceBus::builder().start().await {
+    match ServiceBus::builder().start().result().await {
         Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
         Err(error) => println!("{error}"),
     }

@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use servicebus_harness::{CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, prelude::*};
+use servicebus_harness::{
+    CONNECTION_STRING_VARIABLE, KEEP_VARIABLE, MODE_VARIABLE, UNCHECKED_VARIABLE, prelude::*,
+};
 
 use crate::harness::orders;
 use servicebus_test_support::{built, child};
@@ -30,7 +32,7 @@ impl Elsewhere {
     async fn start(topology: Topology) -> Self {
         let bus = ServiceBus::builder().mode(Mode::Process);
         let bus = bus.binary(built::emulator()).topology(topology);
-        let servicebus = bus.start().await.unwrap();
+        let servicebus = bus.start().await;
         let host = servicebus.endpoints().amqps.ip();
         let authority = env::temp_dir().join(format!("servicebus-harness-test-{host}.pem"));
         fs::write(&authority, servicebus.ca_certificate_pem().await).unwrap();
@@ -117,7 +119,7 @@ async fn work() {
         .queue(Queue::new("inbox").forward_to("orders"))
         .queue(carts);
     let bus = ServiceBus::builder().topology(topology.topic(prices));
-    let servicebus = bus.max_real_wait(SECOND).start().await.unwrap();
+    let servicebus = bus.max_real_wait(SECOND).start().await;
     assert_eq!(servicebus.mode(), Mode::Namespace);
     assert!(
         !servicebus
@@ -131,7 +133,9 @@ async fn work() {
     carts.send(Message::from("add").session_id("cart-7")).await;
     let cart = carts.accept_session("cart-7").await;
     cart.receive().await.complete().await;
+    cart.set_state("paying").await;
     cart.close().await;
+    assert_session_state!(carts, session = "cart-7", text = "paying").await;
 
     let later = servicebus.create_queue(Queue::new("later")).await;
     later
@@ -274,10 +278,42 @@ async fn unchecked(servicebus: &ServiceBus) {
 }
 
 #[test]
+fn what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end() {
+    let skips = async {
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
+        let orders = servicebus.queue("orders");
+        assert_completed!(orders).await;
+        assert_message_count!(orders, locked = 0).await;
+        orders.expect_empty().await.unwrap();
+        orders.send("left").await;
+        let failed = orders.expect_empty().within(SECOND / 100).await;
+        failed.expect_err("what can be checked still is");
+    };
+    either(skips, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        let test = "harness::namespace::what_cannot_be_checked_is_skipped_where_that_is_asked_for_and_told_at_the_end";
+        let mut command = elsewhere.command(test);
+        command.env(UNCHECKED_VARIABLE, "skip");
+        let output = tokio::task::spawn_blocking(move || command.output());
+        let output = output.await.unwrap().unwrap();
+        let said = text(&output);
+        assert!(output.status.success(), "{said}");
+        let expected = [
+            "SERVICEBUS_HARNESS_UNCHECKED: 2 assertions skipped\n",
+            "  Completed of orders: ",
+            "  MessageCount of orders: ",
+        ];
+        for expected in expected {
+            assert!(said.contains(expected), "{said}");
+        }
+    });
+}
+
+#[test]
 fn the_leak_check_looks_at_what_the_namespace_made() {
     let leaks = async {
         let bus = ServiceBus::builder().topology(orders()).leak_check(true);
-        let servicebus = bus.start().await.unwrap();
+        let servicebus = bus.start().await;
         servicebus.queue("orders").send("left").await;
     };
     either(leaks, async {
@@ -300,7 +336,7 @@ fn the_leak_check_looks_at_what_the_namespace_made() {
 fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
     let fails = async {
         let bus = ServiceBus::builder().topology(orders());
-        let _servicebus = bus.start().await.unwrap();
+        let _servicebus = bus.start().await;
         panic!("as a failed assertion does");
     };
     either(fails, async {
@@ -328,11 +364,7 @@ fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
 #[test]
 fn a_panic_leaves_nothing_either() {
     let panics = async {
-        let servicebus = ServiceBus::builder()
-            .topology(orders())
-            .start()
-            .await
-            .unwrap();
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
         servicebus.queue("orders").send("left").await;
         panic!("as a failed assertion does");
     };
@@ -350,11 +382,7 @@ fn a_panic_leaves_nothing_either() {
 #[test]
 fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
     let dies = async {
-        let servicebus = ServiceBus::builder()
-            .topology(orders())
-            .start()
-            .await
-            .unwrap();
+        let servicebus = ServiceBus::builder().topology(orders()).start().await;
         servicebus.queue("orders").send("left").await;
         match env::var_os("STAYS") {
             Some(_) => std::process::abort(),
@@ -395,6 +423,7 @@ fn what_is_somebodys_is_left_alone() {
         let error = ServiceBus::builder()
             .topology(orders())
             .start()
+            .result()
             .await
             .unwrap_err();
         let expected = "the namespace has a queue \"orders\" that no test made: remove it, or use a namespace for tests alone";
@@ -414,13 +443,13 @@ fn what_is_somebodys_is_left_alone() {
 fn namespaces_take_turns() {
     let two = async {
         let start = || ServiceBus::builder().topology(orders()).start();
-        let first = start().await.unwrap();
+        let first = start().await;
         let mut second = tokio::spawn(start());
         first.queue("orders").send("of the first").await;
         let early = tokio::time::timeout(SECOND / 4, &mut second).await;
         assert!(early.is_err(), "the second has to wait");
         first.stop().await;
-        let second = second.await.unwrap().unwrap();
+        let second = second.await.unwrap();
         assert_empty!(second.queue("orders")).await;
     };
     either(two, async {
@@ -449,7 +478,7 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
         let bus = ServiceBus::builder()
             .mode(Mode::Namespace)
             .connection_string(string);
-        let error = bus.start().await.unwrap_err();
+        let error = bus.start().result().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Namespace);
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -459,7 +488,7 @@ async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
 fn a_key_that_the_namespace_does_not_know_is_told() {
     #[expect(clippy::print_stdout, reason = "the test below reads it")]
     let refused = async {
-        let error = ServiceBus::builder().start().await.unwrap_err();
+        let error = ServiceBus::builder().start().result().await.unwrap_err();
         println!("\n{error}");
     };
     either(refused, async {

@@ -55,8 +55,7 @@ fn named_address() -> Ipv4Addr {
 }
 
 async fn start(builder: Builder) -> ServiceBus {
-    let started = builder.start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    builder.start().await
 }
 
 async fn start_with_orders() -> ServiceBus {
@@ -248,6 +247,10 @@ fn an_address_that_cannot_be_used_is_named() {
 
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn be_refused() {
-    let started = ServiceBus::builder().mode(Mode::InProcess).start().await;
+    let started = ServiceBus::builder()
+        .mode(Mode::InProcess)
+        .start()
+        .result()
+        .await;
     println!("\n{}", started.unwrap_err());
 }

@@ -40,7 +40,7 @@ impl FakeEmulator {
     /// The same, where it may take so long to become ready.
     async fn refusal_within(&self, within: Duration) -> String {
         let builder = ServiceBus::builder().mode(Mode::Process).binary(&self.0);
-        let started = builder.ready_within(within).start().await;
+        let started = builder.ready_within(within).start().result().await;
         let error = started.expect_err("a fake emulator should not start");
         let path = self.0.display().to_string();
         error.to_string().replace(&path, "emulator")
@@ -117,7 +117,7 @@ async fn when_no_address_is_free_the_attempts_are_counted() {
 #[tokio::test]
 async fn a_binary_that_is_not_there_is_named() {
     let builder = ServiceBus::builder().mode(Mode::Process);
-    let error = builder.binary("/nowhere/emulator").start().await;
+    let error = builder.binary("/nowhere/emulator").start().result().await;
     assert_eq!(
         error.unwrap_err().to_string(),
         "no emulator binary at /nowhere/emulator, named by the builder; run `cargo build -p servicebus-emulator`, and name none to have it found"
@@ -135,7 +135,7 @@ async fn a_child_that_died_is_named_by_the_next_operation() {
     );
     let shell = FakeEmulator::new("shell", &script);
     let builder = ServiceBus::builder().mode(Mode::Process).binary(&shell.0);
-    let servicebus = builder.start().await.unwrap();
+    let servicebus = builder.start().await;
     let queue = servicebus.queue("queue.1");
     queue.send("hello").await;
 
@@ -202,13 +202,11 @@ fn a_killed_test_leaves_no_emulator() {
 #[expect(clippy::print_stdout, reason = "the test above reads it")]
 async fn wait_to_be_killed() {
     let servicebus = ServiceBus::builder().mode(Mode::Process).start().await;
-    let servicebus = servicebus.unwrap();
     println!("\nlistening at {}", servicebus.endpoints().amqp);
     std::future::pending::<()>().await;
 }
 
 async fn process_namespace() -> ServiceBus {
     let builder = ServiceBus::builder().mode(Mode::Process);
-    let started = builder.binary(built::emulator()).start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    builder.binary(built::emulator()).start().await
 }

@@ -82,7 +82,8 @@ async fn what_cannot_be_scheduled_says_why() {
     assert!(text.contains("262144"), "{text}");
 
     let unknown = servicebus.queue("ordres");
-    let expected = "there is no queue \"ordres\"; the namespace has orders";
+    let expected =
+        "there is no queue \"ordres\"; did you mean \"orders\"? The namespace has orders";
     let errors = [
         unknown
             .schedule("x", MINUTE)

@@ -112,7 +112,6 @@ async fn sentences_about_expiry() {
         .queue(Queue::new("kept").dead_lettering_on_message_expiration(true))
         .queue(Queue::new("dropped"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     for name in ["kept", "dropped"] {
         let queue = servicebus.queue(name);
         let offer = Message::from("{}").message_id("o-1").time_to_live(MINUTE);
@@ -133,7 +132,6 @@ async fn sentences_about_forwarding() {
     });
     let topology = topology.queue(Queue::new("q6"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let (first, last) = (servicebus.queue("q1"), servicebus.queue("q5"));
     first.send(Message::from("{}").message_id("o-1")).await;
 
@@ -161,7 +159,6 @@ async fn dead_letters_are_forwarded_too() {
     let orders = Queue::new("orders").forward_dead_lettered_messages_to("dead");
     let topology = Topology::new().queue(orders).queue(Queue::new("dead"));
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let orders = servicebus.queue("orders");
     orders.send("{}").await;
     orders.receive().await.dead_letter("Rejected", "").await;

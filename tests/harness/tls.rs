@@ -17,7 +17,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
         let bus = ServiceBus::builder().topology(orders()).mode(mode);
         bus.binary(built::emulator()).tls(tls).start()
     };
-    let (plain, secured) = (start(false).await.unwrap(), start(true).await.unwrap());
+    let (plain, secured) = (start(false).await, start(true).await);
 
     assert_eq!(plain.endpoints().amqps.port(), 5671);
     let host = plain.endpoints().amqps.ip();
@@ -59,7 +59,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
 #[tokio::test]
 async fn web_ports_are_those_that_were_asked_for(#[case] mode: Mode) {
     let bus = ServiceBus::builder().mode(mode).binary(built::emulator());
-    let servicebus = bus.ports(8080, 8443).start().await.unwrap();
+    let servicebus = bus.ports(8080, 8443).start().await;
     let endpoints = servicebus.endpoints();
     assert_eq!(endpoints.http.port(), 8080);
     assert_eq!(endpoints.https.map(|endpoint| endpoint.port()), Some(8443));

@@ -22,8 +22,7 @@ async fn namespace_with_prices() -> ServiceBus {
         .subscription(high)
         .subscription(Subscription::new("all"));
     let topology = Topology::new().queue(Queue::new("orders")).topic(prices);
-    let started = ServiceBus::builder().topology(topology).start().await;
-    started.unwrap_or_else(|error| panic!("{error}"))
+    ServiceBus::builder().topology(topology).start().await
 }
 
 fn price(price: i64) -> Message {
@@ -187,7 +186,8 @@ async fn what_is_unknown_fails_with_what_there_is() {
     let unknown = servicebus.topic("prises");
     let error = unknown.send("hello").result().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::EntityNotFound, "{error:?}");
-    let expected = "there is no topic \"prises\"; the namespace has prices";
+    let expected =
+        "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices";
     assert_eq!(error.to_string(), expected);
     let error = unknown
         .schedule("hello", MINUTE)
@@ -202,7 +202,7 @@ async fn what_is_unknown_fails_with_what_there_is() {
     );
 
     let unknown = servicebus.subscription("prices", "hihg");
-    let expected = "the topic \"prices\" has no subscription \"hihg\"; it has high, all";
+    let expected = "the topic \"prices\" has no subscription \"hihg\"; did you mean \"high\"? It has high, all";
     let errors = [
         unknown.peek().result().await.unwrap_err().to_string(),
         unknown.counts().result().await.unwrap_err().to_string(),
@@ -284,7 +284,7 @@ async fn what_is_wrong_with_a_topic_or_subscription_is_told() {
         .result();
     assert_eq!(
         nowhere.await.unwrap_err().to_string(),
-        "there is no topic \"prises\"; the namespace has prices"
+        "there is no topic \"prises\"; did you mean \"prices\"? The namespace has prices"
     );
     let taken = servicebus.create_topic(Topic::new("orders")).result().await;
     assert_eq!(
@@ -361,6 +361,6 @@ timeline of p-12 in prices/Subscriptions/all
   +… matched         by rule $Default
   +… sent            41 bytes
 
-hint: p-12 was never received; is a consumer running?"#,
+hint: p-12 was never received: no client is attached to prices/Subscriptions/all"#,
     );
 }

@@ -3,7 +3,11 @@
 use servicebus_harness::{Error, prelude::*};
 
 async fn refusal(topology: Topology) -> Error {
-    let started = ServiceBus::builder().topology(topology).start().await;
+    let started = ServiceBus::builder()
+        .topology(topology)
+        .start()
+        .result()
+        .await;
     started.expect_err("this topology should not start")
 }
 
@@ -80,7 +84,6 @@ async fn settings_of_the_namespace_take_effect() {
         .queue(Queue::new("orders"))
         .locks_on_detach(LocksOnDetach::Release);
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let servicebus = servicebus.unwrap();
     let orders = servicebus.queue("orders");
     orders.send("hello").await;
     drop(orders.receive().await);

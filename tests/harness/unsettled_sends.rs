@@ -28,7 +28,7 @@ async fn a_topic_counts_what_is_sent_to_it() {
     let prices = Topic::new("prices").subscription(Subscription::new("all"));
     let topology = Topology::new().topic(prices);
     let servicebus = ServiceBus::builder().topology(topology).start().await;
-    let prices = servicebus.as_ref().unwrap().topic("prices");
+    let prices = servicebus.topic("prices");
     prices.send("7").await;
     assert_unsettled_sends!(prices, count = 1).await;
     assert_unsettled_sends!(prices.subscription("all"), count = 0).await;

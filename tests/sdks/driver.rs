@@ -217,8 +217,7 @@ async fn run(sdk: Sdk, settings: Settings, case: &'static str) {
     let servicebus = ServiceBus::builder()
         .topology(topology(settings))
         .start()
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
+        .await;
     let control_url = format!(
         "{}/namespaces/{}",
         servicebus.control_url(),

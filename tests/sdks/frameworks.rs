@@ -253,7 +253,7 @@ impl Java {
 
 async fn start(topology: Topology) -> ServiceBus {
     let starting = ServiceBus::builder().topology(topology).start();
-    starting.await.unwrap_or_else(|error| panic!("{error}"))
+    starting.await
 }
 
 fn settings(servicebus: &ServiceBus) -> ClientSettings {

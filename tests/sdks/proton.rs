@@ -60,7 +60,7 @@ async fn observe() -> Option<Vec<Observed>> {
     let environment = environment::ready(Language::Proton).await?;
     let topology = Topology::new().queue(Queue::new("letters"));
     let starting = ServiceBus::builder().topology(topology).start();
-    let servicebus = starting.await.unwrap_or_else(|error| panic!("{error}"));
+    let servicebus = starting.await;
     let (letters, report) = (file("letters"), file("report"));
     std::fs::write(&letters, matrix().to_string()).expect("the matrix can be written");
     let mut command = Command::new(environment::python(&environment));

@@ -72,7 +72,7 @@ async fn run(mut command: Command, language: &str) {
 async fn bus() -> ServiceBus {
     let topology = Topology::new().queue(Queue::new("queue.1"));
     let starting = ServiceBus::builder().topology(topology).start();
-    starting.await.unwrap_or_else(|error| panic!("{error}"))
+    starting.await
 }
 
 fn snippet(readme: &str, language: &str) -> String {

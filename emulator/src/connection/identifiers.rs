@@ -11,6 +11,7 @@ use servicebus_broker::{ClientId, ReceiverId};
 
 use super::commit::Work;
 use super::peer::ClientConnection;
+use crate::nodes::{Address, Destination};
 
 /// Link property: the identifier of a receiver.
 const RECEIVER_NAME: &str = "com.microsoft:receiver-name";
@@ -103,7 +104,8 @@ impl ClientConnection {
 /// the target address of a receiver.
 fn identifier(attach: &AttachRequest) -> Option<&str> {
     let address = attach.address()?;
-    if attach.is_coordinator() || address.contains('$') && !address.contains("$DeadLetterQueue") {
+    let destination = Address::parse(address).destination;
+    if attach.is_coordinator() || !matches!(destination, Destination::Store(_)) {
         return None;
     }
     let named = match attach.role() {

@@ -102,7 +102,7 @@ impl Way {
 }
 
 async fn start(builder: Builder) -> ServiceBus {
-    let started = builder.start().await;
+    let started = builder.start().result().await;
     started.unwrap_or_else(|error| panic!("{error}"))
 }
 

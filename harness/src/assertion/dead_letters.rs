@@ -44,7 +44,7 @@ impl DeadLetters {
     }
 
     async fn failure(&self, found: usize) -> AssertionFailed {
-        let mut report = Report::of(&self.client).await;
+        let mut report = Report::of(&self.client).await.about(&self.wanted.which);
         report.shows_dead = true;
         let found = match found {
             0 => "none".to_owned(),
@@ -89,7 +89,7 @@ impl DeadLetters {
             Ok(found) => found,
             Err(error) => return Err(AssertionFailed::unchecked(&error)),
         };
-        let mut report = Report::of(&self.client).await;
+        let mut report = Report::of(&self.client).await.about(&self.wanted.which);
         report.shows_dead = true;
         let expected = format!(
             "expected no message dead-lettered{}, found {found}",

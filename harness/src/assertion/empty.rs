@@ -2,7 +2,7 @@
 
 use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
 use crate::{
-    clients::{Counts, SubQueueClient},
+    clients::{Counts, EntityClient},
     text,
 };
 
@@ -12,7 +12,7 @@ pub struct Empty;
 
 impl Empty {
     /// Expects it of this queue.
-    pub fn of(client: &impl AsRef<SubQueueClient>) -> Expectation<Self> {
+    pub fn of(client: &impl EntityClient) -> Expectation<Self> {
         Expectation::new(client, Self)
     }
 }

@@ -3,9 +3,11 @@
 //! Four parts, of which only the first is always there: what was expected and what was found, what the
 //! queues hold, how the messages got there, and a hint.
 
-use std::{error::Error, fmt, time::SystemTime};
+use std::{collections::HashSet, error::Error, fmt, time::SystemTime};
 
-use super::{ProbeError, dead_letters::Wanted, hint};
+use super::{ProbeError, UNCHECKABLE, dead_letters::Wanted, hint, selector::Selector};
+use servicebus_control_api::Receiver;
+
 use crate::{
     catalog::Declared,
     clients::{SessionInfo, SubQueueClient},
@@ -26,14 +28,22 @@ pub(super) type Remark<'a> = &'a dyn Fn(&ReceivedMessage, bool) -> String;
 #[derive(Clone, PartialEq, Eq)]
 pub struct AssertionFailed {
     text: String,
+    /// Whether it is not known, because the namespace does not say.
+    is_unchecked: bool,
 }
 
 impl AssertionFailed {
     /// Writes down that the assertion could not even be checked.
     pub(super) fn unchecked(error: &ProbeError) -> Self {
+        let text = error.to_string();
         Self {
-            text: error.to_string(),
+            is_unchecked: text.contains(UNCHECKABLE),
+            text,
         }
+    }
+
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.is_unchecked
     }
 }
 
@@ -73,6 +83,10 @@ pub(super) struct Report {
     pub(super) sessions: Vec<String>,
     /// The messages of the record that were judged, and how; they may be gone by now.
     pub(super) examined: Vec<String>,
+    /// Which messages the assertion is about: they are shown first.
+    pub(super) which: Selector,
+    /// The receivers of the code under test, where the namespace tells them.
+    pub(super) receivers: Option<Vec<Receiver>>,
 }
 
 impl Report {
@@ -118,7 +132,31 @@ impl Report {
             shows_dead: !client.is_owner(),
             sessions: Vec::new(),
             examined: Vec::new(),
+            which: Selector::default(),
+            receivers: owner.try_receivers().await.ok(),
         }
+    }
+
+    /// The same about these messages: what matches best is shown first.
+    pub(super) fn about(self, which: &Selector) -> Self {
+        let Self {
+            mut live, mut dead, ..
+        } = self;
+        for messages in [&mut live, &mut dead] {
+            messages.sort_by_cached_key(|message| which.distance(message));
+        }
+        Self {
+            live,
+            dead,
+            which: which.clone(),
+            ..self
+        }
+    }
+
+    /// The messages of the queue itself that the assertion is about.
+    pub(super) fn meant(&self) -> impl Iterator<Item = &ReceivedMessage> {
+        let live = self.live.iter();
+        live.filter(|message| self.which.matches(message))
     }
 
     /// Writes the failure with the usual remarks and the usual hint.
@@ -157,6 +195,7 @@ impl Report {
         parts.extend(hint.map(|hint| format!("hint: {hint}")));
         AssertionFailed {
             text: parts.join("\n\n"),
+            is_unchecked: false,
         }
     }
 
@@ -170,30 +209,47 @@ impl Report {
         })
     }
 
-    /// Shows how the messages got where they are: those that are listed, else whatever was on record.
+    /// Shows how the messages got where they are: those that are meant, else those that are listed, else what was on record.
     fn timelines(&self) -> Vec<String> {
+        let ids = self.ids();
+        let meant: Vec<&str> = match self.which.message_id {
+            Some(_) => {
+                let ids = ids.iter().copied();
+                ids.filter(|id| self.which.is_named(Some(id))).collect()
+            }
+            None => ids.iter().copied().take(TIMELINES).collect(),
+        };
+        let near = || {
+            let near = ids.iter().copied().filter(|id| self.which.is_near(id));
+            let wanted = self.which.only_id().unwrap_or_default();
+            near.min_by_key(|id| text::distance(wanted, id)).into_iter()
+        };
+        let shown: Vec<&str> = match meant.is_empty() {
+            true => near().collect(),
+            false => meant.into_iter().take(TIMELINES).collect(),
+        };
+        let timelines = shown.iter();
+        let timelines = timelines.map(|id| self.timeline.of_message(id).titled(id).to_string());
+        let mut timelines: Vec<String> = timelines.collect();
+        if ids.len() > shown.len() {
+            let more = text::count(ids.len() - shown.len(), "other message");
+            timelines.push(format!("the timelines of {more} are not shown"));
+        }
+        timelines
+    }
+
+    /// The ids of all messages that are listed or on record, each once.
+    fn ids(&self) -> Vec<&str> {
         let dead = self.dead.iter().filter(|_| self.shows_dead);
         let listed = dead
             .chain(&self.live)
             .filter_map(|message| message.message_id.as_deref());
         let recorded = self.timeline.events().iter();
         let recorded = recorded.filter_map(|event| event.message_id.as_deref());
-        let mut ids: Vec<&str> = Vec::new();
-        for id in listed.chain(recorded) {
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-        let mut shown: Vec<String> = ids
-            .iter()
-            .take(TIMELINES)
-            .map(|id| self.timeline.of_message(id).titled(id).to_string())
-            .collect();
-        if ids.len() > TIMELINES {
-            let more = text::count(ids.len() - TIMELINES, "other message");
-            shown.push(format!("the timelines of {more} are not shown"));
-        }
-        shown
+        let mut seen = HashSet::new();
+        let mut ids = Vec::from_iter(listed.chain(recorded));
+        ids.retain(|id| seen.insert(*id));
+        ids
     }
 }
 

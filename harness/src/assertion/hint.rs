@@ -17,6 +17,9 @@ use crate::{
     timeline::{EventKind, Timeline},
 };
 
+/// The condition by which the emulator says that a lock is not held any longer.
+const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
+
 /// Explains why a message was not dead-lettered as expected.
 pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String> {
     let other = report.dead.iter().find(|message| {
@@ -33,22 +36,46 @@ pub(super) fn dead_lettering(report: &Report, wanted: &Wanted) -> Option<String>
     }
 }
 
-/// Explains messages that are not where they were to be: they wait, or they are gone.
-pub(super) fn general(report: &Report) -> Option<String> {
+/// Explains messages that are not where they were to be: they wait, or they are gone. Nothing is said of receivers.
+pub(super) fn standing(report: &Report) -> Option<String> {
     nothing_sent(report)
+        .or_else(|| duplicate(report))
         .or_else(|| {
-            report
-                .live
-                .iter()
-                .find_map(|message| waiting(report, message))
+            let mut meant = report.meant();
+            meant.find_map(|message| unavailable(report, message))
         })
         .or_else(|| dropped(report))
         .or_else(|| gone_on(report))
 }
 
+/// Explains messages that are not where they were to be, and were to be received to come there.
+pub(super) fn general(report: &Report) -> Option<String> {
+    nothing_sent(report)
+        .or_else(|| duplicate(report))
+        .or_else(|| report.meant().find_map(|message| waiting(report, message)))
+        .or_else(|| dropped(report))
+        .or_else(|| gone_on(report))
+}
+
+/// Explains messages that were not received, or to which nothing was done that a receiver does.
+pub(super) fn receiving(report: &Report) -> Option<String> {
+    general(report).or_else(|| connecting(report))
+}
+
+/// Explains messages that were not completed: a receiver may have tried too late.
+pub(super) fn completing(report: &Report) -> Option<String> {
+    too_late(report).or_else(|| receiving(report))
+}
+
+/// Explains why no client receives: what a client asked for, and whether it trusts the emulator.
+pub(super) fn connecting(report: &Report) -> Option<String> {
+    misnamed(report).or_else(|| distrust(report))
+}
+
 /// Explains messages that are gone.
 pub(super) fn absence(report: &Report) -> Option<String> {
     nothing_sent(report)
+        .or_else(|| duplicate(report))
         .or_else(|| dropped(report))
         .or_else(|| gone_on(report))
 }
@@ -61,7 +88,7 @@ pub(super) fn expiry(report: &Report) -> Option<String> {
         let left = text::rounded_seconds(left);
         Some(format!("{id} has {left} to live; advance the clock"))
     };
-    nothing_sent(report).or_else(|| report.live.iter().find_map(still))
+    nothing_sent(report).or_else(|| report.meant().find_map(still))
 }
 
 /// Explains messages that did not go on.
@@ -77,14 +104,116 @@ pub(super) fn forwarding(report: &Report) -> Option<String> {
 fn nothing_sent(report: &Report) -> Option<String> {
     let timeline = &report.timeline;
     let arrived = timeline.count(&EventKind::Sent) + timeline.count(&EventKind::Scheduled);
-    let nothing = timeline.dropped() == 0 && arrived == 0;
     let owner = &report.owner;
-    nothing.then(|| match topic_and_name(owner) {
+    if timeline.dropped() > 0 {
+        return None;
+    }
+    if arrived > 0 {
+        return not_among(report);
+    }
+    Some(match topic_and_name(owner) {
         Some((topic, _)) => format!(
             "no message of {topic} ever came to {owner}; `explain` tells which of its rules match a message"
         ),
-        None => format!("nothing was ever sent to {owner}"),
+        None => misnamed(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
     })
+}
+
+/// Explains that none of the messages that came has the id that was asked for.
+fn not_among(report: &Report) -> Option<String> {
+    let id = report.which.only_id()?;
+    let mut events = report.timeline.events().iter();
+    let mut known = events
+        .by_ref()
+        .filter_map(|event| event.message_id.as_deref());
+    if known.any(|known| known == id) {
+        return None;
+    }
+    let events = report.timeline.events().iter();
+    let near = events.filter_map(|event| event.message_id.as_deref());
+    let near = near.filter(|known| report.which.is_near(known));
+    let near = near.min_by_key(|known| text::distance(id, known));
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+    Some(format!(
+        "no message with message id {id:?} ever came to {}{near}",
+        report.owner
+    ))
+}
+
+/// Explains a message that was dropped because its id had been seen before.
+fn duplicate(report: &Report) -> Option<String> {
+    let events = report.timeline.events();
+    let place = events.iter().position(|event| {
+        event.kind == EventKind::DuplicateDropped
+            && report.which.is_named(event.message_id.as_deref())
+    })?;
+    let (dropped, before) = (&events[place], &events[..place]);
+    let first = before.iter().rev().find(|event| {
+        event.kind != EventKind::DuplicateDropped
+            && event.sequence_number.is_some()
+            && event.message_id == dropped.message_id
+    });
+    let id = dropped.message_id.as_deref()?;
+    let of = first.and_then(|event| event.sequence_number);
+    let of = of.map_or_else(String::new, |number| format!(" of #{number}"));
+    Some(format!("{id} was dropped as a duplicate{of}"))
+}
+
+/// Explains a message that a receiver settled when its lock had ended.
+fn too_late(report: &Report) -> Option<String> {
+    let events = report.timeline.events().iter();
+    let mut refused = events.filter(|event| {
+        event.kind == EventKind::Refused
+            && event.reason.as_deref() == Some(LOCK_LOST)
+            && report.which.is_named(event.message_id.as_deref())
+    });
+    let refused = refused.next()?;
+    let id = refused.message_id.as_deref()?;
+    let client = refused.client.as_deref().unwrap_or("a client");
+    let operation = refused.operation.as_deref().unwrap_or("settle");
+    let ended = report.timeline.events().iter().rfind(|event| {
+        event.kind == EventKind::LockExpired && event.message_id.as_deref() == Some(id)
+    });
+    let ended = ended.map_or_else(String::new, |ended| {
+        format!("; the lock ended at +{:.3} s", ended.offset)
+    });
+    let ahead = match report.timeline.advanced() {
+        0.0 => String::new(),
+        seconds => format!(", the clock stands {seconds} s ahead"),
+    };
+    Some(format!(
+        "{client} asked to {operation} {id} after its lock was lost{ended}{ahead}"
+    ))
+}
+
+/// Explains that a client asked for an entity that does not exist.
+fn misnamed(report: &Report) -> Option<String> {
+    let events = report.timeline.events().iter().rev();
+    let mut asked = events.filter_map(|event| {
+        let is_missing = event.reason.as_deref() == Some("amqp:not-found");
+        let (_, rest) = event.detail.as_deref()?.split_once("://")?;
+        let (address, _) = rest.split_once('\'')?;
+        let (_, name) = address.split_once('/')?;
+        let client = event.client.as_deref().unwrap_or("a client");
+        is_missing.then(|| (client.to_owned(), name.to_owned()))
+    });
+    let (client, name) = asked.next()?;
+    let meant = match text::is_near(&name, &report.owner) {
+        true => format!("; did you mean {:?}?", report.owner),
+        false => String::new(),
+    };
+    Some(format!(
+        "{client} asked for {name:?}, which does not exist{meant}"
+    ))
+}
+
+/// Explains that a client does not trust the emulator.
+fn distrust(report: &Report) -> Option<String> {
+    let mut events = report.timeline.events().iter();
+    let refused =
+        events.rfind(|event| event.reason.as_deref() == Some("emulator:tls-not-trusted"))?;
+    let detail = refused.detail.as_deref().unwrap_or_default();
+    Some(format!("a TLS handshake failed: {detail}"))
 }
 
 fn expired(report: &Report, message: &ReceivedMessage) -> String {
@@ -118,28 +247,37 @@ fn other_reason(message: &ReceivedMessage, wanted: &Wanted) -> String {
     }
 }
 
-/// Explains a message that is still in its queue although it was handed out.
-fn waiting(report: &Report, message: &ReceivedMessage) -> Option<String> {
+/// Explains a message that no receiver gets: it is scheduled or deferred.
+fn unavailable(report: &Report, message: &ReceivedMessage) -> Option<String> {
     let id = message.message_id.as_deref()?;
     match message.state {
         MessageState::Scheduled => {
             let wait = due_in(message)?;
-            return Some(format!(
+            Some(format!(
                 "{id} is scheduled and due in {wait}; advance the clock"
-            ));
+            ))
         }
         MessageState::Deferred if !report.is_locked(message) => {
             let number = message.sequence_number;
-            return Some(format!(
+            Some(format!(
                 "{id} is deferred: only its number, {number}, gets it"
-            ));
+            ))
         }
-        MessageState::Active | MessageState::Deferred => {}
+        MessageState::Active | MessageState::Deferred => None,
     }
+}
+
+/// Explains a message that is still in its queue.
+fn waiting(report: &Report, message: &ReceivedMessage) -> Option<String> {
+    let unavailable = unavailable(report, message);
+    if unavailable.is_some() {
+        return unavailable;
+    }
+    let id = message.message_id.as_deref()?;
     let limit = report.declared.as_ref()?.max_delivery_count?;
     let delivered = of(&report.timeline, message, &EventKind::Delivered);
     if delivered == 0 {
-        return Some(format!("{id} was never received; is a consumer running?"));
+        return Some(never_received(report, id));
     }
     let counted = message.delivery_count;
     let state = match report.is_locked(message) {
@@ -149,6 +287,29 @@ fn waiting(report: &Report, message: &ReceivedMessage) -> Option<String> {
     Some(format!(
         "{id} is still active after {delivered} of {limit} deliveries, {counted} of them counted; {state}"
     ))
+}
+
+/// Explains a message that no receiver has taken: by what the record and the receivers say.
+fn never_received(report: &Report, id: &str) -> String {
+    if let Some(why) = connecting(report) {
+        return format!("{id} was never received: {why}");
+    }
+    let receivers = report.receivers.as_deref();
+    match receivers {
+        Some([]) => format!(
+            "{id} was never received: no client is attached to {}",
+            report.owner
+        ),
+        Some(receivers) => {
+            let names = receivers.iter().map(|receiver| receiver.client.as_str());
+            let names = Vec::from_iter(names).join(", ");
+            format!(
+                "{id} was never received, although {names} receives from {}",
+                report.owner
+            )
+        }
+        None => format!("{id} was never received"),
+    }
 }
 
 /// Explains a queue whose messages expired and were not kept.

@@ -2,6 +2,7 @@
 
 use super::{
     AssertionFailed,
+    attached::AttachedReceivers,
     dead_letters::DeadLetters,
     expectation::{
         AboutDeadLetters, AboutMessages, Counted, Expectation, Kind, Repeated, Targeted, Timed,
@@ -10,7 +11,7 @@ use super::{
     recorded::{Recorded, Verb},
     stored::Stored,
 };
-use crate::{clients::SubQueueClient, received_message::MessageState, timeline::EventKind};
+use crate::{clients::EntityClient, received_message::MessageState, timeline::EventKind};
 
 /// The reason of dead letters that expired.
 pub(super) const EXPIRED_REASON: &str = "TTLExpiredException";
@@ -21,7 +22,7 @@ static ABANDONED: Verb = Verb {
     is: |event| event.kind == EventKind::Abandoned,
     counted: |timeline| Some(timeline.count(&EventKind::Abandoned)),
     target: |_| None,
-    hint: hint::general,
+    hint: hint::receiving,
 };
 static COMPLETED: Verb = Verb {
     one: "message completed",
@@ -29,7 +30,7 @@ static COMPLETED: Verb = Verb {
     is: |event| event.kind == EventKind::Completed,
     counted: |timeline| Some(timeline.count(&EventKind::Completed)),
     target: |_| None,
-    hint: hint::general,
+    hint: hint::completing,
 };
 /// With a lock or without; a message that is only in its queue was not delivered.
 static DELIVERED: Verb = Verb {
@@ -46,7 +47,7 @@ static DELIVERED: Verb = Verb {
         Some(timeline.count(&locked) + timeline.count(&deleted))
     },
     target: |event| event.client.as_deref(),
-    hint: hint::general,
+    hint: hint::receiving,
 };
 /// An expired message is dropped or dead-lettered, as its queue says; either way it expired.
 static EXPIRED: Verb = Verb {
@@ -88,7 +89,7 @@ macro_rules! kinds {
 
         impl $name {
             /// Expects it of this queue, subscription or topic.
-            pub fn of(client: &impl AsRef<SubQueueClient>) -> Expectation<Self> {
+            pub fn of(client: &impl EntityClient) -> Expectation<Self> {
                 Expectation::new(client, Self)
             }
         }
@@ -136,6 +137,8 @@ kinds! {
     Scheduled: AboutMessages, Counted, Timed => |it| Stored::new(it, MessageState::Scheduled).check();
     /// No messages in the queue are scheduled once the namespace is idle.
     NotScheduled: AboutMessages, Timed => |it| Stored::new(it, MessageState::Scheduled).check_none();
+    /// Clients of the code under test receive from the queue.
+    Attached: Counted, Targeted => |it| AttachedReceivers::new(it).check();
     /// Messages are in the dead-letter queue.
     DeadLettered: AboutMessages, Counted, AboutDeadLetters => |it| DeadLetters::new(it).check();
     /// No messages are in the dead-letter queue once the namespace is idle.

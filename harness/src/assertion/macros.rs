@@ -1,7 +1,26 @@
 //! The assertions as sentences.
 //!
-//! Each macro takes a queue, subscription or topic and named expectations, which are the methods of the assertion of its name. It
-//! evaluates them at once and yields a future; the panic is at the line of the test.
+//! Each macro takes a queue, subscription or topic and named expectations, which are the methods of the assertion of its name,
+//! and a message for people in the end, as `assert_eq!` does. It evaluates them at once and yields a future; the panic is at
+//! the line of the test.
+
+/// Asserts that clients of the code under test receive here: a receiver is attached and has asked for messages, or waits for
+/// a session.
+///
+/// ```no_run
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_attached!(servicebus.queue("orders"), to = "worker-1", "after {} restarts", 2).await;
+/// # }
+/// ```
+///
+/// Takes `to` (the client), `count` (of receivers) and `within`; without `count` one is enough.
+#[macro_export]
+macro_rules! assert_attached {
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Attached, $queue $(, $($rest)*)?)
+    };
+}
 
 /// Asserts that messages are in the dead-letter queue, or in that of `queue.transfer_dead_letters()`.
 ///
@@ -18,8 +37,8 @@
 /// `count` and `within`.
 #[macro_export]
 macro_rules! assert_dead_lettered {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(DeadLettered, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(DeadLettered, $queue $(, $($rest)*)?)
     };
 }
 
@@ -29,8 +48,8 @@ macro_rules! assert_dead_lettered {
 /// such messages matter.
 #[macro_export]
 macro_rules! assert_not_dead_lettered {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotDeadLettered, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotDeadLettered, $queue $(, $($rest)*)?)
     };
 }
 
@@ -39,8 +58,8 @@ macro_rules! assert_not_dead_lettered {
 /// Takes `within`.
 #[macro_export]
 macro_rules! assert_empty {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Empty, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Empty, $queue $(, $($rest)*)?)
     };
 }
 
@@ -53,12 +72,21 @@ macro_rules! assert_empty {
 /// # }
 /// ```
 ///
+/// Without a number it would assert nothing, so it does not compile:
+///
+/// ```compile_fail
+/// # use servicebus_harness::prelude::*;
+/// # async fn test(servicebus: ServiceBus) {
+/// assert_message_count!(servicebus.queue("orders")).await;
+/// # }
+/// ```
+///
 /// Takes `active`, `dead_letter`, `transfer_dead_letter`, `scheduled`, `locked`, `deferred`, `transfer` and
 /// `within`.
 #[macro_export]
 macro_rules! assert_message_count {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(MessageCount, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(MessageCount, $queue $(, $($rest)*)?)
     };
 }
 
@@ -67,8 +95,8 @@ macro_rules! assert_message_count {
 /// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_completed {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Completed, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Completed, $queue $(, $($rest)*)?)
     };
 }
 
@@ -78,8 +106,8 @@ macro_rules! assert_completed {
 /// `times`, `at_least` and `within`.
 #[macro_export]
 macro_rules! assert_delivered {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Delivered, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Delivered, $queue $(, $($rest)*)?)
     };
 }
 
@@ -89,8 +117,8 @@ macro_rules! assert_delivered {
 /// deliveries matter.
 #[macro_export]
 macro_rules! assert_not_delivered {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotDelivered, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotDelivered, $queue $(, $($rest)*)?)
     };
 }
 
@@ -100,8 +128,8 @@ macro_rules! assert_not_delivered {
 /// `within`.
 #[macro_export]
 macro_rules! assert_abandoned {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Abandoned, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Abandoned, $queue $(, $($rest)*)?)
     };
 }
 
@@ -111,8 +139,8 @@ macro_rules! assert_abandoned {
 /// `within`.
 #[macro_export]
 macro_rules! assert_lock_renewed {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(LockRenewed, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(LockRenewed, $queue $(, $($rest)*)?)
     };
 }
 
@@ -121,8 +149,8 @@ macro_rules! assert_lock_renewed {
 /// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_deferred {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Deferred, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Deferred, $queue $(, $($rest)*)?)
     };
 }
 
@@ -140,8 +168,8 @@ macro_rules! assert_deferred {
 /// [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_scheduled {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Scheduled, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Scheduled, $queue $(, $($rest)*)?)
     };
 }
 
@@ -150,8 +178,8 @@ macro_rules! assert_scheduled {
 /// Without `count` one is enough. Takes [what messages are like](crate::assertion#which-messages), `count` and `within`.
 #[macro_export]
 macro_rules! assert_expired {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Expired, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Expired, $queue $(, $($rest)*)?)
     };
 }
 
@@ -161,8 +189,8 @@ macro_rules! assert_expired {
 /// `within`.
 #[macro_export]
 macro_rules! assert_forwarded {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(Forwarded, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(Forwarded, $queue $(, $($rest)*)?)
     };
 }
 
@@ -172,8 +200,8 @@ macro_rules! assert_forwarded {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_not_completed {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotCompleted, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotCompleted, $queue $(, $($rest)*)?)
     };
 }
 
@@ -183,8 +211,8 @@ macro_rules! assert_not_completed {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_not_abandoned {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotAbandoned, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotAbandoned, $queue $(, $($rest)*)?)
     };
 }
 
@@ -194,8 +222,8 @@ macro_rules! assert_not_abandoned {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_lock_not_renewed {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(LockNotRenewed, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(LockNotRenewed, $queue $(, $($rest)*)?)
     };
 }
 
@@ -205,8 +233,8 @@ macro_rules! assert_lock_not_renewed {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_not_deferred {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotDeferred, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotDeferred, $queue $(, $($rest)*)?)
     };
 }
 
@@ -216,8 +244,8 @@ macro_rules! assert_not_deferred {
 /// [what messages are like](crate::assertion#which-messages) and `within`; with them only such messages matter.
 #[macro_export]
 macro_rules! assert_not_scheduled {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotScheduled, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotScheduled, $queue $(, $($rest)*)?)
     };
 }
 
@@ -227,8 +255,8 @@ macro_rules! assert_not_scheduled {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_not_expired {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotExpired, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotExpired, $queue $(, $($rest)*)?)
     };
 }
 
@@ -238,8 +266,8 @@ macro_rules! assert_not_expired {
 /// messages matter.
 #[macro_export]
 macro_rules! assert_not_forwarded {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(NotForwarded, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(NotForwarded, $queue $(, $($rest)*)?)
     };
 }
 
@@ -256,8 +284,8 @@ macro_rules! assert_not_forwarded {
 /// without any, one is enough.
 #[macro_export]
 macro_rules! assert_unsettled_sends {
-    ($queue:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(UnsettledSends, $queue $(, $field = $value)*)
+    ($queue:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(UnsettledSends, $queue $(, $($rest)*)?)
     };
 }
 
@@ -274,8 +302,8 @@ macro_rules! assert_unsettled_sends {
 /// Takes `bodies` and `within`.
 #[macro_export]
 macro_rules! assert_session_order {
-    ($queue:expr, session = $session:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(SessionOrder, $queue; $session $(, $field = $value)*)
+    ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(SessionOrder, $queue; $session $(, $($rest)*)?)
     };
 }
 
@@ -291,8 +319,8 @@ macro_rules! assert_session_order {
 /// Takes one of `bytes`, `text`, `json` and `set`, and `within`; without any, whatever is kept will do.
 #[macro_export]
 macro_rules! assert_session_state {
-    ($queue:expr, session = $session:expr $(, $field:ident = $value:expr)* $(,)?) => {
-        $crate::__assert!(SessionState, $queue; $session $(, $field = $value)*)
+    ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {
+        $crate::__assert!(SessionState, $queue; $session $(, $($rest)*)?)
     };
 }
 
@@ -300,13 +328,35 @@ macro_rules! assert_session_state {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __assert {
-    ($expectation:ident, $queue:expr $(; $session:expr)? $(, $field:ident = $value:expr)*) => {{
+    (
+        $expectation:ident, $queue:expr $(; $session:expr)?
+        $(, $field:ident = $value:expr)* $(, $message:literal $(, $argument:expr)*)? $(,)?
+    ) => {{
         let expectation =
             $crate::assertion::$expectation::of(&$queue $(, $session)?)$(.$field($value))*;
+        let message: ::std::option::Option<::std::string::String> =
+            $crate::__message!($($message $(, $argument)*)?);
         async move {
-            if let ::std::result::Result::Err(failure) = expectation.await {
-                ::std::panic!("{failure}");
+            if let ::std::result::Result::Err(failure) =
+                ::std::future::IntoFuture::into_future(expectation).await
+            {
+                match message {
+                    ::std::option::Option::Some(message) => ::std::panic!("{message}\n{failure}"),
+                    ::std::option::Option::None => ::std::panic!("{failure}"),
+                }
             }
         }
     }};
+}
+
+/// What a test says of an assertion that fails.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __message {
+    () => {
+        ::std::option::Option::None
+    };
+    ($message:literal $(, $argument:expr)*) => {
+        ::std::option::Option::Some(::std::format!($message $(, $argument)*))
+    };
 }

@@ -1,8 +1,8 @@
 //! A queue holds exact numbers of messages.
 
-use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
+use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, hint, known, poll};
 use crate::{
-    clients::{Counts, SubQueueClient},
+    clients::{Counts, EntityClient},
     control::ControlError,
     error::Error,
     text,
@@ -16,56 +16,81 @@ pub struct MessageCount {
     wanted: Vec<(&'static str, Number, u64)>,
 }
 
-impl MessageCount {
-    /// Expects numbers of this queue.
-    pub fn of(client: &impl AsRef<SubQueueClient>) -> Expectation<Self> {
-        let kind = Self { wanted: Vec::new() };
-        Expectation::new(client, kind)
+/// Expects numbers of messages, of which none is named yet: nothing to assert.
+#[derive(Debug, Clone)]
+pub struct NoCount;
+
+/// What numbers of messages can be named of.
+pub trait CountsMessages {
+    /// Returns the numbers that were named.
+    #[doc(hidden)]
+    fn counted(self) -> MessageCount;
+}
+
+impl CountsMessages for NoCount {
+    fn counted(self) -> MessageCount {
+        MessageCount { wanted: Vec::new() }
     }
 }
 
-impl Expectation<MessageCount> {
+impl CountsMessages for MessageCount {
+    fn counted(self) -> MessageCount {
+        self
+    }
+}
+
+impl MessageCount {
+    /// Expects numbers of this queue, which are to be named.
+    pub fn of(client: &impl EntityClient) -> Expectation<NoCount> {
+        Expectation::new(client, NoCount)
+    }
+}
+
+impl<K: CountsMessages> Expectation<K> {
     /// Expects so many active messages, locked and deferred ones included.
-    pub fn active(self, number: u64) -> Self {
+    pub fn active(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("active", |counts| counts.active, number)
     }
 
     /// Expects so many messages in the dead-letter queue.
-    pub fn dead_letter(self, number: u64) -> Self {
+    pub fn dead_letter(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("dead_letter", |counts| counts.dead_letter, number)
     }
 
     /// Expects so many messages in the transfer dead-letter queue.
-    pub fn transfer_dead_letter(self, number: u64) -> Self {
+    pub fn transfer_dead_letter(self, number: u64) -> Expectation<MessageCount> {
         let count: Number = |counts| counts.transfer_dead_letter;
         self.wanting("transfer_dead_letter", count, number)
     }
 
     /// Expects so many messages that wait for their time.
-    pub fn scheduled(self, number: u64) -> Self {
+    pub fn scheduled(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("scheduled", |counts| counts.scheduled, number)
     }
 
     /// Expects so many locked messages.
-    pub fn locked(self, number: u64) -> Self {
+    pub fn locked(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("locked", |counts| counts.locked, number)
     }
 
     /// Expects so many deferred messages.
-    pub fn deferred(self, number: u64) -> Self {
+    pub fn deferred(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("deferred", |counts| counts.deferred, number)
     }
 
     /// Expects so many messages that wait to be forwarded.
-    pub fn transfer(self, number: u64) -> Self {
+    pub fn transfer(self, number: u64) -> Expectation<MessageCount> {
         self.wanting("transfer", |counts| counts.transfer, number)
     }
 
-    fn wanting(mut self, name: &'static str, count: Number, number: u64) -> Self {
-        self.kind.wanted.push((name, count, number));
-        self
+    fn wanting(self, name: &'static str, count: Number, number: u64) -> Expectation<MessageCount> {
+        let mut expectation = self.with_kind(CountsMessages::counted);
+        expectation.kind.wanted.push((name, count, number));
+        expectation
     }
+}
 
+impl Expectation<MessageCount> {
     /// Whether the namespace counts what is asked for: a namespace that runs elsewhere says nothing of locks.
     fn checkable(&self) -> Result<(), ProbeError> {
         let counts_locks = self.kind.wanted.iter().any(|(name, ..)| *name == "locked");
@@ -132,7 +157,8 @@ impl Kind for MessageCount {
                         ..Report::of(&expectation.client).await
                     },
                 };
-                Err(report.plain_failure(&expectation.sentence(&counts)))
+                let hint = hint::standing(&report);
+                Err(report.hinted_failure(&expectation.sentence(&counts), hint))
             }
             Err(error) => Err(AssertionFailed::unchecked(&error)),
         }

@@ -82,6 +82,7 @@ impl Recorded {
             Ok(Looked::Expected) => Ok(()),
             Ok(Looked::Otherwise(timeline)) => {
                 let report = Report::with_transfers(&self.client).await;
+                let report = report.about(&self.which);
                 let hint = (self.verb.hint)(&report);
                 let report = self.showing(report, &timeline, "as expected");
                 Err(report.hinted_failure(&self.sentence(&timeline), hint))
@@ -108,7 +109,7 @@ impl Recorded {
         if found == 0 {
             sentence += &undecided(&timeline);
         }
-        let report = Report::of(&self.client).await;
+        let report = Report::of(&self.client).await.about(&self.which);
         let report = self.showing(report, &timeline, "as ruled out");
         Err(report.hinted_failure(&sentence, None))
     }
@@ -186,7 +187,9 @@ impl Recorded {
         let messages = self
             .events(timeline)
             .filter_map(|event| timeline.message(event));
-        let lines = messages.map(|message| {
+        let mut messages: Vec<_> = messages.collect();
+        messages.sort_by_cached_key(|message| self.which.distance(message));
+        let lines = messages.into_iter().map(|message| {
             let differences = self.which.differences(message);
             let listed = match differences.is_empty() {
                 true => alike.to_owned(),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     matcher::{Predicate, Text, json},
     received_message::ReceivedMessage,
+    text,
 };
 
 /// What messages are to be like.
@@ -39,6 +40,32 @@ impl Selector {
         self.differences(message).is_empty()
     }
 
+    /// How far a message is from being meant: by how many expectations it differs, and by how much its id does.
+    pub(super) fn distance(&self, message: &ReceivedMessage) -> (usize, (usize, usize)) {
+        let found = message.message_id.as_deref().unwrap_or_default();
+        let id = match &self.message_id {
+            Some(Text::Is(wanted)) => text::distance(wanted, found),
+            _ => (0, 0),
+        };
+        (self.differences(message).len(), id)
+    }
+
+    /// Whether an id looks like a misspelling of the one that is meant.
+    pub(super) fn is_near(&self, id: &str) -> bool {
+        match &self.message_id {
+            Some(Text::Is(wanted)) => text::is_near(wanted, id),
+            _ => false,
+        }
+    }
+
+    /// The id that is meant, where it is a single one.
+    pub(super) fn only_id(&self) -> Option<&str> {
+        match &self.message_id {
+            Some(Text::Is(id)) => Some(id),
+            _ => None,
+        }
+    }
+
     /// Names what is not as it is to be, where that is not plain to see: `body.total is 3`.
     pub(super) fn differences(&self, message: &ReceivedMessage) -> Vec<String> {
         let mut differences = Vec::new();
@@ -48,7 +75,7 @@ impl Selector {
         if let Some(body) = &self.body
             && !body.matches(Some(&message.body_text()))
         {
-            differences.push("body differs".to_owned());
+            differences.push(body.difference(&message.body_text()));
         }
         if let Some(expected) = &self.body_json {
             differences.extend(match message.body_json() {
@@ -131,7 +158,11 @@ mod tests {
                     predicate: Some(Predicate::new(big)),
                     ..Selector::default()
                 },
-                vec!["body differs", "total is 3", "the test's predicate says no"],
+                vec![
+                    r#"body differs at character 2: expected "}", found "\"total\":3,\"lines\":[]}""#,
+                    "total is 3",
+                    "the test's predicate says no",
+                ],
             ),
         ];
         for (which, differences) in cases {

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
 use crate::{
-    clients::{SessionInfo, SubQueueClient},
+    clients::{EntityClient, SessionInfo},
+    error::Error,
     matcher::Text,
     text,
     timeline::EventKind,
@@ -30,10 +31,7 @@ enum Wanted {
 
 impl SessionState {
     /// Expects it of this session.
-    pub fn of(
-        client: &impl AsRef<SubQueueClient>,
-        session: impl Into<String>,
-    ) -> Expectation<Self> {
+    pub fn of(client: &impl EntityClient, session: impl Into<String>) -> Expectation<Self> {
         let kind = Self {
             session: session.into(),
             wanted: Wanted::Something,
@@ -72,10 +70,25 @@ impl Expectation<SessionState> {
     }
 
     async fn look(&self) -> Result<Option<Bytes>, ProbeError> {
+        if self.client.connections.backend.emulator().is_none() {
+            return Ok(self.state_of_a_free_session().await?);
+        }
         let sessions = self.client.try_sessions().await?;
         let mut sessions = sessions.into_iter();
         let own = sessions.find(|session| session.session_id == self.kind.session);
         Ok(own.and_then(|session| session.state))
+    }
+
+    /// Accepts the session for the moment, where nothing lists the sessions with their states.
+    async fn state_of_a_free_session(&self) -> Result<Option<Bytes>, Error> {
+        let session = self
+            .client
+            .accept_session(&self.kind.session)
+            .result()
+            .await?;
+        let state = session.state().result().await;
+        session.close().result().await?;
+        state
     }
 
     fn sentence(&self, found: Option<&Bytes>) -> String {

@@ -9,7 +9,7 @@ use super::{
     known, poll, selector::Selector,
 };
 use crate::{
-    clients::SubQueueClient,
+    clients::{ScheduledEnqueueTime, SubQueueClient},
     received_message::{MessageState, ReceivedMessage},
     text,
 };
@@ -20,6 +20,8 @@ pub(super) struct Stored {
     pub(super) client: SubQueueClient,
     pub(super) state: MessageState,
     pub(super) which: Selector,
+    pub(super) wanted: Option<ScheduledEnqueueTime>,
+    /// When that is, counted from when the assertion started.
     pub(super) due: Option<SystemTime>,
     pub(super) tolerance: Duration,
     pub(super) count: Option<usize>,
@@ -32,7 +34,8 @@ impl Stored {
             client: expectation.client,
             state,
             which: expectation.which,
-            due: expectation.due,
+            wanted: expectation.due,
+            due: expectation.due.map(ScheduledEnqueueTime::instant),
             tolerance: expectation.tolerance,
             count: expectation.number.exact(),
             within: expectation.within,
@@ -64,7 +67,7 @@ impl Stored {
             Ok(found) => found,
             Err(error) => return Err(AssertionFailed::unchecked(&error)),
         };
-        let report = Report::of(&self.client).await;
+        let report = Report::of(&self.client).await.about(&self.which);
         let (state, which) = (self.state, self.which());
         let expected = format!("expected no message {state}{which}, found {found}");
         let remark = |message: &ReceivedMessage, _is_dead: bool| state_of(&report, message);
@@ -92,7 +95,7 @@ impl Stored {
     }
 
     async fn failure(&self, found: usize) -> AssertionFailed {
-        let report = Report::of(&self.client).await;
+        let report = Report::of(&self.client).await.about(&self.which);
         let found = match found {
             0 => "none".to_owned(),
             some => some.to_string(),
@@ -123,10 +126,16 @@ impl Stored {
     }
 
     fn which(&self) -> String {
-        let due = self.due.map(|due| {
-            let wait = due.duration_since(SystemTime::now()).unwrap_or_default();
+        let due = self.wanted.map(|wanted| {
+            let wait = match wanted {
+                ScheduledEnqueueTime::In(delay) => text::seconds(delay),
+                ScheduledEnqueueTime::At(due) => {
+                    let wait = due.duration_since(SystemTime::now()).unwrap_or_default();
+                    text::rounded_seconds(wait)
+                }
+            };
             let tolerance = text::seconds(self.tolerance);
-            format!(" due in {} (± {tolerance})", text::rounded_seconds(wait))
+            format!(" due in {wait} (± {tolerance})")
         });
         due.unwrap_or_default() + &self.which.sentence()
     }

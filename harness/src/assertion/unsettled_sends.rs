@@ -4,7 +4,7 @@
 //! topic, and remembers the most. So this is about the past: what is yet to be sent can still make it more.
 
 use super::{AssertionFailed, Expectation, Kind, Looked, ProbeError, Report, known, poll};
-use crate::{clients::SubQueueClient, text, timeline::EventKind};
+use crate::{clients::EntityClient, text, timeline::EventKind};
 
 /// Expects bounds of the most sends that ever waited for their outcome at once.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct UnsettledSends {
 
 impl UnsettledSends {
     /// Expects it of this queue or topic; until it is said how many, one at least.
-    pub fn of(client: &impl AsRef<SubQueueClient>) -> Expectation<Self> {
+    pub fn of(client: &impl EntityClient) -> Expectation<Self> {
         let kind = Self {
             at_least: None,
             at_most: None,

@@ -14,6 +14,9 @@ use crate::{
 /// The condition by which the emulator says that an entity does not exist.
 const NOT_FOUND: &str = "amqp:not-found";
 
+/// How many entities are named that there are.
+const LISTED: usize = 10;
+
 /// A queue, topic or subscription that the namespace does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownEntity {
@@ -35,17 +38,33 @@ impl fmt::Display for UnknownEntity {
             Some((topic, name)) => write!(f, "the topic \"{topic}\" has no {kind} \"{name}\"")?,
             None => write!(f, "there is no {kind} \"{name}\"")?,
         }
-        let who = if topic.is_some() {
-            "it"
-        } else {
-            "the namespace"
+        let (asked, who) = match topic {
+            Some((_, name)) => (name, "it"),
+            None => (name.as_str(), "the namespace"),
         };
         match (self.instead, self.known.as_slice()) {
             (Some(instead), _) => write!(f, "; it is a {instead}"),
             (None, []) => write!(f, "; {who} has no {kind}s"),
-            (None, known) => write!(f, "; {who} has {}", known.join(", ")),
+            (None, known) => {
+                match text::is_near(asked, &known[0]) {
+                    true => write!(f, "; did you mean {:?}? {} has ", known[0], capital(who))?,
+                    false => write!(f, "; {who} has ")?,
+                }
+                let listed = known.iter().take(LISTED).map(String::as_str);
+                f.write_str(&Vec::from_iter(listed).join(", "))?;
+                match known.len().checked_sub(LISTED) {
+                    Some(more @ 1..) => write!(f, " and {more} more"),
+                    _ => Ok(()),
+                }
+            }
         }
     }
+}
+
+/// Begins a sentence.
+fn capital(words: &str) -> String {
+    let (first, rest) = words.split_at(1);
+    first.to_uppercase() + rest
 }
 
 impl std::error::Error for UnknownEntity {}

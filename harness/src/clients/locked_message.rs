@@ -165,7 +165,7 @@ impl LockedMessage {
                     Ok(end)
                 }
                 Err(source) if is_lock_lost(&source) => {
-                    Err(lock_lost(&self.client, &self.message, "renewed"))
+                    Err(lock_lost(&self.client, &self.message, "renewed").await)
                 }
                 Err(source) => {
                     let operation =
@@ -227,7 +227,9 @@ impl LockedMessage {
         match client.run(settle).await {
             Ok(()) if answers => Ok(()),
             Ok(()) => check_lock(&client, &message).await,
-            Err(source) if is_lock_lost(&source) => Err(lock_lost(&client, &message, "settled")),
+            Err(source) if is_lock_lost(&source) => {
+                Err(lock_lost(&client, &message, "settled").await)
+            }
             Err(source) => {
                 let operation = format!("settle {message} of {client}");
                 Err(Error::of(operation, &client.path, source))
@@ -236,9 +238,11 @@ impl LockedMessage {
     }
 }
 
-fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &str) -> Error {
+async fn lock_lost(client: &SubQueueClient, message: &ReceivedMessage, before: &str) -> Error {
     let sentence = format!("the lock on {message} of {client} was lost before it was {before}");
-    client.error(ErrorKind::MessageLockLost, sentence)
+    let timeline = client.shown_timeline(message.message_id.as_deref()).await;
+    let error = client.error(ErrorKind::MessageLockLost, sentence);
+    error.with_timeline(timeline)
 }
 
 fn is_lock_lost(error: &AmqpError) -> bool {
@@ -258,11 +262,14 @@ async fn check_lock(client: &SubQueueClient, message: &ReceivedMessage) -> Resul
         .iter()
         .filter(|event| event.client.as_deref() == Some(CONTAINER) && is_at(event, &client.path));
     // Delivered to the test, and nothing the test settled it as was recorded since.
-    let is_open = mine
-        .next_back()
-        .is_some_and(|last| matches!(last.kind, EventKind::Delivered | EventKind::LockRenewed));
+    let is_open = mine.next_back().is_some_and(|last| {
+        matches!(
+            last.kind,
+            EventKind::Delivered | EventKind::LockRenewed | EventKind::Refused
+        )
+    });
     match is_open {
-        true => Err(lock_lost(client, message, "settled")),
+        true => Err(lock_lost(client, message, "settled").await),
         false => Ok(()),
     }
 }

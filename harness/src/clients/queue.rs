@@ -6,7 +6,9 @@ use super::{
     ScheduledEnqueueTime, SubQueueClient,
     send::{collected, schedules, sends},
 };
-use crate::{action::Action, connections::Connections, kind::EntityKind, message::Message};
+use crate::{
+    action::Action, connections::Connections, error::Error, kind::EntityKind, message::Message,
+};
 
 /// A queue of a namespace.
 #[derive(Debug, Clone)]
@@ -28,6 +30,11 @@ impl QueueClient {
     /// Returns the queue of its dead letters.
     pub fn dead_letters(&self) -> SubQueueClient {
         self.client.dead_letter_queue()
+    }
+
+    /// Sends a message that a topology declares; the address is a queue's or a topic's.
+    pub(crate) async fn send_declared(&self, message: Message) -> Result<(), Error> {
+        self.client.send_now(vec![message]).await
     }
 
     /// Returns the queue of the messages it could not forward.

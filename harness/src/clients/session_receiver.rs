@@ -9,7 +9,7 @@ use bytes::Bytes;
 use fe2o3_amqp::link::delivery::DeliveryInfo;
 use tokio::sync::Mutex;
 
-use super::{LockedMessage, RECEIVE_WITHIN, SubQueueClient};
+use super::{LockedMessage, SubQueueClient};
 use crate::{
     action::Action,
     amqp::{Accepted, AmqpError, ReceiverLink, SettleAs},
@@ -140,7 +140,7 @@ impl SessionReceiver {
     /// When none comes within 5 s of real time, or the session was lost.
     #[track_caller]
     pub fn receive(&self) -> Action<'_, LockedMessage> {
-        Action::new(self.try_receive(RECEIVE_WITHIN))
+        Action::new(self.try_receive(self.client.connections.within))
     }
 
     /// Receives the next message of the session, and waits for it up to a deadline in real time: with zero, it takes
@@ -214,9 +214,13 @@ impl SessionReceiver {
                 let amqp = &client.connections.amqp;
                 amqp.renew_session_lock(&client.path, &id).await
             });
-            let end = renewed.await.map_err(|source| self.error(source))?;
-            self.locked_until = end;
-            Ok(end)
+            match renewed.await {
+                Ok(end) => {
+                    self.locked_until = end;
+                    Ok(end)
+                }
+                Err(source) => Err(self.error(source).await),
+            }
         })
     }
 
@@ -233,7 +237,10 @@ impl SessionReceiver {
                 let amqp = &client.connections.amqp;
                 amqp.session_state(&client.path, &id).await
             });
-            state.await.map_err(|source| self.error(source))
+            match state.await {
+                Ok(state) => Ok(state),
+                Err(source) => Err(self.error(source).await),
+            }
         })
     }
 
@@ -264,7 +271,10 @@ impl SessionReceiver {
             let amqp = &client.connections.amqp;
             amqp.set_session_state(&client.path, &id, state).await
         });
-        set.await.map_err(|source| self.error(source))
+        match set.await {
+            Ok(()) => Ok(()),
+            Err(source) => Err(self.error(source).await),
+        }
     }
 
     /// Lets the session go: when this returns the next receiver may have it.
@@ -285,16 +295,21 @@ impl SessionReceiver {
             match self.client.run(close).await {
                 Ok(()) => Ok(()),
                 Err(source) if is(&source, LOCK_LOST) => Ok(()),
-                Err(source) => Err(self.error(source)),
+                Err(source) => Err(self.error(source).await),
             }
         })
     }
 
-    fn error(&self, source: AmqpError) -> Error {
+    async fn error(&self, source: AmqpError) -> Error {
         let (client, session) = (&self.client, &self.id);
         if is(&source, LOCK_LOST) {
             let sentence = format!("the session {session:?} of {client} is not held any longer");
-            return client.error(ErrorKind::SessionLockLost, sentence);
+            let error = client.error(ErrorKind::SessionLockLost, sentence);
+            let timeline = client.try_timeline().await.ok();
+            return error.with_timeline(timeline.map(|timeline| {
+                let of_session = timeline.of_session(session);
+                of_session.titled(&format!("session {session}")).to_string()
+            }));
         }
         let operation = format!("use the session {session:?} of {client}");
         Error::of(operation, &client.path, source)

@@ -8,14 +8,14 @@ use super::{Options, ServiceBus};
 #[cfg(feature = "container")]
 use crate::container::{self, ContainerOptions};
 use crate::{
+    action::Action,
     address::Place,
     background::Background,
     catalog::Catalog,
-    error::Error,
     in_process,
     keys::Keys,
     mode::Mode,
-    observer,
+    observer, patience,
     process::{self, ProcessOptions},
     remote::{self, RemoteOptions},
     running::{HttpPorts, Started},
@@ -43,6 +43,7 @@ pub struct Builder {
     ports: HttpPorts,
     tls: bool,
     leak_check: bool,
+    within: Option<Duration>,
     connection_string: Option<Secret>,
     max_real_wait: Option<Duration>,
 }
@@ -93,6 +94,14 @@ impl Builder {
         self
     }
 
+    /// Sets how long the test waits, in real time, for what it expects: every assertion, every receive, and
+    /// [`ServiceBus::wait_idle`]. Five seconds unless set here or, in seconds, by
+    /// [`WITHIN_VARIABLE`](crate::WITHIN_VARIABLE); `within` of an assertion is for that one alone.
+    pub fn within(mut self, within: Duration) -> Self {
+        self.within = Some(within);
+        self
+    }
+
     /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
     pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
         self.connection_string = Some(Secret::from(connection_string.into()));
@@ -118,11 +127,17 @@ impl Builder {
     }
 
     /// Starts the namespace.
-    pub async fn start(self) -> Result<ServiceBus, Error> {
-        Ok(self.start_now().await?)
+    ///
+    /// # Panics
+    ///
+    /// When it does not start; the text says why.
+    #[track_caller]
+    pub fn start(self) -> Action<'static, ServiceBus> {
+        Action::new(async move { Ok(self.start_now().await?) })
     }
 
     async fn start_now(self) -> Result<ServiceBus, StartError> {
+        let within = patience::within(self.within)?;
         let mode = self.mode.map_or_else(Mode::read_env, Ok)?;
         let mut resolved = match &self.topology {
             Some(topology) => topology.resolve()?,
@@ -159,9 +174,14 @@ impl Builder {
             keys,
             tls: self.tls,
             leak_check: self.leak_check,
+            within,
         };
         let entrance = observer::entrance(&started)?;
-        ServiceBus::new(mode, background, started, entrance, declared, options)
+        let servicebus = ServiceBus::new(mode, background, started, entrance, declared, options)?;
+        if let Some(topology) = &self.topology {
+            topology.put_messages(&servicebus).await?;
+        }
+        Ok(servicebus)
     }
 
     /// Whether the namespace is to have but a part of an emulator. A container is shared always, where that can be, and so is
@@ -257,4 +277,16 @@ fn declares_keys(config: &Config) -> bool {
     let usual = [Key::well_known()];
     let mut namespaces = config.namespaces.iter();
     namespaces.any(|namespace| namespace.keys != usual)
+}
+
+impl From<Topology> for Builder {
+    fn from(topology: Topology) -> Self {
+        Self::default().topology(topology)
+    }
+}
+
+impl From<Option<Topology>> for Builder {
+    fn from(topology: Option<Topology>) -> Self {
+        topology.map_or_else(Self::default, Self::from)
+    }
 }

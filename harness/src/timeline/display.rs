@@ -100,7 +100,7 @@ impl Timeline {
     }
 
     fn parts(&self, event: &Event) -> Vec<String> {
-        let mut parts = Vec::new();
+        let mut parts = Vec::from_iter(event.operation.clone());
         if let Some(client) = &event.client {
             let preposition = match event.kind {
                 EventKind::Delivered => "to",
@@ -155,10 +155,16 @@ fn details(event: &Event) -> Option<String> {
     match (&event.reason, &event.detail) {
         (None, Some(target)) if event.kind == EventKind::Forwarded => Some(format!("to {target}")),
         (None, Some(rule)) if event.kind == EventKind::Matched => Some(format!("by rule {rule}")),
-        (Some(reason), Some(detail)) => Some(format!("{reason}: {detail}")),
+        (Some(reason), Some(detail)) => Some(format!("{reason}: {}", untracked(detail))),
         (Some(only), None) | (None, Some(only)) => Some(only.clone()),
         (None, None) => None,
     }
+}
+
+/// Cuts what the service adds for its support to the text of a refusal: the ids and the time of the request.
+fn untracked(detail: &str) -> &str {
+    let cut = detail.split_once(" TrackingId:");
+    cut.map_or(detail, |(text, _)| text)
 }
 
 /// Writes when a scheduled message is due as a time from then: `26 bytes, due in 600 s`.

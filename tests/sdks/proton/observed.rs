@@ -14,7 +14,7 @@ async fn run(case: &str, tier: Tier) {
     };
     let topology = Topology::new().tier(tier).queue(Queue::new("orders"));
     let starting = ServiceBus::builder().topology(topology).start();
-    let servicebus = starting.await.unwrap_or_else(|error| panic!("{error}"));
+    let servicebus = starting.await;
     let mut command = Command::new(environment::python(&environment));
     command
         .arg(environment::scripts(Language::Proton).join("observed.py"))

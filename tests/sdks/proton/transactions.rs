@@ -11,7 +11,7 @@ async fn run(case: &str) -> Option<ServiceBus> {
     let environment = environment::ready(Language::Proton).await?;
     let topology = Topology::new().queue(Queue::new("orders"));
     let starting = ServiceBus::builder().topology(topology).start();
-    let servicebus = starting.await.unwrap_or_else(|error| panic!("{error}"));
+    let servicebus = starting.await;
     let (control, namespace) = (servicebus.control_url(), servicebus.namespace());
     let mut command = Command::new(environment::python(&environment));
     command

@@ -1,4 +1,4 @@
-use super::crate::xml::{CONNECT, INSTANCE, read};
+use crate::xml::{CONNECT, INSTANCE, read};
 use super::*;
 
 fn values(inner: &str) -> Result<Vec<(String, Encoded)>, ServiceError> {

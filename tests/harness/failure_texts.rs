@@ -1,0 +1,154 @@
+//! The texts of failures that were the worst to read, whole: each is a file in `snapshots`, which a person reads when it
+//! changes. `INSTA_UPDATE=always cargo test --test suites failure_texts` writes them anew.
+
+use std::time::Duration;
+
+use servicebus_harness::{assertion::AssertionFailed, prelude::*};
+
+use crate::harness::{failures::SHORT, namespace_with_orders, orders};
+use servicebus_test_support::normalised::normalised;
+
+/// Compares a text with its file, without what differs between runs.
+#[track_caller]
+fn assert_reads(name: &str, text: &str) {
+    insta::assert_snapshot!(name, without_offset(&normalised(text)));
+}
+
+/// `the lock ended at +60.004 s` becomes `the lock ended at +…`.
+fn without_offset(text: &str) -> String {
+    let Some((before, after)) = text.split_once("ended at +") else {
+        return text.to_owned();
+    };
+    let (_, rest) = after.split_once(" s").unwrap();
+    format!("{before}ended at +…{rest}")
+}
+
+#[track_caller]
+fn assert_fails(name: &str, result: Result<(), AssertionFailed>) {
+    assert_reads(name, &result.expect_err("it should fail").to_string());
+}
+
+#[tokio::test]
+async fn of_200_messages_the_one_that_was_asked_about_is_shown_first() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let order = |number| Message::from("{}").message_id(format!("o-{number}"));
+    orders.send_all((0..200).map(order)).await;
+    let expectation = orders.expect_completed().message_id("o-42").within(SHORT);
+    assert_fails("one_of_200_messages", expectation.await);
+    let expectation = orders.expect_completed().message_id("o-420").within(SHORT);
+    assert_fails("none_of_200_messages", expectation.await);
+}
+
+#[tokio::test]
+async fn a_duplicate_is_called_one() {
+    let topology = Topology::new().queue(Queue::new("orders").requires_duplicate_detection(true));
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let orders = servicebus.queue("orders");
+    let order = |body: &str| Message::from(body).message_id("o-7");
+    orders.send_all([order("first"), order("second")]).await;
+    orders.receive().await.complete().await;
+    let expectation = orders.expect_completed().count(2).within(SHORT);
+    assert_fails("duplicate", expectation.await);
+}
+
+#[tokio::test]
+async fn a_session_out_of_order_names_the_first_two() {
+    let carts = Topology::new().queue(Queue::new("carts").requires_session(true));
+    let servicebus = ServiceBus::builder().topology(carts).start().await;
+    let carts = servicebus.queue("carts");
+    let step = |body: &str| Message::from(body).session_id("s-1").message_id(body);
+    carts
+        .send_all([step("add"), step("pay"), step("ship")])
+        .await;
+    let expectation = carts.expect_session_order("s-1").within(SHORT);
+    let failed = expectation.bodies(["pay", "add", "ship"]).await;
+    assert_fails("session_order", failed);
+}
+
+#[tokio::test]
+async fn a_client_that_asked_for_another_name_is_quoted() {
+    let servicebus = namespace_with_orders().await;
+    let error = servicebus.queue("ordrs").receive().result().await;
+    assert_reads("misspelt_queue", &error.unwrap_err().to_string());
+    let orders = servicebus.queue("orders");
+    let expectation = orders.expect_completed().within(SHORT);
+    assert_fails("misspelt_queue_of_a_client", expectation.await);
+    let expectation = orders.expect_attached().within(SHORT);
+    assert_fails("misspelt_queue_of_a_receiver", expectation.await);
+}
+
+#[tokio::test]
+async fn a_settlement_that_came_too_late_says_by_how_much() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    let locked = orders.receive().await;
+    servicebus.clock().advance(Duration::from_secs(61)).await;
+    let error = locked.complete().result().await.unwrap_err();
+    assert_reads("lost_lock", &without_line(&format!("{error:?}")));
+    let expectation = orders.expect_completed().within(SHORT);
+    assert_fails("completed_too_late", expectation.await);
+}
+
+/// Without the line of the test, which moves.
+fn without_line(text: &str) -> String {
+    let this = format!("  at {}:", file!());
+    assert_eq!(text.matches(&this).count(), 1, "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with(&this));
+    Vec::from_iter(lines).join("\n")
+}
+
+#[tokio::test]
+async fn bodies_that_differ_say_where() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    let order = Message::from("{\"customer\":\"c-1\",\"total\":12}").message_id("o-17");
+    orders.send(order).await;
+    orders.receive().await.complete().await;
+    let expectation = orders.expect_completed().within(SHORT);
+    let failed = expectation
+        .body("{\"customer\":\"c-1\",\"total\":13}")
+        .await;
+    assert_fails("another_body", failed);
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_consumers_where_that_is_not_the_question() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    let expectation = orders.expect_message_count().active(2).within(SHORT);
+    assert_fails("a_count", expectation.await);
+    let due = Duration::from_secs(600);
+    let expectation = orders.expect_scheduled().due_in(due).within(SHORT);
+    assert_fails("not_scheduled", expectation.await);
+}
+
+#[tokio::test]
+async fn a_message_that_no_client_receives_says_that_none_is_attached() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    orders.send(Message::from("{}").message_id("o-17")).await;
+    let expectation = orders.expect_dead_lettered().within(SHORT);
+    assert_fails("no_receiver", expectation.await);
+}
+
+#[tokio::test]
+async fn errors_that_are_unwrapped_are_sentences() {
+    let mode = Mode::Process;
+    let builder = ServiceBus::builder().topology(orders()).mode(mode);
+    let error = builder.binary("/nowhere/emulator").start().result().await;
+    assert_reads(
+        "no_binary",
+        &without_line(&format!("{:?}", error.unwrap_err())),
+    );
+}
+
+#[tokio::test]
+#[should_panic(expected = "after the retry of o-17\norders: expected 1 message completed")]
+async fn a_message_of_the_test_stands_before_the_failure() {
+    let servicebus = namespace_with_orders().await;
+    let orders = servicebus.queue("orders");
+    assert_completed!(orders, within = SHORT, "after the retry of {}", "o-17").await;
+}
