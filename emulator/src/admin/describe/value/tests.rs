@@ -1,5 +1,5 @@
-use crate::xml::{CONNECT, INSTANCE, read};
 use super::*;
+use crate::xml::{CONNECT, INSTANCE, read};
 
 fn values(inner: &str) -> Result<Vec<(String, Encoded)>, ServiceError> {
     let text = format!(
