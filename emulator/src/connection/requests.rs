@@ -87,7 +87,16 @@ impl ClientConnection {
         match &requests.node {
             Node::Cbs => self.put_token(request),
             Node::Management(entity, kind) => {
-                self.manage(requests, (entity, *kind), request, transaction)
+                // A session and its locks are those of the client that the named receiver is, which may have an
+                // identifier of its own.
+                let own = self.client.caller.client;
+                let named = self.asked_by(request);
+                if let Some(link) = named.and_then(|id| self.links.of_receiver(id)) {
+                    self.act_as(link);
+                }
+                let performed = self.manage(requests, (entity, *kind), request, transaction);
+                self.client.caller.client = own;
+                performed
             }
         }
     }

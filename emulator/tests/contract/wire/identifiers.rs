@@ -123,3 +123,21 @@ fn a_message_waits_for_a_client_that_is_connecting() {
         .post("/$emulator/v1/namespaces/sbemulatorns/settled", &settled);
     assert_eq!(settled.status, 200);
 }
+
+/// JavaScript's SDK gives every receiver an identifier, and asks for its session by a link of the connection.
+#[test]
+fn the_holder_of_a_session_asks_by_a_link_that_has_no_identifier() {
+    let bus = Bus::with_sessions();
+    let mut peer = bus.client();
+    peer.attach(&Attach::sender("q").identified("shop"))
+        .unwrap();
+    let session = Attach::session("q", text("s")).named("cart");
+    peer.attach(&session.identified("worker")).unwrap();
+    let node = peer.node("q/$management");
+    for operation in ["renew-session-lock", "get-session-state"] {
+        let request = Message::request(text("r"), text(&node.reply_to), in_session("s", []))
+            .application("operation", text(&format!("com.microsoft:{operation}")))
+            .application("associated-link-name", text("cart"));
+        assert_eq!(peer.ask(&node, &request).status(), 200, "{operation}");
+    }
+}
