@@ -7,8 +7,6 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
-
 use crate::{ClientId, EntityId, SequenceNumber, SubQueue, Timestamp, TransactionId};
 
 /// Longest text that is kept, in bytes.
@@ -56,17 +54,9 @@ impl Event {
 }
 
 /// What can happen. How often each did is counted for ever, per store, by a [`Counter`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumDiscriminants)]
-#[strum_discriminants(
-    name(Counter),
-    doc = "What is counted for ever, per store: one for each kind of event, in the order of their declaration.",
-    derive(IntoStaticStr, VariantArray),
-    strum(serialize_all = "kebab-case"),
-    allow(missing_docs)
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// Accepted into the store.
-    #[strum_discriminants(strum(serialize = "sent"))]
     Enqueued {
         /// The message's id.
         message_id: Text,
@@ -140,7 +130,6 @@ pub enum EventKind {
     /// Set aside until somebody asks for its number.
     Deferred,
     /// Moved to the transfer dead-letter store.
-    #[strum_discriminants(strum(serialize = "transfer-dead-lettered"))]
     TransferFailed {
         /// Its number there.
         moved_to: SequenceNumber,
@@ -361,14 +350,72 @@ impl Events {
     }
 }
 
-impl Counter {
-    /// Every counter.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
+/// Declares a counter for each kind of event, by the name of the kind and the word for it in timelines.
+macro_rules! counters {
+    ($($kind:ident $name:literal,)+) => {
+        /// What is counted for ever, per store: one for each kind of event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Counter {
+            $(#[doc = concat!("Events called `", $name, "`.")] $kind,)+
+        }
 
-    /// The word for it in timelines.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
+        impl Counter {
+            /// Every counter.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
+
+            /// The word for it in timelines.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+
+        impl From<&EventKind> for Counter {
+            fn from(kind: &EventKind) -> Self {
+                match kind {
+                    $(EventKind::$kind { .. } => Self::$kind,)+
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    Enqueued "sent",
+    Delivered "delivered",
+    ReceivedAndDeleted "received-and-deleted",
+    Completed "completed",
+    Abandoned "abandoned",
+    Released "released",
+    LockRenewed "lock-renewed",
+    LockExpired "lock-expired",
+    DeadLettered "dead-lettered",
+    Expired "expired",
+    Removed "removed",
+    Scheduled "scheduled",
+    Activated "activated",
+    Cancelled "cancelled",
+    DuplicateDropped "duplicate-dropped",
+    Deferred "deferred",
+    TransferFailed "transfer-dead-lettered",
+    Forwarded "forwarded",
+    Matched "matched",
+    Published "published",
+    SendEnlisted "send-enlisted",
+    SettlementEnlisted "settlement-enlisted",
+    TransactionCommitted "transaction-committed",
+    TransactionRolledBack "transaction-rolled-back",
+    Deleted "deleted",
+    SessionAccepted "session-accepted",
+    SessionLockRenewed "session-lock-renewed",
+    SessionLockExpired "session-lock-expired",
+    SessionReleased "session-released",
+    SessionStateSet "session-state-set",
+    EntityDeleted "entity-deleted",
+    ClockAdvanced "clock-advanced",
+    Fault "fault",
+    Refused "refused",
 }
 
 impl EventKind {

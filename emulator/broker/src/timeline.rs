@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use strum::VariantArray;
-
 use crate::event::Counter;
 use crate::{EntityId, Event, Events, SubQueue};
 
-type Tally = [u64; Counter::VARIANTS.len()];
+type Tally = [u64; Counter::ALL.len()];
 
 /// A ring of events and a fold over them.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ impl Timeline {
         let mut events = batch.iter().peekable();
         while let Some(first) = events.peek().map(|event| place(event)) {
             let tally = self.tallies.entry(first);
-            let tally = tally.or_insert([0; Counter::VARIANTS.len()]);
+            let tally = tally.or_insert([0; Counter::ALL.len()]);
             while let Some(event) = events.next_if(|event| place(event) == first) {
                 let counter = Counter::from(&event.kind);
                 tally[counter as usize] += 1;
@@ -107,14 +105,14 @@ impl Timeline {
         &self,
         takes: impl Fn(EntityId, SubQueue) -> bool,
     ) -> impl Iterator<Item = (Counter, u64)> {
-        let mut totals = [0; Counter::VARIANTS.len()];
+        let mut totals = [0; Counter::ALL.len()];
         for ((entity, store), tally) in &self.tallies {
             if takes(*entity, *store) {
                 let both = totals.iter_mut().zip(tally);
                 both.for_each(|(total, count)| *total += count);
             }
         }
-        Counter::VARIANTS.iter().copied().zip(totals)
+        Counter::ALL.iter().copied().zip(totals)
     }
 
     /// Forgets everything.
