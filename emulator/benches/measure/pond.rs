@@ -105,10 +105,11 @@ impl Pond {
         pond
     }
 
-    pub(crate) fn send(&mut self, encoded: Bytes) -> SequenceNumber {
+    /// The number of the message; none for a duplicate.
+    pub(crate) fn send(&mut self, encoded: Bytes) -> Option<SequenceNumber> {
         let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
         let sent = self.operate(|entity, cx| entity.send(cx, message));
-        sent.ok().flatten().expect("there is room")
+        sent.expect("there is room")
     }
 
     /// A receiver of the first queue with this credit.

@@ -98,6 +98,7 @@ mod tests {
                 Ok(())
             }
         );
+        let name = quote!(orders);
         let expected = quote!(
             #[ignore]
             #[::core::prelude::v1::test]
@@ -107,7 +108,7 @@ mod tests {
                 }
                 ::servicebus_harness::run_test(
                     ::servicebus_harness::ServiceBus::builder().topology(shop()),
-                    orders,
+                    #name
                 )
             }
         );

@@ -159,7 +159,7 @@ mod tests {
                     ..Selector::default()
                 },
                 vec![
-                    r#"body differs at character 2: expected "}", found "\"total\":3,\"lines\":[]}""#,
+                    r#"body differs at character 2: expected "}", found "\"total\":3,\"lines\":[]"…"#,
                     "total is 3",
                     "the test's predicate says no",
                 ],

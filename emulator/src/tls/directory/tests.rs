@@ -86,7 +86,7 @@ fn one_that_may_vouch_for_any_name_is_replaced_once() {
     let place = Place::new("unconstrained");
     let old = Authority::make(Scope::Any).unwrap();
     fs::create_dir_all(&place.0).unwrap();
-    write(&place.0, KEY, &old.key_pem(), 0o600).unwrap();
+    write(&place.0, KEY, old.key_pem(), 0o600).unwrap();
     write(&place.0, CERTIFICATE, old.pem(), 0o644).unwrap();
     let found: Vec<String> = thread::scope(|scope| {
         let one = || authority(Some(&place.0)).map(|(authority, _)| authority.pem().to_owned());
