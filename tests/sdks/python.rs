@@ -65,6 +65,14 @@ mod before_7_15 {
         mod over_tls {
             every_kind_of_link_but_prefetching!(super::PythonBlocking714, TLS);
         }
+
+        mod over_websocket {
+            every_kind_of_link_but_prefetching!(super::PythonBlocking714, WEBSOCKET);
+        }
+
+        mod over_websocket_and_tls {
+            every_kind_of_link_but_prefetching!(super::PythonBlocking714, SECURED_WEBSOCKET);
+        }
     }
 
     mod asynchronous {
@@ -73,8 +81,16 @@ mod before_7_15 {
         every_kind_of_link_but_prefetching!(PythonAsynchronous714, SETTINGS);
         test_of!(locks: PythonAsynchronous714, SETTINGS, locks { not_overtaken });
 
+        mod over_tls {
+            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, TLS);
+        }
+
         mod over_websocket {
             every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, WEBSOCKET);
+        }
+
+        mod over_websocket_and_tls {
+            every_kind_of_link_but_prefetching!(super::PythonAsynchronous714, SECURED_WEBSOCKET);
         }
     }
 }
