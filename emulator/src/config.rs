@@ -37,6 +37,7 @@ use resolve::{Files, Purpose};
 
 pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
+pub use words::setting_names;
 pub(crate) use {
     export::{declaration, export},
     properties::{properties_json, read_properties},

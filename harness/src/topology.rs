@@ -20,10 +20,11 @@ use std::path::PathBuf;
 
 use servicebus_emulator::config::{Config, ConfigError, NamespaceConfig};
 
-pub use queue::{EntityStatus, Queue};
+pub use queue::Queue;
 pub use rule::{Correlation, Rule};
-pub use settings::{
-    BatchLimit, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts, LocksOnDetach, Tier,
+pub use servicebus_emulator::broker::{
+    BatchLimit, EntityStatus, Expiry, FailedForwards, ForwardToDisabled, IdleTimeouts,
+    LocksOnDetach, Tier,
 };
 pub use subscription::Subscription;
 pub use topic::Topic;
@@ -98,43 +99,49 @@ impl Topology {
 
     /// Sets when expired messages leave.
     pub fn expiry(mut self, expiry: Expiry) -> Self {
-        self.settings.expiry = Some(expiry);
+        self.settings.set("Expiry", |all| all.expiry = expiry);
         self
     }
 
     /// Sets what happens to locks whose link goes away.
     pub fn locks_on_detach(mut self, locks: LocksOnDetach) -> Self {
-        self.settings.locks_on_detach = Some(locks);
+        self.settings
+            .set("LocksOnDetach", |all| all.locks_on_detach = locks);
         self
     }
 
     /// Sets where messages go that cannot be forwarded; the transfer dead-letter queue unless set.
     pub fn failed_forwards(mut self, failed: FailedForwards) -> Self {
-        self.settings.failed_forwards = Some(failed);
+        self.settings
+            .set("FailedForwards", |all| all.failed_forwards = failed);
         self
     }
 
     /// Sets whether disabled entities take what is forwarded to them; they do not unless set.
     pub fn forward_to_disabled(mut self, forwarding: ForwardToDisabled) -> Self {
-        self.settings.forward_to_disabled = Some(forwarding);
+        self.settings.set("ForwardToDisabled", |all| {
+            all.forward_to_disabled = forwarding
+        });
         self
     }
 
     /// Sets what bounds a batch; its bytes unless set.
     pub fn batch_limit(mut self, limit: BatchLimit) -> Self {
-        self.settings.batch_limit = Some(limit);
+        self.settings
+            .set("BatchLimit", |all| all.batch_limit = limit);
         self
     }
 
     /// Sets what becomes of links and connections that are not used; they stay unless set.
     pub fn idle_timeouts(mut self, idle: IdleTimeouts) -> Self {
-        self.settings.idle_timeouts = Some(idle);
+        self.settings
+            .set("IdleTimeouts", |all| all.idle_timeouts = idle);
         self
     }
 
     /// Sets what the namespace was bought as; standard unless set.
     pub fn tier(mut self, tier: Tier) -> Self {
-        self.settings.tier = Some(tier);
+        self.settings.set("Tier", |all| all.tier = tier);
         self
     }
 

@@ -306,7 +306,10 @@ impl Entity {
 
     /// Largest message that a link may be sent, in bytes, headers included (semantics §1, §17.2).
     pub fn max_message_size(&self) -> u64 {
-        let own = self.description.max_message_size_in_kilobytes;
+        let own = self
+            .description
+            .max_message_size_in_kilobytes
+            .map(u64::from);
         own.map_or_else(|| self.settings.tier.max_message_size(), |size| size * 1024)
     }
 

@@ -43,7 +43,7 @@ pub use entity::operation::session_state::SessionView;
 pub use entity::operation::settle::{Outcome, SettleError};
 pub use entity::operation::transact::TransactError;
 pub use entity::operation::transact::commit::{CommitError, commit};
-pub use entity::property::{PROPERTIES, Property, PropertyType, PropertyValue};
+pub use entity::property::{Audience, PROPERTIES, Property, PropertyType, PropertyValue};
 pub use entity::{Counts, Entity, EntityKind};
 pub use event::{Counter, Event, EventKind, Events, Text};
 pub use ids::{

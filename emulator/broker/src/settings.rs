@@ -3,10 +3,10 @@
 /// When an expired message leaves (decision D1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
-    /// At its instant.
+    /// At the instant it expires.
     #[default]
     Eager,
-    /// When a receiver is active on its store; until then it can be peeked and counted.
+    /// When a receiver is active on its queue, as the documentation describes; until then it can be peeked and counted.
     OnReceive,
 }
 
@@ -20,7 +20,8 @@ pub enum LocksOnDetach {
     Release,
 }
 
-/// Where a message goes that cannot be forwarded (decision D3).
+/// Where a message goes that cannot be forwarded: its target is full, disabled or deleted, or it was forwarded four times
+/// already (decision D3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailedForwards {
     /// Into the transfer dead-letter queue of the entity whose forward failed.
@@ -34,20 +35,20 @@ pub enum FailedForwards {
 /// (spec/observed.md 29).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForwardToDisabled {
-    /// It takes none, as documented: they are dead-lettered where they come from.
+    /// It takes none, as documented: the message is dead-lettered where it comes from.
     #[default]
     Refuse,
     /// It takes them, as was seen on real namespaces.
     Deliver,
 }
 
-/// What bounds a batch beside its bytes (spec/observed.md 9).
+/// What bounds a batch (spec/observed.md 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BatchLimit {
-    /// Nothing.
+    /// Its bytes alone.
     #[default]
     Bytes,
-    /// 4,500 messages in the basic and the standard tier, as it was until about 2024.
+    /// Also 4,500 messages in the basic and the standard tier, as it was until about 2024.
     Messages,
 }
 
@@ -61,15 +62,15 @@ pub enum IdleTimeouts {
     Service,
 }
 
-/// What the namespace was bought as; decides limits (decision D15).
+/// What the namespace was bought as; decides limits and what entities can do (decision D15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tier {
-    /// Queues only, 256 KiB messages.
+    /// Messages of 256 KiB that live up to 14 days; no topics, no duplicate detection, no forwarding.
     Basic,
-    /// 256 KiB messages.
+    /// Messages of 256 KiB.
     #[default]
     Standard,
-    /// 1 MiB messages unless an entity allows more.
+    /// Messages of 1 MiB, or more where an entity allows it.
     Premium,
 }
 

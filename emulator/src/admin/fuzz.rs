@@ -52,7 +52,7 @@ pub fn read_entity_again(body: &[u8], kind: EntityKind, tier: Tier) -> bool {
 
 fn wanted(body: &[u8], kind: EntityKind, tier: Tier) -> Option<Wanted> {
     let tree: Element = read(body).ok()?;
-    let mint = KeyGenerator { bits: &|| 7 };
+    let keys = KeyGenerator { bits: &|| 7 };
     let is_one = tree.name == root(kind);
-    is_one.then(|| read_entity(&tree, kind, None, tier, &mint).ok())?
+    is_one.then(|| read_entity(&tree, kind, None, tier, &keys).ok())?
 }

@@ -11,8 +11,8 @@ use servicebus_broker::{
 
 use super::call::{Answer, Call};
 use super::describe::{
-    DEFAULT_RULE, KeyGenerator, RULE, View, Wanted, check_duplicate_window, name_of_rule,
-    read_entity, read_rule, root,
+    DEFAULT_RULE, DEFAULT_RULE_DESCRIPTION, KeyGenerator, RULE, View, Wanted,
+    check_duplicate_window, name_of_rule, read_entity, read_rule, root,
 };
 use super::refusal::ServiceError;
 use super::route::Route;
@@ -108,7 +108,7 @@ impl Call<'_> {
     /// The rule that a new subscription begins with.
     fn default_rule(&self, element: &Element) -> Result<Rule, ServiceError> {
         let now = self.namespace.clock.now();
-        match element.part("DefaultRuleDescription") {
+        match element.part(DEFAULT_RULE_DESCRIPTION) {
             None => Ok(Rule::default_rule(now)),
             Some(rule) => read_rule(rule, name_of_rule(rule).unwrap_or(DEFAULT_RULE), now),
         }
@@ -167,11 +167,11 @@ impl Call<'_> {
         element: &Element,
         current: Option<&Wanted>,
     ) -> Result<Wanted, ServiceError> {
-        let mint = KeyGenerator {
+        let keys = KeyGenerator {
             bits: &|| self.bits(),
         };
         let tier = self.namespace.config.settings.tier;
-        let wanted = read_entity(element, kind, current, tier, &mint)?;
+        let wanted = read_entity(element, kind, current, tier, &keys)?;
         check_duplicate_window(kind, &wanted.entity)?;
         Ok(wanted)
     }

@@ -174,7 +174,8 @@ fn readable(property: &Property, value: &PropertyValue) -> String {
         | PropertyValue::Number(_)
         | PropertyValue::Endless(None)
         | PropertyValue::Status(_)
-        | PropertyValue::Target(_) => property.text(value),
+        | PropertyValue::Target(_)
+        | PropertyValue::Text(_) => property.text(value),
     }
 }
 

@@ -129,6 +129,7 @@ fn value(
             let target = (!written.value.is_empty()).then(|| path(object.report(), &written));
             PropertyValue::Target(target.flatten())
         }
+        PropertyType::Text => PropertyValue::Text(Some(object.string(name)?.value.into())),
     })
 }
 
@@ -140,5 +141,6 @@ fn json(value: PropertyValue) -> Json {
         PropertyValue::Endless(duration) => duration::format(duration.unwrap_or(FOREVER)).into(),
         PropertyValue::Status(status) => status.name().into(),
         PropertyValue::Target(target) => target.as_ref().map_or("", EntityPath::as_str).into(),
+        PropertyValue::Text(text) => text.as_deref().into(),
     }
 }

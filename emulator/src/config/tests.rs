@@ -209,6 +209,7 @@ fn every_setting_arrives() {
         max_size_in_megabytes: 81_920,
         max_message_size_in_kilobytes: Some(102_400),
         enable_partitioning: true,
+        ..EntityDescription::default()
     };
     assert_eq!((path.as_str(), queue), ("Team/Orders.v1", &expected));
     assert_eq!(first.queues[1].1, EntityDescription::default());

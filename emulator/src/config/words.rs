@@ -82,6 +82,13 @@ pub(crate) static SETTINGS: [Setting; 7] = [
     ),
 ];
 
+/// The settings of a namespace by their names, with the words for their values.
+pub fn setting_names(
+    settings: &NamespaceSettings,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    SETTINGS.iter().map(|own| (own.name, (own.word)(settings)))
+}
+
 const TIERS: [(&str, Tier); 3] = [
     ("basic", Tier::Basic),
     ("standard", Tier::Standard),

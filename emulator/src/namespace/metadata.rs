@@ -23,15 +23,11 @@ pub(crate) struct EntityMetadata {
 }
 
 /// What is shown as it was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AdminMetadata {
-    pub(crate) user_metadata: Option<String>,
     /// Targets in the words of their client, a URI or a path, by their properties.
     pub(crate) targets: BTreeMap<&'static str, String>,
     pub(crate) authorization_rules: Vec<AuthorizationRule>,
-    pub(crate) enable_batched_operations: bool,
-    pub(crate) support_ordering: bool,
-    pub(crate) enable_express: bool,
 }
 
 /// A named pair of keys and what they give at an entity.
@@ -44,19 +40,6 @@ pub(crate) struct AuthorizationRule {
     /// When it was made and changed, in the words of its client, if it said so.
     pub(crate) created_time: Option<Box<str>>,
     pub(crate) modified_time: Option<Box<str>>,
-}
-
-impl Default for AdminMetadata {
-    fn default() -> Self {
-        Self {
-            user_metadata: None,
-            targets: BTreeMap::new(),
-            authorization_rules: Vec::new(),
-            enable_batched_operations: true,
-            support_ordering: true,
-            enable_express: false,
-        }
-    }
 }
 
 impl EntityMetadata {

@@ -7,32 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::EntityStatus;
 use crate::text;
-
-/// What can be done with a queue, topic or subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EntityStatus {
-    /// Everything.
-    #[default]
-    Active,
-    /// Neither send nor receive.
-    Disabled,
-    /// Only receive.
-    SendDisabled,
-    /// Only send.
-    ReceiveDisabled,
-}
-
-impl EntityStatus {
-    pub(super) fn name_in_json(self) -> &'static str {
-        match self {
-            Self::Active => "Active",
-            Self::Disabled => "Disabled",
-            Self::SendDisabled => "SendDisabled",
-            Self::ReceiveDisabled => "ReceiveDisabled",
-        }
-    }
-}
 
 /// A queue to start with.
 #[derive(Debug, Clone)]
@@ -111,7 +87,7 @@ impl Queue {
 
     /// Sets what can be done with the queue; everything unless set.
     pub fn status(self, status: EntityStatus) -> Self {
-        self.with("Status", json!(status.name_in_json()))
+        self.with("Status", json!(status.name()))
     }
 
     /// Sets how much the queue may hold, dead letters included: 1 to 81920 MiB, 1024 unless set.

@@ -85,7 +85,7 @@ impl Subscription {
     /// Sets what can be done with the subscription: everything unless set; messages arrive whatever it is, so
     /// [`EntityStatus::SendDisabled`] is none of its own.
     pub fn status(self, status: EntityStatus) -> Self {
-        self.with("Status", json!(status.name_in_json()))
+        self.with("Status", json!(status.name()))
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -60,7 +60,7 @@ impl Topic {
     /// Sets what can be done with the topic: everything unless set; [`EntityStatus::ReceiveDisabled`] is no status
     /// of a topic.
     pub fn status(self, status: EntityStatus) -> Self {
-        self.with("Status", json!(status.name_in_json()))
+        self.with("Status", json!(status.name()))
     }
 
     /// Sets how much the topic may hold: 1 to 81920 MiB, 1024 unless set.

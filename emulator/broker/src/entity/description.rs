@@ -3,13 +3,11 @@
 //! Which kind has which property, and its bounds, is in the table of [`Property`]. Everything that takes a description
 //! asks [`EntityDescription::problems`], so that all of them refuse with the same words.
 
-mod problem;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::time::Duration;
-
-pub use problem::Problem;
 
 use super::property::{BASIC_TIME_TO_LIVE, PROPERTIES, Property, PropertyValue};
 use crate::{EntityKind, EntityPath, Tier};
@@ -103,12 +101,20 @@ pub struct EntityDescription {
     /// [`EntityDescription::capacity_in_megabytes`].
     pub max_size_in_megabytes: u64,
     /// Largest message in KiB, premium only: 1024 (default) to 102400.
-    pub max_message_size_in_kilobytes: Option<u64>,
+    pub max_message_size_in_kilobytes: Option<u32>,
     /// Whether sequence numbers carry a partition (decision D18); default no, fixed at creation.
     pub enable_partitioning: bool,
     /// Whether every message belongs to a session and is received through it (semantics §6); default no, fixed at
     /// creation.
     pub requires_session: bool,
+    /// A remark of its users, which changes nothing.
+    pub user_metadata: Option<Box<str>>,
+    /// Shown by the administration API as it was given, and changes nothing; default yes.
+    pub enable_batched_operations: bool,
+    /// The same; default yes.
+    pub support_ordering: bool,
+    /// The same; default no.
+    pub enable_express: bool,
 }
 
 impl Default for EntityDescription {
@@ -129,6 +135,10 @@ impl Default for EntityDescription {
             max_message_size_in_kilobytes: None,
             enable_partitioning: false,
             requires_session: false,
+            user_metadata: None,
+            enable_batched_operations: true,
+            support_ordering: true,
+            enable_express: false,
         }
     }
 }
@@ -160,7 +170,7 @@ impl EntityDescription {
 
     /// Everything about the properties of an entity of this kind that is not legal; empty when they are.
     pub fn problems(&self, kind: EntityKind, tier: Tier) -> Vec<Problem> {
-        let properties = Property::of(kind);
+        let properties = Property::all_of(kind);
         properties
             .filter_map(|property| property.problem(self, kind, tier))
             .collect()
@@ -187,8 +197,45 @@ impl EntityDescription {
                 | PropertyValue::Number(_)
                 | PropertyValue::Duration(_)
                 | PropertyValue::Endless(_)
-                | PropertyValue::Status(_) => None,
+                | PropertyValue::Status(_)
+                | PropertyValue::Text(_) => None,
             });
         targets.collect::<Vec<_>>().into_iter()
+    }
+}
+
+/// One setting that is out of bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The setting by its official name, for example `LockDuration`.
+    pub property: &'static str,
+    /// The value found.
+    pub value: String,
+    /// What would have been legal.
+    pub allowed: String,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        property: &'static str,
+        value: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self {
+            property,
+            value: value.into(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            property,
+            value,
+            allowed,
+        } = self;
+        write!(formatter, "{property} is {value}; allowed: {allowed}")
     }
 }

@@ -1,8 +1,10 @@
-//! The table of entity properties: which there are, which kind of entity has which, of what type, within what bounds.
+//! A property of entities: how its value is read from a description, judged, changed and told.
 //!
-//! Everything that reads, judges, changes or shows an entity walks this table: the configuration file, the administration
-//! API, the control API, exports and `check`. What a property does stands with the operations that ask for it; bounds
-//! are those of semantics §1 and decisions D15 and D21.
+//! Everything that reads, judges, changes or shows an entity walks the table of properties: the configuration file, the
+//! administration API, the control API with its description, exports and `check`. What a property does stands with the
+//! operations that ask for it.
+
+mod table;
 
 use std::fmt;
 use std::time::Duration;
@@ -10,114 +12,12 @@ use std::time::Duration;
 use super::description::{EntityDescription, EntityStatus, Problem};
 use crate::{EntityKind, EntityPath, Tier};
 
-use EntityKind::{Queue, Subscription, Topic};
-
-/// Where a description has a property.
-macro_rules! field {
-    ($name:ident) => {
-        Field {
-            get: |description| description.$name.get(),
-            set: |description, value| description.$name.set(value),
-        }
-    };
-}
+pub(crate) use table::BASIC_TIME_TO_LIVE;
+pub use table::PROPERTIES;
 
 const DAY: u64 = 86_400;
 /// The bound of durations that have none.
 const ENDLESS: Duration = Duration::from_secs(u64::MAX);
-/// Longest default time to live in the basic tier (semantics §4).
-pub(crate) const BASIC_TIME_TO_LIVE: Duration = Duration::from_secs(14 * DAY);
-
-const ALL: &[EntityKind] = &[Queue, Topic, Subscription];
-/// Kinds that messages are sent to.
-const SENT_TO: &[EntityKind] = &[Queue, Topic];
-/// Kinds that messages are received from.
-const RECEIVED_FROM: &[EntityKind] = &[Queue, Subscription];
-
-/// Every property of an entity that changes what becomes of messages, in the order in which problems are told.
-pub static PROPERTIES: [Property; 15] = [
-    Property::duration("LockDuration", RECEIVED_FROM, field!(lock_duration), 5, 300),
-    // The service sells 1, 2, 3, 4, 5 and 80 GiB; smaller sizes are for tests that fill an entity.
-    Property::number(
-        "MaxSizeInMegabytes",
-        SENT_TO,
-        field!(max_size_in_megabytes),
-        1,
-        80 * 1024,
-    ),
-    Property::flag(
-        "RequiresDuplicateDetection",
-        SENT_TO,
-        field!(requires_duplicate_detection),
-    )
-    .fixed()
-    .not_in(
-        &[Tier::Basic],
-        "false: the basic tier has no duplicate detection",
-    ),
-    Property::flag("RequiresSession", RECEIVED_FROM, field!(requires_session))
-        .fixed()
-        .not_in(&[Tier::Basic], "false: the basic tier has no sessions"),
-    Property::endless(
-        "DefaultMessageTimeToLive",
-        ALL,
-        field!(default_message_time_to_live),
-        1,
-    )
-    .at_most_in_basic(BASIC_TIME_TO_LIVE),
-    Property::flag(
-        "DeadLetteringOnMessageExpiration",
-        RECEIVED_FROM,
-        field!(dead_lettering_on_message_expiration),
-    ),
-    Property::flag(
-        "DeadLetteringOnFilterEvaluationExceptions",
-        &[Subscription],
-        field!(dead_lettering_on_filter_evaluation_exceptions),
-    ),
-    // The official schema goes down to 5 s (decision D15).
-    Property::duration(
-        "DuplicateDetectionHistoryTimeWindow",
-        SENT_TO,
-        field!(duplicate_detection_history_time_window),
-        5,
-        7 * DAY,
-    ),
-    Property::number(
-        "MaxDeliveryCount",
-        RECEIVED_FROM,
-        field!(max_delivery_count),
-        1,
-        i32::MAX as u64,
-    ),
-    Property::status("Status", ALL, field!(status)),
-    Property::target("ForwardTo", RECEIVED_FROM, field!(forward_to))
-        .not_in(&[Tier::Basic], "none: the basic tier does not forward"),
-    Property::target(
-        "ForwardDeadLetteredMessagesTo",
-        RECEIVED_FROM,
-        field!(forward_dead_lettered_messages_to),
-    )
-    .not_in(&[Tier::Basic], "none: the basic tier does not forward"),
-    Property::endless("AutoDeleteOnIdle", ALL, field!(auto_delete_on_idle), 300)
-        .never()
-        .not_in(
-            &[Tier::Basic],
-            "never: the basic tier does not delete idle entities",
-        ),
-    Property::flag("EnablePartitioning", SENT_TO, field!(enable_partitioning)).fixed(),
-    Property::number(
-        "MaxMessageSizeInKilobytes",
-        SENT_TO,
-        field!(max_message_size_in_kilobytes),
-        1024,
-        102_400,
-    )
-    .not_in(
-        &[Tier::Basic, Tier::Standard],
-        "none: only the premium tier has large messages",
-    ),
-];
 
 /// One property of entities.
 #[derive(Debug)]
@@ -126,11 +26,20 @@ pub struct Property {
     pub name: &'static str,
     /// What its values are.
     pub value_type: PropertyType,
+    /// Who sets it.
+    pub audience: Audience,
+    /// What it decides, as the description of the control API tells it.
+    pub about: &'static str,
     /// Whether it is fixed when the entity is created.
     pub is_fixed: bool,
-    kinds: &'static [EntityKind],
+    /// Whether a change through the administration API that does not name it leaves it as it is.
+    pub is_kept: bool,
+    /// The first version of the administration API that shows it.
+    pub since: Option<&'static str>,
+    /// Where its element stands in the XML of a queue, a topic and a subscription; 0 where such an entity does not have it.
+    positions: [u16; 3],
     field: Field,
-    /// The least and the greatest number, or the shortest and the longest duration in seconds.
+    /// The least and the greatest number, or the shortest and the longest duration in seconds; of texts, their characters.
     pub bounds: Option<(u64, u64)>,
     /// How a duration without an end is told.
     pub endless: &'static str,
@@ -138,6 +47,17 @@ pub struct Property {
     basic: Option<Duration>,
     /// Tiers in which it has its default, and how that is told.
     absent: Option<(&'static [Tier], &'static str)>,
+}
+
+/// Who sets a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Configurations and every API.
+    Everyone,
+    /// Clients of the administration API: messages do not feel it.
+    Administration,
+    /// The same clients, for whom it must stay false: the emulator does not do what it asks for.
+    Unsupported,
 }
 
 /// What the values of a property are.
@@ -155,9 +75,11 @@ pub enum PropertyType {
     Status,
     /// The name of a queue or topic, or none.
     Target,
+    /// Any text, or none.
+    Text,
 }
 
-/// A value of a property, for whoever reads and writes all of them alike.
+/// A value of a property, for code that reads and writes all of them alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PropertyValue {
     /// Of a [`PropertyType::Flag`].
@@ -172,6 +94,8 @@ pub enum PropertyValue {
     Status(EntityStatus),
     /// Of a [`PropertyType::Target`].
     Target(Option<EntityPath>),
+    /// Of a [`PropertyType::Text`].
+    Text(Option<Box<str>>),
 }
 
 /// Where a description has the property.
@@ -188,16 +112,26 @@ trait Stored {
 }
 
 impl Property {
-    /// The properties that entities of a kind have.
+    /// The properties of a kind of entity that configurations have, and all APIs.
     pub fn of(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
+        Self::all_of(kind).filter(|property| property.audience == Audience::Everyone)
+    }
+
+    /// All properties of a kind of entity, those that only the administration API has among them.
+    pub fn all_of(kind: EntityKind) -> impl Iterator<Item = &'static Self> {
         PROPERTIES
             .iter()
-            .filter(move |property| property.kinds.contains(&kind))
+            .filter(move |property| property.position(kind) != 0)
     }
 
     /// The property of this name, if entities of the kind have it.
     pub fn named(kind: EntityKind, name: &str) -> Option<&'static Self> {
-        Self::of(kind).find(|property| property.name == name)
+        Self::all_of(kind).find(|property| property.name == name)
+    }
+
+    /// Where its element stands in the XML of such an entity; 0 where the entity does not have it.
+    pub fn position(&self, kind: EntityKind) -> u16 {
+        self.positions[kind as usize]
     }
 
     /// What a description says; none where the tier of the namespace decides.
@@ -229,7 +163,8 @@ impl Property {
             PropertyValue::Endless(None) => self.endless.to_owned(),
             PropertyValue::Status(status) => status.name().to_owned(),
             PropertyValue::Target(Some(target)) => target.to_string(),
-            PropertyValue::Target(None) => "none".to_owned(),
+            PropertyValue::Text(Some(text)) => text.to_string(),
+            PropertyValue::Target(None) | PropertyValue::Text(None) => "none".to_owned(),
         }
     }
 
@@ -242,7 +177,12 @@ impl Property {
     ) -> Option<Problem> {
         let value = self.get(description)?;
         let allowed = self.not_allowed(&value, kind, tier)?;
-        Some(Problem::new(self.name, self.text(&value), allowed))
+        let told = if let PropertyValue::Text(Some(text)) = &value {
+            format!("{} characters", text.chars().count())
+        } else {
+            self.text(&value)
+        };
+        Some(Problem::new(self.name, told, allowed))
     }
 
     /// What would be allowed in the place of a value that is not.
@@ -267,10 +207,14 @@ impl Property {
                 let (last, first) = names.split_last()?;
                 Some(format!("{} or {last}", first.join(", ")))
             }
+            PropertyValue::Text(Some(text)) if text.chars().count() as u64 > most => {
+                Some(format!("at most {most} characters"))
+            }
             PropertyValue::Flag(_)
             | PropertyValue::Number(_)
             | PropertyValue::Status(_)
-            | PropertyValue::Target(_) => None,
+            | PropertyValue::Target(_)
+            | PropertyValue::Text(_) => None,
         }
     }
 
@@ -293,115 +237,6 @@ impl Property {
             });
         }
         None
-    }
-
-    const fn new(
-        name: &'static str,
-        value_type: PropertyType,
-        kinds: &'static [EntityKind],
-        field: Field,
-        bounds: Option<(u64, u64)>,
-    ) -> Self {
-        Self {
-            name,
-            value_type,
-            is_fixed: false,
-            kinds,
-            field,
-            bounds,
-            basic: None,
-            endless: "for ever",
-            absent: None,
-        }
-    }
-
-    const fn flag(name: &'static str, kinds: &'static [EntityKind], field: Field) -> Self {
-        Self::new(name, PropertyType::Flag, kinds, field, None)
-    }
-
-    const fn status(name: &'static str, kinds: &'static [EntityKind], field: Field) -> Self {
-        Self::new(name, PropertyType::Status, kinds, field, None)
-    }
-
-    const fn target(name: &'static str, kinds: &'static [EntityKind], field: Field) -> Self {
-        Self::new(name, PropertyType::Target, kinds, field, None)
-    }
-
-    const fn number(
-        name: &'static str,
-        kinds: &'static [EntityKind],
-        field: Field,
-        least: u64,
-        most: u64,
-    ) -> Self {
-        Self::new(
-            name,
-            PropertyType::Number,
-            kinds,
-            field,
-            Some((least, most)),
-        )
-    }
-
-    /// Bounds are in seconds.
-    const fn duration(
-        name: &'static str,
-        kinds: &'static [EntityKind],
-        field: Field,
-        shortest: u64,
-        longest: u64,
-    ) -> Self {
-        Self::new(
-            name,
-            PropertyType::Duration,
-            kinds,
-            field,
-            Some((shortest, longest)),
-        )
-    }
-
-    /// The bound is in seconds.
-    const fn endless(
-        name: &'static str,
-        kinds: &'static [EntityKind],
-        field: Field,
-        shortest: u64,
-    ) -> Self {
-        Self::new(
-            name,
-            PropertyType::Endless,
-            kinds,
-            field,
-            Some((shortest, u64::MAX)),
-        )
-    }
-
-    const fn fixed(self) -> Self {
-        Self {
-            is_fixed: true,
-            ..self
-        }
-    }
-
-    const fn never(self) -> Self {
-        Self {
-            endless: "never",
-            ..self
-        }
-    }
-
-    const fn at_most_in_basic(self, longest: Duration) -> Self {
-        Self {
-            basic: Some(longest),
-            ..self
-        }
-    }
-
-    const fn not_in(self, tiers: &'static [Tier], allowed: &'static str) -> Self {
-        Self {
-            absent: Some((tiers, allowed)),
-            ..self
-        }
     }
 }
 
@@ -429,11 +264,13 @@ stored! {
     // A number that does not fit becomes the greatest, which is out of bounds as well.
     u32: |own| Some(PropertyValue::Number(u64::from(*own))),
         Number(number) => Self::try_from(number).unwrap_or(Self::MAX);
-    Option<u64>: |own| own.map(PropertyValue::Number), Number(number) => Some(number);
+    Option<u32>: |own| own.map(|number| PropertyValue::Number(u64::from(number))),
+        Number(number) => Some(u32::try_from(number).unwrap_or(u32::MAX));
     Duration: |own| Some(PropertyValue::Duration(*own)), Duration(duration) => duration;
     Option<Duration>: |own| Some(PropertyValue::Endless(*own)), Endless(duration) => duration;
     EntityStatus: |own| Some(PropertyValue::Status(*own)), Status(status) => status;
     Option<EntityPath>: |own| Some(PropertyValue::Target(own.clone())), Target(target) => target;
+    Option<Box<str>>: |own| Some(PropertyValue::Text(own.clone())), Text(text) => text;
 }
 
 /// A bound as problems tell it: `5 min (PT5M)`.

@@ -3,80 +3,37 @@
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use servicebus_broker::{EntityDescription, EntityKind, EntityStatus, Property, PropertyType};
 
-/// What a property's value may be.
-enum Form {
-    Flag,
-    Text,
-    Duration,
-    Number(u32, u32),
-    Status,
-}
-
-/// A property: its name, the initials of the kinds that have it, its form and what it is.
-type Property = (&'static str, &'static str, Form, &'static str);
-
-/// All properties of queues (Q), topics (T) and subscriptions (S).
-#[rustfmt::skip]
-const PROPERTIES: [Property; 15] = [
-    ("AutoDeleteOnIdle", "QTS", Form::Duration,
-        "How long it may be unused before it is deleted; at least PT5M, and not where it forwards. ISO 8601."),
-    ("DeadLetteringOnFilterEvaluationExceptions", "S", Form::Flag,
-        "Whether a message that a filter fails on is dead-lettered."),
-    ("DeadLetteringOnMessageExpiration", "QS", Form::Flag, "Whether expired messages are dead-lettered."),
-    ("DefaultMessageTimeToLive", "QTS", Form::Duration,
-        "The time to live of messages that bring none, and the longest of all; at least PT1S. ISO 8601."),
-    ("DuplicateDetectionHistoryTimeWindow", "QT", Form::Duration,
-        "How long message ids are remembered: PT5S to P7D. ISO 8601."),
-    ("EnablePartitioning", "QT", Form::Flag, "Whether sequence numbers carry a partition; fixed at creation."),
-    ("ForwardDeadLetteredMessagesTo", "QS", Form::Text,
-        "Where dead letters are forwarded to: a queue or topic, or nothing."),
-    ("ForwardTo", "QS", Form::Text, "Where messages are forwarded to: a queue or topic, or nothing."),
-    ("LockDuration", "QS", Form::Duration, "How long a receiver locks a message: PT5S to PT5M. ISO 8601."),
-    ("MaxDeliveryCount", "QS", Form::Number(1, 2_147_483_647),
-        "After how many failed deliveries a message is dead-lettered."),
-    ("MaxMessageSizeInKilobytes", "QT", Form::Number(1024, 102_400),
-        "The largest message; premium only, else that of the tier."),
-    ("MaxSizeInMegabytes", "QT", Form::Number(1, 81_920), "How much it may hold."),
-    ("RequiresDuplicateDetection", "QT", Form::Flag,
-        "Whether a message with a known id is dropped; fixed at creation."),
-    ("RequiresSession", "QS", Form::Flag, "Whether messages are received by session; fixed at creation."),
-    ("Status", "QTS", Form::Status, "What can be done with it."),
-];
-
-impl Form {
-    fn schema(&self) -> Value {
-        match self {
-            Self::Flag => json!({ "type": "boolean" }),
-            Self::Text => json!({ "type": "string" }),
-            Self::Duration => json!({ "type": "string", "pattern": "^P[0-9YMWDTHS.]+$" }),
-            Self::Number(minimum, maximum) => {
-                json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
-            }
-            Self::Status => json!({
-                "type": "string",
-                "enum": ["Active", "Disabled", "SendDisabled", "ReceiveDisabled"],
-            }),
+fn schema(property: &Property) -> Value {
+    let mut schema = match property.value_type {
+        PropertyType::Flag => json!({ "type": "boolean" }),
+        PropertyType::Target | PropertyType::Text => json!({ "type": "string" }),
+        PropertyType::Duration | PropertyType::Endless => {
+            json!({ "type": "string", "pattern": "^P[0-9YMWDTHS.]+$" })
         }
-    }
-}
-
-/// The properties of one kind.
-fn properties(kind: char) -> impl Iterator<Item = &'static Property> {
-    let all = PROPERTIES.iter();
-    all.filter(move |(_, kinds, ..)| kinds.contains(kind))
+        PropertyType::Number => {
+            let (minimum, maximum) = property.bounds.unwrap_or((0, u64::MAX));
+            json!({ "type": "integer", "minimum": minimum, "maximum": maximum })
+        }
+        PropertyType::Status => {
+            json!({ "type": "string", "enum": EntityStatus::ALL.map(EntityStatus::name) })
+        }
+    };
+    schema["description"] = property.about.into();
+    schema
 }
 
 pub(crate) fn queue_settings(_: &mut SchemaGenerator) -> Schema {
-    settings("Queue", 'Q')
+    settings(EntityKind::Queue)
 }
 
 pub(crate) fn topic_settings(_: &mut SchemaGenerator) -> Schema {
-    settings("Topic", 'T')
+    settings(EntityKind::Topic)
 }
 
 pub(crate) fn subscription_settings(_: &mut SchemaGenerator) -> Schema {
-    settings("Subscription", 'S')
+    settings(EntityKind::Subscription)
 }
 
 /// The rules of a subscription.
@@ -88,10 +45,12 @@ pub(crate) fn rules(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// What an answer has: all properties but one, which the tier may decide.
-fn settings(title: &str, kind: char) -> Schema {
-    let names = properties(kind).map(|(name, ..)| *name);
-    let required = Vec::from_iter(names.filter(|name| *name != "MaxMessageSizeInKilobytes"));
-    let reference = json!({ "$ref": format!("#/components/schemas/{title}Properties") });
+fn settings(kind: EntityKind) -> Schema {
+    let usual = EntityDescription::default();
+    let always = Property::of(kind).filter(|property| property.get(&usual).is_some());
+    let mut required = Vec::from_iter(always.map(|property| property.name));
+    required.sort_unstable();
+    let reference = json!({ "$ref": format!("#/components/schemas/{kind}Properties") });
     let mut schema = Schema::default();
     schema.insert("allOf".into(), json!([reference]));
     schema.insert("required".into(), json!(required));
@@ -101,15 +60,16 @@ fn settings(title: &str, kind: char) -> Schema {
 /// The schemas that no type has.
 pub(crate) fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for (title, kind) in [("Queue", 'Q'), ("Topic", 'T'), ("Subscription", 'S')] {
-        let members = properties(kind).map(|(name, _, form, description)| {
-            let mut schema = form.schema();
-            schema["description"] = (*description).into();
-            ((*name).to_owned(), schema)
-        });
-        let description = format!("The settings of a {}.", title.to_lowercase());
+    for kind in [
+        EntityKind::Queue,
+        EntityKind::Topic,
+        EntityKind::Subscription,
+    ] {
+        let members = Property::of(kind);
+        let members = members.map(|property| (property.name.to_owned(), schema(property)));
+        let description = format!("The settings of a {}.", kind.to_string().to_lowercase());
         let object = object(Value::Object(members.collect()), &[], &description);
-        schemas.insert(format!("{title}Properties"), object);
+        schemas.insert(format!("{kind}Properties"), object);
     }
     let expression =
         json!({ "SqlExpression": { "type": "string" }, "Parameters": { "type": "object" } });

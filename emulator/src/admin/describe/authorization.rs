@@ -40,11 +40,11 @@ impl KeyGenerator<'_> {
 pub(crate) fn read_rules(
     list: &Element,
     before: &[AuthorizationRule],
-    mint: &KeyGenerator<'_>,
+    keys: &KeyGenerator<'_>,
 ) -> Result<Vec<AuthorizationRule>, ServiceError> {
     let mut rules: Vec<AuthorizationRule> = Vec::new();
     for element in list.parts(RULE) {
-        let rule = read_rule(element, before, mint)?;
+        let rule = read_rule(element, before, keys)?;
         if rules.iter().any(|other| other.key_name == rule.key_name) {
             let text = "The names of authorization rules must differ.";
             return Err(ServiceError::parameter(text, "KeyName", &rule.key_name));
@@ -62,7 +62,7 @@ pub(crate) fn read_rules(
 fn read_rule(
     element: &Element,
     before: &[AuthorizationRule],
-    mint: &KeyGenerator<'_>,
+    keys: &KeyGenerator<'_>,
 ) -> Result<AuthorizationRule, ServiceError> {
     if let Some(other) = &element.xsi_type
         && other.name != RULE_TYPE
@@ -90,7 +90,7 @@ fn read_rule(
         }
     };
     let key = |name, before: Option<&String>| match text(name) {
-        "" => Ok(before.cloned().unwrap_or_else(|| mint.key())),
+        "" => Ok(before.cloned().unwrap_or_else(|| keys.key())),
         key => checked_key(name, key),
     };
     Ok(AuthorizationRule {

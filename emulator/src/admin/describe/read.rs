@@ -4,22 +4,20 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use servicebus_broker::{
-    EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType, PropertyValue,
-    Tier,
+    Audience, EntityDescription, EntityKind, EntityPath, EntityStatus, Property, PropertyType,
+    PropertyValue, Tier,
 };
 
 use super::super::refusal::ServiceError;
+use super::AUTHORIZATION_RULES;
 use super::authorization::{KeyGenerator, read_rules};
-use super::elements;
 use crate::config::duration::{self, FOREVER};
-use crate::namespace::AdminMetadata;
+use crate::namespace::{AdminMetadata, AuthorizationRule};
 use crate::xml::Element;
 
 /// Properties that clients do not write as they mean them.
 const MAX_SIZE: &str = "MaxSizeInMegabytes";
 const MAX_MESSAGE_SIZE: &str = "MaxMessageSizeInKilobytes";
-/// Longest metadata of a user, in characters.
-const MAX_USER_METADATA: usize = 1024;
 
 /// Sizes of entities in MiB that are sold: the first five in every tier, the rest in premium (service-bus-quotas).
 const SIZES: [u64; 9] = [1024, 2048, 3072, 4096, 5120, 10_240, 20_480, 40_960, 81_920];
@@ -38,25 +36,20 @@ pub(crate) fn read_entity(
     kind: EntityKind,
     current: Option<&Wanted>,
     tier: Tier,
-    mint: &KeyGenerator<'_>,
+    keys: &KeyGenerator<'_>,
 ) -> Result<Wanted, ServiceError> {
-    let fields = Fields { element, kind };
-    refuse_unsupported(&fields)?;
-    let admin_metadata = admin_metadata(
-        &fields,
-        current.map(|current| &current.admin_metadata),
-        mint,
-    )?;
+    let fields = Fields { element };
     let before = current.map(|current| &current.entity);
     let mut entity = EntityDescription::of_tier(tier);
-    for property in Property::of(kind) {
-        // Clients of old versions do not know the largest message.
-        if property.is_fixed || property.name == MAX_MESSAGE_SIZE {
-            let kept = before.and_then(|before| property.get(before));
-            kept.into_iter()
-                .for_each(|kept| property.set(&mut entity, kept));
+    for property in Property::all_of(kind) {
+        let kept = before.filter(|_| property.is_kept);
+        if let Some(kept) = kept.and_then(|before| property.get(before)) {
+            property.set(&mut entity, kept);
         }
         match fields.value(property)? {
+            Some(PropertyValue::Flag(true)) if property.audience == Audience::Unsupported => {
+                return Err(unsupported(property.name));
+            }
             // Clients send back what the tier decides.
             Some(PropertyValue::Number(size))
                 if property.name == MAX_MESSAGE_SIZE
@@ -68,31 +61,25 @@ pub(crate) fn read_entity(
             None => {}
         }
     }
-    if let Some(size) = fields.number(MAX_SIZE)? {
+    if let Some(size) = fields.number(MAX_SIZE)?
+        && kind != EntityKind::Subscription
+    {
         let is_partitioned = entity.enable_partitioning;
         entity.max_size_in_megabytes = max_size(size, is_partitioned, before, tier)?;
     }
+    let before = current.map_or(&[][..], |current| {
+        &current.admin_metadata.authorization_rules
+    });
     Ok(Wanted {
         entity,
-        admin_metadata,
+        admin_metadata: admin_metadata(&fields, kind, before, keys)?,
     })
 }
 
 /// What the emulator does not do must not seem to be done.
-fn refuse_unsupported(fields: &Fields<'_>) -> Result<(), ServiceError> {
-    for name in [
-        "FilteringMessagesBeforePublishing",
-        "IsAnonymousAccessible",
-        "EnableSubscriptionPartitioning",
-        "IsClientAffine",
-    ] {
-        if fields.flag(name)? == Some(true) {
-            let text =
-                format!("The property '{name}' is not supported by the emulator; allowed: false.");
-            return Err(ServiceError::parameter(text, name, "true"));
-        }
-    }
-    Ok(())
+fn unsupported(name: &str) -> ServiceError {
+    let text = format!("The property '{name}' is not supported by the emulator; allowed: false.");
+    ServiceError::parameter(text, name, "true")
 }
 
 /// The size of an entity that was asked for, from what a client writes: one that the tier knows (observed 48), the same as
@@ -135,50 +122,31 @@ fn max_size(
 
 fn admin_metadata(
     fields: &Fields<'_>,
-    current: Option<&AdminMetadata>,
-    mint: &KeyGenerator<'_>,
+    kind: EntityKind,
+    before: &[AuthorizationRule],
+    keys: &KeyGenerator<'_>,
 ) -> Result<AdminMetadata, ServiceError> {
-    let default = AdminMetadata::default();
-    let before = current.unwrap_or(&default);
     let target = |property: &Property| {
         let is_target = property.value_type == PropertyType::Target;
         let text = fields.text(property.name).filter(|_| is_target)?.trim();
         (!text.is_empty()).then(|| (property.name, target_text(text)))
     };
-    let user_metadata = fields.text("UserMetadata").map(str::to_owned);
-    if let Some(text) = &user_metadata {
-        let length = text.chars().count();
-        if length > MAX_USER_METADATA {
-            let message =
-                format!("'UserMetadata' must have at most {MAX_USER_METADATA} characters.");
-            let length = format!("{length} characters");
-            return Err(ServiceError::parameter(message, "UserMetadata", &length));
-        }
-    }
-    let rules = fields.part("AuthorizationRules");
-    let rules = rules.map(|rules| read_rules(rules, &before.authorization_rules, mint));
+    let rules = fields.element.part(AUTHORIZATION_RULES);
+    let rules = rules.filter(|_| kind != EntityKind::Subscription);
+    let rules = rules.map(|rules| read_rules(rules, before, keys));
     Ok(AdminMetadata {
-        user_metadata,
-        targets: Property::of(fields.kind).filter_map(target).collect(),
+        targets: Property::of(kind).filter_map(target).collect(),
         authorization_rules: rules.transpose()?.unwrap_or_default(),
-        enable_batched_operations: fields.flag("EnableBatchedOperations")?.unwrap_or(true),
-        support_ordering: fields
-            .flag("SupportOrdering")?
-            .unwrap_or(before.support_ordering),
-        enable_express: fields
-            .flag("EnableExpress")?
-            .unwrap_or(before.enable_express),
     })
 }
 
 /// What stands for "for ever": clients lose digits of the longest span that .NET knows, none of its seconds.
 const ENDLESS_SECONDS: u64 = FOREVER.as_secs();
 
-/// A description of one kind of entity. What such an entity does not have is not seen.
+/// A description of an entity.
 #[derive(Debug, Clone, Copy)]
 struct Fields<'a> {
     element: &'a Element,
-    kind: EntityKind,
 }
 
 impl<'a> Fields<'a> {
@@ -196,17 +164,12 @@ impl<'a> Fields<'a> {
             }
             PropertyType::Status => self.status(name)?.map(PropertyValue::Status),
             PropertyType::Target => Some(PropertyValue::Target(self.target(name)?)),
+            PropertyType::Text => Some(PropertyValue::Text(self.text(name).map(Box::from))),
         })
     }
 
-    /// An element of the description.
-    fn part(&self, name: &str) -> Option<&'a Element> {
-        let knows = elements(self.kind).contains(&name);
-        self.element.part(name).filter(|_| knows)
-    }
-
     fn text(&self, name: &str) -> Option<&'a str> {
-        self.part(name).map(|part| part.text.as_str())
+        self.element.part(name).map(|part| part.text.as_str())
     }
 
     fn flag(&self, name: &str) -> Result<Option<bool>, ServiceError> {

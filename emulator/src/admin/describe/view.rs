@@ -9,13 +9,11 @@ use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
 use super::authorization::write_rules;
 use super::read::{Wanted, target};
-use super::{elements, root};
+use super::{AUTHORIZATION_RULES, COUNT_DETAILS, Part, parts, root};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
 
-/// The version of the API since which sizes of messages and affine subscriptions are shown.
-const SINCE_2021: &str = "2021-05";
 /// The version since which filters of topics are counted.
 const SINCE_2024: &str = "2024-05";
 
@@ -93,53 +91,41 @@ impl View {
     pub(crate) fn write(&self, query: &Query, frame: Frame, in_feed: bool, out: &mut Writer) {
         let root = root(self.kind);
         out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
-        for &name in elements(self.kind) {
-            match name {
-                "AuthorizationRules" => {
+        for part in parts(self.kind) {
+            let (name, text) = match part {
+                Part::Property(property) => (property.name, self.setting(property, query)),
+                Part::Other(AUTHORIZATION_RULES) => {
                     write_rules(&self.wanted.admin_metadata.authorization_rules, out);
+                    continue;
                 }
-                "CountDetails" => self.write_counts(in_feed, out),
-                _ => {
-                    let text = self
-                        .setting(name, query)
-                        .or_else(|| self.event(name, query, frame));
-                    if let Some(text) = text {
-                        out.element(name, &text);
-                    }
+                Part::Other(COUNT_DETAILS) => {
+                    self.write_counts(in_feed, out);
+                    continue;
                 }
+                Part::Other(name) => (name, self.event(name, query, frame)),
+            };
+            if let Some(text) = text {
+                out.element(name, &text);
             }
         }
         out.close(root);
     }
 
     /// What was set.
-    fn setting(&self, name: &str, query: &Query) -> Option<String> {
-        let Wanted {
-            entity,
-            admin_metadata,
-        } = &self.wanted;
-        if let Some(property) = Property::named(self.kind, name) {
-            return match name {
-                "MaxSizeInMegabytes" => Some(entity.capacity_in_megabytes().to_string()),
-                "MaxMessageSizeInKilobytes" => {
-                    let own = entity.max_message_size_in_kilobytes;
-                    let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
-                    query.speaks(SINCE_2021).then(|| size.to_string())
-                }
-                _ => self.shown(property, property.get(entity)?),
-            };
+    fn setting(&self, property: &Property, query: &Query) -> Option<String> {
+        if property.since.is_some_and(|since| !query.speaks(since)) {
+            return None;
         }
-        let flag = match name {
-            "EnableBatchedOperations" => admin_metadata.enable_batched_operations,
-            "SupportOrdering" => admin_metadata.support_ordering,
-            "EnableExpress" => admin_metadata.enable_express,
-            "FilteringMessagesBeforePublishing"
-            | "IsAnonymousAccessible"
-            | "EnableSubscriptionPartitioning" => false,
-            "UserMetadata" => return admin_metadata.user_metadata.clone(),
-            _ => return None,
-        };
-        Some(flag.to_string())
+        let entity = &self.wanted.entity;
+        match property.name {
+            "MaxSizeInMegabytes" => Some(entity.capacity_in_megabytes().to_string()),
+            "MaxMessageSizeInKilobytes" => {
+                let own = entity.max_message_size_in_kilobytes.map(u64::from);
+                let size = own.unwrap_or_else(|| self.tier.max_message_size() / 1024);
+                Some(size.to_string())
+            }
+            _ => self.shown(property, property.get(entity)?),
+        }
     }
 
     fn shown(&self, property: &Property, value: PropertyValue) -> Option<String> {
@@ -153,6 +139,7 @@ impl View {
                 let words = words.filter(|words| target(words).as_ref() == Some(&path));
                 words.map_or_else(|| path.to_string(), String::clone)
             }
+            PropertyValue::Text(text) => text?.into(),
             PropertyValue::Flag(_) | PropertyValue::Number(_) | PropertyValue::Status(_) => {
                 property.text(&value)
             }
@@ -182,7 +169,6 @@ impl View {
             "CorrelationFilterCount" if query.speaks(SINCE_2024) => {
                 self.correlation_filters.to_string()
             }
-            "IsClientAffine" if query.speaks(SINCE_2021) => false.to_string(),
             _ => return None,
         })
     }

@@ -341,7 +341,7 @@ fn topics() -> impl Strategy<Value = EntityDescription> {
         option::of(seconds(1, 1_000_000)),
         seconds(5, 604_800),
         option::of(seconds(300, 1_000_000)),
-        (1..=81_920_u64, option::of(1024..=102_400_u64)),
+        (1..=81_920_u64, option::of(1024..=102_400_u32)),
         (any::<bool>(), any::<bool>()),
         proptest::sample::select(statuses.to_vec()),
     )

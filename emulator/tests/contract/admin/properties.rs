@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use servicebus_emulator::broker::{
-    EntityDescription, EntityKind, PROPERTIES, Property, PropertyType, PropertyValue,
+    Audience, EntityDescription, EntityKind, PROPERTIES, Property, PropertyType, PropertyValue,
 };
 use servicebus_emulator::config::duration;
 
@@ -18,10 +18,11 @@ struct Made {
     path: String,
 }
 
-/// One of each kind for each property that the kind has.
-fn all() -> Vec<Made> {
+/// One of each kind for each property that the kind has and these clients set.
+fn all(audience: Audience) -> Vec<Made> {
     let mut all = Vec::new();
-    for (at, property) in PROPERTIES.iter().enumerate() {
+    let properties = PROPERTIES.iter().enumerate();
+    for (at, property) in properties.filter(|(_, property)| property.audience == audience) {
         for kind in [
             EntityKind::Queue,
             EntityKind::Topic,
@@ -56,6 +57,7 @@ impl Made {
             PropertyType::Endless => json!("P1D"),
             PropertyType::Status => json!("Disabled"),
             PropertyType::Target => json!("other"),
+            PropertyType::Text => json!("a remark"),
         }
     }
 
@@ -113,7 +115,7 @@ fn bus() -> Bus {
 fn what_is_set_is_shown_and_exported() {
     let bus = bus();
     let admin = bus.admin();
-    for made in all() {
+    for made in all(Audience::Everyone) {
         let (name, value) = (made.property.name, made.value());
         let text = value
             .as_str()
@@ -142,10 +144,41 @@ fn what_is_set_is_shown_and_exported() {
 }
 
 #[test]
+fn what_only_administration_sets_is_shown_there_alone() {
+    let bus = bus();
+    let admin = bus.admin();
+    for made in all(Audience::Administration) {
+        let (name, value) = (made.property.name, made.value());
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let created = admin.put(&made.address(), &made.description(&value));
+        assert_eq!(created.expect(201).value(name), text, "{}", made.path);
+        let shown = made.control(&bus, None).ok();
+        assert_eq!(shown["properties"].get(name), None, "{}", made.path);
+        let same = made.control(&bus, Some(shown["properties"].clone())).ok();
+        assert_eq!(same, shown, "{}", made.path);
+        let read = admin.get(&made.address()).expect(200);
+        assert_eq!(read.value(name), text, "{}", made.path);
+        let refused = made.control(&bus, Some(json!({ name: value })));
+        assert_eq!(refused.status, 400, "{refused:?}");
+    }
+    for made in all(Audience::Unsupported) {
+        let name = made.property.name;
+        let refused = admin.put(&made.address(), &made.description(&json!(true)));
+        let refused = refused.expect(400);
+        let detail = refused.value("Detail");
+        assert!(detail.contains(name), "{}: {detail}", made.path);
+        let created = admin.put(&made.address(), &made.description(&json!(false)));
+        assert_eq!(created.expect(201).value(name), "false", "{}", made.path);
+    }
+}
+
+#[test]
 fn what_is_out_of_bounds_is_refused() {
     let bus = bus();
     let admin = bus.admin();
-    for made in all() {
+    for made in all(Audience::Everyone) {
         let name = made.property.name;
         for value in made.illegal() {
             let refused = admin
