@@ -45,6 +45,8 @@ pub(crate) enum Sdk {
     JavaScript,
     /// The same with the newest `@azure/core-amqp` below it.
     JavaScriptNewestAmqp,
+    /// Its beta that deletes messages in batches.
+    JavaScriptBeta,
     /// `azservicebus`.
     Go,
     /// `azure-messaging-servicebus`.
@@ -62,7 +64,8 @@ impl Sdk {
             | Self::PythonBlocking714
             | Self::PythonAsynchronous714
             | Self::JavaScript
-            | Self::JavaScriptNewestAmqp => false,
+            | Self::JavaScriptNewestAmqp
+            | Self::JavaScriptBeta => false,
         }
     }
 
@@ -75,6 +78,7 @@ impl Sdk {
             Self::PythonAsynchronous714 => python(Language::Python714, "async").await?,
             Self::JavaScript => javascript(Language::JavaScript).await?,
             Self::JavaScriptNewestAmqp => javascript(Language::JavaScriptNewestAmqp).await?,
+            Self::JavaScriptBeta => javascript(Language::JavaScriptBeta).await?,
             Self::Go => {
                 process::Command::new(environment::go(&environment::ready(Language::Go).await?))
             }

@@ -35,6 +35,8 @@ pub(crate) enum Language {
     JavaScript,
     /// The same with the newest `@azure/core-amqp`, as an application has it whose lock file is newer than the SDK.
     JavaScriptNewestAmqp,
+    /// The beta of JavaScript's SDK that deletes messages in batches.
+    JavaScriptBeta,
     /// Go: the program itself, built.
     Go,
     /// Java: the program itself, compiled, beside the SDK's libraries.
@@ -90,7 +92,9 @@ pub(crate) fn scripts(language: Language) -> PathBuf {
         .join("sdks")
         .join(match language {
             Language::Python714 => Language::Python.name().into(),
-            Language::JavaScriptNewestAmqp => Language::JavaScript.name().into(),
+            Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {
+                Language::JavaScript.name().into()
+            }
             Language::Framework(framework) => Path::new("frameworks").join(framework.name()),
             other @ (Language::Python
             | Language::Proton
@@ -108,6 +112,7 @@ impl Language {
             Self::Proton => "proton",
             Self::JavaScript => "javascript",
             Self::JavaScriptNewestAmqp => "javascript-newest-amqp",
+            Self::JavaScriptBeta => "javascript-beta",
             Self::Go => "go",
             Self::Java => "java",
             Self::Framework(framework) => framework.name(),
@@ -131,7 +136,8 @@ impl Language {
             | Self::Python714
             | Self::Proton
             | Self::JavaScript
-            | Self::JavaScriptNewestAmqp => {}
+            | Self::JavaScriptNewestAmqp
+            | Self::JavaScriptBeta => {}
         }
         let read = |path: &PathBuf| fs::read_to_string(path).expect("it is part of the repository");
         files.iter().map(read).collect()
@@ -146,6 +152,7 @@ impl Language {
             Self::Python714 => "requirements-7.14.txt",
             Self::JavaScript => "package-lock.json",
             Self::JavaScriptNewestAmqp => "newest-amqp/package-lock.json",
+            Self::JavaScriptBeta => "beta/package-lock.json",
             Self::Java => "pom.xml",
             Self::Go | Self::Framework(_) => "go.sum",
         })
@@ -157,7 +164,9 @@ impl Language {
             Self::Proton => {
                 "`python3` (3.10 or newer, with its venv module and headers) and a C compiler"
             }
-            Self::JavaScript | Self::JavaScriptNewestAmqp => "`node` (20.19 or newer) and `npm`",
+            Self::JavaScript | Self::JavaScriptNewestAmqp | Self::JavaScriptBeta => {
+                "`node` (20.19 or newer) and `npm`"
+            }
             Self::Go => "`go` (1.25 or newer)",
             Self::Java => "a JDK (`java` and `javac`, 17 or newer) and Maven (`mvn`)",
             Self::Framework(framework) => framework.needs(),
@@ -236,7 +245,7 @@ async fn try_to_make(language: Language, directory: &Path) -> Result<(), String>
         | Language::Python714
         | Language::Proton
         | Language::Framework(Framework::Celery) => make_python(language, directory).await,
-        Language::JavaScript | Language::JavaScriptNewestAmqp => {
+        Language::JavaScript | Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {
             make_javascript(language, directory).await
         }
         Language::Go => make_go(directory).await,

@@ -50,3 +50,8 @@ test_of!(session_locks_of_handlers: crate::driver::Sdk::JavaScript, SESSIONS, se
 test_of!(observed: crate::driver::Sdk::JavaScript, OBSERVED, observed {
     deletes, rule_that_exists, rules_of_dead_letters,
 });
+
+// No release deletes batches yet.
+test_of!(observed_by_the_beta: crate::driver::Sdk::JavaScriptBeta, OBSERVED, observed {
+    deletes_batches, batches_too_large, batches_of_partitions,
+});

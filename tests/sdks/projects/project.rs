@@ -72,7 +72,9 @@ impl Copied {
     pub(super) fn has_its_packages(&self) {
         let file = match self.project.language {
             Language::Python | Language::Python714 | Language::Proton => "requirements.txt",
-            Language::JavaScript | Language::JavaScriptNewestAmqp => "package.json",
+            Language::JavaScript | Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {
+                "package.json"
+            }
             Language::Go => "go.mod",
             Language::Java => "pom.xml",
             Language::Framework(_) => unreachable!("projects use SDKs"),
@@ -95,7 +97,7 @@ impl Copied {
                 python.args(["-m", "pytest", "-p", "no:cacheprovider"]);
                 python
             }
-            Language::JavaScript | Language::JavaScriptNewestAmqp => {
+            Language::JavaScript | Language::JavaScriptNewestAmqp | Language::JavaScriptBeta => {
                 let mut node = Command::new("node");
                 node.arg(self.environment.join("node_modules/vitest/vitest.mjs"));
                 node.args(["run", "--no-color"]);

@@ -5,7 +5,7 @@
  */
 "use strict";
 
-const { expect, expectError, receive } = require("../bus");
+const { expect, expectError, later, receive } = require("../bus");
 
 /** What is deleted as it is received has an empty map of delivery annotations, and what is locked its token there (4). */
 async function deletes(bus) {
@@ -37,4 +37,38 @@ async function rules_of_dead_letters(bus) {
   expect("rules of the subscription", kept.map(({ name }) => name), ["$Default"]);
 }
 
-module.exports = { deletes, rule_that_exists, rules_of_dead_letters };
+/** How many messages went is told until there are none (56). */
+async function deletes_batches(bus) {
+  await bus.send("orders", { body: 1 }, { body: 2 }, { body: 3 });
+  const receiver = bus.receiver("orders");
+  const deleted = () => receiver.deleteMessages({ maxMessageCount: 2, beforeEnqueueTime: later(60) });
+  expect("deleted", [await deleted(), await deleted(), await deleted()], [2, 1, 0]);
+  expect("left", await receiver.peekMessages(1), []);
+}
+
+/** A batch of more than the tier allows is refused with the limit, and nothing goes (36, 56). */
+async function batches_too_large(bus) {
+  await bus.send("orders", { body: "stays" });
+  const deleting = bus.receiver("orders").deleteMessages({ maxMessageCount: 501, beforeEnqueueTime: later(60) });
+  const error = await expectError("GeneralError", deleting);
+  const limit = "Invalid Message Count : requested 501. Message count should be between 1 and 500.";
+  expect(`whether it says so: ${error.message}`, error.message.includes(limit), true);
+  expect("left", (await bus.receiver("orders").peekMessages(2)).length, 1);
+}
+
+/** Partitioned queues and subscriptions of partitioned topics delete no batches (36). */
+async function batches_of_partitions(bus) {
+  for (const receiver of [bus.receiver("partitioned"), bus.subscriber("partitions", "all")]) {
+    const deleting = receiver.deleteMessages({ maxMessageCount: 1, beforeEnqueueTime: later(60) });
+    await expectError("GeneralError", deleting);
+  }
+}
+
+module.exports = {
+  batches_of_partitions,
+  batches_too_large,
+  deletes,
+  deletes_batches,
+  rule_that_exists,
+  rules_of_dead_letters,
+};
