@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(240);
 /// locks and deadlines of each are not used up by waiting for the others.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(2, usize::from);
-    Semaphore::new((4 * processors).clamp(8, 32))
+    Semaphore::new((12 * processors).clamp(24, 64))
 });
 
 /// A client library under test.

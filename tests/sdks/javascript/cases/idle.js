@@ -5,13 +5,15 @@
  */
 "use strict";
 
-const { expectError, later, receive, receiveNothing } = require("../bus");
+const { expectError, later, receive, receiveNothing, until } = require("../bus");
 
 /** After five minutes without use the queue is not there any more, for an open link either. */
 async function deleted(bus) {
   const sender = bus.sender("idle");
   await sender.sendMessages({ body: "left" });
   await bus.advance(301);
+  // A message on its way to a link that has ended is waited for until the client's own timeout.
+  await until("the end of the link", () => !sender._sender.isOpen());
   await expectError("MessagingEntityNotFound", sender.sendMessages({ body: "late" }));
   const receiving = bus.receiver("idle").receiveMessages(1, { maxWaitTimeInMs: 30_000 });
   await expectError("MessagingEntityNotFound", receiving);
