@@ -35,7 +35,7 @@ mod topology;
 mod tracker;
 mod watched;
 
-pub(crate) use administer::AdministerError;
+pub(crate) use administer::{AdministerError, NoRights};
 use clients::Clients;
 pub(crate) use idle::Busy;
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 
-use crate::auth::{Claims, TokenCheck, TokenError};
-use crate::namespace::Namespace;
+use crate::auth::{Claims, TokenError};
+use crate::namespace::{Namespace, NoRights};
 use crate::namespaces::ConnectionOrigin;
 use crate::shared::Shared;
 use crate::xml::Writer;
@@ -49,8 +49,7 @@ pub(crate) fn namespace(shared: &Shared, parts: &Parts) -> Option<Arc<Namespace>
     shared.namespaces.of_request(origin, host, token(parts))
 }
 
-/// The rights that a request's token gives: at the first of the `resources` that it covers (decision D14), by keys of the
-/// namespace and of the entity at the address `entity`.
+/// The rights that a request's token gives at one of the `resources`, see [`Namespace::rights`].
 pub(crate) fn claims(
     namespace: &Namespace,
     parts: &Parts,
@@ -58,31 +57,8 @@ pub(crate) fn claims(
     resources: &[&str],
     unix_seconds: i64,
 ) -> Result<Claims, TokenRefusal> {
-    if namespace.config.token_check == TokenCheck::None {
-        return Ok(Claims::ALL);
-    }
-    let token = token(parts).ok_or(TokenRefusal {
-        sub_code: 40102,
-        name: "Missing token",
-        error: None,
-    })?;
-    let mut first = None;
-    for resource in resources {
-        let judged = namespace.with_policy(entity, |policy| {
-            policy.accept_token_for(token, resource, unix_seconds)
-        });
-        match judged {
-            Ok(accepted) => return Ok(accepted.claims),
-            Err(error) => {
-                let is_elsewhere = matches!(error, TokenError::Audience { .. });
-                first.get_or_insert(error);
-                if !is_elsewhere {
-                    break;
-                }
-            }
-        }
-    }
-    Err(TokenRefusal::of(first.unwrap_or(TokenError::JwtRefused)))
+    let rights = namespace.rights(token(parts), entity, resources, unix_seconds);
+    rights.map_err(TokenRefusal::of)
 }
 
 /// The body of a refusal; characters that XML has no form for are replaced.
@@ -106,7 +82,14 @@ fn token(parts: &Parts) -> Option<&str> {
 }
 
 impl TokenRefusal {
-    fn of(error: TokenError) -> Self {
+    fn of(refused: NoRights) -> Self {
+        let NoRights::Refused(error) = refused else {
+            return Self {
+                sub_code: 40102,
+                name: "Missing token",
+                error: None,
+            };
+        };
         let (sub_code, name) = match error {
             TokenError::Malformed(_) => (40105, "Malformed token"),
             TokenError::UnknownKey(_)

@@ -34,8 +34,8 @@ impl Call<'_> {
             .ok_or_else(ServiceError::no_service)?;
         let tag = self.tag_of(&entity);
         self.is_update(Some(&tag))?;
-        let deleted = self.namespace.delete(path);
-        deleted.ok_or_else(ServiceError::no_service)?;
+        let deleted = self.namespace.delete_entity(path);
+        deleted.map_err(|_| ServiceError::no_service())?;
         Ok(Answer::ok(Shape::Nothing).tagged(tag))
     }
 
@@ -44,9 +44,8 @@ impl Call<'_> {
         let path = self.subscription(&topic, name)?;
         let tag = self.tag_of(&topic);
         self.is_update(Some(&tag))?;
-        let removed = self.namespace.operate_as_broker(&topic, |entity, cx| {
-            RuleChange::Remove(rule.to_owned()).apply(entity, cx, &path)
-        });
+        let removal = RuleChange::Remove(rule.to_owned());
+        let removed = self.namespace.change_rules(&topic, &path, removal);
         removed.map_err(|_| ServiceError::no_service())?;
         Ok(Answer::ok(Shape::Nothing).tagged(tag))
     }

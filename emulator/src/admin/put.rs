@@ -209,9 +209,7 @@ impl Call<'_> {
             true => RuleChange::Replace(rule.clone()),
             false => RuleChange::Add(rule.clone()),
         };
-        let put = self
-            .namespace
-            .operate_as_broker(&topic, |entity, cx| change.apply(entity, cx, &path));
+        let put = self.namespace.change_rules(&topic, &path, change);
         put.map_err(|error| match error {
             ChangeRuleError::Exists(_) => ServiceError::exists(&tracker),
             ChangeRuleError::NotFound(_) => ServiceError::no_entity(&tracker),

@@ -11,7 +11,7 @@ use super::identifiers::Identifiers;
 use super::tokens::Proof;
 use crate::auth::{Claim, Grants, TokenCheck};
 use crate::namespace::{Attempt, Caller, Namespace, SharedEntity, system_tracker};
-use crate::nodes::{Address, Condition, Destination, ServiceError, send_refusal};
+use crate::nodes::{Address, Condition, Destination, ServiceError};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::shared::Shared;
 
@@ -87,10 +87,8 @@ impl Client {
         };
         // First of all: a stranger does not learn which names exist.
         self.check_any_claim(&address.path())?;
-        let path = EntityPath::of_address(&address.entity);
-        let entity = path.and_then(|path| namespace.entity(&path));
-        let entity = entity.ok_or_else(|| ServiceError::not_found(&self.host, &address.entity))?;
-        self.check_whole(&entity)?;
+        let entity = namespace.reach(&address.entity, &self.host)?;
+        entity.check_whole(&self.host)?;
         Ok(entity)
     }
 
@@ -121,8 +119,12 @@ impl Client {
     }
 
     pub(crate) fn check_claim(&self, path: &str, claim: Claim) -> Result<(), ServiceError> {
-        let unix_seconds = self.shared.real.unix_seconds();
-        match self.is_open() || self.grants.allows(path, claim, unix_seconds) {
+        let now = self.shared.real.unix_seconds();
+        let may = match &self.namespace {
+            Some(namespace) => namespace.may(&self.grants, path, claim, now),
+            None => self.grants.allows(path, claim, now),
+        };
+        match may {
             true => Ok(()),
             false => Err(ServiceError::unauthorized(claim.name(), &self.host, path)),
         }
@@ -211,12 +213,6 @@ impl Client {
         }
     }
 
-    /// Refused where the entity is broken.
-    pub(crate) fn check_whole(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
-        let broken = entity.broken();
-        broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, &self.host)))
-    }
-
     /// Whether messages may be sent to an entity now (semantics §14).
     pub(crate) fn check_sending(&self, entity: &SharedEntity) -> Result<(), ServiceError> {
         self.check_there(entity)?;
@@ -237,7 +233,7 @@ impl Client {
         kind: SubQueue,
     ) -> Result<(), ServiceError> {
         self.check_there(entity)?;
-        self.check_whole(entity)?;
+        entity.check_whole(&self.host)?;
         let Some(namespace) = &self.namespace else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use servicebus_broker::EntityKind;
 
-use super::entity::{Named, all, existing, find, refused, settings, unknown};
+use super::entity::{Named, all, existing, find, refused, settings};
 use super::error::ApiError;
 use super::request::Chosen;
 use crate::config;
@@ -90,8 +90,7 @@ pub(crate) async fn delete<K: Kind>(
 ) -> Result<StatusCode, ApiError> {
     let _alone = namespace.administer();
     find(&namespace, K::KIND, &path)?;
-    match namespace.delete(&path) {
-        Some(_) => Ok(StatusCode::NO_CONTENT),
-        None => Err(unknown(&namespace, K::KIND, &path)),
-    }
+    let deleted = namespace.delete_entity(&path);
+    deleted.map_err(|error| refused(&namespace, K::KIND, &path, error))?;
+    Ok(StatusCode::NO_CONTENT)
 }

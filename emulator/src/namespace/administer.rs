@@ -1,15 +1,20 @@
-//! Entities and rules are created and changed: once, for the administration API, the control API and AMQP.
+//! What clients may do, and what they do to entities and rules: decided and done once, for the administration API, REST,
+//! the control API and AMQP.
 //!
-//! What is refused comes back as an [`AdministerError`], for which each API has its own words.
+//! What is refused comes back as an error for which each API has its own words.
 
 use std::sync::Arc;
 
 use servicebus_broker::filter::Rule;
-use servicebus_broker::{EntityDescription, EntityKind, EntityPath, Problem, RuleSet};
+use servicebus_broker::{
+    ChangeRuleError, EntityDescription, EntityKind, EntityPath, Problem, RuleChange, RuleSet,
+};
 
 use super::{Namespace, SharedEntity};
+use crate::auth::{Claim, Claims, Grants, TokenCheck, TokenError};
+use crate::nodes::{ServiceError, send_refusal};
 
-/// Why an entity is not created or changed.
+/// Why an entity is not created, changed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AdministerError {
     /// The name belongs to another entity already.
@@ -33,7 +38,79 @@ pub(crate) enum AdministerError {
     Fixed(Vec<Problem>),
 }
 
+/// Why a request's token gives nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoRights {
+    /// There is none.
+    NoToken,
+    /// It is not accepted.
+    Refused(TokenError),
+}
+
 impl Namespace {
+    /// Whether a client that has been granted this may do at an address what takes the claim.
+    pub(crate) fn may(&self, grants: &Grants, path: &str, claim: Claim, now: i64) -> bool {
+        self.config.token_check == TokenCheck::None || grants.allows(path, claim, now)
+    }
+
+    /// The rights that a request's token gives: at the first of the `resources` that it covers (decision D14), by keys of
+    /// the namespace and of the entity at the address `entity`.
+    pub(crate) fn rights(
+        &self,
+        token: Option<&str>,
+        entity: Option<&str>,
+        resources: &[&str],
+        now: i64,
+    ) -> Result<Claims, NoRights> {
+        if self.config.token_check == TokenCheck::None {
+            return Ok(Claims::ALL);
+        }
+        let token = token.ok_or(NoRights::NoToken)?;
+        let mut first = None;
+        for resource in resources {
+            let judged = self.with_policy(entity, |policy| {
+                policy.accept_token_for(token, resource, now)
+            });
+            match judged {
+                Ok(accepted) => return Ok(accepted.claims),
+                Err(error) => {
+                    let is_elsewhere = matches!(error, TokenError::Audience { .. });
+                    first.get_or_insert(error);
+                    if !is_elsewhere {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(NoRights::Refused(first.unwrap_or(TokenError::JwtRefused)))
+    }
+
+    /// The entity at an address, for a client that may learn whether there is one.
+    pub(crate) fn reach(
+        &self,
+        address: &str,
+        host: &str,
+    ) -> Result<Arc<SharedEntity>, ServiceError> {
+        let found = EntityPath::of_address(address).and_then(|path| self.entity(&path));
+        found.ok_or_else(|| ServiceError::not_found(host, address))
+    }
+
+    /// Deletes an entity; of a topic, its subscriptions with it.
+    pub(crate) fn delete_entity(&self, path: &EntityPath) -> Result<(), AdministerError> {
+        let deleted = self.delete(path);
+        deleted.map(drop).ok_or(AdministerError::NotFound)
+    }
+
+    /// Changes the rules of a subscription of a topic.
+    pub(crate) fn change_rules(
+        &self,
+        topic: &SharedEntity,
+        subscription: &EntityPath,
+        change: RuleChange,
+    ) -> Result<(), ChangeRuleError> {
+        self.operate_as_broker(topic, |topic, cx| change.apply(topic, cx, subscription))
+    }
+
     /// Creates an entity. A subscription begins with `first_rule`, or with the one that selects everything.
     pub(crate) fn create_entity(
         &self,
@@ -115,5 +192,13 @@ impl Namespace {
             true => Ok(()),
             false => Err(AdministerError::Targets(missing)),
         }
+    }
+}
+
+impl SharedEntity {
+    /// Refused where the entity is broken.
+    pub(crate) fn check_whole(&self, host: &str) -> Result<(), ServiceError> {
+        let broken = self.broken();
+        broken.map_or(Ok(()), |broken| Err(send_refusal(&broken, host)))
     }
 }

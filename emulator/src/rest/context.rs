@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use servicebus_broker::{EntityPath, SubQueue};
+use servicebus_broker::SubQueue;
 use tokio::sync::watch;
 
 use super::heads::Heads;
@@ -13,7 +13,7 @@ use super::route::Route;
 use crate::auth::{Claim, audience_path};
 use crate::kept::Kept;
 use crate::namespace::{Caller, Namespace, SharedEntity, system_tracker};
-use crate::nodes::{Condition, Destination, ServiceError, send_refusal};
+use crate::nodes::{Condition, Destination, ServiceError};
 use crate::router::{ConnectionId, WakeHandle};
 use crate::service_http;
 use crate::shared::Shared;
@@ -107,7 +107,6 @@ impl RequestContext {
             kept.allow(namespace.config.settings.tier.max_large_message_size());
         }
         let written = &route.address.entity;
-        let found = EntityPath::of_address(written).and_then(|path| namespace.entity(&path));
         if namespace.client_name(self.caller.client).is_none() {
             namespace.name_client(self.caller.client, CLIENT);
         }
@@ -115,11 +114,9 @@ impl RequestContext {
         let Destination::Store(kind) = route.address.destination else {
             return Err(ServiceError::not_found(&self.host, &route.address.path()).into());
         };
-        let entity = found.ok_or_else(|| ServiceError::not_found(&self.host, written))?;
+        let entity = namespace.reach(written, &self.host)?;
         self.place = Some((Arc::clone(&entity), kind));
-        if let Some(broken) = entity.broken() {
-            return Err(send_refusal(&broken, &self.host).into());
-        }
+        entity.check_whole(&self.host)?;
         Ok(Place {
             namespace,
             entity,
