@@ -1,4 +1,4 @@
-//! What is received is what was sent, bit for bit (the emulator's promise about letters): a matrix of messages
+//! What is received is what was sent, bit for bit (the emulator's promise about messages): a matrix of messages
 //! through `fe2o3-amqp`. The same matrix goes through Proton in `tests/sdks`.
 
 mod client;
@@ -7,47 +7,48 @@ mod tap;
 use servicebus_harness::prelude::*;
 use servicebus_test_support::{
     comparison::differences,
-    letters::{self, Letter},
+    matrix::{self, Case},
+    message::PROPERTIES,
 };
 
 use client::Client;
 use tap::Tap;
 
-const QUEUE: &str = "letters";
+const QUEUE: &str = "matrix";
 
-/// What was on the wire of one letter.
+/// What was on the wire of one case.
 struct Passed {
     name: String,
     sent: Vec<u8>,
     received: Vec<u8>,
 }
 
-/// Sends letters one after the other, receives them, and returns both sides.
-async fn pass(letters: Vec<Letter>) -> Vec<Passed> {
+/// Sends cases one after the other, receives them, and returns both sides.
+async fn pass(cases: Vec<Case>) -> Vec<Passed> {
     let servicebus = bus().await;
     let tap = Tap::before(client::address(&servicebus)).await;
     let mut client = Client::connect(&servicebus, tap.address).await;
-    for letter in &letters {
-        let message = client::message(&letter.bytes);
-        client.send(QUEUE, &letter.name, message).await;
+    for case in &cases {
+        let message = client::message(&case.bytes);
+        client.send(QUEUE, &case.name, message).await;
     }
     let mut shown = Vec::new();
-    for letter in &letters {
-        shown.push(client.receive(QUEUE, &letter.name).await);
+    for case in &cases {
+        shown.push(client.receive(QUEUE, &case.name).await);
     }
     client.close().await;
     let [sent, received] = tap.payloads().await;
-    assert_eq!(sent.len(), letters.len());
-    assert_eq!(received.len(), letters.len());
-    for ((letter, sent), shown) in letters.iter().zip(&sent).zip(shown) {
+    assert_eq!(sent.len(), cases.len());
+    assert_eq!(received.len(), cases.len());
+    for ((case, sent), shown) in cases.iter().zip(&sent).zip(shown) {
         // What the client makes of the bytes: it sends an empty body as a null.
-        client::assert_same(&letter.name, &client::message(sent), &shown);
+        client::assert_same(&case.name, &client::message(sent), &shown);
     }
     let both = sent.into_iter().zip(received);
-    let named = letters.into_iter().zip(both);
+    let named = cases.into_iter().zip(both);
     named
-        .map(|(letter, (sent, received))| Passed {
-            name: letter.name,
+        .map(|(case, (sent, received))| Passed {
+            name: case.name,
             sent,
             received,
         })
@@ -63,7 +64,7 @@ async fn bus() -> ServiceBus {
 #[tokio::test]
 async fn what_fe2o3_sends_it_receives() {
     let mut failed = Vec::new();
-    for passed in pass(letters::all()).await {
+    for passed in pass(matrix::all()).await {
         let differences = differences(&passed.sent, &passed.received);
         if !differences.is_empty() {
             failed.push((passed.name, differences));
@@ -74,12 +75,12 @@ async fn what_fe2o3_sends_it_receives() {
 
 #[tokio::test]
 async fn the_comparison_sees_every_byte_that_the_broker_does_not_own() {
-    let mut letters = letters::all();
-    letters.retain(|letter| letter.name == "everything at once");
-    let passed = pass(letters).await.remove(0);
+    let mut cases = matrix::all();
+    cases.retain(|case| case.name == "everything at once");
+    let passed = pass(cases).await.remove(0);
     assert_eq!(differences(&passed.sent, &passed.received), [""; 0]);
     // From the properties on, all bytes are the sender's.
-    let properties = [0, 0x53, letters::PROPERTIES];
+    let properties = [0, 0x53, PROPERTIES];
     let own = passed
         .received
         .windows(3)

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use servicebus_codec::{Descriptor, Reader};
+use servicebus_test_support::frame::{self, TRANSFER};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-
-const TRANSFER: u64 = 0x14;
 
 /// A proxy for one connection.
 pub(crate) struct Tap {
@@ -60,42 +58,22 @@ async fn pass(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + 
             _ => break,
         }
     }
-    // Whoever has gone needs not be told.
+    // The other side may have closed first.
     let _ = to.shutdown().await;
     passed
 }
 
 /// The payloads of the transfers in one direction, those of several frames joined.
-fn payloads(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+fn payloads(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut whole = Vec::new();
     let mut unfinished: BTreeMap<(u16, u32), Vec<u8>> = BTreeMap::new();
-    while let Some(&[a, b, c, d, offset, kind, high, low]) = bytes.first_chunk::<8>() {
-        if bytes.starts_with(b"AMQP") {
-            bytes = &bytes[8..];
-            continue;
-        }
-        let (frame, rest) = bytes.split_at(u32::from_be_bytes([a, b, c, d]) as usize);
-        bytes = rest;
-        let body = &frame[usize::from(offset) * 4..];
-        let mut reader = Reader::new(body);
-        if kind != 0 || !matches!(reader.descriptor(), Ok(Descriptor::Code(TRANSFER))) {
-            continue;
-        }
-        let mut fields = reader.fields().expect("a transfer is a list");
-        let handle = fields
-            .u32()
-            .ok()
-            .flatten()
-            .expect("a transfer has a handle");
-        for _ in 1..5 {
-            fields.raw().expect("the fields of a transfer can be read");
-        }
-        let more = fields.bool().expect("`more` is a boolean").unwrap_or(false);
-        let channel = u16::from_be_bytes([high, low]);
-        let mut payload = unfinished.remove(&(channel, handle)).unwrap_or_default();
-        payload.extend_from_slice(reader.rest());
-        if more {
-            unfinished.insert((channel, handle), payload);
+    let frames = frame::split(bytes).into_iter();
+    for frame in frames.filter(|frame| frame.code == TRANSFER) {
+        let link = (frame.channel, frame.number(0));
+        let mut payload = unfinished.remove(&link).unwrap_or_default();
+        payload.extend_from_slice(&frame.payload);
+        if frame.flag(5) {
+            unfinished.insert(link, payload);
         } else {
             whole.push(payload);
         }

@@ -47,4 +47,4 @@ mod environment;
 mod interpreter;
 mod topology;
 
-use servicebus_test_support::{built, comparison, letters};
+use servicebus_test_support::{built, comparison, matrix};

@@ -14,12 +14,12 @@ use tokio::process::Command;
 use crate::comparison::differences;
 use crate::driver::run_to_the_end;
 use crate::environment::{self, Language};
-use crate::letters;
+use crate::matrix;
 
-/// Letters that `proton.Message` cannot be made of; their bytes pass all the same.
+/// Cases that `proton.Message` cannot be made of; their bytes pass all the same.
 const UNSPEAKABLE: [&str; 0] = [];
 
-/// What the script saw of one letter.
+/// What the script saw of one case.
 struct Observed {
     name: String,
     way: String,
@@ -39,13 +39,13 @@ async fn what_proton_sends_it_receives() {
     let unspeakable: Vec<_> = unspeakable.map(|row| (&*row.name, &row.shown)).collect();
     let names: Vec<_> = unspeakable.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, UNSPEAKABLE, "{unspeakable:#?}");
-    assert_eq!(of("bytes"), letters::all().len());
-    assert_eq!(of("message") + UNSPEAKABLE.len(), letters::all().len());
+    assert_eq!(of("bytes"), matrix::all().len());
+    assert_eq!(of("message") + UNSPEAKABLE.len(), matrix::all().len());
     let failed: Vec<_> = observed.iter().filter_map(failure).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// In what one letter differs, if it does.
+/// In what one case differs, if it does.
 fn failure(row: &Observed) -> Option<String> {
     if row.way == "unspeakable" {
         return None;
@@ -58,15 +58,15 @@ fn failure(row: &Observed) -> Option<String> {
 /// Runs the script; none where it may be left out.
 async fn observe() -> Option<Vec<Observed>> {
     let environment = environment::ready(Language::Proton).await?;
-    let topology = Topology::new().queue(Queue::new("letters"));
+    let topology = Topology::new().queue(Queue::new("matrix"));
     let starting = ServiceBus::builder().topology(topology).start();
     let servicebus = starting.await;
-    let (letters, report) = (file("letters"), file("report"));
-    std::fs::write(&letters, matrix().to_string()).expect("the matrix can be written");
+    let (cases, report) = (file("matrix"), file("report"));
+    std::fs::write(&cases, matrix().to_string()).expect("the matrix can be written");
     let mut command = Command::new(environment::python(&environment));
     command
         .arg(environment::scripts(Language::Proton).join("run.py"))
-        .arg(&letters)
+        .arg(&cases)
         .arg(&report)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env(
@@ -85,9 +85,9 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn matrix() -> Value {
-    let letters = letters::all().into_iter();
-    letters
-        .map(|letter| json!({ "name": letter.name, "bytes": hexadecimal(&letter.bytes) }))
+    let cases = matrix::all().into_iter();
+    cases
+        .map(|case| json!({ "name": case.name, "bytes": hexadecimal(&case.bytes) }))
         .collect()
 }
 

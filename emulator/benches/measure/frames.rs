@@ -2,19 +2,16 @@
 //! the client nothing that would be taken for the emulator's.
 
 use servicebus_codec::Writer;
+use servicebus_test_support::frame::{AMQP_HEADER, SASL_HEADER};
+pub(crate) use servicebus_test_support::frame::{append, sized};
+use servicebus_test_support::message::{DATA, HEADER, PROPERTIES};
 
-/// The performatives that the client reads or writes.
+/// The codes that the client reads or writes.
 pub(crate) mod code {
-    pub(crate) const OPEN: u8 = 0x10;
-    pub(crate) const BEGIN: u8 = 0x11;
-    pub(crate) const ATTACH: u8 = 0x12;
-    pub(crate) const FLOW: u8 = 0x13;
-    pub(crate) const TRANSFER: u8 = 0x14;
-    pub(crate) const DISPOSITION: u8 = 0x15;
-    pub(crate) const DETACH: u8 = 0x16;
-    pub(crate) const END: u8 = 0x17;
-    pub(crate) const CLOSE: u8 = 0x18;
-    pub(crate) const SASL_INIT: u8 = 0x41;
+    pub(crate) use servicebus_test_support::frame::{
+        ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, OPEN, SASL_INIT, TRANSFER,
+    };
+
     pub(crate) const SOURCE: u8 = 0x28;
     pub(crate) const TARGET: u8 = 0x29;
     pub(crate) const ACCEPTED: u8 = 0x24;
@@ -39,23 +36,26 @@ pub(crate) enum Role {
 /// Everything up to a session: headers, credentials, open, begin.
 pub(crate) fn login() -> Vec<u8> {
     let mut out = Vec::new();
-    out.extend_from_slice(b"AMQP\x03\x01\x00\x00");
-    performative(&mut out, SASL, code::SASL_INIT, 2, |fields| {
+    out.extend_from_slice(SASL_HEADER);
+    append(&mut out, SASL, 0, code::SASL_INIT, |fields| {
         fields.symbol("PLAIN");
         fields.binary(b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE");
+        2
     });
-    out.extend_from_slice(b"AMQP\x00\x01\x00\x00");
-    performative(&mut out, AMQP, code::OPEN, 4, |fields| {
+    out.extend_from_slice(AMQP_HEADER);
+    append(&mut out, AMQP, 0, code::OPEN, |fields| {
         fields.string("bench");
         fields.string("localhost");
         fields.uint(65_536);
         fields.ushort(8);
+        4
     });
-    performative(&mut out, AMQP, code::BEGIN, 4, |fields| {
+    append(&mut out, AMQP, 0, code::BEGIN, |fields| {
         fields.null();
         fields.uint(0);
         fields.uint(WINDOW);
         fields.uint(WINDOW);
+        4
     });
     out
 }
@@ -89,7 +89,7 @@ fn attach_from(
     source: impl FnOnce(&mut Writer<'_>) -> u32,
 ) -> Vec<u8> {
     let mut out = Vec::new();
-    performative(&mut out, AMQP, code::ATTACH, 10, |fields| {
+    append(&mut out, AMQP, 0, code::ATTACH, |fields| {
         fields.string(&format!("bench-{handle}"));
         fields.uint(handle);
         fields.bool(role != Role::Sender);
@@ -106,6 +106,7 @@ fn attach_from(
         fields.null();
         fields.null();
         fields.uint(0);
+        10
     });
     out
 }
@@ -117,7 +118,7 @@ pub(crate) fn flow(out: &mut Vec<u8>, handle: u32, received: u32, credit: u32) {
 
 /// The same for one of several links, which has received `own` of the messages of its session.
 pub(crate) fn flow_of(out: &mut Vec<u8>, handle: u32, received: u32, (own, credit): (u32, u32)) {
-    performative(out, AMQP, code::FLOW, 7, |fields| {
+    append(out, AMQP, 0, code::FLOW, |fields| {
         fields.uint(received);
         fields.uint(WINDOW);
         fields.uint(0);
@@ -125,12 +126,13 @@ pub(crate) fn flow_of(out: &mut Vec<u8>, handle: u32, received: u32, (own, credi
         fields.uint(handle);
         fields.uint(own);
         fields.uint(credit);
+        7
     });
 }
 
 /// Accepts a range of deliveries; the emulator is to answer.
 pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
-    performative(out, AMQP, code::DISPOSITION, 5, |fields| {
+    append(out, AMQP, 0, code::DISPOSITION, |fields| {
         fields.bool(true);
         fields.uint(first);
         fields.uint(last);
@@ -138,6 +140,7 @@ pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
         fields.descriptor(code::ACCEPTED);
         let list = fields.begin_list();
         fields.end(list, 0);
+        5
     });
 }
 
@@ -145,7 +148,7 @@ pub(crate) fn accept(out: &mut Vec<u8>, first: u32, last: u32) {
 pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
     let mut encoded = Vec::new();
     let mut out = Writer::new(&mut encoded);
-    out.descriptor(0x70);
+    out.descriptor(HEADER);
     let header = out.begin_list();
     out.bool(false);
     out.null();
@@ -154,7 +157,7 @@ pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
         None => out.null(),
     }
     out.end(header, 3);
-    out.descriptor(0x73);
+    out.descriptor(PROPERTIES);
     let properties = out.begin_list();
     out.string("message-0123456789");
     for _ in 0..5 {
@@ -162,7 +165,7 @@ pub(crate) fn message(body: usize, time_to_live_ms: Option<u32>) -> Vec<u8> {
     }
     out.symbol("application/octet-stream");
     out.end(properties, 7);
-    out.descriptor(0x75);
+    out.descriptor(DATA);
     out.binary(&vec![b'x'; body]);
     encoded
 }
@@ -210,18 +213,17 @@ impl Transfers {
     fn one(message: &[u8]) -> (Vec<u8>, usize) {
         let mut one = Vec::new();
         let mut id = 0;
-        performative(&mut one, AMQP, code::TRANSFER, 5, |fields| {
+        append(&mut one, AMQP, 0, code::TRANSFER, |fields| {
             fields.uint(0);
             id = fields.position() + 1;
             fields.raw(&[0x70, 0, 0, 0, 0]);
             fields.binary(b"bnch");
             fields.uint(0);
             fields.bool(false);
+            5
         });
         one.extend_from_slice(message);
-        let size = one.len() as u32;
-        one[..4].copy_from_slice(&size.to_be_bytes());
-        (one, id)
+        (sized(one, 0), id)
     }
 
     /// How many are written at once.
@@ -256,23 +258,4 @@ pub(crate) fn read_stamp(message: &[u8]) -> u64 {
     message
         .last_chunk::<8>()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// Appends a frame with one performative on channel 0.
-pub(crate) fn performative(
-    out: &mut Vec<u8>,
-    kind: u8,
-    code: u8,
-    fields: u32,
-    write: impl FnOnce(&mut Writer<'_>),
-) {
-    let start = out.len();
-    out.extend_from_slice(&[0, 0, 0, 0, 2, kind, 0, 0]);
-    let mut writer = Writer::new(out);
-    writer.descriptor(code);
-    let list = writer.begin_list();
-    write(&mut writer);
-    writer.end(list, fields);
-    let size = (out.len() - start) as u32;
-    out[start..start + 4].copy_from_slice(&size.to_be_bytes());
 }

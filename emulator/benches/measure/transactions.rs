@@ -13,7 +13,7 @@ use servicebus_codec::{Reader, Writer};
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::connection::Connection;
-use crate::frames::{self, AMQP, Role, Transfers, code, message, performative};
+use crate::frames::{self, AMQP, Role, Transfers, append, code, message, sized};
 use crate::process::{Emulator, QUEUE};
 use crate::report::Report;
 use crate::sender::Sender;
@@ -175,12 +175,13 @@ impl Worker {
 
     fn settle(&mut self, id: u32, state: impl FnOnce(&mut Writer<'_>)) -> io::Result<()> {
         let mut out = Vec::new();
-        performative(&mut out, AMQP, code::DISPOSITION, 5, |fields| {
+        append(&mut out, AMQP, 0, code::DISPOSITION, |fields| {
             fields.bool(true);
             fields.uint(id);
             fields.uint(id);
             fields.bool(false);
             state(fields);
+            5
         });
         self.connection.write(&out)
     }
@@ -192,7 +193,7 @@ impl Worker {
         transaction: Option<&[u8]>,
     ) -> io::Result<()> {
         let mut out = Vec::with_capacity(payload.len() + 128);
-        performative(&mut out, AMQP, code::TRANSFER, 8, |fields| {
+        append(&mut out, AMQP, 0, code::TRANSFER, |fields| {
             fields.uint(handle);
             fields.uint(self.next);
             fields.binary(&self.next.to_be_bytes());
@@ -204,12 +205,11 @@ impl Worker {
                 Some(transaction) => transactional(fields, transaction, None),
                 None => fields.null(),
             }
+            8
         });
         out.extend_from_slice(payload);
-        let size = out.len() as u32;
-        out[..4].copy_from_slice(&size.to_be_bytes());
         self.next += 1;
-        self.connection.write(&out)
+        self.connection.write(&sized(out, 0))
     }
 
     /// Waits for an answer of this kind, and returns the bytes in it if there are any first.
@@ -230,7 +230,7 @@ impl Worker {
 /// A link to the coordinator.
 fn coordinator() -> Vec<u8> {
     let mut out = Vec::new();
-    performative(&mut out, AMQP, code::ATTACH, 10, |fields| {
+    append(&mut out, AMQP, 0, code::ATTACH, |fields| {
         fields.string("coordinator");
         fields.uint(COORDINATOR);
         fields.bool(false);
@@ -244,6 +244,7 @@ fn coordinator() -> Vec<u8> {
         fields.null();
         fields.null();
         fields.uint(0);
+        10
     });
     out
 }

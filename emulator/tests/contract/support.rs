@@ -5,10 +5,8 @@
 
 mod admin;
 mod bus;
-mod frame;
 mod http;
 mod link;
-mod message;
 mod node;
 mod peer;
 mod process;
@@ -20,21 +18,15 @@ mod sessions;
 mod stream;
 mod topic;
 mod transactions;
-mod value;
 
 pub(crate) use admin::{
     Admin, HOST, Reply as AtomReply, entry, queue, rule, sql_filter, subscription, topic_entry,
 };
 pub(crate) use bus::{Bus, client_now, in_an_hour, now, parse, queues};
-pub(crate) use frame::{
-    ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN, ServiceError, TRANSFER,
-    performative, refusal_of, untracked,
-};
 pub(crate) use http::{Answer, Http};
 pub(crate) use link::{Attach, Link};
-pub(crate) use message::{Message, Received};
 pub(crate) use node::{Node, Reply};
-pub(crate) use peer::{AMQP_HEADER, Open, Peer, SASL_HEADER};
+pub(crate) use peer::{Open, Peer};
 pub(crate) use process::{Process, TemporaryFile, own_loopback, run};
 pub(crate) use receiving::{
     Delivery, abandoned, accepted, dead_lettered, deferred, refused, released,
@@ -45,16 +37,23 @@ pub(crate) use requests::{
 };
 pub(crate) use rest::{Response, Rest, http_date, root_token};
 pub(crate) use sending::{BATCH, batch};
+pub(crate) use servicebus_test_support::{
+    frame::{
+        AMQP_HEADER, ATTACH, BEGIN, CLOSE, DETACH, DISPOSITION, END, FLOW, Frame, OPEN,
+        SASL_HEADER, ServiceError, TRANSFER, performative, refusal_of, sasl_init, untracked,
+    },
+    message::{DELIVERY_ANNOTATIONS, FOOTER, MESSAGE_ANNOTATIONS, Message, Received, section},
+    value::{
+        batch_limit, binary, composite, described_list, list, long, map, nested, symbol, text,
+        timestamp, uint, ulong, uuid,
+    },
+};
 pub(crate) use sessions::{
     described, filling_sessions, filter, granted, in_session, locked_until, send_all, sessions,
 };
 pub(crate) use stream::Stream;
 pub(crate) use topic::{properties, rules, sql, topic};
 pub(crate) use transactions::{discharge, in_transaction};
-pub(crate) use value::{
-    batch_limit, binary, composite, described_list, list, long, map, nested, symbol, text,
-    timestamp, uint, ulong, uuid,
-};
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@
 
 use servicebus_codec::{Descriptor, Reader, Value};
 
-use crate::letters::{DELIVERY_ANNOTATIONS, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES};
+use crate::message::{DELIVERY_ANNOTATIONS, HEADER, MESSAGE_ANNOTATIONS, PROPERTIES};
 
 const MESSAGE_ID: usize = 0;
 const PROPERTY_COUNT: usize = 13;

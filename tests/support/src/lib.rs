@@ -1,8 +1,17 @@
-//! What several test programs of this workspace share: the programs that tests start, tests in a process of their own,
-//! failure texts without what differs between runs, and the matrix of messages that must arrive bit for bit.
+//! What several test programs of this workspace share: AMQP values, frames and messages, the programs that tests start,
+//! tests in a process of their own, failure texts without what differs between runs, and the matrix of messages that must
+//! arrive bit for bit.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of AMQP values are closed, and `anything else` is what a test fails on"
+)]
 
 pub mod built;
 pub mod child;
 pub mod comparison;
-pub mod letters;
+pub mod frame;
+pub mod matrix;
+pub mod message;
 pub mod normalised;
+pub mod value;

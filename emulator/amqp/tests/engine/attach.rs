@@ -32,7 +32,7 @@ fn a_sender_is_echoed_and_gets_credit() {
         [Value::Null, Value::Bool(false), Value::Null]
     );
     assert_eq!(fields[10], Value::Ulong(1000));
-    assert_eq!(fields[13], map(&[]));
+    assert_eq!(fields[13], map([]));
     let fields = &frames[1].fields;
     assert_eq!(fields[4..7], [uint(3), uint(0), uint(1000)]);
     assert_eq!(fields[8..10], [Value::Bool(false), Value::Bool(false)]);
@@ -55,7 +55,7 @@ fn a_receiver_is_echoed_with_a_delivery_count() {
     let frame = peer.only();
     assert_eq!(frame.fields[2], Value::Bool(SENDER));
     assert_eq!(frame.fields[9], uint(0));
-    let expected = map(&[(
+    let expected = map([(
         symbol("com.microsoft:locked-until-utc"),
         Value::Long(1 << 60),
     )]);
@@ -116,9 +116,9 @@ fn refusal_is_an_attach_without_termini_and_a_closing_detach() {
         assert_eq!(frames[0].fields.len(), 14);
         assert_eq!(frames[0].fields[5..7], [Value::Null, Value::Null]);
         assert_eq!(frames[1].fields[..2], [uint(0), Value::Bool(true)]);
-        let (condition, description) = frames[1].error(2);
-        assert_eq!(condition, "amqp:not-found");
-        assert_eq!(description, "no such thing");
+        let error = frames[1].refusal(2);
+        assert_eq!(error.condition, "amqp:not-found");
+        assert_eq!(error.text, "no such thing");
         // The answer of those who give one is not answered again.
         peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
         peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
@@ -180,7 +180,7 @@ fn the_same_name_steals_in_one_direction_only() {
     );
     let detach = peer.only();
     assert_eq!(detach.fields[..2], [uint(0), Value::Bool(true)]);
-    assert_eq!(detach.error(2).0, "amqp:link:stolen");
+    assert_eq!(detach.refusal(2).condition, "amqp:link:stolen");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn an_unanswered_attach_can_be_stolen_too() {
     let frames = peer.frames();
     assert_eq!(codes(&frames), [ATTACH, DETACH]);
     assert_eq!(frames[0].fields[6], Value::Null);
-    assert_eq!(frames[1].error(2).0, "amqp:link:stolen");
+    assert_eq!(frames[1].refusal(2).condition, "amqp:link:stolen");
     peer.accept(first);
     assert!(peer.frames().is_empty());
 }
@@ -214,7 +214,7 @@ fn the_session_filter_is_rewritten_and_nothing_else() {
         (shaped(text("s1")), shaped(text("s1"))),
     ] {
         let mut peer = Peer::new();
-        let filter = map(&[
+        let filter = map([
             (symbol("other"), Value::Int(5)),
             (symbol(SESSION_FILTER), asked.clone()),
         ]);
@@ -234,7 +234,8 @@ fn the_session_filter_is_rewritten_and_nothing_else() {
             ..AttachReply::default()
         };
         peer.connection.accept_attach(link, reply);
-        let (code, fields) = described(&peer.only().fields[5]);
+        let attach = peer.only();
+        let (code, fields) = described_list(&attach.fields[5]);
         assert_eq!(code, 0x28);
         assert_eq!(fields[0], text("amqps://host/q"));
         let Value::Map(filter) = &fields[7] else {
@@ -252,7 +253,7 @@ fn odd_attaches_are_read() {
     let mut fields = attach(&long, 0, RECEIVER);
     fields[5] = composite(0x28, vec![]);
     fields.resize(13, Value::Null);
-    fields.push(map(&[
+    fields.push(map([
         (text("string key"), uint(1)),
         (symbol("com.microsoft:timeout"), uint(5000)),
         (Value::Int(3), uint(2)),

@@ -29,7 +29,7 @@ fn our_detach_closes_and_is_said_once() {
     peer.connection.detach(link, None);
     let detach = peer.only();
     assert_eq!(detach.fields[1], Value::Bool(true));
-    assert_eq!(detach.error(2).0, "amqp:not-found");
+    assert_eq!(detach.refusal(2).condition, "amqp:not-found");
     assert_eq!(peer.connection.credit(link), 0);
     assert!(peer.deliver(link, 2, false).is_none());
     peer.frame(0, FLOW, &credit_flow(0, 0, 9));

@@ -65,9 +65,9 @@ fn sends_are_answered_in_ranges() {
             .windows(4)
             .any(|w| w == [0x00, 0x53, 0x24, 0x45])
     );
-    let (code, fields) = described(&frames[3].fields[4]);
+    let (code, fields) = described_list(&frames[3].fields[4]);
     assert_eq!(code, 0x25);
-    assert_eq!(error_of(&fields[0]).0, "amqp:not-found");
+    assert_eq!(refusal_of(&fields[0]).condition, "amqp:not-found");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_settled_settlement_is_not_answered() {
 
 #[test]
 fn every_outcome_is_read() {
-    let info = map(&[(symbol("DeadLetterReason"), text("why"))]);
+    let info = map([(symbol("DeadLetterReason"), text("why"))]);
     let encoded: Box<[u8]> = serde_amqp::to_vec(&info).unwrap().into();
     let error = composite(
         0x1d,
@@ -231,9 +231,12 @@ fn unknown_deliveries_have_lost_their_lock() {
     for frame in frames {
         assert_eq!(frame.fields[0], Value::Bool(SENDER));
         assert_eq!(frame.fields[3], Value::Bool(true));
-        let (code, fields) = described(&frame.fields[4]);
+        let (code, fields) = described_list(&frame.fields[4]);
         assert_eq!(code, 0x25);
-        assert_eq!(error_of(&fields[0]).0, "com.microsoft:message-lock-lost");
+        assert_eq!(
+            refusal_of(&fields[0]).condition,
+            "com.microsoft:message-lock-lost"
+        );
     }
 }
 

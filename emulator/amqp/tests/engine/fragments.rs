@@ -10,7 +10,7 @@ use crate::peer::*;
 fn script() -> Vec<Vec<u8>> {
     let mut all = vec![
         SASL_HEADER.to_vec(),
-        framed(1, 0, &list(0x41, &[symbol("ANONYMOUS")])),
+        framed(1, 0, &encoded_list(0x41, &[symbol("ANONYMOUS")])),
         AMQP_HEADER.to_vec(),
     ];
     let mut frame = |channel, code, fields: &[Value], payload: &[u8]| {

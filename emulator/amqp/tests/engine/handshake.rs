@@ -8,7 +8,7 @@ fn sasl_init(mechanism: &str) -> Vec<u8> {
     framed(
         1,
         0,
-        &list(0x41, &[symbol(mechanism), binary(b"trace"), text("host")]),
+        &encoded_list(0x41, &[symbol(mechanism), binary(b"trace"), text("host")]),
     )
 }
 
@@ -98,7 +98,7 @@ fn refused_credentials_close() {
 fn open_answers_with_every_field() {
     let mut peer = Peer::silent(Config::default());
     peer.send(AMQP_HEADER);
-    let properties = map(&[(symbol("product"), text("x"))]);
+    let properties = map([(symbol("product"), text("x"))]);
     let mut fields = vec![
         text("c"),
         text("h:5671"),
@@ -158,7 +158,7 @@ fn sasl_twice_is_refused() {
 fn a_wrong_frame_in_the_sasl_layer_ends_it() {
     for frame in [
         performative(0, OPEN, &[text("client")], &[]),
-        framed(1, 0, &list(0x43, &[binary(b"response")])),
+        framed(1, 0, &encoded_list(0x43, &[binary(b"response")])),
         framed(1, 0, &[0x00, 0x53, 0x41, 0xc0]),
     ] {
         let mut peer = Peer::silent(Config::default());

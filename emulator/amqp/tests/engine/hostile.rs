@@ -222,7 +222,7 @@ fn any_value() -> impl Strategy<Value = Value> {
                 collection::vec(inner.clone(), 0..12)
             )
                 .prop_map(|(code, fields)| composite(code, fields)),
-            collection::vec((inner.clone(), inner.clone()), 0..4).prop_map(|entries| map(&entries)),
+            collection::vec((inner.clone(), inner.clone()), 0..4).prop_map(map),
             collection::vec(inner, 1..4)
                 .prop_map(|v| Value::Array(vec![v[0].clone(); v.len()].into())),
         ]

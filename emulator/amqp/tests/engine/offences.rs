@@ -10,7 +10,7 @@ const FRAMING: &str = "amqp:connection:framing-error";
 fn end_condition(peer: &mut Peer) -> String {
     let end = peer.only();
     assert_eq!(end.code, END);
-    end.error(0).0
+    end.refusal(0).condition
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_undecodable_open_is_answered_with_open_and_close() {
     let output = peer.output();
     let frames = split(&output);
     assert_eq!(codes(&frames), [OPEN, CLOSE]);
-    assert_eq!(frames[1].error(0).0, "amqp:decode-error");
+    assert_eq!(frames[1].refusal(0).condition, "amqp:decode-error");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn open_comes_first_and_once() {
     peer.send(AMQP_HEADER);
     peer.frame(0, BEGIN, &[Value::Null, uint(0), uint(1), uint(1)]);
     let output = peer.output();
-    assert_eq!(split(&output)[1].error(0).0, "amqp:illegal-state");
+    assert_eq!(split(&output)[1].refusal(0).condition, "amqp:illegal-state");
 
     let mut peer = Peer::new();
     peer.frame(0, OPEN, &[text("again")]);
@@ -150,9 +150,9 @@ fn channels_have_bounds_and_sessions() {
             _ => disposition(0, 0, true, accepted()),
         };
         peer.frame(17, code, &fields);
-        let close = peer.only().error(0);
+        let close = peer.only().refusal(0);
         let text = "The session channel '17' cannot be found in connection 'servicebus-emulator'.";
-        assert_eq!(close, ("amqp:not-found".into(), text.into()));
+        assert_eq!((&*close.condition, &*close.text), ("amqp:not-found", text));
     }
 }
 
@@ -224,7 +224,7 @@ fn transfers_that_cannot_be_detach_their_link() {
         let detach = peer.only();
         assert_eq!(detach.code, DETACH);
         assert_eq!(detach.fields[1], Value::Bool(true));
-        assert_eq!(detach.error(2).0, condition);
+        assert_eq!(detach.refusal(2).condition, condition);
         assert!(matches!(peer.event(), Event::Detached { link: gone } if gone == link));
         peer.frame(0, DETACH, &[uint(0), Value::Bool(true)]);
         assert!(peer.frames().is_empty() && peer.events().is_empty());
@@ -251,11 +251,11 @@ fn a_performative_that_nobody_knows_closes() {
 #[test]
 fn long_and_named_descriptors_are_read() {
     let mut peer = Peer::new();
-    let short = list(ATTACH, &attach("a", 0, SENDER));
+    let short = encoded_list(ATTACH, &attach("a", 0, SENDER));
     let long = [&[0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x12][..], &short[3..]].concat();
     peer.send(&framed(0, 0, &long));
     assert!(matches!(peer.event(), Event::Attach { .. }));
-    let short = list(DETACH, &[uint(0), Value::Bool(true)]);
+    let short = encoded_list(DETACH, &[uint(0), Value::Bool(true)]);
     let named = [&[0x00, 0xa3, 16][..], b"amqp:detach:list", &short[3..]].concat();
     peer.send(&framed(0, 0, &named));
     assert!(matches!(peer.event(), Event::Detached { .. }));

@@ -63,7 +63,8 @@ fn after_our_end_the_channel_is_deaf_until_the_peers() {
     assert_eq!(end.code, END);
     let text = "The link handle '9' cannot be found in session '0'.";
     let condition = "amqp:session:unattached-handle";
-    assert_eq!(end.error(0), (condition.into(), text.into()));
+    let error = end.refusal(0);
+    assert_eq!((&*error.condition, &*error.text), (condition, text));
     peer.frame(0, ATTACH, &attach("late", 0, SENDER));
     peer.frame(0, TRANSFER, &transfer(0, Some(0), false, false));
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
@@ -100,7 +101,7 @@ fn our_close_waits_for_the_peers() {
     let events = peer.events();
     assert!(matches!(events[0], Event::Detached { link: gone } if gone == link));
     assert!(matches!(events[1], Event::Closed { error: Some(_) }));
-    assert_eq!(peer.only().error(0).0, "amqp:not-found");
+    assert_eq!(peer.only().refusal(0).condition, "amqp:not-found");
     peer.frame(0, FLOW, &credit_flow(0, 0, 1));
     peer.connection.detach(link, None);
     peer.connection.close(None);

@@ -26,9 +26,9 @@ fn an_error_of_the_engine_carries_the_tracking_id_and_is_told_to_the_owner() {
     };
     assert_eq!(told.condition, "amqp:session:unattached-handle");
     assert!(told.description.ends_with(" TrackingId:t-1"), "{told:?}");
-    let (condition, text) = peer.only().error(0);
+    let error = peer.only().refusal(0);
     assert_eq!(
-        (condition, text),
+        (error.condition, error.text),
         (told.condition.into_owned(), told.description)
     );
 }

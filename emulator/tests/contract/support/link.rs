@@ -2,9 +2,9 @@
 
 use serde_amqp::Value;
 
-use super::frame::{ATTACH, DETACH, Frame, ServiceError};
 use super::peer::Peer;
-use super::value::{composite, text, uint};
+use servicebus_test_support::frame::{ATTACH, DETACH, Frame, ServiceError};
+use servicebus_test_support::value::{composite, text, uint};
 
 /// What a peer asks for.
 #[derive(Debug, Clone)]

@@ -6,10 +6,10 @@ use servicebus_emulator::auth::{Key, sas};
 
 use super::bus::in_an_hour;
 use super::link::{Attach, Link};
-use super::message::Message;
 use super::peer::Peer;
 use super::receiving::Delivery;
-use super::value::{composite, text};
+use servicebus_test_support::message::Message;
+use servicebus_test_support::value::{composite, text};
 
 /// A pair of links to a node.
 #[derive(Debug, Clone)]

@@ -10,17 +10,13 @@ use std::time::Instant;
 use serde_amqp::Value;
 
 use super::TIMEOUT;
-use super::frame::{
-    ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, ServiceError, TRANSFER, framed, performative,
-};
 use super::stream::Stream;
-use super::value::{binary, symbol, text, uint};
+use servicebus_test_support::frame::{
+    AMQP_HEADER, ATTACH, BEGIN, CLOSE, END, FLOW, Frame, OPEN, SASL_HEADER, SASL_OUTCOME,
+    ServiceError, TRANSFER, performative, sasl_init,
+};
+use servicebus_test_support::value::{text, uint};
 
-pub(crate) const AMQP_HEADER: &[u8; 8] = b"AMQP\x00\x01\x00\x00";
-pub(crate) const SASL_HEADER: &[u8; 8] = b"AMQP\x03\x01\x00\x00";
-
-const SASL_INIT: u8 = 0x41;
-const SASL_OUTCOME: u8 = 0x44;
 /// As good as no limit.
 const WINDOW: u32 = i32::MAX as u32;
 
@@ -120,11 +116,6 @@ impl Peer {
         assert_eq!(peer.sasl("ANONYMOUS", b""), 0);
         peer.introduce(open);
         peer
-    }
-
-    /// The frame that offers a SASL mechanism.
-    pub(crate) fn sasl_init(&self, mechanism: &str, response: &[u8]) -> Vec<u8> {
-        sasl_init(mechanism, response)
     }
 
     /// Offers a SASL mechanism and returns the code of the outcome.
@@ -336,8 +327,4 @@ impl Peer {
             self.inbox.push_back(frame);
         }
     }
-}
-
-fn sasl_init(mechanism: &str, response: &[u8]) -> Vec<u8> {
-    framed(1, 0, SASL_INIT, &[symbol(mechanism), binary(response)], &[])
 }

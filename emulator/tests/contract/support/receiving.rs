@@ -3,11 +3,13 @@
 use serde_amqp::Value;
 use uuid::Uuid;
 
-use super::frame::{DISPOSITION, FLOW, Frame, ServiceError, TRANSFER, refusal_of};
 use super::link::Link;
-use super::message::Received;
 use super::peer::Peer;
-use super::value::{composite, described_list, map, symbol, text, uint};
+use servicebus_test_support::frame::{
+    DISPOSITION, FLOW, Frame, ServiceError, TRANSFER, refusal_of,
+};
+use servicebus_test_support::message::Received;
+use servicebus_test_support::value::{composite, described_list, map, symbol, text, uint};
 
 /// A message that has arrived.
 #[derive(Debug, Clone)]
@@ -68,7 +70,7 @@ impl Peer {
                     && frame.number(0) == link.handle
             });
             payload.extend_from_slice(&frame.payload);
-            frame_size = frame_size.max(frame.size);
+            frame_size = frame_size.max(frame.size());
             let more = frame.flag(5);
             let first = first.get_or_insert(frame);
             if more {

@@ -4,11 +4,11 @@ use serde_amqp::Value;
 use serde_amqp::primitives::Array;
 use uuid::Uuid;
 
-use super::frame::untracked;
-use super::message::{Message, Received};
 use super::node::{Node, Reply};
 use super::peer::Peer;
-use super::value::{binary, list, long, map, text, uint, uuid};
+use servicebus_test_support::frame::untracked;
+use servicebus_test_support::message::{Message, Received};
+use servicebus_test_support::value::{binary, list, long, map, text, uint, uuid};
 
 /// The body of `peek-message`.
 pub(crate) fn peek_from(from: i64, count: Value) -> Value {

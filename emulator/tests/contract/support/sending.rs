@@ -2,11 +2,11 @@
 
 use serde_amqp::Value;
 
-use super::frame::{DISPOSITION, Frame, ServiceError, TRANSFER, performative, refusal_of};
 use super::link::Link;
-use super::message::Message;
 use super::peer::Peer;
-use super::value::{binary, described_list, uint};
+use servicebus_test_support::frame::{Frame, ServiceError, TRANSFER, performative, refusal_of};
+use servicebus_test_support::message::Message;
+use servicebus_test_support::value::{binary, described_list, uint};
 
 /// The message format of a batch.
 pub(crate) const BATCH: u32 = 0x8001_3700;
@@ -100,20 +100,5 @@ impl Peer {
     pub(crate) fn send_in_vain(&mut self, link: &Link, payload: &[u8]) -> ServiceError {
         let id = self.transfer(link, 0, false, payload);
         self.outcome(link, id).expect_err("the message is refused")
-    }
-}
-
-impl Frame {
-    /// Whether a disposition is about this delivery.
-    pub(crate) fn is_about(&self, id: u32) -> bool {
-        if self.code != DISPOSITION {
-            return false;
-        }
-        let first = self.number(1);
-        let last = match self.field(2) {
-            Value::Null => first,
-            _ => self.number(2),
-        };
-        (first..=last).contains(&id)
     }
 }

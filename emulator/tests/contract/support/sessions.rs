@@ -5,9 +5,9 @@ use serde_amqp::described::Described;
 use serde_amqp::descriptor::Descriptor;
 
 use super::link::{Attach, Link};
-use super::message::Message;
 use super::peer::Peer;
-use super::value::{composite, map, symbol, text, uint};
+use servicebus_test_support::message::Message;
+use servicebus_test_support::value::{composite, map, symbol, text, uint};
 
 const FILTER: &str = "com.microsoft:session-filter";
 /// What Go and Rust put around the value of the filter.

@@ -2,13 +2,15 @@
 
 use serde_amqp::Value;
 
-use super::frame::{DISPOSITION, Frame, ServiceError, TRANSFER, performative, refusal_of};
 use super::link::{Attach, Link};
-use super::message::Message;
 use super::node::{Node, Reply};
 use super::peer::Peer;
 use super::receiving::Delivery;
-use super::value::{binary, composite, described_list, map, symbol, text, uint};
+use servicebus_test_support::frame::{
+    DISPOSITION, Frame, ServiceError, TRANSFER, performative, refusal_of,
+};
+use servicebus_test_support::message::Message;
+use servicebus_test_support::value::{binary, composite, described_list, map, symbol, text, uint};
 
 /// The id of a transaction, as the emulator gave it.
 pub(crate) type Transaction = Vec<u8>;

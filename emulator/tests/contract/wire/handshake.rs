@@ -11,7 +11,10 @@ fn a_client_need_not_wait_for_any_answer() {
     let mut peer = Peer::connect(bus.amqp);
     let window = uint(1000);
     let mut all = SASL_HEADER.to_vec();
-    all.extend(peer.sasl_init("PLAIN", b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE"));
+    all.extend(sasl_init(
+        "PLAIN",
+        b"\0RootManageSharedAccessKey\0SAS_KEY_VALUE",
+    ));
     all.extend(AMQP_HEADER);
     all.extend(Open::default().frame());
     all.extend(performative(

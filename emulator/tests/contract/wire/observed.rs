@@ -2,25 +2,12 @@
 //! and read, frame by frame, by the numbers there. The table of all of them is `tests/conformance/OBSERVED.md`.
 
 use serde_amqp::Value;
-use servicebus_codec::Writer;
 
 use crate::support::*;
 
-const DELIVERY_ANNOTATIONS: u8 = 0x71;
-const MESSAGE_ANNOTATIONS: u8 = 0x72;
-const FOOTER: u8 = 0x78;
 const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
 const LOST: &str = "com.microsoft:session-lock-lost";
 const MINUTE: i64 = 60_000;
-
-/// A section of a message.
-fn section(code: u8, content: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out);
-    writer.descriptor(code);
-    writer.raw(&serde_amqp::to_vec(content).expect("values can be encoded"));
-    out
-}
 
 /// A queue `q` with these properties, a client, and its links there.
 fn with_queue(properties: &str) -> (Bus, Peer, Link, Link) {

@@ -1,17 +1,18 @@
 //! Frames of a peer: most of them make sense after each other, because channels, handles and numbers are few.
 
-use servicebus_codec::{Mark, Writer};
+use servicebus_codec::Writer;
+use servicebus_test_support::frame::{AMQP_HEADER, SASL_HEADER, append, sized};
 
 use crate::{Input, value};
 
 /// What a client says first: anonymous, and an open with small frames.
 pub(crate) fn handshake() -> Vec<u8> {
-    let mut out = b"AMQP\x03\x01\x00\x00".to_vec();
+    let mut out = SASL_HEADER.to_vec();
     out.extend(frame(1, 0, 0x41, |out| {
         out.symbol("ANONYMOUS");
         1
     }));
-    out.extend(b"AMQP\x00\x01\x00\x00");
+    out.extend(AMQP_HEADER);
     out.extend(frame(0, 0, 0x10, |out| {
         out.string("peer");
         out.null();
@@ -49,26 +50,10 @@ pub(crate) fn next(input: &mut Input<'_>) -> Vec<u8> {
 }
 
 /// A frame of one performative with the fields that are written, which are counted.
-pub(crate) fn frame(
-    kind: u8,
-    channel: u16,
-    code: u8,
-    fields: impl FnOnce(&mut Writer<'_>) -> u32,
-) -> Vec<u8> {
-    let mut out = vec![0, 0, 0, 0, 2, kind];
-    out.extend(channel.to_be_bytes());
-    let mut writer = Writer::new(&mut out);
-    writer.descriptor(code);
-    let mark: Mark = writer.begin_list();
-    let count = fields(&mut writer);
-    writer.end(mark, count);
-    sized(out)
-}
-
-fn sized(mut frame: Vec<u8>) -> Vec<u8> {
-    let size = (frame.len() as u32).to_be_bytes();
-    frame[..4].copy_from_slice(&size);
-    frame
+fn frame(kind: u8, channel: u16, code: u8, fields: impl FnOnce(&mut Writer<'_>) -> u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    append(&mut out, kind, channel, code, fields);
+    out
 }
 
 /// Small numbers, which mean something, and others, which are the edges.
@@ -150,7 +135,7 @@ fn transfer(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
         10
     });
     out.extend(input.bytes(100));
-    sized(out)
+    sized(out, 0)
 }
 
 fn state(input: &mut Input<'_>, out: &mut Writer<'_>) {
@@ -207,5 +192,5 @@ fn any(input: &mut Input<'_>, channel: u16) -> Vec<u8> {
     out.extend(channel.to_be_bytes());
     Writer::new(&mut out).descriptor(0x10 + input.byte() % 10);
     value::list(input, 3, &mut out);
-    sized(out)
+    sized(out, 0)
 }

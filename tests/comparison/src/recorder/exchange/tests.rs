@@ -1,8 +1,10 @@
 //! Frames as both sides send them, and what the trace says of them.
 
 use bytes::Bytes;
-use fe2o3_amqp::types::primitives::{Symbol, Value};
-use serde_amqp::{described::Described, descriptor::Descriptor};
+use fe2o3_amqp::types::primitives::Value;
+use servicebus_test_support::frame::encoded_list;
+use servicebus_test_support::message::{PROPERTIES, section};
+use servicebus_test_support::value::{composite, list, symbol};
 
 use super::*;
 
@@ -51,11 +53,11 @@ impl Said {
         said
     }
 
-    fn client(&mut self, code: u64, fields: Vec<Value>) {
+    fn client(&mut self, code: u8, fields: Vec<Value>) {
         self.frame(Side::Client, self.numbers.client_channel, code, fields, &[]);
     }
 
-    fn service(&mut self, code: u64, fields: Vec<Value>) {
+    fn service(&mut self, code: u8, fields: Vec<Value>) {
         self.frame(
             Side::Service,
             self.numbers.service_channel,
@@ -65,8 +67,8 @@ impl Said {
         );
     }
 
-    fn frame(&mut self, side: Side, channel: u16, code: u64, fields: Vec<Value>, payload: &[u8]) {
-        let mut body = serde_amqp::to_vec(&composite(code, fields)).unwrap();
+    fn frame(&mut self, side: Side, channel: u16, code: u8, fields: Vec<Value>, payload: &[u8]) {
+        let mut body = encoded_list(code, &fields);
         body.extend_from_slice(payload);
         let frame = Frame {
             kind: 0,
@@ -110,13 +112,6 @@ impl Said {
     }
 }
 
-fn composite(code: u64, fields: Vec<Value>) -> Value {
-    Value::Described(Box::new(Described {
-        descriptor: Descriptor::Code(code),
-        value: Value::List(fields),
-    }))
-}
-
 fn attach(handle: u32, role: Value, address: &str) -> Vec<Value> {
     let terminus = |code| composite(code, vec![Value::from(address)]);
     let mut fields = vec![Value::from("link"), Value::Uint(handle), role];
@@ -134,7 +129,7 @@ fn accepted() -> Value {
 }
 
 fn error(description: &str) -> Value {
-    let condition = Value::Symbol(Symbol::from("amqp:not-found"));
+    let condition = symbol("amqp:not-found");
     composite(0x1d, vec![condition, Value::from(description)])
 }
 
@@ -219,7 +214,7 @@ fn an_answer_stands_with_its_request() {
     let message = |id: &str, property: usize, operation: Option<&str>| {
         let mut fields = vec![Value::Null; property];
         fields.push(Value::from(id));
-        let mut bytes = serde_amqp::to_vec(&composite(0x73, fields)).unwrap();
+        let mut bytes = section(PROPERTIES, &list(fields));
         if let Some(operation) = operation {
             let length = operation.len() as u8;
             bytes.extend([0x00, 0x53, 0x74, 0xc1, length + 14, 2, 0xa1, 9]);

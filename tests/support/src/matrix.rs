@@ -6,28 +6,14 @@
 
 use servicebus_codec::Writer;
 
-/// The descriptor of the section header.
-pub const HEADER: u8 = 0x70;
-/// The descriptor of the section delivery annotations.
-pub const DELIVERY_ANNOTATIONS: u8 = 0x71;
-/// The descriptor of the section message annotations.
-pub const MESSAGE_ANNOTATIONS: u8 = 0x72;
-/// The descriptor of the section properties.
-pub const PROPERTIES: u8 = 0x73;
-/// The descriptor of the section application properties.
-pub const APPLICATION_PROPERTIES: u8 = 0x74;
-/// The descriptor of the section data.
-pub const DATA: u8 = 0x75;
-/// The descriptor of the section sequence.
-pub const SEQUENCE: u8 = 0x76;
-/// The descriptor of the section value.
-pub const VALUE: u8 = 0x77;
-/// The descriptor of the section footer.
-pub const FOOTER: u8 = 0x78;
+use crate::message::{
+    APPLICATION_PROPERTIES, DATA, DELIVERY_ANNOTATIONS, FOOTER, HEADER, MESSAGE_ANNOTATIONS,
+    PROPERTIES, SEQUENCE, VALUE,
+};
 
 /// A message of the matrix.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct Case {
     /// What is special about it.
     pub name: String,
     /// All of its sections.
@@ -35,27 +21,27 @@ pub struct Letter {
 }
 
 /// All of them.
-pub fn all() -> Vec<Letter> {
-    let mut letters = Vec::new();
-    letters.extend(bodies());
-    letters.extend(values());
-    letters.extend(application_properties());
-    letters.extend(maps());
-    letters.extend(headers());
-    letters.extend(properties());
-    letters.push(letter("everything at once", everything()));
-    letters
+pub fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    cases.extend(bodies());
+    cases.extend(values());
+    cases.extend(application_properties());
+    cases.extend(maps());
+    cases.extend(headers());
+    cases.extend(properties());
+    cases.push(case("everything at once", everything()));
+    cases
 }
 
-fn letter(name: impl Into<String>, sections: Vec<Vec<u8>>) -> Letter {
-    Letter {
+fn case(name: impl Into<String>, sections: Vec<Vec<u8>>) -> Case {
+    Case {
         name: name.into(),
         bytes: sections.concat(),
     }
 }
 
-fn bodies() -> Vec<Letter> {
-    let body = |name: &str, body: Vec<u8>| letter(format!("body: {name}"), vec![id(), body]);
+fn bodies() -> Vec<Case> {
+    let body = |name: &str, body: Vec<u8>| case(format!("body: {name}"), vec![id(), body]);
     let items = list(&[&text("x"), &NULL, &list(&[&[0x54, 1]])]);
     vec![
         body("none", vec![]),
@@ -76,51 +62,51 @@ fn bodies() -> Vec<Letter> {
     ]
 }
 
-fn values() -> Vec<Letter> {
+fn values() -> Vec<Case> {
     let all = primitives().into_iter().chain(compounds());
-    all.map(|(name, value)| letter(format!("value: {name}"), vec![id(), section(VALUE, &value)]))
+    all.map(|(name, value)| case(format!("value: {name}"), vec![id(), section(VALUE, &value)]))
         .collect()
 }
 
-fn application_properties() -> Vec<Letter> {
+fn application_properties() -> Vec<Case> {
     let with = |name: &str, value: &[u8]| {
         let section = section(APPLICATION_PROPERTIES, &map(&[(&text("key"), value)]));
-        letter(format!("property: {name}"), vec![id(), section, data(3)])
+        case(format!("property: {name}"), vec![id(), section, data(3)])
     };
     let primitives = primitives();
-    let mut letters: Vec<_> = primitives
+    let mut cases: Vec<_> = primitives
         .iter()
         .map(|(name, value)| with(name, value))
         .collect();
     for (name, value) in described_primitives() {
-        letters.push(with(name, &value));
+        cases.push(with(name, &value));
     }
-    letters.push(with("text of many scripts", &text("ÄΩ中\u{1F600}\0")));
+    cases.push(with("text of many scripts", &text("ÄΩ中\u{1F600}\0")));
     let none = section(APPLICATION_PROPERTIES, &map(&[]));
-    letters.push(letter("property: none", vec![id(), none]));
-    letters
+    cases.push(case("property: none", vec![id(), none]));
+    cases
 }
 
 /// Every type in each of the maps that hold any type.
-fn maps() -> Vec<Letter> {
+fn maps() -> Vec<Case> {
     let codes = [
         ("delivery annotations", DELIVERY_ANNOTATIONS),
         ("message annotations", MESSAGE_ANNOTATIONS),
         ("footer", FOOTER),
     ];
-    let lettered = |(name, code)| {
+    let case_of = |(name, code)| {
         let section = section(code, &every_type());
         let sections = match code {
             FOOTER => vec![id(), data(3), section],
             _ => vec![section, id(), data(3)],
         };
-        letter(format!("{name}: every type"), sections)
+        case(format!("{name}: every type"), sections)
     };
-    codes.into_iter().map(lettered).collect()
+    codes.into_iter().map(case_of).collect()
 }
 
-fn headers() -> Vec<Letter> {
-    let mut letters = vec![letter(
+fn headers() -> Vec<Case> {
+    let mut cases = vec![case(
         "header: no fields",
         vec![section(HEADER, &[0x45]), id()],
     )];
@@ -135,18 +121,18 @@ fn headers() -> Vec<Letter> {
         for (priority_name, priority) in priorities {
             let header = section(HEADER, &list(&[durable, priority]));
             let name = format!("header: durable {durable_name}, priority {priority_name}");
-            letters.push(letter(name, vec![header, id(), data(3)]));
+            cases.push(case(name, vec![header, id(), data(3)]));
         }
     }
     let hour: &[u8] = &[0x70, 0, 0x36, 0xee, 0x80];
     let header = section(HEADER, &list(&[&NULL, &NULL, hour]));
-    letters.push(letter("header: time to live", vec![header, id(), data(3)]));
+    cases.push(case("header: time to live", vec![header, id(), data(3)]));
     let header = section(HEADER, &list(&[&NULL, &NULL, &NULL, &[0x41], &[0x52, 7]]));
-    letters.push(letter("header: what the broker owns", vec![header, id()]));
-    letters
+    cases.push(case("header: what the broker owns", vec![header, id()]));
+    cases
 }
 
-fn properties() -> Vec<Letter> {
+fn properties() -> Vec<Case> {
     let ids: [(&str, Vec<u8>); 5] = [
         ("text", text("order-1")),
         ("empty text", text("")),
@@ -154,40 +140,37 @@ fn properties() -> Vec<Letter> {
         ("uuid", [&[0x98][..], &[7; 16]].concat()),
         ("binary", vec![0xa0, 2, 0, 0xff]),
     ];
-    let mut letters = Vec::new();
+    let mut cases = Vec::new();
     for (name, id) in &ids {
         let message = section(PROPERTIES, &list(&[id]));
-        letters.push(letter(
-            format!("message id: {name}"),
-            vec![message, data(3)],
-        ));
+        cases.push(case(format!("message id: {name}"), vec![message, data(3)]));
         let fields = [&*text("id"), &NULL, &NULL, &NULL, &NULL, id];
         let correlation = section(PROPERTIES, &list(&fields));
-        letters.push(letter(
+        cases.push(case(
             format!("correlation id: {name}"),
             vec![correlation, data(3)],
         ));
     }
-    letters.push(letter(
+    cases.push(case(
         "properties: all",
         vec![section(PROPERTIES, &all_properties()), data(3)],
     ));
     let trailing = list(&[&text("id"), &NULL, &NULL]);
-    letters.push(letter(
+    cases.push(case(
         "properties: nulls behind",
         vec![section(PROPERTIES, &trailing)],
     ));
-    letters.push(letter("message id: none, no properties", vec![data(3)]));
-    letters.push(letter(
+    cases.push(case("message id: none, no properties", vec![data(3)]));
+    cases.push(case(
         "message id: none, no fields",
         vec![section(PROPERTIES, &[0x45]), data(3)],
     ));
     let others = list(&[&NULL, &[0xa0, 1, 9], &text("to")]);
-    letters.push(letter(
+    cases.push(case(
         "message id: none, other fields",
         vec![section(PROPERTIES, &others), data(3)],
     ));
-    letters
+    cases
 }
 
 fn everything() -> Vec<Vec<u8>> {

@@ -4,19 +4,30 @@ use serde_amqp::Value;
 use servicebus_codec::{Descriptor, Reader, Writer};
 use uuid::Uuid;
 
-use super::value::{binary, symbol, text, timestamp};
+use crate::value::{binary, list, map, symbol, text, timestamp};
 
-const HEADER: u8 = 0x70;
-const DELIVERY_ANNOTATIONS: u8 = 0x71;
-const MESSAGE_ANNOTATIONS: u8 = 0x72;
-const PROPERTIES: u8 = 0x73;
-const APPLICATION_PROPERTIES: u8 = 0x74;
-const DATA: u8 = 0x75;
-const VALUE: u8 = 0x77;
+/// The descriptor of the section header.
+pub const HEADER: u8 = 0x70;
+/// The descriptor of the section delivery annotations.
+pub const DELIVERY_ANNOTATIONS: u8 = 0x71;
+/// The descriptor of the section message annotations.
+pub const MESSAGE_ANNOTATIONS: u8 = 0x72;
+/// The descriptor of the section properties.
+pub const PROPERTIES: u8 = 0x73;
+/// The descriptor of the section application properties.
+pub const APPLICATION_PROPERTIES: u8 = 0x74;
+/// The descriptor of the section data.
+pub const DATA: u8 = 0x75;
+/// The descriptor of the section sequence.
+pub const SEQUENCE: u8 = 0x76;
+/// The descriptor of the section value.
+pub const VALUE: u8 = 0x77;
+/// The descriptor of the section footer.
+pub const FOOTER: u8 = 0x78;
 
 /// A message to be sent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Message {
+pub struct Message {
     ttl: Option<u32>,
     annotations: Vec<(String, Value)>,
     properties: Vec<Value>,
@@ -27,7 +38,7 @@ pub(crate) struct Message {
 
 impl Message {
     /// A message with this id and a short body.
-    pub(crate) fn new(id: &str) -> Self {
+    pub fn new(id: &str) -> Self {
         Self {
             body: b"body".to_vec(),
             ..Self::default()
@@ -36,7 +47,7 @@ impl Message {
     }
 
     /// A request to a node.
-    pub(crate) fn request(id: Value, reply_to: Value, body: Value) -> Self {
+    pub fn request(id: Value, reply_to: Value, body: Value) -> Self {
         let request = Self {
             value: Some(body),
             ..Self::default()
@@ -44,29 +55,31 @@ impl Message {
         request.property(0, id).property(4, reply_to)
     }
 
-    pub(crate) fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+    /// With this body.
+    pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.body = bytes.into();
         self
     }
 
     /// Time to live in milliseconds.
-    pub(crate) fn ttl(mut self, milliseconds: u32) -> Self {
+    pub fn ttl(mut self, milliseconds: u32) -> Self {
         self.ttl = Some(milliseconds);
         self
     }
 
     /// When it becomes active, in milliseconds since the Unix epoch.
-    pub(crate) fn scheduled_at(self, at: i64) -> Self {
+    pub fn scheduled_at(self, at: i64) -> Self {
         self.annotation("x-opt-scheduled-enqueue-time", timestamp(at))
     }
 
-    pub(crate) fn annotation(mut self, name: &str, value: Value) -> Self {
+    /// With this message annotation.
+    pub fn annotation(mut self, name: &str, value: Value) -> Self {
         self.annotations.push((name.to_owned(), value));
         self
     }
 
     /// A field of the properties by its index: message-id 0, reply-to 4, correlation-id 5, group-id 10.
-    pub(crate) fn property(mut self, index: usize, value: Value) -> Self {
+    pub fn property(mut self, index: usize, value: Value) -> Self {
         if self.properties.len() <= index {
             self.properties.resize(index + 1, Value::Null);
         }
@@ -75,60 +88,62 @@ impl Message {
     }
 
     /// The session that it belongs to.
-    pub(crate) fn session(self, id: &str) -> Self {
+    pub fn session(self, id: &str) -> Self {
         self.property(10, text(id))
     }
 
-    pub(crate) fn application(mut self, name: &str, value: Value) -> Self {
+    /// With this application property.
+    pub fn application(mut self, name: &str, value: Value) -> Self {
         self.application.push((name.to_owned(), value));
         self
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// All sections as bytes.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out);
+        let mut add = |code, content: &Value| out.extend(section(code, content));
         if let Some(ttl) = self.ttl {
-            let fields = [Value::Null, Value::Null, Value::Uint(ttl)];
-            section(&mut writer, HEADER, &Value::List(fields.to_vec()));
+            add(HEADER, &list([Value::Null, Value::Null, Value::Uint(ttl)]));
         }
         if !self.annotations.is_empty() {
             let entries = self.annotations.iter();
             let entries = entries.map(|(name, value)| (symbol(name), value.clone()));
-            section(&mut writer, MESSAGE_ANNOTATIONS, &super::map(entries));
+            add(MESSAGE_ANNOTATIONS, &map(entries));
         }
         if !self.properties.is_empty() {
-            section(
-                &mut writer,
-                PROPERTIES,
-                &Value::List(self.properties.clone()),
-            );
+            add(PROPERTIES, &list(self.properties.clone()));
         }
         if !self.application.is_empty() {
             let entries = self.application.iter();
             let entries = entries.map(|(name, value)| (text(name), value.clone()));
-            section(&mut writer, APPLICATION_PROPERTIES, &super::map(entries));
+            add(APPLICATION_PROPERTIES, &map(entries));
         }
         match &self.value {
-            Some(value) => section(&mut writer, VALUE, value),
-            None => section(&mut writer, DATA, &binary(&self.body)),
+            Some(value) => add(VALUE, value),
+            None => add(DATA, &binary(&self.body)),
         }
         out
     }
 }
 
-fn section(writer: &mut Writer<'_>, code: u8, content: &Value) {
+/// A described value as bytes, such as a section of a message.
+pub fn section(code: u8, content: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
     writer.descriptor(code);
     writer.raw(&serde_amqp::to_vec(content).expect("values can be encoded"));
+    out
 }
 
 /// A message as the emulator sent it.
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
+pub struct Received {
     sections: Vec<(u8, Value)>,
 }
 
 impl Received {
-    pub(crate) fn parse(payload: &[u8]) -> Self {
+    /// Takes a message apart, which must be sound.
+    pub fn parse(payload: &[u8]) -> Self {
         let mut reader = Reader::new(payload);
         let mut sections = Vec::new();
         while !reader.is_empty() {
@@ -143,12 +158,12 @@ impl Received {
     }
 
     /// The sections that there are, in their order.
-    pub(crate) fn codes(&self) -> Vec<u8> {
+    pub fn codes(&self) -> Vec<u8> {
         self.sections.iter().map(|(code, _)| *code).collect()
     }
 
     /// The content of a section.
-    pub(crate) fn section(&self, code: u8) -> Option<&Value> {
+    pub fn section(&self, code: u8) -> Option<&Value> {
         let mut found = self.sections.iter().filter(|(own, _)| *own == code);
         let first = found.next();
         assert!(found.next().is_none(), "section 0x{code:x} twice: {self:?}");
@@ -172,28 +187,32 @@ impl Received {
     }
 
     /// A field of the header: durable 0, ttl 2, delivery-count 4.
-    pub(crate) fn header(&self, index: usize) -> Value {
+    pub fn header(&self, index: usize) -> Value {
         self.item(HEADER, index)
     }
 
     /// A field of the properties: message-id 0, correlation-id 5, absolute-expiry-time 8.
-    pub(crate) fn property(&self, index: usize) -> Value {
+    pub fn property(&self, index: usize) -> Value {
         self.item(PROPERTIES, index)
     }
 
-    pub(crate) fn annotation(&self, name: &str) -> Value {
+    /// A message annotation; null when there is none.
+    pub fn annotation(&self, name: &str) -> Value {
         self.entry(MESSAGE_ANNOTATIONS, &symbol(name))
     }
 
-    pub(crate) fn delivery_annotation(&self, name: &str) -> Value {
+    /// A delivery annotation; null when there is none.
+    pub fn delivery_annotation(&self, name: &str) -> Value {
         self.entry(DELIVERY_ANNOTATIONS, &symbol(name))
     }
 
-    pub(crate) fn application(&self, name: &str) -> Value {
+    /// An application property; null when there is none.
+    pub fn application(&self, name: &str) -> Value {
         self.entry(APPLICATION_PROPERTIES, &text(name))
     }
 
-    pub(crate) fn id(&self) -> String {
+    /// The message id, which must be a string.
+    pub fn id(&self) -> String {
         match self.property(0) {
             Value::String(id) => id,
             other => panic!("the message id is {other:?}"),
@@ -201,14 +220,15 @@ impl Received {
     }
 
     /// An annotation that is a timestamp.
-    pub(crate) fn instant(&self, name: &str) -> i64 {
+    pub fn instant(&self, name: &str) -> i64 {
         match self.annotation(name) {
             Value::Timestamp(instant) => instant.milliseconds(),
             other => panic!("{name} is {other:?}"),
         }
     }
 
-    pub(crate) fn lock_token(&self) -> Option<Uuid> {
+    /// The lock token, if there is one.
+    pub fn lock_token(&self) -> Option<Uuid> {
         match self.delivery_annotation("x-opt-lock-token") {
             Value::Uuid(uuid) => Some(Uuid::from_bytes(uuid.into_inner())),
             Value::Null => None,
@@ -217,12 +237,12 @@ impl Received {
     }
 
     /// Whether there is a body that is data.
-    pub(crate) fn has_data(&self) -> bool {
+    pub fn has_data(&self) -> bool {
         self.section(DATA).is_some()
     }
 
     /// The body of a message that is data.
-    pub(crate) fn data(&self) -> Vec<u8> {
+    pub fn data(&self) -> Vec<u8> {
         match self.section(DATA) {
             Some(Value::Binary(bytes)) => bytes.to_vec(),
             other => panic!("the body is no data: {other:?}"),
@@ -230,7 +250,7 @@ impl Received {
     }
 
     /// The body of a message that is a value; `None` when there is no such section.
-    pub(crate) fn value(&self) -> Option<&Value> {
+    pub fn value(&self) -> Option<&Value> {
         self.section(VALUE)
     }
 }

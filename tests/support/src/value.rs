@@ -1,4 +1,4 @@
-//! AMQP values with as few messages as possible.
+//! AMQP values in few words.
 
 use serde_amqp::Value;
 use serde_amqp::described::Described;
@@ -6,58 +6,68 @@ use serde_amqp::descriptor::Descriptor;
 use serde_amqp::primitives::{Binary, OrderedMap, Symbol, Timestamp};
 use uuid::Uuid;
 
-pub(crate) fn text(text: &str) -> Value {
+/// A string.
+pub fn text(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-pub(crate) fn symbol(name: &str) -> Value {
+/// A symbol.
+pub fn symbol(name: &str) -> Value {
     Value::Symbol(Symbol::from(name))
 }
 
-pub(crate) fn uint(number: u32) -> Value {
+/// A `uint`.
+pub fn uint(number: u32) -> Value {
     Value::Uint(number)
 }
 
-pub(crate) fn ulong(number: u64) -> Value {
+/// A `ulong`.
+pub fn ulong(number: u64) -> Value {
     Value::Ulong(number)
 }
 
-pub(crate) fn long(number: i64) -> Value {
+/// A `long`.
+pub fn long(number: i64) -> Value {
     Value::Long(number)
 }
 
-pub(crate) fn binary(bytes: &[u8]) -> Value {
+/// Bytes.
+pub fn binary(bytes: &[u8]) -> Value {
     Value::Binary(Binary::from(bytes.to_vec()))
 }
 
-pub(crate) fn uuid(uuid: Uuid) -> Value {
+/// A UUID.
+pub fn uuid(uuid: Uuid) -> Value {
     Value::Uuid(uuid.into_bytes().into())
 }
 
-pub(crate) fn timestamp(milliseconds: i64) -> Value {
+/// Milliseconds since the Unix epoch.
+pub fn timestamp(milliseconds: i64) -> Value {
     Value::Timestamp(Timestamp::from_milliseconds(milliseconds))
 }
 
-pub(crate) fn list(items: impl IntoIterator<Item = Value>) -> Value {
+/// A list.
+pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
     Value::List(items.into_iter().collect())
 }
 
-pub(crate) fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
+/// A map, in this order.
+pub fn map(entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
     Value::Map(entries.into_iter().collect::<OrderedMap<_, _>>())
 }
 
 /// The properties of an answer to a sender: the largest batch in bytes (spec/observed.md 49).
-pub(crate) fn batch_limit(bytes: i64) -> Value {
+pub fn batch_limit(bytes: i64) -> Value {
     map([(symbol("com.microsoft:max-message-batch-size"), long(bytes))])
 }
 
 /// Lists in lists, as deep as this.
-pub(crate) fn nested(depth: usize) -> Value {
+pub fn nested(depth: usize) -> Value {
     (0..depth).fold(Value::Null, |inner, _| list([inner]))
 }
 
 /// A described list.
-pub(crate) fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> Value {
+pub fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> Value {
     Value::Described(Box::new(Described {
         descriptor: Descriptor::Code(code),
         value: list(fields),
@@ -65,7 +75,7 @@ pub(crate) fn composite(code: u64, fields: impl IntoIterator<Item = Value>) -> V
 }
 
 /// Code and fields of a described list.
-pub(crate) fn described_list(value: &Value) -> (u64, &[Value]) {
+pub fn described_list(value: &Value) -> (u64, &[Value]) {
     let Value::Described(described) = value else {
         panic!("not described: {value:?}");
     };
