@@ -49,6 +49,11 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Whether an entity was made by this `ServiceBus`; a namespace that runs elsewhere may hold others.
     fn is_own(&self, name: &str) -> bool;
 
+    /// The name that an entity has there, where entities are renamed.
+    fn entity_name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// What its clock shows.
     fn clock(&self) -> Answer<'_, Clock>;
 

@@ -214,7 +214,7 @@ mod tests {
         let error = RemoteError::FileLock(again(&first).try_take().unwrap_err());
         let text = error.to_string();
         assert!(
-            text.ends_with("; one `ServiceBus` of a machine at a time works there, and a test that holds two at once cannot run in this mode"),
+            text.ends_with("; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"),
             "{text}"
         );
         fs::write(&first.lock, "").unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Nothing is started. What the topology declares is made there by the administration API under its own names, so that
 //! code and tests need no others, and is removed when the `ServiceBus` ends. One `ServiceBus` of a machine at a time works
-//! in a namespace: the next waits for the lock. What a killed run left is deleted by the service after five minutes
+//! in a namespace: the next waits for the lock, unless its entities have a prefix of their own. What a killed run left is deleted by the service after five minutes
 //! without use, or before by the next `ServiceBus` that needs the name. Every connection uses TLS, and nothing is asked
 //! that the service does not answer: a question for an emulator's record or clock is an error that says so.
 
@@ -35,6 +35,7 @@ pub(crate) use trust::Secure;
 
 use admin::Admin;
 use config::RemoteConfig;
+use namespace::Prefix;
 
 /// The environment variable that names the namespace of mode [`Mode::Namespace`](crate::Mode::Namespace), by its
 /// connection string.
@@ -53,6 +54,8 @@ pub(crate) struct RemoteOptions {
     pub(crate) connection_string: Option<Secret>,
     pub(crate) config: Config,
     pub(crate) max_real_wait: Option<Duration>,
+    /// Whether its entities have names that no other `ServiceBus` uses.
+    pub(crate) is_prefixed: bool,
 }
 
 /// Finds the namespace, waits for its lock and makes what the topology declares.
@@ -62,16 +65,22 @@ pub(crate) async fn start(
 ) -> Result<Started, StartError> {
     let remote_config = RemoteConfig::read(options.connection_string.map(String::from))?;
     let max_real_wait = config::max_real_wait(options.max_real_wait)?;
-    let waiting = PendingLock::new("in the namespace", &remote_config.host);
-    let file_lock = background.spawn(waiting.take()).await;
-    let file_lock = file_lock.map_err(RemoteError::FileLock)?;
+    let (prefix, file_lock) = match options.is_prefixed {
+        true => (Prefix::unique(), None),
+        false => {
+            let waiting = PendingLock::new("in the namespace", &remote_config.host);
+            let file_lock = background.spawn(waiting.take()).await;
+            let file_lock = file_lock.map_err(RemoteError::FileLock)?;
+            (Prefix::default(), Some(file_lock))
+        }
+    };
     let reached = {
         let remote_config = remote_config.clone();
         background.spawn(async move { remote_config.reach().await })
     };
     let (endpoints, secure) = reached.await?;
     let admin = Admin::new(&remote_config, endpoints.http, secure.clone());
-    let remote = Arc::new(RemoteNamespace::new(admin, max_real_wait));
+    let remote = Arc::new(RemoteNamespace::new(admin, max_real_wait, prefix));
     // From here on whatever was made is removed, also when the rest fails.
     let running = RemoteRun::new(
         Arc::clone(&remote),

@@ -239,12 +239,14 @@ impl ServiceBus {
 
     /// Returns a client of a queue. Nothing is checked before it is used.
     pub fn queue(&self, name: impl Into<String>) -> QueueClient {
-        QueueClient::new(Arc::clone(&self.connections), name.into())
+        let name = self.connections.backend.entity_name(&name.into());
+        QueueClient::new(Arc::clone(&self.connections), name)
     }
 
     /// Returns a client of a topic. Nothing is checked before it is used.
     pub fn topic(&self, name: impl Into<String>) -> TopicClient {
-        TopicClient::new(Arc::clone(&self.connections), name.into())
+        let name = self.connections.backend.entity_name(&name.into());
+        TopicClient::new(Arc::clone(&self.connections), name)
     }
 
     /// Returns a client of a subscription of a topic. Nothing is checked before it is used.
@@ -253,7 +255,8 @@ impl ServiceBus {
         topic: impl AsRef<str>,
         name: impl AsRef<str>,
     ) -> SubscriptionClient {
-        let path = subscription_path(topic.as_ref(), name.as_ref());
+        let topic = self.connections.backend.entity_name(topic.as_ref());
+        let path = subscription_path(&topic, name.as_ref());
         SubscriptionClient::new(Arc::clone(&self.connections), path)
     }
 

@@ -460,6 +460,57 @@ fn namespaces_take_turns() {
     });
 }
 
+#[test]
+fn prefixed_ones_work_side_by_side() {
+    let two = async {
+        let inbox = Queue::new("inbox").forward_to("orders");
+        let audit = Subscription::new("audit").forward_to("orders");
+        let topology = orders()
+            .queue(inbox)
+            .topic(Topic::new("prices").subscription(audit));
+        let builder = ServiceBus::builder().topology(topology.message("orders", "declared"));
+        let (first, second) = (
+            builder.clone().prefixed().start(),
+            builder.prefixed().start(),
+        );
+        let (first, second) = (first.await, second.await);
+        let orders = first.queue("orders");
+        assert!(orders.name().starts_with("test-"), "{}", orders.name());
+        assert!(orders.name().ends_with("-orders"), "{}", orders.name());
+        assert_eq!(first.queue(orders.name()).name(), orders.name());
+        first.queue("inbox").send("forwarded").await;
+        first.topic("prices").send("published").await;
+        let late = Queue::new("late").forward_to("inbox");
+        let late = first.create_queue(late).await;
+        late.send("forwarded twice").await;
+        assert_message_count!(orders, active = 4).await;
+        assert_message_count!(second.queue("orders"), active = 1).await;
+        let missing = first.queue("ordres").counts().result().await;
+        let missing = missing.unwrap_err().to_string();
+        let second_name = second.queue("orders").name().to_owned();
+        assert!(missing.contains(orders.name()), "{missing}");
+        assert!(!missing.contains(&second_name), "{missing}");
+        first.stop().await;
+        assert_message_count!(second.queue("orders"), active = 1).await;
+    };
+    either(two, async {
+        let elsewhere = Elsewhere::start(Topology::new()).await;
+        elsewhere
+            .assert_plays("harness::namespace::prefixed_ones_work_side_by_side")
+            .await;
+        let left = elsewhere.servicebus.topology().await.json().unwrap();
+        assert!(!left.contains("test-"), "{left}");
+    });
+}
+
+#[tokio::test]
+async fn where_each_namespace_is_a_tests_own_nothing_is_renamed() {
+    let builder = ServiceBus::builder().topology(orders());
+    let servicebus = builder.prefixed().start().await;
+    assert_eq!(servicebus.queue("orders").name(), "orders");
+    assert_empty!(servicebus.queue("orders")).await;
+}
+
 #[tokio::test]
 async fn a_namespace_that_is_not_there_or_not_trusted_says_so() {
     let elsewhere = Elsewhere::start(Topology::new()).await;

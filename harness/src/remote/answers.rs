@@ -35,6 +35,10 @@ impl Backend for RemoteNamespace {
         self.has_made(name)
     }
 
+    fn entity_name(&self, name: &str) -> String {
+        self.prefix.before(name)
+    }
+
     fn clock(&self) -> Answer<'_, Clock> {
         Box::pin(async {
             Ok(Clock {
@@ -71,7 +75,11 @@ impl Backend for RemoteNamespace {
     }
 
     fn put<'a>(&'a self, place: Place<'a>, properties: &'a Value) -> Answer<'a, ()> {
-        Box::pin(self.make_or_change(place, properties))
+        Box::pin(async move {
+            let mut properties = properties.clone();
+            self.prefix.before_targets(&mut properties);
+            self.make_or_change(place, &properties).await
+        })
     }
 
     fn delete<'a>(&'a self, place: Place<'a>) -> Answer<'a, ()> {
@@ -82,10 +90,10 @@ impl Backend for RemoteNamespace {
 impl RemoteNamespace {
     async fn listed(&self) -> Result<Catalog, ControlError> {
         let mut all = Vec::new();
-        for queue in self.admin.list("$Resources/queues").await? {
+        for queue in self.of_this("$Resources/queues").await? {
             all.push(declared(EntityKind::Queue, queue.name.clone(), &queue));
         }
-        for topic in self.admin.list("$Resources/topics").await? {
+        for topic in self.of_this("$Resources/topics").await? {
             all.push(declared(EntityKind::Topic, topic.name.clone(), &topic));
             let path = format!("{}/Subscriptions", topic.name);
             let found = match self.admin.list(&path).await {
@@ -100,6 +108,13 @@ impl RemoteNamespace {
             }));
         }
         Ok(all.into_iter().collect())
+    }
+
+    /// Lists queues or topics, without those that other tests have under prefixes of theirs.
+    async fn of_this(&self, path: &str) -> Result<Vec<Found>, ControlError> {
+        let mut found = self.admin.list(path).await?;
+        found.retain(|found| self.prefix.is_of(&found.name));
+        Ok(found)
     }
 
     async fn counts_of(&self, address: &str) -> Result<Counts, ControlError> {

@@ -53,7 +53,7 @@ pub(crate) enum RemoteError {
     NoTrust(String),
     /// Another `ServiceBus` works there, or its lock cannot be read.
     #[error(
-        "{0}; one `ServiceBus` of a machine at a time works there, and a test that holds two at once cannot run in this mode"
+        "{0}; one `ServiceBus` of a machine at a time works there, and a test that holds two at once starts them with `.prefixed()`"
     )]
     FileLock(FileLockError),
     /// It does not answer, or not to this key.

@@ -9,9 +9,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::{Secure, admin::Admin};
 use crate::{
+    address::random_number,
     background::Background,
     file_lock::FileLock,
     kind::{EntityKind, topic_and_name},
@@ -23,14 +25,50 @@ pub(crate) struct RemoteNamespace {
     pub(crate) admin: Admin,
     /// How long an advance of the clock may really wait.
     pub(crate) max_real_wait: Duration,
+    pub(crate) prefix: Prefix,
     made: Mutex<Vec<(EntityKind, String)>>,
 }
 
+/// What is put before the names of entities where several `ServiceBus` work in a namespace at a time; nothing elsewhere.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prefix(String);
+
+impl Prefix {
+    /// One that no other `ServiceBus` has, on this machine or another.
+    pub(crate) fn unique() -> Self {
+        Self(format!("test-{:016x}-", random_number()))
+    }
+
+    /// The name, or path of a subscription, that an entity has in the namespace.
+    pub(crate) fn before(&self, name: &str) -> String {
+        match self.is_of(name) {
+            true => name.to_owned(),
+            false => format!("{}{name}", self.0),
+        }
+    }
+
+    pub(crate) fn is_of(&self, name: &str) -> bool {
+        name.starts_with(&self.0)
+    }
+
+    /// Puts it before the entities that properties name.
+    pub(crate) fn before_targets(&self, properties: &mut Value) {
+        for name in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+            if let Some(target) = properties.get_mut(name)
+                && let Some(known) = target.as_str().filter(|target| !target.is_empty())
+            {
+                *target = self.before(known).into();
+            }
+        }
+    }
+}
+
 impl RemoteNamespace {
-    pub(crate) fn new(admin: Admin, max_real_wait: Duration) -> Self {
+    pub(crate) fn new(admin: Admin, max_real_wait: Duration, prefix: Prefix) -> Self {
         Self {
             admin,
             max_real_wait,
+            prefix,
             made: Mutex::default(),
         }
     }
@@ -82,7 +120,7 @@ pub(crate) struct RemoteRun {
     secure: Secure,
     /// Dropped last, so that the next `ServiceBus` finds nothing.
     #[expect(dead_code, reason = "its drop is what counts")]
-    file_lock: FileLock,
+    file_lock: Option<FileLock>,
 }
 
 impl RemoteRun {
@@ -90,7 +128,7 @@ impl RemoteRun {
         remote: Arc<RemoteNamespace>,
         background: Arc<Background>,
         secure: Secure,
-        file_lock: FileLock,
+        file_lock: Option<FileLock>,
     ) -> Self {
         Self {
             remote,

@@ -7,7 +7,9 @@ use servicebus_emulator::{
     config::{Config, NamespaceConfig},
 };
 
-use super::{RemoteError, RemoteNamespace, description::Description, rule::RuleXml};
+use super::{
+    RemoteError, RemoteNamespace, description::Description, namespace::Prefix, rule::RuleXml,
+};
 use crate::{
     control::ControlError,
     kind::{EntityKind, subscription_path},
@@ -42,7 +44,7 @@ pub(crate) async fn carry_out(
     };
     settings(&declared.settings, &tier)?;
     entrance(declared)?;
-    for step in in_order(steps(declared, remote.admin.authority())?) {
+    for step in in_order(steps(declared, remote.admin.authority(), &remote.prefix)?) {
         step.make(remote).await?;
     }
     Ok(name)
@@ -91,8 +93,13 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
     }
 }
 
-fn steps(declared: &NamespaceConfig, authority: &str) -> Result<Vec<Step>, RemoteError> {
-    let entities = declared.declaration();
+fn steps(
+    declared: &NamespaceConfig,
+    authority: &str,
+    prefix: &Prefix,
+) -> Result<Vec<Step>, RemoteError> {
+    let mut entities = declared.declaration();
+    put_before(&mut entities, prefix);
     let mut steps = Vec::new();
     for queue in elements(&entities["Queues"]) {
         let (path, properties) = (text(&queue["Name"]), &queue["Properties"]);
@@ -121,6 +128,20 @@ fn steps(declared: &NamespaceConfig, authority: &str) -> Result<Vec<Step>, Remot
         }
     }
     Ok(steps)
+}
+
+/// Puts the prefix before the name of every queue and topic, wherever one is named.
+fn put_before(entities: &mut Value, prefix: &Prefix) {
+    for kind in ["Queues", "Topics", "Subscriptions"] {
+        for entity in entities[kind].as_array_mut().into_iter().flatten() {
+            prefix.before_targets(&mut entity["Properties"]);
+            // A subscription belongs to its topic and has its name for itself.
+            if kind != "Subscriptions" {
+                entity["Name"] = prefix.before(&text(&entity["Name"])).into();
+                put_before(entity, prefix);
+            }
+        }
+    }
 }
 
 /// Puts what others need before them; what needs itself, by whatever way, comes last as it stands.
@@ -239,10 +260,14 @@ mod tests {
             "Topics":[{"Name":"t","Properties":{},"Subscriptions":[
                 {"Name":"s","Properties":{"ForwardTo":"c"},"Rules":[]}]}]}]}}"#;
         let config = Config::parse(text).unwrap();
-        let steps = in_order(steps(&config.namespaces[0], "h").unwrap());
-        let paths = steps.iter().map(|step| step.path.as_str());
-        let expected = ["c", "t", "a", "t/Subscriptions/s", "b"];
-        assert_eq!(Vec::from_iter(paths), expected);
+        let prefix = Prefix::unique();
+        for prefix in [&Prefix::default(), &prefix] {
+            let steps = steps(&config.namespaces[0], "h", prefix).unwrap();
+            let steps = in_order(steps);
+            let paths = steps.iter().map(|step| step.path.as_str());
+            let expected = ["c", "t", "a", "t/Subscriptions/s", "b"].map(|it| prefix.before(it));
+            assert_eq!(Vec::from_iter(paths), expected);
+        }
     }
 
     #[test]

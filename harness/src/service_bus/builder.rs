@@ -46,6 +46,7 @@ pub struct Builder {
     within: Option<Duration>,
     connection_string: Option<Secret>,
     max_real_wait: Option<Duration>,
+    is_prefixed: bool,
 }
 
 impl Builder {
@@ -113,6 +114,15 @@ impl Builder {
     /// advance never waits.
     pub fn max_real_wait(mut self, longest: Duration) -> Self {
         self.max_real_wait = Some(longest);
+        self
+    }
+
+    /// Lets this `ServiceBus` work in a namespace beside others in mode [`Mode::Namespace`], of this machine and of others:
+    /// its entities have names that begin with `test-` and a number of its own. The test's clients know them by the names of
+    /// the topology, and tell the code under test those that they have: `servicebus.queue("orders").name()`. In the other modes
+    /// each namespace is a test's own, and nothing is renamed.
+    pub fn prefixed(mut self) -> Self {
+        self.is_prefixed = true;
         self
     }
 
@@ -246,6 +256,7 @@ impl Builder {
                     connection_string: self.connection_string.clone(),
                     config: resolved.unwrap_or_else(Resolved::usual).config,
                     max_real_wait: self.max_real_wait,
+                    is_prefixed: self.is_prefixed,
                 };
                 remote::start(background, options).await
             }
