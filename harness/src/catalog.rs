@@ -26,6 +26,7 @@ pub(crate) struct Declared {
     pub(crate) name: String,
     pub(crate) max_delivery_count: Option<u32>,
     pub(crate) dead_letters_expired: bool,
+    pub(crate) requires_session: bool,
     pub(crate) forwards_to: Option<String>,
 }
 
@@ -50,6 +51,7 @@ impl Catalog {
             name,
             max_delivery_count: Some(description.max_delivery_count),
             dead_letters_expired: description.dead_lettering_on_message_expiration,
+            requires_session: description.requires_session,
             forwards_to: description.forward_to.as_ref().map(ToString::to_string),
         });
         let topics = topics().map(|topic| Declared {
@@ -57,6 +59,7 @@ impl Catalog {
             name: topic.path.to_string(),
             max_delivery_count: None,
             dead_letters_expired: false,
+            requires_session: false,
             forwards_to: None,
         });
         Self {
@@ -130,7 +133,8 @@ impl Catalog {
         }
     }
 
-    fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &Declared> {
+    /// Returns every entity of a kind.
+    pub(crate) fn of_kind(&self, kind: EntityKind) -> impl Iterator<Item = &Declared> {
         let entities = self.entities.iter();
         entities.filter(move |entity| entity.kind == kind)
     }
@@ -154,6 +158,7 @@ impl Declared {
                 .and_then(|count| u32::try_from(count).ok()),
             dead_letters_expired: properties["DeadLetteringOnMessageExpiration"]
                 == Value::Bool(true),
+            requires_session: properties["RequiresSession"] == Value::Bool(true),
             forwards_to: target
                 .filter(|target| !target.is_empty())
                 .map(str::to_owned),

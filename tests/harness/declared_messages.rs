@@ -44,6 +44,58 @@ async fn messages_are_there_when_the_test_begins() {
 }
 
 #[tokio::test]
+async fn dead_letters_of_a_subscription_are_in_no_other() {
+    let high = Subscription::new("high").rule(Rule::sql("high", "price > 10"));
+    let carts = Subscription::new("carts").requires_session(true);
+    let prices = Topic::new("prices").subscription(high).subscription(carts);
+    let prices = prices.subscription(Subscription::new("all"));
+    let price = |price: i64| Message::from("{}").application_property("price", price);
+    let topology = Topology::new()
+        .topic(prices)
+        .message("prices", price(5).session_id("s-1"))
+        .dead_letter(
+            "prices/Subscriptions/high",
+            price(12).session_id("s-1"),
+            "Old",
+            "",
+        )
+        .dead_letter(
+            "prices/Subscriptions/carts",
+            price(1).session_id("s-2"),
+            "Rejected",
+            "",
+        )
+        .dead_letter(
+            "prices/Subscriptions/high",
+            price(11).session_id("s-1"),
+            "Old",
+            "",
+        );
+    let servicebus = ServiceBus::builder().topology(topology).start().await;
+    let subscription = |name| servicebus.subscription("prices", name);
+    assert_dead_lettered!(subscription("high"), reason = "Old", count = 2).await;
+    assert_dead_lettered!(subscription("carts"), reason = "Rejected", count = 1).await;
+    assert_message_count!(subscription("high"), active = 0, dead_letter = 2).await;
+    assert_message_count!(subscription("carts"), active = 1, dead_letter = 1).await;
+    assert_message_count!(subscription("all"), active = 1, dead_letter = 0).await;
+
+    let unselected = Topology::new()
+        .topic(Topic::new("prices").subscription(Subscription::new("none").rule(Rule::none("no"))))
+        .dead_letter("prices/Subscriptions/none", "x", "Old", "");
+    let builder = ServiceBus::builder().topology(unselected);
+    let started = builder
+        .within(Duration::from_millis(20))
+        .start()
+        .result()
+        .await;
+    let error = started.unwrap_err().to_string();
+    assert!(
+        error.contains("prices/Subscriptions/none: no message came"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_message_for_no_queue_keeps_the_namespace_from_starting() {
     let topology = orders().message("ordres", "the first");
     let error = ServiceBus::builder()

@@ -198,6 +198,7 @@ fn declared(kind: EntityKind, name: String, found: &Found) -> Declared {
         name,
         max_delivery_count: text("MaxDeliveryCount").and_then(|text| text.parse().ok()),
         dead_letters_expired: text("DeadLetteringOnMessageExpiration").as_deref() == Some("true"),
+        requires_session: text("RequiresSession").as_deref() == Some("true"),
         forwards_to: target.filter(|target| !target.is_empty()),
     }
 }
