@@ -5,7 +5,8 @@
 use crate::failures::Failures;
 
 /// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes half as
-/// much again, which is what builds without optimisation need on a busy machine.
+/// much again, which is what builds without optimisation need on a busy machine. A poll in which something panicked is left
+/// out: a backtrace takes long, and that something panicked is told anyway.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
     name: &'static str,
@@ -26,10 +27,10 @@ pub(crate) fn watched<F: Future>(
     let failures = failures.clone();
     let mut task = Box::pin(task);
     std::future::poll_fn(move |cx| {
-        let before = thread_time();
+        let (before, panics) = (thread_time(), failures.all().len());
         let polled = task.as_mut().poll(cx);
         let took = thread_time().saturating_sub(before);
-        if took > LONGEST {
+        if took > LONGEST && failures.all().len() == panics {
             failures.add(Failure {
                 namespace: None,
                 entity: None,
@@ -43,4 +44,41 @@ pub(crate) fn watched<F: Future>(
 #[cfg(not(all(feature = "watchdog", unix)))]
 pub(crate) fn watched<F: Future>(_name: &'static str, _failures: &Failures, task: F) -> F {
     task
+}
+
+#[cfg(all(test, feature = "watchdog", unix))]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::*;
+    use crate::failures::Failure;
+
+    #[tokio::test]
+    async fn a_long_poll_is_told_unless_something_panicked_in_it() {
+        let failures = Failures::default();
+        let poll = async |panics: bool| {
+            let task = async {
+                if panics {
+                    failures.add_panic("a test", &"on purpose");
+                }
+                let time = || clock_gettime(ClockId::ThreadCPUTime);
+                let spent = |since: rustix::time::Timespec| {
+                    let now = time();
+                    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+                        - Duration::new(since.tv_sec as u64, since.tv_nsec as u32)
+                };
+                let began = time();
+                while spent(began) < Duration::from_millis(80) {}
+            };
+            watched("a task", &failures, task).await;
+            let told = failures.all().into_iter();
+            Vec::from_iter(told.map(|Failure { reason, .. }| reason))
+        };
+        assert_eq!(poll(true).await, ["a test: panicked: on purpose"]);
+        let told = poll(false).await;
+        assert_eq!(told.len(), 2);
+        assert!(told[1].starts_with("a task took "), "{told:?}");
+    }
 }
