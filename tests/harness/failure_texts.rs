@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use azservicebus::{ServiceBusClient, ServiceBusClientOptions, ServiceBusRetryOptions};
 use servicebus_harness::{assertion::AssertionFailed, prelude::*};
 
 use crate::harness::{failures::SHORT, namespace_with_orders, orders};
@@ -132,6 +133,35 @@ async fn a_message_that_no_client_receives_says_that_none_is_attached() {
     orders.send(Message::from("{}").message_id("o-17")).await;
     let expectation = orders.expect_dead_lettered().within(SHORT);
     assert_fails("no_receiver", expectation.await);
+}
+
+#[tokio::test]
+#[expect(
+    clippy::large_futures,
+    reason = "the futures of the SDK are, which does not matter here"
+)]
+async fn a_client_that_does_not_trust_the_authority_is_told_of() {
+    let servicebus = namespace_with_orders().await;
+    let options = ServiceBusClientOptions {
+        retry_options: ServiceBusRetryOptions {
+            max_retries: 0,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    // With native-tls it trusts what the system trusts, to which the authority of the emulator does not belong.
+    let string = servicebus.tls_connection_string();
+    let client = ServiceBusClient::new_from_connection_string(string, options).await;
+    assert!(client.is_err(), "it does not trust the emulator");
+    let orders = servicebus.queue("orders");
+    let failed = orders.expect_completed().within(SHORT).await.unwrap_err();
+    // Without what differs between machines: the client's port and where the authority is kept.
+    let text = failed.to_string();
+    let (before, rest) = text.split_once(" at 127.0.0.1:").unwrap();
+    let (_, rest) = rest.split_once(' ').unwrap();
+    let file = servicebus.ca_certificate_file().unwrap().display();
+    let rest = rest.replace(&file.to_string(), "ca.pem");
+    assert_reads("distrust", &format!("{before} at 127.0.0.1 {rest}"));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Every mode is the same namespace, and none turns silently into another.
 
 use rstest::rstest;
-use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, prelude::*};
+use servicebus_harness::{CONNECTION_STRING_VARIABLE, MODE_VARIABLE, WITHIN_VARIABLE, prelude::*};
 
 use crate::harness::orders;
 use servicebus_test_support::{built, child};
@@ -93,4 +93,55 @@ async fn start_as_the_environment_says() {
         Ok(servicebus) => println!("started in mode {}", servicebus.mode()),
         Err(error) => println!("{error}"),
     }
+}
+
+#[test]
+fn the_environment_says_how_long_a_test_waits() {
+    if child::is_child() {
+        return child::play(wait_as_the_environment_says());
+    }
+    for (value, expected) in [
+        (
+            "0.05",
+            [
+                "no message came within 0.05 s",
+                "found active = 0 after 0.05 s",
+            ],
+        ),
+        (
+            "soon",
+            ["SERVICEBUS_HARNESS_WITHIN is \"soon\"; allowed: seconds, such as 20 or 0.5"; 2],
+        ),
+    ] {
+        let output = child::again("harness::modes::the_environment_says_how_long_a_test_waits")
+            .env(WITHIN_VARIABLE, value)
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&output.stdout);
+        for expected in expected {
+            assert!(output.contains(expected), "{output}");
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the test above reads it")]
+async fn wait_as_the_environment_says() {
+    let servicebus = match ServiceBus::start().result().await {
+        Ok(servicebus) => servicebus,
+        Err(error) => return println!("{error}"),
+    };
+    let queue = servicebus.queue("queue.1");
+    println!("{}", queue.receive().result().await.unwrap_err());
+    let counted = queue.expect_message_count().active(1).await;
+    println!("{}", counted.unwrap_err());
+    // What the builder says is stronger.
+    let longer = ServiceBus::builder().within(std::time::Duration::from_millis(70));
+    let longer = longer.start().await;
+    let nothing = longer
+        .queue("queue.1")
+        .receive()
+        .result()
+        .await
+        .unwrap_err();
+    assert!(nothing.to_string().contains("within 0.07 s"), "{nothing}");
 }

@@ -22,6 +22,7 @@
 
 #[macro_use]
 mod cases;
+mod connecting;
 mod frameworks;
 mod go;
 mod java;

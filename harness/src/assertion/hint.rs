@@ -115,7 +115,7 @@ fn nothing_sent(report: &Report) -> Option<String> {
         Some((topic, _)) => format!(
             "no message of {topic} ever came to {owner}; `explain` tells which of its rules match a message"
         ),
-        None => misnamed(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
+        None => connecting(report).unwrap_or_else(|| format!("nothing was ever sent to {owner}")),
     })
 }
 

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use azservicebus::ServiceBusReceiverOptions;
+use azservicebus::{ServiceBusReceiverOptions, ServiceBusSenderOptions};
 use servicebus_harness::prelude::*;
 
 use super::{
@@ -208,4 +208,68 @@ async fn an_update_of_the_service_takes_all_locks() {
         .await
         .expect_err("its lock is lost");
     assert_eq!(orders.receive().await.delivery_count(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_is_refused_to_the_client_that_was_named() {
+    let servicebus = bus().await;
+    let connects = servicebus.faults().on(Operation::Connect);
+    let fault = connects
+        .client("worker")
+        .close("amqp:connection:forced")
+        .await;
+    Client::connect(&servicebus, "clerk").await;
+    assert_eq!(fault.hits().await, 0);
+    let refused = Client::try_connect(&servicebus, "worker").await;
+    let refused = refused.expect_err("it is closed when it has opened");
+    assert!(refused.contains("ConnectionForced"), "{refused}");
+    assert_eq!(fault.hits().await, 1);
+    Client::connect(&servicebus, "worker").await;
+}
+
+#[tokio::test]
+async fn an_sdks_clients_are_known_by_the_identifiers_that_they_were_given() {
+    let servicebus = bus().await;
+    let orders = servicebus.queue("orders");
+    let faults = servicebus.faults();
+    let sends = faults.on(Operation::Send).client("sender-1").every(1);
+    let sends = sends.reject("amqp:resource-limit-exceeded").await;
+    let deliveries = faults.on(Operation::Deliver).client("worker-1").every(1);
+    let deliveries = deliveries.lose_lock().await;
+    let mut client = servicebus.client().await;
+    let sender = |identifier: &str| ServiceBusSenderOptions {
+        identifier: Some(identifier.to_owned()),
+    };
+    let mut first = client
+        .create_sender("orders", sender("sender-1"))
+        .await
+        .unwrap();
+    let mut second = client
+        .create_sender("orders", sender("sender-2"))
+        .await
+        .unwrap();
+    // Tried again it is taken for sent (harness/CONNECTING.md).
+    let _ = within(first.send_message("of the first")).await;
+    within(second.send_message("of the second")).await.unwrap();
+    assert_eq!(sends.hits().await, 1);
+    assert_message_count!(orders, active = 1).await;
+
+    for (identifier, hits) in [("worker-2", 0), ("worker-1", 1)] {
+        let options = ServiceBusReceiverOptions {
+            identifier: Some(identifier.to_owned()),
+            ..Default::default()
+        };
+        let receiver = client.create_receiver_for_queue("orders", options).await;
+        let mut receiver = receiver.unwrap();
+        let message = within(receiver.receive_message()).await.unwrap();
+        assert_eq!(deliveries.hits().await, hits);
+        if hits == 0 {
+            within(receiver.abandon_message(&message, None))
+                .await
+                .unwrap();
+        }
+        assert_delivered!(orders, to = identifier, times = 1).await;
+        within(receiver.dispose()).await.unwrap();
+    }
+    client.dispose().await.unwrap();
 }

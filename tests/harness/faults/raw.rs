@@ -37,6 +37,11 @@ pub(super) type Sent = DeliveryFut<Result<Outcome, SendError>>;
 
 impl Client {
     pub(super) async fn connect(servicebus: &ServiceBus, name: &str) -> Self {
+        let connected = Self::try_connect(servicebus, name).await;
+        connected.expect("the connection opens")
+    }
+
+    pub(super) async fn try_connect(servicebus: &ServiceBus, name: &str) -> Result<Self, String> {
         let stream = TcpStream::connect(servicebus.endpoints().amqp).await;
         let stream = stream.expect("the namespace listens");
         stream.set_nodelay(true).expect("the socket is open");
@@ -49,13 +54,13 @@ impl Client {
                 password: part(servicebus, "SharedAccessKey").to_owned(),
             })
             .open_with_stream(stream);
-        let mut connection = within(opening).await.expect("the connection opens");
+        let mut connection = within(opening).await.map_err(|error| error.to_string())?;
         let session = within(Session::begin(&mut connection)).await;
-        Self {
-            session: session.expect("the session begins"),
+        Ok(Self {
+            session: session.map_err(|error| error.to_string())?,
             _connection: connection,
             links: 0,
-        }
+        })
     }
 
     pub(super) async fn sender(&mut self, queue: &str) -> Sender {
