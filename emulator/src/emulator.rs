@@ -90,7 +90,7 @@ impl Emulator {
         self.shared.tls.authority_pem()
     }
 
-    /// The line that says that everything serves: one JSON object (interfaces.md). Doors that were not asked for are
+    /// The line that says that everything serves: one JSON object (interfaces.md). Listeners that were not asked for are
     /// null.
     pub fn ready_line(&self) -> String {
         let endpoints = &self.endpoints;

@@ -1,4 +1,4 @@
-"""The fixture `servicebus`: one emulator for the run, and in it a namespace for each test that nobody else sees.
+"""The fixture `servicebus`: one emulator for the run, and in it a namespace for each test that no other test sees.
 
 To be copied, together with `topology.json`, which declares what each namespace holds. The emulator ends with its standard
 input, and so with pytest, however that ends.

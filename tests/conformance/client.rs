@@ -15,8 +15,8 @@ use servicebus_harness::azservicebus::{
 use servicebus_harness::observe;
 use servicebus_harness::prelude::*;
 
-use crate::conformance::doors::Door;
 use crate::conformance::observed::Shown;
+use crate::conformance::transports::Transport;
 
 /// Long enough for a slow machine, short enough to be told from a hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -55,9 +55,9 @@ pub(crate) async fn bus() -> ServiceBus {
     start(topology()).await
 }
 
-/// A bus that holds what the topology says, at the door by which clients come.
+/// A bus that holds what the topology says, over the transport by which clients connect.
 pub(crate) async fn start(topology: Topology) -> ServiceBus {
-    Door::of_this_process()
+    Transport::of_this_process()
         .open(ServiceBus::builder().topology(topology))
         .start()
         .await
@@ -74,7 +74,7 @@ pub(crate) fn custom_endpoint(servicebus: &ServiceBus) -> Option<String> {
     env.find_map(|(name, value)| (name == "SERVICEBUS_CUSTOM_ENDPOINT").then_some(value))
 }
 
-/// Ends a case whose own clients come without TLS where the bus has no door for them.
+/// Ends a case whose own clients come without TLS where the bus does not listen for them.
 pub(crate) fn assert_plain(servicebus: &ServiceBus) {
     assert!(
         servicebus.mode() != Mode::Namespace,
@@ -92,7 +92,7 @@ pub(crate) async fn connect_with(
         custom_endpoint_address: custom_endpoint
             .transpose()
             .expect("the custom endpoint is a URL"),
-        transport_type: Door::of_this_process().transport(),
+        transport_type: Transport::of_this_process().transport(),
         retry_options: ServiceBusRetryOptions {
             max_retries: 0,
             ..ServiceBusRetryOptions::default()

@@ -28,7 +28,7 @@ const PART: [&str; 8] = [
 /// What is no case, because it runs cases.
 const RUNNERS: [&str; 3] = [
     "conformance::comparison::",
-    "conformance::doors::",
+    "conformance::transports::",
     "harness::",
 ];
 

@@ -88,7 +88,7 @@ macro_rules! every_case {
     };
 }
 
-/// Cases that between them use every kind of link, and are run by every door.
+/// Cases that between them use every kind of link, and are run by every transport.
 macro_rules! every_kind_of_link {
     ($sdk:expr, $settings:ident) => {
         every_kind_of_link_but_prefetching!($sdk, $settings);

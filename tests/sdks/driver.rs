@@ -13,18 +13,18 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::broker_side;
-use crate::doors::Door;
 use crate::environment::{self, Language};
 use crate::go;
 use crate::interpreter::{self, Environment};
 use crate::java;
 use crate::topology::topology;
+use crate::transport::Transport;
 
 /// Longer than the interpreters' own deadline, which says more about what a case waits for.
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// Turns at running a script: no more at a time than four for each processor, whatever the number of tests, so that the
-/// locks and deadlines of each are not used up by waiting for the others.
+/// Turns at running a script: no more at a time than twelve for each processor, so that the locks and deadlines of each are
+/// not used up by waiting for the others. Most scripts wait most of the time.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     let processors = available_parallelism().map_or(2, usize::from);
     Semaphore::new((12 * processors).clamp(24, 64))
@@ -94,7 +94,7 @@ pub(crate) struct Settings {
     pub(crate) expiry: Expiry,
     pub(crate) locks_on_detach: LocksOnDetach,
     pub(crate) tier: Tier,
-    pub(crate) door: Door,
+    pub(crate) transport: Transport,
 }
 
 /// What there is in a namespace.
@@ -121,7 +121,7 @@ pub(crate) const SETTINGS: Settings = Settings {
     expiry: Expiry::Eager,
     locks_on_detach: LocksOnDetach::Keep,
     tier: Tier::Standard,
-    door: Door::Plain,
+    transport: Transport::Plain,
 };
 /// Expired messages leave at their instant (D1).
 pub(crate) const EAGER: Settings = SETTINGS;
@@ -177,17 +177,17 @@ pub(crate) const PREMIUM: Settings = Settings {
 
 /// Clients come over TLS.
 pub(crate) const TLS: Settings = Settings {
-    door: Door::Tls,
+    transport: Transport::Tls,
     ..SETTINGS
 };
 /// Clients come over WebSocket.
 pub(crate) const WEBSOCKET: Settings = Settings {
-    door: Door::WebSocket,
+    transport: Transport::WebSocket,
     ..SETTINGS
 };
 /// Clients come over WebSocket and TLS.
 pub(crate) const SECURED_WEBSOCKET: Settings = Settings {
-    door: Door::SecuredWebSocket,
+    transport: Transport::SecuredWebSocket,
     ..SETTINGS
 };
 
@@ -235,7 +235,10 @@ async fn run(sdk: Sdk, settings: Settings, case: &'static str) {
             locks_name(settings.locks_on_detach).to_owned(),
         ),
     ]);
-    let _authority = settings.door.lead(&mut environment, &servicebus).await;
+    let _authority = settings
+        .transport
+        .set_in(&mut environment, &servicebus)
+        .await;
     let running = interpreter::run(sdk, command, case, &environment);
     let Ok(answer) = tokio::time::timeout(DEADLINE, running).await else {
         panic!("{case} was not answered within {DEADLINE:?}");

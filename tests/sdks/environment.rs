@@ -1,6 +1,6 @@
 //! The environments the scripts run in: an interpreter, the pinned SDK and what runs tests, under `target/sdks`.
 //!
-//! Whoever needs one first makes it, under a file lock, since tests run in parallel and, with
+//! The test that needs one first makes it, under a file lock, since tests run in parallel and, with
 //! nextest, in processes of their own. A stamp with the text of the pins is written last: an
 //! environment that is half made, or made from other pins, is made anew.
 
@@ -206,7 +206,7 @@ fn is_made(directory: &Path, pins: &str) -> bool {
     fs::read_to_string(stamp(directory)).is_ok_and(|made_from| made_from == pins)
 }
 
-/// Waits for whoever makes the environment now; the file's closing gives the lock back.
+/// Waits for the test that makes the environment now; the file's closing gives the lock back.
 async fn lock(language: Language) -> File {
     fs::create_dir_all(sdks_directory()).expect("target/sdks can be made");
     let path = sdks_directory().join(format!("{}.lock", language.name()));
@@ -335,8 +335,8 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Tells whoever watches; straight to standard error, which the test runner does not hold back.
+/// Progress; straight to standard error, which the test runner does not hold back.
 fn note(language: Language, text: &str) {
-    // Nobody to tell is no reason to fail.
+    // A standard error that is closed is no reason to fail.
     let _ = writeln!(io::stderr(), "{}: {text}", language.name());
 }

@@ -38,7 +38,6 @@ mod smoke;
 mod trust;
 
 mod broker_side;
-mod doors;
 #[cfg_attr(
     not(feature = "matrices"),
     expect(dead_code, reason = "settings of which only the matrices make use")
@@ -47,5 +46,6 @@ mod driver;
 mod environment;
 mod interpreter;
 mod topology;
+mod transport;
 
 use servicebus_test_support::{built, comparison, matrix};

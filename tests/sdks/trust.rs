@@ -152,7 +152,7 @@ async fn authority(language: &str) -> PathBuf {
     directory
 }
 
-/// A certificate for a name and its key, issued with the authority's key by somebody else.
+/// A certificate for a name and its key, issued with the authority's key elsewhere.
 fn stolen(directory: &Path, name: &str) -> [PathBuf; 2] {
     let authority = fs::read_to_string(directory.join("ca-key.pem")).expect("it is kept");
     let authority = KeyPair::from_pem(&authority).expect("a key");

@@ -285,7 +285,7 @@ func adminRefused(bus *Bus) {
 	expect("names", queueNames(client), []string{"failures", "orders"})
 }
 
-// Whoever has no key reads nothing and changes nothing.
+// A client without a key reads nothing and changes nothing.
 func adminWrongKey(bus *Bus) {
 	stranger := bus.administration(strings.Replace(bus.adminConnectionString(), "SAS_KEY_VALUE", "wrong", 1))
 	_, err := stranger.GetQueue(soon(), "orders", nil)

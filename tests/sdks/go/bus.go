@@ -54,7 +54,7 @@ type Bus struct {
 }
 
 func (environment Environment) connect(connectionString string, retries azservicebus.RetryOptions) *Bus {
-	options := environment.door()
+	options := environment.transport()
 	options.RetryOptions = retries
 	return environment.busOf(must(azservicebus.NewClientFromConnectionString(connectionString, options)))
 }
@@ -69,9 +69,9 @@ func (environment Environment) tryingOnce(connectionString string) *Bus {
 	return environment.connect(connectionString, azservicebus.RetryOptions{MaxRetries: -1})
 }
 
-// door says how a client takes the door that the program was led to.
-func (environment Environment) door() *azservicebus.ClientOptions {
-	switch environment["SERVICEBUS_DOOR"] {
+// transport says how a client connects.
+func (environment Environment) transport() *azservicebus.ClientOptions {
+	switch environment["SERVICEBUS_TRANSPORT"] {
 	case "tls":
 		// The SDK would ask for a server by the name of the namespace, which here has a port in it.
 		trusted := environment.trust()

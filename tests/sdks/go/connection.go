@@ -1,6 +1,6 @@
 package main
 
-// Who may come in: beside whoever signs with a key, whoever brings a token of an identity provider.
+// Which clients are let in: those that sign with a key, and those with a token of an identity provider.
 //
 // Source: service-bus-authentication-and-authorization. The namespaces of the cases accept tokens without a signature.
 
@@ -30,7 +30,7 @@ func connectionTokenCredential(bus *Bus) {
 	check(bus.Close(soon()))
 }
 
-// A token that has expired lets nobody in.
+// A token that has expired is refused.
 func connectionExpiredToken(bus *Bus) {
 	bus = bus.withCredential(-time.Hour)
 	expectCode(azservicebus.CodeUnauthorizedAccess, bus.trySend("orders", text("too late")))
@@ -50,5 +50,5 @@ func (credential credential) GetToken(context.Context, policy.TokenRequestOption
 
 func (environment Environment) withCredential(lifetime time.Duration) *Bus {
 	host := must(url.Parse(environment.endpoint())).Host
-	return environment.busOf(must(azservicebus.NewClient(host, credential{lifetime}, environment.door())))
+	return environment.busOf(must(azservicebus.NewClient(host, credential{lifetime}, environment.transport())))
 }

@@ -1,6 +1,6 @@
 package main
 
-// Auto-delete on idle: a queue that nobody uses for five minutes is deleted, with what it holds.
+// Auto-delete on idle: a queue that no client uses for five minutes is deleted, with what it holds.
 //
 // Source: the property AutoDeleteOnIdle of queues. The queue idle has it.
 

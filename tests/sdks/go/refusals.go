@@ -26,7 +26,7 @@ func refusalsWrongKey(bus *Bus) {
 	check(stranger.Close(soon()))
 }
 
-// Nobody sends to a dead-letter queue.
+// No client sends to a dead-letter queue.
 func refusalsToDeadLetters(bus *Bus) {
 	expectCondition(amqp.ErrCondNotAllowed, bus.trySend("orders/$DeadLetterQueue", text("bad")))
 }

@@ -15,7 +15,7 @@ var statusCases = Cases{
 	"locked":           statusLocked,
 }
 
-// Nobody may send to a disabled queue or receive from it; what it holds stays.
+// No client may send to a disabled queue or receive from it; what it holds stays.
 func statusDisabled(bus *Bus) {
 	bus.send("orders", text("kept"))
 	bus.setStatus("Disabled")

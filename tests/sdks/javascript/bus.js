@@ -16,7 +16,7 @@ const NOTHING_MILLISECONDS = 300;
 // What may succeed when it is tried again (service-bus-messaging-exceptions), by the SDK's codes of
 // the errors that cases meet; nothing else may.
 const RETRYABLE = ["ServiceTimeout", "ServiceBusy", "InternalServerError"];
-// What this SDK tries again all the same, because somebody may have changed the key meanwhile.
+// What this SDK tries again all the same, because the key may have been changed meanwhile.
 const RETRIED_IN_VAIN = ["UnauthorizedAccess"];
 
 /** The settings of each case that runs. */
@@ -32,7 +32,7 @@ class Bus {
   constructor(connectionString = environment().SERVICEBUS_CONNECTION_STRING, options = {}) {
     this.expiry = environment().SERVICEBUS_EXPIRY;
     this.locksOnDetach = environment().SERVICEBUS_LOCKS_ON_DETACH;
-    this.client = new ServiceBusClient(connectionString, { ...door(), ...options });
+    this.client = new ServiceBusClient(connectionString, { ...transport(), ...options });
     this.control = environment().SERVICEBUS_CONTROL_URL.replace(/\/$/, "");
   }
 
@@ -138,9 +138,9 @@ class Bus {
   }
 }
 
-/** How a client takes the door that the script was led to; whom it trusts says `authorities.js`. */
-function door() {
-  const overWebSocket = environment().SERVICEBUS_DOOR === "websocket-tls";
+/** How a client connects; whom it trusts says `authorities.js`. */
+function transport() {
+  const overWebSocket = environment().SERVICEBUS_TRANSPORT === "websocket-tls";
   return overWebSocket ? { webSocketOptions: { webSocket: require("ws") } } : {};
 }
 

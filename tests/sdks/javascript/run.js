@@ -4,7 +4,7 @@
  * Every line of standard input is a request, `{"id": 1, "case": "locks.renews", "environment": {…}}`, and is answered by
  * a line on standard output, `{"id": 1, "passed": true, "output": ""}`.
  * The environment is a case's own: `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
- * control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_DOOR`; for
+ * control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_TRANSPORT`; for
  * administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING`. The process finds the SDK by `NODE_PATH`.
  * The requests decide how many cases run side by side. The process ends with its standard input.
  */

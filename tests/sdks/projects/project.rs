@@ -130,7 +130,7 @@ impl Copied {
         command
     }
 
-    /// The line of a file, as soon as somebody has written it.
+    /// The line of a file, as soon as it has been written.
     pub(super) async fn read(&self, file: &str) -> String {
         let file = self.directory.join(file);
         loop {

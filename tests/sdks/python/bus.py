@@ -99,7 +99,7 @@ class Bus:
     async def connect(cls, flavour, connection_string=None, **options):
         """A bus whose client is closed at the end, as an application would."""
         connection_string = connection_string or ENVIRONMENT.get()["SERVICEBUS_CONNECTION_STRING"]
-        client = MODULES[flavour].ServiceBusClient.from_connection_string(connection_string, **door(), **options)
+        client = MODULES[flavour].ServiceBusClient.from_connection_string(connection_string, **transport(), **options)
         try:
             yield cls(flavour, client)
         finally:
@@ -215,9 +215,9 @@ class Bus:
             return json.loads(answer.read() or "null")
 
 
-def door():
-    """How a client takes the door that the script was led to."""
-    name = ENVIRONMENT.get()["SERVICEBUS_DOOR"]
+def transport():
+    """How a client connects."""
+    name = ENVIRONMENT.get()["SERVICEBUS_TRANSPORT"]
     options = {}
     if name in ("tls", "websocket-tls"):
         options["connection_verify"] = ENVIRONMENT.get()["SERVICEBUS_CA_FILE"]

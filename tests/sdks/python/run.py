@@ -5,7 +5,7 @@
 Every line of standard input is a request, `{"id": 1, "case": "locks.renews", "environment": {…}}`. Each runs on a thread
 and an event loop of its own, and is answered by a line on standard output, `{"id": 1, "passed": true, "output": ""}`.
 The environment is a case's own: `SERVICEBUS_CONNECTION_STRING`, `SERVICEBUS_CONTROL_URL` (the namespace's part of the
-control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_DOOR` with its
+control API), `SERVICEBUS_EXPIRY`, `SERVICEBUS_LOCKS_ON_DETACH`, `SERVICEBUS_CA_FILE` and `SERVICEBUS_TRANSPORT` with its
 companion; for administration clients also `SERVICEBUS_ADMIN_CONNECTION_STRING`. The requests decide how many cases run
 side by side. A case that hangs is answered with the stack of every thread. The process ends with its standard input.
 """

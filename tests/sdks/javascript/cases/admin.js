@@ -220,7 +220,7 @@ async function refused(bus) {
   expect("whether it exists", await admin.queueExists("new"), false);
 }
 
-/** Whoever has no key reads nothing and changes nothing. */
+/** A client without a key reads nothing and changes nothing. */
 async function wrong_key(bus) {
   const right = environment().SERVICEBUS_ADMIN_CONNECTION_STRING;
   const stranger = bus.administration(right.replace("SAS_KEY_VALUE", "wrong"));

@@ -18,7 +18,7 @@ async function wrong_key(bus) {
   await stranger.close();
 }
 
-/** Nobody sends to a dead-letter queue. */
+/** No client sends to a dead-letter queue. */
 async function to_dead_letters(bus) {
   const sending = bus.send("orders/$DeadLetterQueue", { body: "bad" });
   await expectGeneral("InvalidOperationError", sending);

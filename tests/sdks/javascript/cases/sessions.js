@@ -249,7 +249,7 @@ function numbered(count) {
   return Array.from({ length: count }, (_, number) => cart(`${number % 3}`, `${number}`));
 }
 
-/** Whatever a session is refused for by its id, this SDK says that somebody else may have it. */
+/** For any reason for which a session is refused by its id, this SDK says that another client may have it. */
 async function expectNotAccepted(accepting) {
   const error = await expectError("SessionCannotBeLocked", accepting);
   expectWords(error, "It may be locked by another receiver.");

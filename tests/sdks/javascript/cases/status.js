@@ -7,7 +7,7 @@
 
 const { expect, expectCounts, expectError, receive, text } = require("../bus");
 
-/** Nobody may send to a disabled queue or receive from it; what it holds stays. */
+/** No client may send to a disabled queue or receive from it; what it holds stays. */
 async function disabled(bus) {
   await bus.send("orders", { body: "kept" });
   await bus.configure("orders", { Status: "Disabled" });

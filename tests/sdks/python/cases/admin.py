@@ -194,7 +194,7 @@ async def counts(bus):
         expect("in a list", listed.dead_letter_message_count, 62)
         expect("whether it was accessed", shown.accessed_at_utc.year > 1, True)
         unused = await admin.get_queue_runtime_properties("failures")
-        expect("when one was accessed that nobody used", unused.accessed_at_utc.year, 1)
+        expect("when an unused one was accessed", unused.accessed_at_utc.year, 1)
         shown = await admin.get_topic_runtime_properties("prices")
         expect("topic", shown.scheduled_message_count, 1)
         expect("whether it holds something", shown.size_in_bytes > 0, True)
@@ -260,7 +260,7 @@ async def refused(bus):
 
 
 async def wrong_key(bus):
-    """Whoever has no key reads nothing and changes nothing."""
+    """A client without a key reads nothing and changes nothing."""
     right = ENVIRONMENT.get()["SERVICEBUS_ADMIN_CONNECTION_STRING"]
     wrong = right.replace("SAS_KEY_VALUE", "wrong")
     async with bus.administration(wrong) as admin:

@@ -64,7 +64,7 @@ async def waiting(bus):
 
 
 async def prefetch(bus):
-    """Prefetched messages that nobody read go back, uncounted, when the receiver closes."""
+    """Prefetched messages that were not read go back, uncounted, when the receiver closes."""
     await bus.send("orders", [ServiceBusMessage(str(number)) for number in range(10)])
     async with bus.receiver("orders", prefetch_count=10) as receiver:
         (message,) = await receive(receiver)

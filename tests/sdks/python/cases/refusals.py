@@ -7,7 +7,7 @@ that word; these have the conditions that belong to no other topic.
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusConnectionError, ServiceBusError
 
-from bus import ENVIRONMENT, door, expect_counts, expect_error
+from bus import ENVIRONMENT, expect_counts, expect_error, transport
 
 
 async def wrong_key(bus):
@@ -15,7 +15,7 @@ async def wrong_key(bus):
 
     Where it was told an endpoint of its own, as for WebSockets, the SDK takes a refused token for a failed connection.
     """
-    own_endpoint = "custom_endpoint_address" in door()
+    own_endpoint = "custom_endpoint_address" in transport()
     kind = ServiceBusConnectionError if own_endpoint else ServiceBusAuthenticationError
     wrong = ENVIRONMENT.get()["SERVICEBUS_CONNECTION_STRING"].replace("SharedAccessKey=", "SharedAccessKey=not")
     async with bus.trying_once(wrong) as stranger:
@@ -26,7 +26,7 @@ async def wrong_key(bus):
 
 
 async def to_dead_letters(bus):
-    """Nobody sends to a dead-letter queue."""
+    """No client sends to a dead-letter queue."""
     with expect_error(ServiceBusError, "amqp:not-allowed"):
         await bus.send("orders/$DeadLetterQueue", ServiceBusMessage("bad"))
 

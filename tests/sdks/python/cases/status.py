@@ -10,7 +10,7 @@ from bus import body, expect, expect_counts, expect_error, receive, receive_noth
 
 
 async def disabled(bus):
-    """Nobody may send to a disabled queue or receive from it; what it holds stays."""
+    """No client may send to a disabled queue or receive from it; what it holds stays."""
     await bus.send("orders", ServiceBusMessage("kept"))
     await bus.configure("orders", Status="Disabled")
     await expect_no_send(bus)

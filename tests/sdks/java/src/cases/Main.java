@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
  * runs on threads of its own and is answered by a line on standard output,
  * {@code {"id": 1, "passed": true, "output": ""}}.
  * The environment is a case's own: SERVICEBUS_CONNECTION_STRING, SERVICEBUS_CONTROL_URL (the namespace's part of the
- * control API), SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH, SERVICEBUS_CA_FILE and SERVICEBUS_DOOR; for
+ * control API), SERVICEBUS_EXPIRY, SERVICEBUS_LOCKS_ON_DETACH, SERVICEBUS_CA_FILE and SERVICEBUS_TRANSPORT; for
  * administration clients also SERVICEBUS_ADMIN_CONNECTION_STRING. The
  * requests decide how many cases run side by side.
  * The process ends with its standard input.

@@ -44,7 +44,7 @@ final class Namespace implements AutoCloseable {
 
     /** A builder, whose clients share a connection. */
     ServiceBusClientBuilder clients(String connectionString) {
-        boolean isWebSocket = environment.get("SERVICEBUS_DOOR").startsWith("websocket");
+        boolean isWebSocket = environment.get("SERVICEBUS_TRANSPORT").startsWith("websocket");
         return new ServiceBusClientBuilder()
                 .connectionString(connectionString)
                 .transportType(isWebSocket ? AmqpTransportType.AMQP_WEB_SOCKETS : AmqpTransportType.AMQP);

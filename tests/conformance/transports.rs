@@ -1,7 +1,7 @@
-//! The same cases by every door: TLS, and WebSocket with and without it.
+//! The same cases over every transport: TLS, and WebSocket with and without it.
 //!
-//! The SDK takes the authority that it trusts from the environment of its process, so a door's cases run in a process of
-//! their own: this executable again, told by a variable which door its clients take.
+//! The SDK takes the authority that it trusts from the environment of its process, so the cases of a transport run in a
+//! process of their own: this executable again, told by a variable how its clients connect.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,9 +11,9 @@ use servicebus_harness::Builder;
 use servicebus_harness::azservicebus::ServiceBusTransportType;
 use tokio::process::Command;
 
-/// Names the door in a process that was started for one.
-const VARIABLE: &str = "SERVICEBUS_CONFORMANCE_DOOR";
-/// Lets the doors be left out that need ports which the system keeps for privileged users.
+/// Names the transport in a process that was started for one.
+const VARIABLE: &str = "SERVICEBUS_CONFORMANCE_TRANSPORT";
+/// Lets the transports be left out that need ports which the system keeps for privileged users.
 const LEAVE_OUT: &str = "SERVICEBUS_SKIP_WEB_PORTS";
 /// Cases that between them use every kind of link and message.
 const CASES: [&str; 6] = [
@@ -29,14 +29,14 @@ const WEB_PORTS: (u16, u16) = (80, 443);
 
 /// How clients come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     Plain,
     Tls,
     WebSocket,
     SecuredWebSocket,
 }
 
-impl Door {
+impl Transport {
     const ALL: [Self; 4] = [
         Self::Plain,
         Self::Tls,
@@ -47,11 +47,13 @@ impl Door {
     /// The one that this process was started for.
     pub(crate) fn of_this_process() -> Self {
         let named = std::env::var(VARIABLE).unwrap_or_default();
-        let door = Self::ALL.into_iter().find(|door| door.name() == named);
-        door.unwrap_or(Self::Plain)
+        let transport = Self::ALL
+            .into_iter()
+            .find(|transport| transport.name() == named);
+        transport.unwrap_or(Self::Plain)
     }
 
-    /// A bus that has this door, and connection strings for it.
+    /// A bus that has this transport, and connection strings for it.
     pub(crate) fn open(self, bus: Builder) -> Builder {
         let bus = bus.tls(matches!(self, Self::Tls | Self::SecuredWebSocket));
         match self {
@@ -74,22 +76,22 @@ impl Door {
 
 #[tokio::test]
 async fn over_tls() {
-    through(Door::Tls).await;
+    through(Transport::Tls).await;
 }
 
 #[tokio::test]
 async fn over_websocket() {
-    through(Door::WebSocket).await;
+    through(Transport::WebSocket).await;
 }
 
 #[tokio::test]
 async fn over_websocket_and_tls() {
-    through(Door::SecuredWebSocket).await;
+    through(Transport::SecuredWebSocket).await;
 }
 
-/// Runs the cases in a process whose clients take the door.
-async fn through(door: Door) {
-    if door != Door::Tls && may_not_listen() {
+/// Runs the cases in a process whose clients use the transport.
+async fn through(transport: Transport) {
+    if transport != Transport::Tls && may_not_listen() {
         assert!(
             std::env::var_os(LEAVE_OUT).is_some(),
             "this user may not listen on port 80, where the SDK looks for WebSockets: allow it (on Linux \
@@ -103,7 +105,7 @@ async fn through(door: Door) {
     let mut command = Command::new(std::env::current_exe().expect("a test has an executable"));
     command
         .args(CASES)
-        .env(VARIABLE, door.name())
+        .env(VARIABLE, transport.name())
         .env("XDG_CACHE_HOME", cache)
         .env("SSL_CERT_FILE", ca)
         .env_remove("SSL_CERT_DIR")
@@ -113,7 +115,7 @@ async fn through(door: Door) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && !said.contains(" 0 passed"),
-        "{door:?}:\n{said}{}",
+        "{transport:?}:\n{said}{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

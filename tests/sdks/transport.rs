@@ -1,4 +1,4 @@
-//! The doors by which the SDKs come: how a script is led to one.
+//! The transports over which the SDKs connect, and what a script is told of them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::interpreter::Environment;
 
 /// How clients reach the bus.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     /// AMQP over TCP.
     Plain,
     /// AMQP over TLS, as to the service.
@@ -24,9 +24,9 @@ pub(crate) enum Door {
 /// A file with the authority to trust, removed when its script has ended.
 pub(crate) struct Authority(PathBuf);
 
-impl Door {
-    /// Tells a script which door to take. What is returned must outlive it.
-    pub(crate) async fn lead(
+impl Transport {
+    /// Tells a script how to connect. What is returned must outlive it.
+    pub(crate) async fn set_in(
         self,
         environment: &mut Environment,
         servicebus: &ServiceBus,
@@ -40,7 +40,7 @@ impl Door {
         };
         environment.extend([
             ("SERVICEBUS_CONNECTION_STRING", connection_string.to_owned()),
-            ("SERVICEBUS_DOOR", self.name().to_owned()),
+            ("SERVICEBUS_TRANSPORT", self.name().to_owned()),
             (
                 "SERVICEBUS_WEB_ADDRESS",
                 servicebus.endpoints().http.to_string(),
