@@ -38,7 +38,7 @@ use crate::namespace::{Ids, Namespace};
 use crate::service_http::{self, XML, error_body};
 use crate::shared::Shared;
 use call::{Answer, Call, Shape};
-pub use describe::description_elements;
+pub use describe::{description_elements, description_root, write_new_rule};
 use refusal::{ServiceError, Tail};
 use route::{Query, Route, decoded};
 use time::Frame;

@@ -37,10 +37,11 @@ use resolve::{Files, Purpose};
 
 pub use address::Address;
 pub use problem::{ConfigError, ConfigProblem, Position};
+pub use properties::properties_json;
 pub use words::setting_names;
 pub(crate) use {
     export::{declaration, export},
-    properties::{properties_json, read_properties},
+    properties::read_properties,
     resolve::entities::missing_targets,
     resolve::{NAMESPACE_NAMES, is_namespace_name},
     rule::rule_json,

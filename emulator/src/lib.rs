@@ -31,7 +31,6 @@ mod simulation;
 mod timers;
 mod tls;
 mod watchdog;
-mod xml;
 
 pub mod auth;
 #[cfg(feature = "cli")]
@@ -40,9 +39,10 @@ pub mod config;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
+pub mod xml;
 
 pub use access::{AccessError, AccessOptions, ControlToken, HostName, Origin};
-pub use admin::description_elements;
+pub use admin::{description_elements, description_root, write_new_rule};
 pub use client_settings::ClientSettings;
 pub use clock::WallClock;
 pub use config::{Config, ConfigError, NamespaceConfig};

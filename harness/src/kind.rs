@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use servicebus_emulator::broker;
+
 /// Between the name of a topic and that of its subscription.
 const SUBSCRIPTIONS: &str = "/Subscriptions/";
 
@@ -23,6 +25,16 @@ impl fmt::Display for EntityKind {
             Self::Topic => "topic",
             Self::Subscription => "subscription",
         })
+    }
+}
+
+impl From<EntityKind> for broker::EntityKind {
+    fn from(kind: EntityKind) -> Self {
+        match kind {
+            EntityKind::Queue => Self::Queue,
+            EntityKind::Topic => Self::Topic,
+            EntityKind::Subscription => Self::Subscription,
+        }
     }
 }
 

@@ -13,9 +13,7 @@ mod description;
 mod error;
 mod namespace;
 mod plan;
-mod rule;
 mod trust;
-mod xml;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 

@@ -10,13 +10,14 @@ mod view;
 pub(crate) use authorization::KeyGenerator;
 pub(crate) use judge::check_duplicate_window;
 pub(crate) use read::{Wanted, read_entity};
+pub use rule::write_new_rule;
 pub(crate) use rule::{DEFAULT_RULE, name_of_rule, read_rule, write_rule};
 pub(crate) use view::View;
 
 use servicebus_broker::{Audience, EntityKind, Property};
 
 /// The element that describes an entity of this kind.
-pub(crate) fn root(kind: EntityKind) -> &'static str {
+pub fn description_root(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::Queue => "QueueDescription",
         EntityKind::Topic => "TopicDescription",

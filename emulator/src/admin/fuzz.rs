@@ -2,7 +2,9 @@
 
 use servicebus_broker::{EntityKind, Tier, Timestamp};
 
-use super::describe::{KeyGenerator, View, Wanted, read_entity, read_rule, root, write_rule};
+use super::describe::{
+    KeyGenerator, View, Wanted, description_root, read_entity, read_rule, write_rule,
+};
 use super::route::Query;
 use super::time::Frame;
 use crate::xml::{Element, Writer, read};
@@ -53,6 +55,6 @@ pub fn read_entity_again(body: &[u8], kind: EntityKind, tier: Tier) -> bool {
 fn wanted(body: &[u8], kind: EntityKind, tier: Tier) -> Option<Wanted> {
     let tree: Element = read(body).ok()?;
     let keys = KeyGenerator { bits: &|| 7 };
-    let is_one = tree.name == root(kind);
+    let is_one = tree.name == description_root(kind);
     is_one.then(|| read_entity(&tree, kind, None, tier, &keys).ok())?
 }

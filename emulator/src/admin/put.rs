@@ -12,7 +12,7 @@ use servicebus_broker::{
 use super::call::{Answer, Call};
 use super::describe::{
     DEFAULT_RULE, DEFAULT_RULE_DESCRIPTION, KeyGenerator, RULE, View, Wanted,
-    check_duplicate_window, name_of_rule, read_entity, read_rule, root,
+    check_duplicate_window, description_root, name_of_rule, read_entity, read_rule,
 };
 use super::refusal::ServiceError;
 use super::route::Route;
@@ -27,7 +27,7 @@ impl Call<'_> {
                 let content = content(body)?;
                 let kinds = [EntityKind::Queue, EntityKind::Topic].into_iter();
                 let mut described =
-                    kinds.filter_map(|kind| Some((kind, content.part(root(kind))?)));
+                    kinds.filter_map(|kind| Some((kind, content.part(description_root(kind))?)));
                 let (kind, element) = described
                     .next()
                     .ok_or_else(|| no_description("QueueDescription or TopicDescription"))?;
@@ -36,7 +36,7 @@ impl Call<'_> {
             }
             Route::Subscription { topic, name } => {
                 let content = content(body)?;
-                let root = root(EntityKind::Subscription);
+                let root = description_root(EntityKind::Subscription);
                 let element = content.part(root).ok_or_else(|| no_description(root))?;
                 let _alone = self.namespace.administer();
                 self.put_subscription(topic, name, element)
@@ -68,7 +68,7 @@ impl Call<'_> {
             (true, Some(entity)) if entity.kind != kind => Err(ServiceError::bad_request(format!(
                 "'{path}' is a {}, which has no {}.",
                 entity.kind,
-                root(kind)
+                description_root(kind)
             ))),
             (true, Some(entity)) => self.change(&entity, element),
             (false, None) => self.create(kind, path, element, None),

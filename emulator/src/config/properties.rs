@@ -80,7 +80,7 @@ pub(crate) fn read_properties(
 }
 
 /// The effective properties as the official format has them. A largest message that the tier decides is left out.
-pub(crate) fn properties_json(kind: EntityKind, description: &EntityDescription) -> Json {
+pub fn properties_json(kind: EntityKind, description: &EntityDescription) -> Json {
     let properties = Property::of(kind);
     let shown = properties.filter_map(|property| {
         let value = property.get(description)?;

@@ -17,27 +17,40 @@ const MAX_ELEMENTS: usize = 10_000;
 
 /// Why a body is not XML that is read here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum ReadError {
+pub enum ReadError {
+    /// The offset of the first byte that is not text.
     #[error("it is not UTF-8: the byte at offset {0} is not text")]
     NotUtf8(usize),
+    /// What XML does not allow.
     #[error("it is malformed at offset {offset}: {reason}")]
-    Malformed { offset: u64, reason: String },
+    Malformed {
+        /// Where, in bytes.
+        offset: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A declaration of further entities.
     #[error("it has a document type, which is not allowed")]
     DocumentType,
+    /// A reference to what is not known.
     #[error("it refers to the entity '{0}'; allowed are amp, lt, gt, quot, apos and numbers")]
     Entity(String),
+    /// A character without a form in XML.
     #[error("it has the character U+{0:04X}, which XML does not allow")]
     Character(u32),
+    /// Too many levels.
     #[error("it nests deeper than {MAX_DEPTH} elements")]
     TooDeep,
+    /// Too much of everything.
     #[error("it has more than {MAX_ELEMENTS} elements")]
     TooMany,
+    /// Not one element around all others.
     #[error("it has no element, or more than one outside of any other")]
     NotOneRoot,
 }
 
 /// Reads a document.
-pub(crate) fn read(body: &[u8]) -> Result<Element, ReadError> {
+pub fn read(body: &[u8]) -> Result<Element, ReadError> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|error| ReadError::NotUtf8(error.valid_up_to()))?;
     let mut reader = NsReader::from_str(text);

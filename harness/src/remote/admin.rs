@@ -12,9 +12,18 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use servicebus_emulator::auth::{Key, sas};
+use servicebus_emulator::{
+    auth::{Key, sas},
+    broker::filter::Rule,
+    description_root,
+    xml::{Element, read},
+};
 
-use super::{Secure, config::RemoteConfig, description::Description, xml::Element};
+use super::{
+    Secure,
+    config::RemoteConfig,
+    description::{Description, rule_document},
+};
 use crate::{
     control::{ControlError, Refusal},
     kind::EntityKind,
@@ -85,7 +94,7 @@ impl Admin {
     pub(crate) async fn namespace(&self) -> Result<(String, String), ControlError> {
         let answer = self.ask(Method::GET, "$namespaceinfo", "").await?;
         let info = described(&answer).unwrap_or_default();
-        let text = |name| info.text_of(name).unwrap_or_default();
+        let text = |name| text_of(&info, name).unwrap_or_default().to_owned();
         Ok((text("Name"), text("MessagingSKU")))
     }
 
@@ -108,13 +117,13 @@ impl Admin {
     }
 
     /// Makes a rule.
-    pub(crate) async fn make_rule(&self, path: &str, document: String) -> Result<(), ControlError> {
+    pub(crate) async fn make_rule(&self, path: &str, rule: &Rule) -> Result<(), ControlError> {
         let call = Call {
             method: Method::PUT,
             path: encoded(path),
             query: String::new(),
             headers: &[],
-            body: document,
+            body: rule_document(rule),
         };
         self.call(call).await.map(|_entry| ())
     }
@@ -137,11 +146,7 @@ impl Admin {
             Err(error) => return Err(error),
         };
         // A missing queue or topic is answered with a list that has nothing to do with it.
-        let root = match kind {
-            EntityKind::Queue => "QueueDescription",
-            EntityKind::Topic => "TopicDescription",
-            EntityKind::Subscription => "SubscriptionDescription",
-        };
+        let root = description_root(kind.into());
         Ok(described(&answer).filter(|description| description.name == root))
     }
 
@@ -155,7 +160,7 @@ impl Admin {
             let before = found.len();
             found.extend(entries.filter_map(|entry| {
                 Some(Found {
-                    name: entry.text_of("title")?,
+                    name: text_of(entry, "title")?.to_owned(),
                     description: described(entry)?,
                 })
             }));
@@ -219,7 +224,7 @@ impl Admin {
         }
         match body.trim() {
             "" => Ok(Element::default()),
-            body => Element::read(body)
+            body => read(body.as_bytes())
                 .map_err(|reason| self.unanswered(io::Error::other(format!("{path}: {reason}")))),
         }
     }
@@ -274,15 +279,20 @@ fn encoded(path: &str) -> String {
 
 /// The description in an entry.
 fn described(entry: &Element) -> Option<Element> {
-    entry.child("content")?.children.first().cloned()
+    entry.any("content")?.children.first().cloned()
+}
+
+/// The text of a child.
+pub(crate) fn text_of<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    element.any(name).map(|child| child.text.as_str())
 }
 
 /// A refusal of the service: `<Error><Code>409</Code><Detail>…</Detail></Error>`.
 fn refusal(status: StatusCode, path: &str, body: &str) -> Refusal {
-    let detail = Element::read(body).ok();
-    let detail = detail.and_then(|error| error.text_of("Detail"));
+    let error = read(body.as_bytes()).ok();
+    let detail = error.as_ref().and_then(|error| text_of(error, "Detail"));
     let message = match detail.filter(|detail| !detail.is_empty()) {
-        Some(detail) => detail,
+        Some(detail) => detail.to_owned(),
         None => format!("{path} answered {body}"),
     };
     Refusal {

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use servicebus_control_api::{Clock, Counts};
+use servicebus_emulator::xml::Element;
 
 use super::{
     RemoteNamespace,
-    admin::Found,
+    admin::{Found, text_of},
     description::{Description, target},
-    xml::Element,
 };
 use crate::{
     backend::{Answer, Backend, Place},
@@ -124,13 +124,13 @@ impl RemoteNamespace {
         });
         let entity = below.map_or(address, |(entity, _)| entity);
         let description = self.find_any(entity).await?;
-        let Some(details) = description.child("CountDetails") else {
+        let Some(details) = description.any("CountDetails") else {
             return Err(ControlError::Uncheckable {
                 what: "the numbers of messages, which the namespace does not say".to_owned(),
             });
         };
         let number = |element: &Element, name| {
-            let text = element.text_of(name);
+            let text = text_of(element, name);
             text.and_then(|text| text.parse().ok()).unwrap_or(0)
         };
         let mut counts = Counts::default();
@@ -191,14 +191,14 @@ impl RemoteNamespace {
 
 /// What matters about an entity that the namespace lists.
 fn declared(kind: EntityKind, name: String, found: &Found) -> Declared {
-    let text = |name| found.description.text_of(name);
-    let target = text("ForwardTo").map(|address| target(&address).to_owned());
+    let text = |name| text_of(&found.description, name);
+    let target = text("ForwardTo").map(|address| target(address).to_owned());
     Declared {
         kind,
         name,
         max_delivery_count: text("MaxDeliveryCount").and_then(|text| text.parse().ok()),
-        dead_letters_expired: text("DeadLetteringOnMessageExpiration").as_deref() == Some("true"),
-        requires_session: text("RequiresSession").as_deref() == Some("true"),
+        dead_letters_expired: text("DeadLetteringOnMessageExpiration") == Some("true"),
+        requires_session: text("RequiresSession") == Some("true"),
         forwards_to: target.filter(|target| !target.is_empty()),
     }
 }

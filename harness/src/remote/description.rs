@@ -6,17 +6,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use servicebus_emulator::{broker, description_elements};
+use servicebus_emulator::{
+    broker::filter::Rule,
+    description_elements, description_root, write_new_rule,
+    xml::{ATOM, CONNECT, Element, INSTANCE, Writer},
+};
 
-use super::xml::{Element, escape};
 use crate::kind::EntityKind;
 
-/// The Atom Syndication Format.
-const ATOM: &str = "http://www.w3.org/2005/Atom";
-/// Descriptions of entities.
-const CONNECT: &str = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect";
-/// `i:type`.
-const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// What an entity of a test has that says nothing of idleness.
 const IDLE: &str = "PT5M";
 /// How the service writes "never".
@@ -30,8 +27,9 @@ const TARGETS: [&str; 2] = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
 #[derive(Debug, Clone)]
 pub(crate) struct Description {
     kind: EntityKind,
-    /// What stands in each element.
-    elements: BTreeMap<String, String>,
+    elements: BTreeMap<String, Element>,
+    /// The rule that a subscription begins with.
+    first_rule: Option<Rule>,
 }
 
 impl Description {
@@ -40,24 +38,27 @@ impl Description {
         let mut description = Self {
             kind,
             elements: BTreeMap::new(),
+            first_rule: None,
         };
-        description.put("UserMetadata", MARK.to_owned());
+        description.put("UserMetadata", MARK);
         description.change(properties, authority);
         let idle = description.elements.get("AutoDeleteOnIdle");
-        if idle.is_none_or(|idle| idle == FOREVER) {
-            description.put("AutoDeleteOnIdle", IDLE.to_owned());
+        if idle.is_none_or(|idle| idle.text == FOREVER) {
+            description.put("AutoDeleteOnIdle", IDLE);
         }
         description
     }
 
     /// Reads what the service says of one.
     pub(crate) fn read(kind: EntityKind, element: &Element) -> Self {
-        let (known, order) = (element.children.iter(), order(kind));
+        let (known, order) = (element.children.iter(), description_elements(kind.into()));
         let known = known.filter(|child| order.contains(&child.name.as_str()));
-        let elements = known.map(|child| (child.name.clone(), child.inner.clone()));
         Self {
             kind,
-            elements: elements.collect(),
+            elements: known
+                .map(|child| (child.name.clone(), child.clone()))
+                .collect(),
+            first_rule: None,
         }
     }
 
@@ -73,23 +74,25 @@ impl Description {
                 (true, "") => {
                     self.elements.remove(name);
                 }
-                (true, target) => self.put(name, escape(&format!("sb://{authority}/{target}"))),
-                (false, text) => self.put(name, escape(text)),
+                (true, target) => self.put(name, &format!("sb://{authority}/{target}")),
+                (false, text) => self.put(name, text),
             }
         }
     }
 
     /// Sets the rule that a subscription begins with.
-    pub(crate) fn with_rule(mut self, rule: String) -> Self {
-        self.put("DefaultRuleDescription", rule);
-        self
+    pub(crate) fn with_rule(self, rule: Rule) -> Self {
+        Self {
+            first_rule: Some(rule),
+            ..self
+        }
     }
 
     /// Whether a test made it.
     pub(crate) fn is_ours(&self) -> bool {
         self.elements
             .get("UserMetadata")
-            .is_some_and(|text| text == MARK)
+            .is_some_and(|element| element.text == MARK)
     }
 
     /// Whether messages go on from it, or dead letters do.
@@ -99,28 +102,46 @@ impl Description {
 
     /// Writes it as the body of a request.
     pub(crate) fn document(&self) -> String {
-        let parts = order(self.kind).into_iter().filter_map(|name| {
-            let inner = self.elements.get(name)?;
-            Some(format!("<{name}>{inner}</{name}>"))
-        });
-        let root = match self.kind {
-            EntityKind::Queue => "QueueDescription",
-            EntityKind::Topic => "TopicDescription",
-            EntityKind::Subscription => "SubscriptionDescription",
-        };
-        document(root, &String::from_iter(parts))
+        document(description_root(self.kind.into()), |out| {
+            for name in description_elements(self.kind.into()) {
+                if let Some(element) = self.elements.get(name) {
+                    out.tree(element);
+                } else if let Some(rule) = &self.first_rule
+                    && name == "DefaultRuleDescription"
+                {
+                    out.open(name, &[]);
+                    write_new_rule(rule, out);
+                    out.close(name);
+                }
+            }
+        })
     }
 
-    fn put(&mut self, name: &str, inner: String) {
-        self.elements.insert(name.to_owned(), inner);
+    fn put(&mut self, name: &str, text: &str) {
+        let element = Element {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            ..Element::default()
+        };
+        self.elements.insert(name.to_owned(), element);
     }
 }
 
-/// Writes a description as the body of a request.
-pub(crate) fn document(root: &str, inner: &str) -> String {
-    format!(
-        r#"<entry xmlns="{ATOM}"><content type="application/xml"><{root} xmlns="{CONNECT}" xmlns:i="{INSTANCE}">{inner}</{root}></content></entry>"#
-    )
+/// Writes a rule as the body of a request.
+pub(crate) fn rule_document(rule: &Rule) -> String {
+    document("RuleDescription", |out| write_new_rule(rule, out))
+}
+
+fn document(root: &str, content: impl FnOnce(&mut Writer)) -> String {
+    let mut out = Writer::new();
+    out.open("entry", &[("xmlns", ATOM)]);
+    out.open("content", &[("type", "application/xml")]);
+    out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
+    content(&mut out);
+    for name in [root, "content", "entry"] {
+        out.close(name);
+    }
+    out.finish()
 }
 
 /// Returns the name of the entity at an address that the service stored.
@@ -128,15 +149,6 @@ pub(crate) fn target(address: &str) -> &str {
     let path = address.split_once("://").map(|(_, rest)| rest);
     path.and_then(|rest| rest.split_once('/'))
         .map_or(address, |(_, path)| path.trim_end_matches('/'))
-}
-
-/// The elements of a description, in the order of the service.
-fn order(kind: EntityKind) -> Vec<&'static str> {
-    description_elements(match kind {
-        EntityKind::Queue => broker::EntityKind::Queue,
-        EntityKind::Topic => broker::EntityKind::Topic,
-        EntityKind::Subscription => broker::EntityKind::Subscription,
-    })
 }
 
 #[cfg(test)]
@@ -161,12 +173,27 @@ mod tests {
     #[test]
     fn what_is_read_stays_but_for_what_is_changed() {
         let read = "<d><LockDuration>PT1M</LockDuration><SizeInBytes>0</SizeInBytes><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></d>";
-        let element = Element::read(read).unwrap();
+        let element = servicebus_emulator::xml::read(read.as_bytes()).unwrap();
         let mut description = Description::read(EntityKind::Queue, &element);
         description.change(&json!({ "MaxDeliveryCount": 3 }), "h");
         let inner = "<LockDuration>PT1M</LockDuration><MaxDeliveryCount>3</MaxDeliveryCount><AutoDeleteOnIdle>PT6M</AutoDeleteOnIdle></QueueDescription>";
         assert!(description.document().contains(inner));
         assert!(!description.is_ours());
+    }
+
+    #[test]
+    fn a_subscription_begins_with_its_rule() {
+        let text = r#"{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[],"Topics":[{"Name":"t","Subscriptions":[
+            {"Name":"s","Rules":[{"Name":"r","Properties":{"FilterType":"Sql",
+                "SqlFilter":{"SqlExpression":"a < 1"}}}]}]}]}]}}"#;
+        let config = servicebus_emulator::Config::parse(text).unwrap();
+        let rule = config.namespaces[0].topics[0].subscriptions[0].rules[0].clone();
+        let inner = r#"<Filter i:type="SqlFilter"><SqlExpression>a &lt; 1</SqlExpression><CompatibilityLevel>20</CompatibilityLevel><Parameters/></Filter><Action i:type="EmptyRuleAction"/><Name>r</Name>"#;
+        assert!(rule_document(&rule).contains(inner));
+        let description = Description::new(EntityKind::Subscription, &json!({}), "h");
+        let document = description.with_rule(rule).document();
+        let element = format!("<DefaultRuleDescription>{inner}</DefaultRuleDescription>");
+        assert!(document.contains(&element), "{document}");
     }
 
     #[test]

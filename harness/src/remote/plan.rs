@@ -1,15 +1,12 @@
 //! Making in a namespace what a topology declares.
 
-use serde_json::Value;
 use servicebus_emulator::{
     auth::Jwt,
-    broker::{NamespaceSettings, Tier},
-    config::{Config, NamespaceConfig},
+    broker::{EntityDescription, NamespaceSettings, Tier, filter::Rule},
+    config::{Config, NamespaceConfig, properties_json},
 };
 
-use super::{
-    RemoteError, RemoteNamespace, description::Description, namespace::Prefix, rule::RuleXml,
-};
+use super::{RemoteError, RemoteNamespace, description::Description, namespace::Prefix};
 use crate::{
     control::ControlError,
     kind::{EntityKind, subscription_path},
@@ -22,7 +19,7 @@ struct Step {
     path: String,
     description: Description,
     /// Rules beside the first, which a subscription is made with.
-    rules: Vec<RuleXml>,
+    rules: Vec<Rule>,
     needs: Vec<String>,
 }
 
@@ -44,7 +41,7 @@ pub(crate) async fn carry_out(
     };
     settings(&declared.settings, &tier)?;
     entrance(declared)?;
-    for step in in_order(steps(declared, remote.admin.authority(), &remote.prefix)?) {
+    for step in in_order(steps(declared, remote.admin.authority(), &remote.prefix)) {
         step.make(remote).await?;
     }
     Ok(name)
@@ -93,55 +90,44 @@ fn entrance(declared: &NamespaceConfig) -> Result<(), RemoteError> {
     }
 }
 
-fn steps(
-    declared: &NamespaceConfig,
-    authority: &str,
-    prefix: &Prefix,
-) -> Result<Vec<Step>, RemoteError> {
-    let mut entities = declared.declaration();
-    put_before(&mut entities, prefix);
+/// What is to be made, each queue and topic with the prefix before its name, wherever it is named.
+fn steps(declared: &NamespaceConfig, authority: &str, prefix: &Prefix) -> Vec<Step> {
+    let step = |kind: EntityKind, path: String, is: &EntityDescription| {
+        let mut properties = properties_json(kind.into(), is);
+        prefix.before_targets(&mut properties);
+        let targets = is.targets();
+        Step {
+            kind,
+            path,
+            description: Description::new(kind, &properties, authority),
+            rules: Vec::new(),
+            needs: targets
+                .map(|(_, target)| prefix.before(target.as_str()))
+                .collect(),
+        }
+    };
     let mut steps = Vec::new();
-    for queue in elements(&entities["Queues"]) {
-        let (path, properties) = (text(&queue["Name"]), &queue["Properties"]);
-        steps.push(Step::new(EntityKind::Queue, path, properties, authority));
+    for (path, queue) in &declared.queues {
+        let path = prefix.before(path.as_str());
+        steps.push(step(EntityKind::Queue, path, queue));
     }
-    for topic in elements(&entities["Topics"]) {
-        let (name, properties) = (text(&topic["Name"]), &topic["Properties"]);
-        steps.push(Step::new(
-            EntityKind::Topic,
-            name.clone(),
-            properties,
-            authority,
-        ));
-        for subscription in elements(&topic["Subscriptions"]) {
-            let path = subscription_path(&name, &text(&subscription["Name"]));
-            let properties = &subscription["Properties"];
-            let mut step = Step::new(EntityKind::Subscription, path, properties, authority);
+    for topic in &declared.topics {
+        let name = prefix.before(topic.path.as_str());
+        steps.push(step(EntityKind::Topic, name.clone(), &topic.description));
+        for subscription in &topic.subscriptions {
+            let path = subscription_path(&name, &subscription.name);
+            let is = &subscription.description;
+            let mut step = step(EntityKind::Subscription, path, is);
             step.needs.push(name.clone());
-            let rules = elements(&subscription["Rules"]).iter().map(RuleXml::of);
-            let mut rules = rules.collect::<Result<Vec<_>, _>>()?.into_iter();
+            let mut rules = subscription.rules.iter().cloned();
             if let Some(first) = rules.next() {
-                step.description = step.description.with_rule(first.inner);
+                step.description = step.description.with_rule(first);
             }
             step.rules = rules.collect();
             steps.push(step);
         }
     }
-    Ok(steps)
-}
-
-/// Puts the prefix before the name of every queue and topic, wherever one is named.
-fn put_before(entities: &mut Value, prefix: &Prefix) {
-    for kind in ["Queues", "Topics", "Subscriptions"] {
-        for entity in entities[kind].as_array_mut().into_iter().flatten() {
-            prefix.before_targets(&mut entity["Properties"]);
-            // A subscription belongs to its topic and has its name for itself.
-            if kind != "Subscriptions" {
-                entity["Name"] = prefix.before(&text(&entity["Name"])).into();
-                put_before(entity, prefix);
-            }
-        }
-    }
+    steps
 }
 
 /// Puts what others need before them; what needs itself, by whatever way, comes last as it stands.
@@ -167,21 +153,6 @@ fn in_order(mut steps: Vec<Step>) -> Vec<Step> {
 }
 
 impl Step {
-    fn new(kind: EntityKind, path: String, properties: &Value, authority: &str) -> Self {
-        let targets = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
-        let targets = targets.map(|name| text(&properties[name]));
-        Self {
-            kind,
-            path,
-            description: Description::new(kind, properties, authority),
-            rules: Vec::new(),
-            needs: targets
-                .into_iter()
-                .filter(|name| !name.is_empty())
-                .collect(),
-        }
-    }
-
     async fn make(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
         match self.made(remote).await {
             Ok(()) => self.add_rules(remote).await,
@@ -222,7 +193,7 @@ impl Step {
     async fn add_rules(&self, remote: &RemoteNamespace) -> Result<(), RemoteError> {
         for rule in &self.rules {
             let path = format!("{}/Rules/{}", self.path, rule.name);
-            let made = remote.admin.make_rule(&path, rule.document()).await;
+            let made = remote.admin.make_rule(&path, rule).await;
             made.map_err(|source| self.failed(source))?;
         }
         Ok(())
@@ -240,14 +211,6 @@ impl Step {
     }
 }
 
-fn elements(list: &Value) -> &[Value] {
-    list.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,8 +225,7 @@ mod tests {
         let config = Config::parse(text).unwrap();
         let prefix = Prefix::unique();
         for prefix in [&Prefix::default(), &prefix] {
-            let steps = steps(&config.namespaces[0], "h", prefix).unwrap();
-            let steps = in_order(steps);
+            let steps = in_order(steps(&config.namespaces[0], "h", prefix));
             let paths = steps.iter().map(|step| step.path.as_str());
             let expected = ["c", "t", "a", "t/Subscriptions/s", "b"].map(|it| prefix.before(it));
             assert_eq!(Vec::from_iter(paths), expected);

@@ -46,11 +46,22 @@ pub(crate) fn read_rule(
 pub(crate) fn write_rule(rule: &Rule, frame: Frame, in_feed: bool, out: &mut Writer) {
     let prefix = if in_feed { "d5p1" } else { "d6p1" };
     out.open(RULE, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
+    write_parts(rule, Some(&frame.ticks(rule.created_at)), prefix, out);
+    out.close(RULE);
+}
+
+/// Writes what stands in the description of a rule that a client makes.
+pub fn write_new_rule(rule: &Rule, out: &mut Writer) {
+    write_parts(rule, None, "d6p1", out);
+}
+
+fn write_parts(rule: &Rule, created_at: Option<&str>, prefix: &str, out: &mut Writer) {
     write_filter(&rule.filter, prefix, out);
     write_action(rule.action.as_ref(), prefix, out);
-    out.element("CreatedAt", &frame.ticks(rule.created_at));
+    if let Some(at) = created_at {
+        out.element("CreatedAt", at);
+    }
     out.element("Name", &rule.name);
-    out.close(RULE);
 }
 
 /// Reads the filter of a rule. One that cannot be understood is refused: never one that selects everything.

@@ -9,7 +9,7 @@ use super::super::route::Query;
 use super::super::time::{Frame, NEVER};
 use super::authorization::write_rules;
 use super::read::{Wanted, target};
-use super::{AUTHORIZATION_RULES, COUNT_DETAILS, Part, parts, root};
+use super::{AUTHORIZATION_RULES, COUNT_DETAILS, Part, description_root, parts};
 use crate::config::duration::{self, FOREVER};
 use crate::namespace::{Namespace, SharedEntity};
 use crate::xml::{CONNECT, COUNTS, INSTANCE, Writer};
@@ -89,7 +89,7 @@ impl View {
 
     /// Writes the description; in a feed, and of a subscription, prefixes tell of another depth.
     pub(crate) fn write(&self, query: &Query, frame: Frame, in_feed: bool, out: &mut Writer) {
-        let root = root(self.kind);
+        let root = description_root(self.kind);
         out.open(root, &[("xmlns", CONNECT), ("xmlns:i", INSTANCE)]);
         for part in parts(self.kind) {
             let (name, text) = match part {
