@@ -8,8 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use servicebus_broker::{
-    ClientId, Effects, Entity, EntityId, EntityPath, Event, EventKind, Events, FollowUps, IdSource,
-    ReceiverId, SequenceNumber, SubQueue, Timeline, Timestamp,
+    ClientId, Effects, Entities as _, Entity, EntityId, EntityPath, Event, EventKind, Events,
+    FollowUps, IdSource, ReceiverId, SequenceNumber, SubQueue, Timeline, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -23,27 +23,20 @@ use crate::router::{ConnectionId, Router};
 mod administer;
 mod clients;
 mod declare;
-mod end;
+mod entities;
 mod idle;
-mod keys;
 mod metadata;
 mod operate;
 mod recorded_messages;
-mod registry;
 mod sends;
-mod topology;
-mod tracker;
-mod watched;
 
 pub(crate) use administer::{AdministerError, NoRights};
 use clients::Clients;
+pub(crate) use clients::system_tracker;
+pub(crate) use entities::SharedEntity;
 pub(crate) use idle::Busy;
 pub(crate) use metadata::{AdminMetadata, AuthorizationRule};
 pub(crate) use recorded_messages::{Place, RecordedMessages};
-use registry::Registry;
-pub(crate) use registry::SharedEntity;
-pub(crate) use tracker::system_tracker;
-use watched::Watched;
 
 /// Everything that belongs to one namespace.
 #[derive(Debug)]
@@ -55,8 +48,7 @@ pub(crate) struct Namespace {
     pub(crate) router: Router,
     pub(crate) faults: Faults,
     pub(crate) failures: Failures,
-    registry: Registry,
-    watched: Watched,
+    entities: Mutex<servicebus_broker::Namespace<SharedEntity>>,
     /// Stores whose messages the timers' task carries on.
     forwarding: Mutex<VecDeque<(EntityPath, SubQueue)>>,
     timeline: Mutex<Timeline>,
@@ -154,8 +146,7 @@ impl Namespace {
     ) -> Self {
         let clock = NamespaceClock::new(real);
         let namespace = Self {
-            registry: Registry::default(),
-            watched: Watched::default(),
+            entities: Mutex::default(),
             forwarding: Mutex::default(),
             started_at: clock.now(),
             clock,
@@ -181,34 +172,36 @@ impl Namespace {
     }
 
     pub(crate) fn entity(&self, path: &EntityPath) -> Option<Arc<SharedEntity>> {
-        self.registry.find(path)
+        self.entities.lock().find(path).cloned()
     }
 
     /// All entities, in the order of their paths.
     pub(crate) fn entities(&self) -> Vec<Arc<SharedEntity>> {
-        self.registry.all()
+        self.entities.lock().all().cloned().collect()
     }
 
     /// The entities that are there, and those deleted ones that are remembered.
     pub(crate) fn known_entities(&self) -> Vec<EntityId> {
-        self.registry.known()
+        self.entities.lock().known().collect()
     }
 
     /// What an entity is or was called.
     pub(crate) fn entity_name(&self, id: EntityId) -> Option<EntityPath> {
-        self.registry.name(id)
+        self.entities.lock().name(id).cloned()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let first = self.watched.first(&self.registry);
-        first.into_iter().chain(self.faults.waits.next()).min()
+        self.carry(|carrier| carrier.first_deadline())
+            .into_iter()
+            .chain(self.faults.waits.next())
+            .min()
     }
 
     /// Lets happen what is due, in the order of instants and of the entities' paths, as much as one task should do before
     /// others have their turn; returns whether more may be due.
     pub(crate) fn fire_due(&self) -> bool {
         let now = self.clock.now();
-        let due = self.watched.due(&self.registry, now, FIRED_AT_ONCE);
+        let due = self.carry(|carrier| carrier.due(now, FIRED_AT_ONCE));
         let mut room = FIRED_AT_ONCE;
         for entity in &due {
             room = room.saturating_sub(1 + self.expire(entity));

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use servicebus_broker::{
-    ClientId, Context, Delivery, Effects, Entity, EntityDescription, EntityId, Events, IdSource,
-    Message, NamespaceSettings, Outcome as Settle, ReceiveMode, ReceiverId, SequenceNumber,
-    SubQueue, Timeline, Timestamp,
+    ClientId, Context, Delivery, Effects, Entity, EntityDescription, EntityId, EntityKind, Events,
+    IdSource, Message, NamespaceSettings, Outcome as Settle, ReceiveMode, ReceiverId,
+    SequenceNumber, SubQueue, Timeline, Timestamp,
 };
 
 use crate::Outcome;
@@ -148,7 +148,7 @@ impl Core {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let path = "core".parse().expect("our own name is sound");
         let mut core = Self {
-            entity: Entity::new(EntityId(1), path, queue, &settings, now),
+            entity: Entity::new(EntityKind::Queue, EntityId(1), path, queue, &settings, now),
             ids: Counter::default(),
             effects: Effects::new(),
             events: Events::new(),

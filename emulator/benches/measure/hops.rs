@@ -6,7 +6,7 @@ use servicebus_broker::{EntityDescription, LockToken, ReceiveMode};
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::pond::{Pond, encoded};
+use crate::local::{LocalNamespace, encoded};
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
@@ -50,24 +50,24 @@ fn timed(batches: u32, mut batch: impl FnMut(u32)) -> f64 {
 
 /// Sent, received and completed in one queue.
 fn live(batches: u32) -> f64 {
-    let mut pond = Pond::new(&EntityDescription::default());
-    let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
+    let mut local = LocalNamespace::new(&EntityDescription::default());
+    let receiver = local.receiver(ReceiveMode::PeekLock, u32::MAX);
     timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(encoded(turn * BATCH + message, None));
+            local.send(encoded(turn * BATCH + message, None));
         }
-        let taken = pond.take(receiver, BATCH as usize);
+        let taken = local.take(receiver, BATCH as usize);
         let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
-        pond.complete(&tokens);
+        local.complete(&tokens);
     })
 }
 
 /// Sent to one queue, and left there.
 fn send(batches: u32) -> f64 {
-    let mut pond = Pond::new(&EntityDescription::default());
+    let mut local = LocalNamespace::new(&EntityDescription::default());
     timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(encoded(turn * BATCH + message, None));
+            local.send(encoded(turn * BATCH + message, None));
         }
     })
 }
@@ -84,14 +84,14 @@ fn chain(batches: u32) -> f64 {
         };
         (name, description)
     });
-    let mut pond = Pond::of(queues.collect());
+    let mut local = LocalNamespace::of(queues.collect());
     let cost = timed(batches, |turn| {
         for message in 0..BATCH {
-            pond.send(encoded(turn * BATCH + message, None));
+            local.send(encoded(turn * BATCH + message, None));
         }
     });
     let last = "q5".parse().expect("our own name is legal");
-    let arrived = pond
+    let arrived = local
         .entity(&last)
         .counts(servicebus_broker::SubQueue::Active);
     assert_eq!(

@@ -7,7 +7,7 @@ use servicebus_broker::{EntityDescription, LockToken, ReceiveMode, SubQueue, Tim
 
 use crate::Outcome;
 use crate::arguments::Effort;
-use crate::pond::{Pond, encoded};
+use crate::local::{LocalNamespace, encoded};
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
@@ -76,101 +76,103 @@ fn spread(start: Timestamp, turn: u32) -> Timestamp {
     start + Duration::from_millis(1_000 + at)
 }
 
-fn scheduled(depth: u32) -> Pond {
-    let mut pond = Pond::new(&EntityDescription::default());
+fn scheduled(depth: u32) -> LocalNamespace {
+    let mut local = LocalNamespace::new(&EntityDescription::default());
     for turn in 0..depth {
-        let at = spread(pond.now, turn);
-        pond.send(encoded(turn, Some(at)));
+        let at = spread(local.now, turn);
+        local.send(encoded(turn, Some(at)));
     }
-    pond
+    local
 }
 
 fn schedule_and_cancel(depth: u32, operations: u32) -> f64 {
-    let mut pond = scheduled(depth);
+    let mut local = scheduled(depth);
     each(operations, |turn| {
-        let at = spread(pond.now, depth + turn);
-        let number = pond.send(encoded(turn, Some(at))).expect("it is new");
-        pond.operate(|entity, cx| entity.cancel_scheduled(cx, &[number]))
+        let at = spread(local.now, depth + turn);
+        let number = local.send(encoded(turn, Some(at))).expect("it is new");
+        local
+            .at_first(|entity, cx| entity.cancel_scheduled(cx, &[number]))
             .expect("it is scheduled");
     })
 }
 
 /// With as many to come as there were: each that becomes active and is deleted is scheduled again.
 fn activate(depth: u32, operations: u32) -> f64 {
-    let mut pond = scheduled(depth);
-    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let mut local = scheduled(depth);
+    let receiver = local.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
     let mut active = 0;
     let begin = Instant::now();
     while active < operations {
-        let due = pond.deadline().expect("something is scheduled");
-        pond.now = due;
-        let taken = pond.take(receiver, usize::MAX).len() as u32;
+        let due = local.deadline().expect("something is scheduled");
+        local.now = due;
+        let taken = local.take(receiver, usize::MAX).len() as u32;
         for turn in 0..taken {
-            let at = spread(pond.now, active + turn) + SPAN;
-            pond.send(encoded(turn, Some(at)));
+            let at = spread(local.now, active + turn) + SPAN;
+            local.send(encoded(turn, Some(at)));
         }
         active += taken;
     }
     begin.elapsed().as_nanos() as f64 / f64::from(active)
 }
 
-fn remembered(depth: u32) -> Pond {
-    let mut pond = Pond::new(&EntityDescription {
+fn remembered(depth: u32) -> LocalNamespace {
+    let mut local = LocalNamespace::new(&EntityDescription {
         requires_duplicate_detection: true,
         duplicate_detection_history_time_window: SPAN,
         ..EntityDescription::default()
     });
-    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
-    let start = pond.now;
+    let receiver = local.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let start = local.now;
     for turn in 0..depth {
         // As many as fit into the window, so that from now on one is forgotten for each that comes.
         let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
-        pond.now = start + Duration::from_millis(passed);
-        pond.send(encoded(turn, None));
-        pond.take(receiver, usize::MAX);
+        local.now = start + Duration::from_millis(passed);
+        local.send(encoded(turn, None));
+        local.take(receiver, usize::MAX);
     }
-    pond
+    local
 }
 
 fn send_new(depth: u32, operations: u32) -> f64 {
-    let mut pond = remembered(depth);
-    let receiver = pond.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
-    let (start, pace) = (pond.now, SPAN.as_millis() as u64);
+    let mut local = remembered(depth);
+    let receiver = local.receiver(ReceiveMode::ReceiveAndDelete, u32::MAX);
+    let (start, pace) = (local.now, SPAN.as_millis() as u64);
     each(operations, |turn| {
         let passed = pace * u64::from(turn) / u64::from(depth);
-        pond.now = start + Duration::from_millis(passed);
-        pond.send(encoded(depth + turn, None));
-        pond.take(receiver, usize::MAX);
+        local.now = start + Duration::from_millis(passed);
+        local.send(encoded(depth + turn, None));
+        local.take(receiver, usize::MAX);
     })
 }
 
 fn send_duplicate(depth: u32, operations: u32) -> f64 {
-    let mut pond = remembered(depth);
+    let mut local = remembered(depth);
     each(operations, |turn| {
         let seen = (depth / 2 + turn.wrapping_mul(2_654_435_761) % (depth / 2)).min(depth - 1);
-        let number = pond.send(encoded(seen, None));
+        let number = local.send(encoded(seen, None));
         assert_eq!(number, None, "a duplicate was stored");
     })
 }
 
 fn lock_and_complete(depth: u32, operations: u32) -> f64 {
-    let mut pond = Pond::new(&EntityDescription {
+    let mut local = LocalNamespace::new(&EntityDescription {
         lock_duration: Duration::from_secs(300),
         ..EntityDescription::default()
     });
-    let receiver = pond.receiver(ReceiveMode::PeekLock, u32::MAX);
-    let start = pond.now;
+    let receiver = local.receiver(ReceiveMode::PeekLock, u32::MAX);
+    let start = local.now;
     for turn in 0..depth {
         let passed = SPAN.as_millis() as u64 * u64::from(turn) / u64::from(depth);
-        pond.now = start + Duration::from_millis(passed);
-        pond.send(encoded(turn, None));
-        pond.take(receiver, usize::MAX);
+        local.now = start + Duration::from_millis(passed);
+        local.send(encoded(turn, None));
+        local.take(receiver, usize::MAX);
     }
     each(operations, |turn| {
-        pond.send(encoded(turn, None));
-        let tokens: Vec<LockToken> = pond.take(receiver, 1).iter().map(|d| d.token).collect();
-        pond.operate(|entity, cx| entity.renew_locks(cx, ACTIVE, &tokens))
+        local.send(encoded(turn, None));
+        let tokens: Vec<LockToken> = local.take(receiver, 1).iter().map(|d| d.token).collect();
+        local
+            .at_first(|entity, cx| entity.renew_locks(cx, ACTIVE, &tokens))
             .expect("the lock is held");
-        pond.complete(&tokens);
+        local.complete(&tokens);
     })
 }

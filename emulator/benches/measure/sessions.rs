@@ -13,7 +13,7 @@ use servicebus_codec::Writer;
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::frames::Transfers;
-use crate::pond::Pond;
+use crate::local::LocalNamespace;
 use crate::process::{Emulator, QUEUE, SESSIONS};
 use crate::readers::{Readers, Wanted};
 use crate::report::{Limit, Report};
@@ -131,7 +131,7 @@ fn encoded(session: u32, body: usize) -> Vec<u8> {
 /// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. Whoever accepts
 /// completes what is there, lets the session go, and another message comes to it.
 fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
-    let mut pond = Pond::new(&EntityDescription {
+    let mut local = LocalNamespace::new(&EntityDescription {
         requires_session: true,
         ..EntityDescription::default()
     });
@@ -139,24 +139,24 @@ fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
         .map(|session| encoded(session, SMALL).into())
         .collect();
     for encoded in &encoded_all {
-        pond.send(encoded.clone());
+        local.send(encoded.clone());
     }
     for _ in 0..receivers {
-        pond.next_session();
+        local.next_session();
     }
     let mut accepting = Duration::ZERO;
     for turn in 0..turns {
         let begin = Instant::now();
-        let receiver = pond.next_session();
+        let receiver = local.next_session();
         accepting += begin.elapsed();
-        pond.ask(receiver, 1);
-        let taken = pond.take(receiver, 1);
+        local.ask(receiver, 1);
+        let taken = local.take(receiver, 1);
         let tokens: Vec<LockToken> = taken.iter().map(|delivery| delivery.token).collect();
         assert_eq!(tokens.len(), 1, "a session without a message was available");
-        pond.complete(&tokens);
-        pond.close(receiver);
+        local.complete(&tokens);
+        local.close(receiver);
         let next = receivers + turn % sessions;
-        pond.send(encoded_all[next as usize].clone());
+        local.send(encoded_all[next as usize].clone());
     }
     accepting.as_nanos() as f64 / f64::from(turns)
 }

@@ -14,7 +14,7 @@ use servicebus_codec::Writer;
 use crate::Outcome;
 use crate::arguments::Effort;
 use crate::core::Counter;
-use crate::pond::Pond;
+use crate::local::LocalNamespace;
 use crate::report::{Limit, Report};
 use crate::statistics::{Rounds, number};
 
@@ -159,13 +159,13 @@ fn correlated(n: u32) -> Vec<Rule> {
 
 /// Nanoseconds for each message of a topic with these rules, one element a subscription; what arrives is deleted.
 fn publish(subscriptions: Vec<Vec<Rule>>, messages: u32) -> f64 {
-    let mut pond = Pond::topic(
+    let mut local = LocalNamespace::topic(
         &EntityDescription::default(),
         &EntityDescription::default(),
         subscriptions,
     );
     let encoded = encoded("x0");
     timed(messages, || {
-        pond.send(encoded.clone());
+        local.send(encoded.clone());
     })
 }

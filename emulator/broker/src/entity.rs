@@ -11,8 +11,8 @@ use crate::duplicates::History;
 use crate::size_in_use::{PendingBytes, Reservation, SizeInUse};
 use crate::store::MessageStore;
 use crate::{
-    Context, EntityDescription, EntityId, EntityPath, NamespaceSettings, Problem, ReceiverId,
-    RuleSet, StorePolicy, SubQueue, Tier, Timestamp,
+    Context, Deadline, EntityDescription, EntityId, EntityPath, NamespaceSettings, Problem,
+    ReceiverId, RuleSet, StorePolicy, SubQueue, Tier, Timestamp,
 };
 use operation::idle::AutoDelete;
 
@@ -39,6 +39,14 @@ pub struct Entity {
     round_robin: u64,
     /// What open transactions are to send here.
     pending_bytes: PendingBytes,
+    indexed: Indexed,
+}
+
+/// What the indexes of a namespace have of an entity.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Indexed {
+    pub(crate) deadline: Deadline,
+    pub(crate) is_busy: bool,
 }
 
 /// What an entity is.
@@ -113,48 +121,29 @@ pub struct Counts {
 }
 
 impl Entity {
-    /// An empty queue.
+    /// An empty entity. The topic of a subscription must be told of it, which [`crate::create`] does.
     pub fn new(
+        kind: EntityKind,
         entity: EntityId,
         path: EntityPath,
         description: EntityDescription,
         settings: &NamespaceSettings,
         now: Timestamp,
     ) -> Self {
-        let dead_letters = store(entity, SubQueue::DeadLetter, &description, settings);
-        let role = Role::Queue { dead_letters };
-        Self::of_role(role, entity, path, description, settings, now)
-    }
-
-    /// A topic without subscriptions.
-    pub fn topic(
-        entity: EntityId,
-        path: EntityPath,
-        description: &EntityDescription,
-        settings: &NamespaceSettings,
-        now: Timestamp,
-    ) -> Self {
-        let role = Role::Topic {
-            rules: Arc::default(),
-            held: SizeInUse::default(),
-        };
-        let description = description.clone();
-        Self::of_role(role, entity, path, description, settings, now)
-    }
-
-    /// An empty subscription; its topic must be told of it ([`Entity::subscribe`]).
-    pub fn subscription(
-        entity: EntityId,
-        path: EntityPath,
-        subscription: &EntityDescription,
-        settings: &NamespaceSettings,
-        now: Timestamp,
-    ) -> Self {
-        let description = subscription.clone();
-        let role = Role::Subscription {
-            dead_letters: store(entity, SubQueue::DeadLetter, &description, settings),
-            held: None,
-            reported: 0,
+        let dead_letters = || store(entity, SubQueue::DeadLetter, &description, settings);
+        let role = match kind {
+            EntityKind::Queue => Role::Queue {
+                dead_letters: dead_letters(),
+            },
+            EntityKind::Topic => Role::Topic {
+                rules: Arc::default(),
+                held: SizeInUse::default(),
+            },
+            EntityKind::Subscription => Role::Subscription {
+                dead_letters: dead_letters(),
+                held: None,
+                reported: 0,
+            },
         };
         Self::of_role(role, entity, path, description, settings, now)
     }
@@ -182,6 +171,7 @@ impl Entity {
             broken: None,
             round_robin: 0,
             pending_bytes: PendingBytes::default(),
+            indexed: Indexed::default(),
         }
     }
 
@@ -321,6 +311,31 @@ impl Entity {
     /// Whether something is on its way to another entity.
     pub fn is_forwarding(&self) -> bool {
         self.stores().any(|store| store.forwarding() > 0)
+    }
+
+    /// Whether it is busy in either way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has_reserved() || self.is_forwarding()
+    }
+
+    /// Whether something happens earlier than the indexes of the namespace have it, or the entity is busy and they have not:
+    /// then [`crate::Namespace::index`] is to be called.
+    pub fn changes_index(&self) -> bool {
+        let before = self.indexed;
+        let is_before = |at| before.deadline.get().is_none_or(|before| at < before);
+        self.next_deadline().is_some_and(is_before) || (!before.is_busy && self.is_busy())
+    }
+
+    pub(crate) fn to_be_indexed(&self) -> Indexed {
+        Indexed {
+            deadline: self.next_deadline().into(),
+            is_busy: self.is_busy(),
+        }
+    }
+
+    /// Records what the indexes have of it from now on; returns what they had.
+    pub(crate) fn set_indexed(&mut self, indexed: Indexed) -> Indexed {
+        std::mem::replace(&mut self.indexed, indexed)
     }
 
     /// Who holds the locks of a store, a receiver for each locked message.

@@ -14,6 +14,7 @@ mod duplicates;
 mod entity;
 mod event;
 pub mod filter;
+mod follow_ups;
 mod ids;
 mod message;
 mod namespace;
@@ -46,12 +47,13 @@ pub use entity::operation::transact::commit::{CommitError, commit};
 pub use entity::property::{Audience, PROPERTIES, Property, PropertyType, PropertyValue};
 pub use entity::{Counts, Entity, EntityKind};
 pub use event::{Counter, Event, EventKind, Events, Text};
+pub use follow_ups::{FollowUps, Notice, create, delete, delete_idle, follow_up, lose_locks};
 pub use ids::{
     ClientId, EntityId, EntityPath, IdSource, LockToken, MAX_NAME_LENGTH, MAX_PATH_LENGTH,
     NameError, PathError, ReceiverId, SequenceNumber, SessionName, SubQueue, check_name,
 };
 pub use message::{BrokerProperties, Message, MessageError, PropertyChanges};
-pub use namespace::{Entities, FollowUps, Notice, delete, delete_idle, follow_up};
+pub use namespace::{Entities, EntityCell, Namespace};
 pub use policy::StorePolicy;
 pub use rules::RuleSet;
 pub use settings::{

@@ -47,6 +47,12 @@ impl Deadline {
     }
 }
 
+impl Default for Deadline {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl From<Timestamp> for Deadline {
     fn from(at: Timestamp) -> Self {
         // An instant that cannot be told from the last one never comes.

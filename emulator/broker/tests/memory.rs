@@ -5,7 +5,7 @@ use std::alloc::System;
 use bytes::Bytes;
 use cap::Cap;
 use servicebus_broker::{
-    ClientId, Context, Effects, Entity, EntityDescription, EntityId, Events, IdSource,
+    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityKind, Events, IdSource,
     LocksOnDetach, Message, NamespaceSettings, Outcome, ReceiveMode, ReceiverId, SubQueue,
     Timestamp,
 };
@@ -47,7 +47,14 @@ impl Bench {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let description = EntityDescription::default();
         Self {
-            queue: Entity::new(EntityId(1), path, description, &settings, now),
+            queue: Entity::new(
+                EntityKind::Queue,
+                EntityId(1),
+                path,
+                description,
+                &settings,
+                now,
+            ),
             now,
             ids: Counting(0),
         }

@@ -119,17 +119,15 @@ impl Namespace {
         description: EntityDescription,
         first_rule: Option<Rule>,
     ) -> Result<Arc<SharedEntity>, AdministerError> {
-        let topic = self.check_room(kind, path)?;
+        self.check_room(kind, path)?;
         self.check_properties(kind, path, &description)?;
-        let created = match (kind, topic) {
-            (EntityKind::Queue, _) => self.create(path, description),
-            (EntityKind::Topic, _) => self.create_topic(path, &description),
-            (EntityKind::Subscription, None) => return Err(AdministerError::NotFound),
-            (EntityKind::Subscription, Some(topic)) => {
-                let rule = first_rule.unwrap_or_else(|| Rule::default_rule(self.clock.now()));
-                self.create_subscription(&topic, path, &description, vec![rule])
+        let rules = match kind {
+            EntityKind::Queue | EntityKind::Topic => Vec::new(),
+            EntityKind::Subscription => {
+                vec![first_rule.unwrap_or_else(|| Rule::default_rule(self.clock.now()))]
             }
         };
+        let created = self.create(kind, path, description, rules);
         created.map_err(|_| AdministerError::Exists)
     }
 
@@ -150,17 +148,11 @@ impl Namespace {
         changed.then_some(()).ok_or(AdministerError::NotFound)
     }
 
-    /// Whether there may be one more; of a subscription, its topic.
-    fn check_room(
-        &self,
-        kind: EntityKind,
-        path: &EntityPath,
-    ) -> Result<Option<Arc<SharedEntity>>, AdministerError> {
+    /// Whether there may be one more; of a subscription, where its topic is there.
+    fn check_room(&self, kind: EntityKind, path: &EntityPath) -> Result<(), AdministerError> {
         if kind != EntityKind::Subscription {
             let limit = self.limit_reached();
-            return limit.map_or(Ok(None), |limit| {
-                Err(AdministerError::TooManyEntities(limit))
-            });
+            return limit.map_or(Ok(()), |limit| Err(AdministerError::TooManyEntities(limit)));
         }
         let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
         let topic = topic.filter(|topic| topic.kind == EntityKind::Topic);
@@ -170,7 +162,7 @@ impl Namespace {
             let topic = topic.path.clone();
             return Err(AdministerError::TooManySubscriptions { topic, limit });
         }
-        Ok(Some(topic))
+        Ok(())
     }
 
     fn check_properties(

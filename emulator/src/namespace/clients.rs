@@ -1,4 +1,4 @@
-//! What clients call themselves, in the record and wherever a client is named.
+//! What clients and places are called in the record and in refusals.
 //!
 //! A connection has one name, and a link that was given an identifier of its own another one. Both are remembered when
 //! they are gone, as long as there is room, because the record speaks of them.
@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servicebus_broker::{ClientId, ReceiverId, SubQueue};
+use servicebus_broker::{ClientId, EntityKind, ReceiverId, SubQueue};
 
 use super::{Namespace, SharedEntity};
 use crate::router::ConnectionId;
@@ -66,4 +66,24 @@ impl Namespace {
             .map(|(id, credit)| (self.receiver_name(id), credit));
         named.collect()
     }
+}
+
+/// What the tail of a refusal calls the place that it is about (semantics §20.2): `namespace:Queue:path`, `namespace:Topic:path` or `namespace:Topic:path|subscription`, the address of a dead-letter
+/// queue behind it; the namespace alone where no entity is meant.
+pub(crate) fn system_tracker(
+    namespace: Option<&Namespace>,
+    place: Option<(&SharedEntity, SubQueue)>,
+) -> String {
+    let name = namespace.map_or("none", Namespace::name);
+    let Some((entity, kind)) = place else {
+        return name.to_owned();
+    };
+    let is_topic =
+        |namespace: &Namespace| namespace.read(entity, |entity| entity.kind()) == EntityKind::Topic;
+    let place = match entity.path.topic() {
+        Some((topic, subscription)) => format!("Topic:{topic}|{subscription}"),
+        None if namespace.is_some_and(is_topic) => format!("Topic:{}", entity.path),
+        None => format!("Queue:{}", entity.path),
+    };
+    format!("{name}:{place}{}", kind.suffix())
 }

@@ -1,23 +1,33 @@
-//! What the configuration declares: made when the namespace begins, and again when it is reset.
+//! What the configuration declares: made when the namespace begins, and again when it is reset; and what the namespace holds
+//! now, as it would be declared.
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use servicebus_broker::filter::Rule;
 use servicebus_broker::{Entity, EntityDescription, EntityKind, EntityPath};
 
 use super::{AdminMetadata, Namespace, SharedEntity};
-use crate::config::{SubscriptionConfig, TopicConfig};
+use crate::config::{NamespaceConfig, SubscriptionConfig, TopicConfig, export};
 
 impl Namespace {
     /// Makes what is declared and not there; what is there becomes as it was declared. Names that are declared
     /// twice are refused with the configuration.
     pub(crate) fn declare(&self) {
         for (path, description) in &self.config.queues {
-            if let Err(entity) = self.create(path, description.clone()) {
-                self.restore(&entity, description.clone());
-            }
+            self.declare_entity(EntityKind::Queue, path, description, vec![]);
         }
         for topic in &self.config.topics {
-            self.declare_topic(topic);
+            self.declare_entity(EntityKind::Topic, &topic.path, &topic.description, vec![]);
+            for subscription in &topic.subscriptions {
+                let Ok(path) = topic.path.subscription(&subscription.name) else {
+                    // The configuration has been checked.
+                    continue;
+                };
+                let rules = subscription.rules_at(self.clock.now()).collect();
+                let description = &subscription.description;
+                self.declare_entity(EntityKind::Subscription, &path, description, rules);
+            }
         }
     }
 
@@ -40,41 +50,26 @@ impl Namespace {
         self.turns.notify_waiters();
     }
 
-    fn declare_topic(&self, config: &TopicConfig) {
-        let topic = match self.create_topic(&config.path, &config.description) {
-            Ok(topic) => topic,
-            Err(topic) => {
-                self.restore(&topic, config.description.clone());
-                topic
-            }
-        };
-        for subscription in &config.subscriptions {
-            self.declare_subscription(&topic, subscription);
-        }
-    }
-
-    fn declare_subscription(&self, topic: &SharedEntity, config: &SubscriptionConfig) {
-        let Ok(path) = topic.path.subscription(&config.name) else {
-            // The configuration has been checked.
+    fn declare_entity(
+        &self,
+        kind: EntityKind,
+        path: &EntityPath,
+        description: &EntityDescription,
+        rules: Vec<Rule>,
+    ) {
+        let Err(entity) = self.create(kind, path, description.clone(), rules.clone()) else {
             return;
         };
-        let rules: Vec<_> = config.rules_at(self.clock.now()).collect();
-        let created = self.create_subscription(topic, &path, &config.description, rules.clone());
-        if let Err(entity) = created {
-            self.operate_as_broker(&entity, Entity::reset);
-            entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
-            self.update(&entity, config.description.clone());
-            self.operate_as_broker(topic, |topic, cx| {
-                topic.unsubscribe(cx, &path);
-                topic.subscribe(cx, &path, rules);
+        self.operate_as_broker(&entity, Entity::reset);
+        entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
+        self.update(&entity, description.clone());
+        let topic = path.topic().and_then(|(topic, _)| self.entity(&topic));
+        if let Some(topic) = topic {
+            self.operate_as_broker(&topic, |topic, cx| {
+                topic.unsubscribe(cx, path);
+                topic.subscribe(cx, path, rules);
             });
         }
-    }
-
-    fn restore(&self, entity: &SharedEntity, description: EntityDescription) {
-        self.operate_as_broker(entity, Entity::reset);
-        entity.metadata(|metadata| metadata.set_admin_metadata(AdminMetadata::default()));
-        self.update(entity, description);
     }
 
     fn declared(&self) -> BTreeMap<EntityPath, EntityKind> {
@@ -87,5 +82,57 @@ impl Namespace {
             std::iter::once((topic.path.clone(), EntityKind::Topic)).chain(paths)
         });
         queues.chain(topics).collect()
+    }
+
+    /// A configuration that declares what is there now: the settings of the namespace, and its entities with theirs and
+    /// with their rules. What the format has no place for (keys of entities, remarks of users) is left out.
+    pub(crate) fn topology(&self) -> Value {
+        let mut queues = Vec::new();
+        let mut topics = Vec::new();
+        for entity in self.entities() {
+            match entity.kind {
+                EntityKind::Queue => {
+                    let description = self.read(&entity, |entity| entity.description().clone());
+                    queues.push((entity.path.clone(), description));
+                }
+                EntityKind::Topic => topics.push(self.declared_topic(&entity)),
+                // Its topic tells of it.
+                EntityKind::Subscription => {}
+            }
+        }
+        export(&NamespaceConfig {
+            queues,
+            topics,
+            ..self.config.clone()
+        })
+    }
+
+    fn declared_topic(&self, topic: &SharedEntity) -> TopicConfig {
+        let description = self.read(topic, |entity| entity.description().clone());
+        let subscriptions = self.subscriptions(topic);
+        let subscriptions = subscriptions.iter().filter_map(|path| self.entity(path));
+        TopicConfig {
+            path: topic.path.clone(),
+            description,
+            subscriptions: subscriptions
+                .filter_map(|subscription| self.declared_subscription(topic, &subscription))
+                .collect(),
+        }
+    }
+
+    fn declared_subscription(
+        &self,
+        topic: &SharedEntity,
+        subscription: &SharedEntity,
+    ) -> Option<SubscriptionConfig> {
+        let (_, name) = subscription.path.topic()?;
+        let description = self.read(subscription, |entity| entity.description().clone());
+        let rules = self.read(topic, |entity| entity.rules().cloned());
+        let rules = rules.iter().flat_map(|rules| rules.of(&subscription.path));
+        Some(SubscriptionConfig {
+            name: name.to_owned(),
+            description,
+            rules: rules.map(|rule| (**rule).clone()).collect(),
+        })
     }
 }

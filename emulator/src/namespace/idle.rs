@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use servicebus_broker::{Entity, EntityId, ReceiverId, SubQueue};
+use servicebus_broker::{Entities as _, Entity, EntityId, ReceiverId, SubQueue};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -195,13 +195,13 @@ impl Namespace {
     fn busy(&self) -> Vec<Busy> {
         let mut busy = Vec::new();
         let now = self.clock.now();
-        for entity in self.watched.due(&self.registry, now, usize::MAX) {
+        for entity in self.carry(|carrier| carrier.due(now, usize::MAX)) {
             busy.push(Busy {
                 place: entity.path.to_string(),
                 reason: "something is due".into(),
             });
         }
-        for entity in self.watched.busy(&self.registry) {
+        for entity in self.carry(|carrier| carrier.busy()) {
             self.read(&entity, |entity| {
                 if entity.has_reserved() {
                     busy.push(Busy {
@@ -230,7 +230,7 @@ impl Namespace {
     fn locks(&self, wanted: Option<(EntityId, SubQueue)>) -> Vec<Busy> {
         let mut held = Vec::new();
         // Each lock has an end, so that an entity without a deadline has none.
-        for entity in self.watched.with_deadlines(&self.registry) {
+        for entity in self.carry(|carrier| carrier.with_deadlines()) {
             for kind in SubQueue::ALL {
                 if wanted.is_some_and(|(id, first)| id != entity.id || kind < first) {
                     continue;

@@ -1,13 +1,15 @@
 //! What is kept about an entity and changes nothing about its messages: when it was made, and what the administration
-//! API shows as it was given.
+//! API shows as it was given, with the keys that hold at the entity alone.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use servicebus_broker::Timestamp;
+use servicebus_broker::{EntityPath, Timestamp};
 
-use crate::auth::{Claims, Key};
+use super::Namespace;
+use crate::auth::{Claims, Key, Policy};
+use crate::nodes::Address;
 
 /// The service writes an entity a moment after it was made, and its users' tests know the order.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -108,5 +110,34 @@ impl fmt::Debug for AuthorizationRule {
             .field("key_name", &self.key_name)
             .field("claims", &self.claims)
             .finish_non_exhaustive()
+    }
+}
+
+impl Namespace {
+    /// Asks the rules for who may enter, by the keys of the namespace and of the entity at an address.
+    pub(crate) fn with_policy<T>(
+        &self,
+        address: Option<&str>,
+        ask: impl FnOnce(&Policy<'_>) -> T,
+    ) -> T {
+        let entity_keys = address.map(|address| self.entity_keys(address));
+        ask(&Policy {
+            entity_keys: entity_keys.as_deref().unwrap_or_default(),
+            ..self.config.policy()
+        })
+    }
+
+    /// The keys of the queue or topic that an address belongs to: they hold there and below, nowhere else.
+    fn entity_keys(&self, address: &str) -> Vec<Key> {
+        let path = EntityPath::of_address(&Address::parse(address).entity);
+        let topic = path.as_ref().and_then(|path| Some(path.topic()?.0));
+        let entity = topic.or(path).and_then(|path| self.entity(&path));
+        let Some(entity) = entity else {
+            return Vec::new();
+        };
+        entity.metadata(|metadata| {
+            let rules = metadata.authorization_rules().iter();
+            rules.flat_map(AuthorizationRule::keys).collect()
+        })
     }
 }

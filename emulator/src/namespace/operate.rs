@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use servicebus_broker::{
-    CommitError, Context, Entities, Entity, EntityId, EntityPath, FollowUps, Notice, SubQueue,
-    Timestamp, Transaction, commit, delete, follow_up,
+    CommitError, Context, Entities, Entity, EntityPath, FollowUps, Notice, SubQueue, Timestamp,
+    Transaction, commit, follow_up,
 };
 
 use super::{Caller, Namespace, SharedEntity};
@@ -17,8 +18,8 @@ use crate::router::ConnectionId;
 /// About how many messages go on elsewhere in the task of the caller who sent or settled the last of them.
 const FORWARDED_AT_ONCE: usize = 2048;
 
-/// Carries messages between the entities of a namespace.
-struct Carrier<'a> {
+/// Does what concerns several entities of a namespace, one after another.
+pub(super) struct Carrier<'a> {
     namespace: &'a Namespace,
     caller: &'a mut Caller,
 }
@@ -97,7 +98,7 @@ impl Namespace {
                 events: &mut caller.events,
             };
             let result = work(&mut locked, &mut cx);
-            let deadline = self.record(entity, &locked, caller);
+            let deadline = self.record(&mut locked, caller);
             (result, deadline)
         }));
         match done {
@@ -121,17 +122,20 @@ impl Namespace {
 
     /// Records what an operation did, under the entity's lock, so that its events stand in the order in which they
     /// happened; returns when time will next bring something about, if that is earlier than it was.
-    fn record(
-        &self,
-        entity: &SharedEntity,
-        state: &Entity,
-        caller: &mut Caller,
-    ) -> Option<Timestamp> {
+    fn record(&self, entity: &mut Entity, caller: &mut Caller) -> Option<Timestamp> {
         if !caller.events.is_empty() {
-            self.recorded_messages.keep(state, &caller.events);
+            self.recorded_messages.keep(entity, &caller.events);
             self.timeline().absorb(&mut caller.events);
         }
-        self.watched.update(entity, state)
+        self.index(entity)
+    }
+
+    /// Brings the indexes up to date where that matters; the entity's deadline then.
+    fn index(&self, entity: &mut Entity) -> Option<Timestamp> {
+        let changes = entity.changes_index();
+        changes
+            .then(|| self.entities.lock().index(entity))
+            .flatten()
     }
 
     /// What a panic left of an entity is not used any more.
@@ -194,8 +198,7 @@ impl Namespace {
                 None => resume_unwind(payload),
             }
         });
-        let updated = entities.iter().zip(&locked);
-        let deadlines = updated.filter_map(|(entity, queue)| self.watched.update(entity, queue));
+        let deadlines = locked.iter_mut().filter_map(|entity| self.index(entity));
         let deadline = deadlines.min();
         drop(locked);
         if let Some(deadline) = deadline {
@@ -282,39 +285,29 @@ impl Namespace {
         }
     }
 
-    /// Removes an entity with everything in it, and the subscriptions of a topic; false when it has gone.
-    pub(super) fn remove(&self, entity: &SharedEntity) -> bool {
+    /// Does something to several entities, one after another, and what follows from that.
+    pub(super) fn carry<T>(&self, work: impl FnOnce(&mut Carrier<'_>) -> T) -> T {
         let caller = &mut *self.broker.lock();
         let namespace = self;
-        let is_gone = delete(&mut Carrier { namespace, caller }, &entity.path, entity.id);
+        let result = work(&mut Carrier { namespace, caller });
         self.follow(caller);
-        is_gone
+        result
     }
 }
 
 impl Entities for Carrier<'_> {
-    fn with_entity<T>(
-        &mut self,
-        path: &EntityPath,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let entity = self.namespace.registry.find(path)?;
-        let done = self.namespace.attempt(&entity, self.caller, |locked, cx| {
-            (!entity.is_deleted()).then(|| work(locked, cx))
-        });
-        done.unwrap_or_default()
+    type Cell = SharedEntity;
+
+    fn namespace(&mut self) -> impl DerefMut<Target = servicebus_broker::Namespace<SharedEntity>> {
+        self.namespace.entities.lock()
     }
 
-    fn remove<T>(
+    fn operate<T>(
         &mut self,
-        path: &EntityPath,
-        id: Option<EntityId>,
+        entity: &Arc<SharedEntity>,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let entity = self.namespace.registry.remove(path, id)?;
-        let done = self.namespace.attempt(&entity, self.caller, work);
-        self.namespace.watched.forget(&entity);
-        done.ok()
+        self.namespace.attempt(entity, self.caller, work).ok()
     }
 
     fn follow_ups(&mut self) -> &mut FollowUps {

@@ -2,8 +2,8 @@
 
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityPath, Events, IdSource,
-    Message, NamespaceSettings, Timestamp,
+    ClientId, Context, Effects, Entity, EntityDescription, EntityId, EntityKind, EntityPath,
+    Events, IdSource, Message, NamespaceSettings, Timestamp,
 };
 
 /// When everything happens, in milliseconds since the Unix epoch.
@@ -42,22 +42,14 @@ impl World {
             requires_session: true,
             ..EntityDescription::default()
         };
+        let entity = |kind, id, name, description| {
+            Entity::new(kind, EntityId(id), path(name), description, &settings, now)
+        };
+        let plain = EntityDescription::default;
         let mut world = Self {
-            queue: Entity::new(
-                EntityId(1),
-                path("q"),
-                EntityDescription::default(),
-                &settings,
-                now,
-            ),
-            sessions: Entity::new(EntityId(2), path("s"), with_sessions, &settings, now),
-            topic: Entity::topic(
-                EntityId(3),
-                path("t"),
-                &EntityDescription::default(),
-                &settings,
-                now,
-            ),
+            queue: entity(EntityKind::Queue, 1, "q", plain()),
+            sessions: entity(EntityKind::Queue, 2, "s", with_sessions),
+            topic: entity(EntityKind::Topic, 3, "t", plain()),
             subscription: path("t/Subscriptions/a"),
             ids: Ids::default(),
             effects: Effects::new(),

@@ -193,10 +193,11 @@ impl Pair {
             let id = u64::MAX - 100 - (q * 100 + round) as u64;
             self.names.open.push((place, id));
             self.take(&Step::Accept(q, id, ReceiveMode::ReceiveAndDelete, None));
-            let Some(entity) = self.world.entity(q) else {
+            let entity = self.world.entity(q);
+            let Some(accepted) = entity.map(|entity| entity.accepted_session(ReceiverId(id)))
+            else {
                 return;
             };
-            let accepted = entity.accepted_session(ReceiverId(id));
             if accepted.is_some() {
                 self.take(&Step::Credit(place, id, 10_000));
                 self.take(&Step::Take(place, id, usize::MAX));

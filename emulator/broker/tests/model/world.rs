@@ -4,13 +4,15 @@
 mod sessions;
 pub(crate) mod wire;
 
-use std::collections::BTreeMap;
+use std::cell::{Ref, RefCell};
+use std::ops::DerefMut;
+use std::sync::Arc;
 
 use servicebus_broker::{
     CancelError, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
-    EntityId, EntityPath, Events, FollowUps, LockToken, Message, NamespaceSettings, Notice,
-    Outcome as Settlement, ReceiveDeferredError, ReceiveMode, ReceiverId, RenewError, SendError,
-    SequenceNumber, SettleError, Timestamp, follow_up,
+    EntityId, EntityKind, EntityPath, Events, FollowUps, LockToken, Message, Namespace,
+    NamespaceSettings, Notice, Outcome as Settlement, ReceiveDeferredError, ReceiveMode,
+    ReceiverId, RenewError, SendError, SequenceNumber, SettleError, Timestamp, follow_up,
 };
 use uuid::Uuid;
 
@@ -27,7 +29,7 @@ pub(crate) const CLIENT: ClientId = ClientId(7);
 pub(crate) struct World {
     settings: NamespaceSettings,
     paths: Vec<EntityPath>,
-    queues: BTreeMap<EntityPath, Entity>,
+    namespace: Namespace<RefCell<Entity>>,
     now: Timestamp,
     client: ClientId,
     ids: SeededRng,
@@ -51,7 +53,7 @@ impl World {
         let mut world = Self {
             settings: rules.settings,
             paths: paths.to_vec(),
-            queues: BTreeMap::new(),
+            namespace: Namespace::default(),
             now: Timestamp::from_millis(now),
             client: CLIENT,
             ids: SeededRng(seed),
@@ -79,8 +81,8 @@ impl World {
         answer
     }
 
-    pub(crate) fn entity(&self, queue: usize) -> Option<&Entity> {
-        self.queues.get(&self.paths[queue])
+    pub(crate) fn entity(&self, queue: usize) -> Option<Ref<'_, Entity>> {
+        Some(self.namespace.find(&self.paths[queue])?.borrow())
     }
 
     pub(crate) fn now(&self) -> i64 {
@@ -109,12 +111,12 @@ impl World {
         match step {
             Step::Send(queue, parcels, batch) => Answer::Sent(self.send(*queue, parcels, *batch)),
             &Step::Open((queue, kind), id, mode) => {
-                self.operate(queue, |m, _| m.attach_receiver(kind, ReceiverId(id), mode))
+                self.done(queue, |m, _| m.attach_receiver(kind, ReceiverId(id), mode))
             }
             &Step::Close((queue, kind), id) => {
-                self.operate(queue, |m, cx| m.detach_receiver(cx, kind, ReceiverId(id)))
+                self.done(queue, |m, cx| m.detach_receiver(cx, kind, ReceiverId(id)))
             }
-            &Step::Credit((queue, kind), id, credit) => self.operate(queue, |entity, cx| {
+            &Step::Credit((queue, kind), id, credit) => self.done(queue, |entity, cx| {
                 entity.set_credit(cx, kind, ReceiverId(id), credit);
             }),
             &Step::Take(place, id, max) => self.take(place, ReceiverId(id), max),
@@ -135,25 +137,27 @@ impl World {
             }
             Step::Update(queue, description) => {
                 let description = EntityDescription::clone(description);
-                self.operate(*queue, |entity, cx| entity.update(cx, description))
+                self.done(*queue, |entity, cx| {
+                    entity.update(cx, description);
+                })
             }
-            &Step::LoseLocks(queue) => self.operate(queue, Entity::lose_locks),
+            &Step::LoseLocks(queue) => self.done(queue, Entity::lose_locks),
             &Step::Advance(to) => {
                 self.now = Timestamp::from_millis(to);
                 Answer::Done
             }
-            &Step::Timeout(queue) => self.operate(queue, |entity, cx| {
+            &Step::Timeout(queue) => self.done(queue, |entity, cx| {
                 entity.handle_timeout(cx);
             }),
             &Step::Browse(place, from, max) => Answer::Messages(self.peek(place, from, max)),
-            &Step::Reset(queue) => self.operate(queue, Entity::reset),
+            &Step::Reset(queue) => self.done(queue, Entity::reset),
             Step::Create(queue, description) => {
                 self.create(*queue, EntityDescription::clone(description));
                 Answer::Done
             }
             &Step::Drop(queue) => {
                 self.touched[queue] = true;
-                self.queues.remove(&self.paths[queue]);
+                self.namespace.remove(&self.paths[queue], None);
                 Answer::Done
             }
         }
@@ -163,15 +167,20 @@ impl World {
         self.touched[at] = true;
         let id = EntityId(at as u32 + 1);
         let path = self.paths[at].clone();
-        let queue = Entity::new(id, path.clone(), description, &self.settings, self.now);
-        self.queues.insert(path, queue);
+        let queue = EntityKind::Queue;
+        let made = Entity::new(
+            queue,
+            id,
+            path.clone(),
+            description,
+            &self.settings,
+            self.now,
+        );
+        let created = self.namespace.insert(&path, |_| RefCell::new(made));
+        created.expect("its name is free");
     }
 
-    fn operate(
-        &mut self,
-        queue: usize,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>),
-    ) -> Answer {
+    fn done(&mut self, queue: usize, work: impl FnOnce(&mut Entity, &mut Context<'_>)) -> Answer {
         self.with(queue, work);
         Answer::Done
     }
@@ -330,21 +339,38 @@ impl World {
 }
 
 impl Entities for World {
-    fn with_entity<T>(
+    type Cell = RefCell<Entity>;
+
+    fn namespace(&mut self) -> impl DerefMut<Target = Namespace<RefCell<Entity>>> {
+        &mut self.namespace
+    }
+
+    fn operate<T>(
         &mut self,
-        path: &EntityPath,
+        entity: &Arc<RefCell<Entity>>,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let queue = self.queues.get_mut(path)?;
-        self.touched[queue.id().0 as usize - 1] = true;
+        let mut entity = entity.borrow_mut();
+        let is_there = self.namespace.find(entity.path()).is_some();
+        // What a deleted queue records of its messages is no part of the model.
+        let (mut effects, mut events) = (Effects::new(), Events::new());
         let mut cx = Context {
             now: self.now,
             client: self.client,
             ids: &mut self.ids,
-            effects: &mut self.effects,
-            events: &mut self.events,
+            effects: if is_there {
+                &mut self.effects
+            } else {
+                &mut effects
+            },
+            events: if is_there {
+                &mut self.events
+            } else {
+                &mut events
+            },
         };
-        let result = work(queue, &mut cx);
+        let result = work(&mut entity, &mut cx);
+        self.touched[entity.id().0 as usize - 1] |= is_there;
         let (woken, lost) = (&mut self.woken, &mut self.lost);
         self.follow_ups
             .take(&mut self.effects, |notice| match notice {
@@ -352,24 +378,6 @@ impl Entities for World {
                 Notice::SessionLost(receiver) => lost.push(receiver.0),
             });
         Some(result)
-    }
-
-    /// What a deleted queue records of its messages is no part of the model.
-    fn remove<T>(
-        &mut self,
-        path: &EntityPath,
-        _: Option<EntityId>,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let mut queue = self.queues.remove(path)?;
-        let mut cx = Context {
-            now: self.now,
-            client: self.client,
-            ids: &mut self.ids,
-            effects: &mut Effects::new(),
-            events: &mut Events::new(),
-        };
-        Some(work(&mut queue, &mut cx))
     }
 
     fn follow_ups(&mut self) -> &mut FollowUps {

@@ -77,7 +77,14 @@ impl Bus {
         let problems = rules.queue.problems(EntityKind::Queue, rules.settings.tier);
         assert!(problems.is_empty(), "{problems:?}");
         Self {
-            queue: Entity::new(EntityId(1), path, rules.queue, &rules.settings, START),
+            queue: Entity::new(
+                EntityKind::Queue,
+                EntityId(1),
+                path,
+                rules.queue,
+                &rules.settings,
+                START,
+            ),
             now: START,
             ids: Counting(0),
             effects: Effects::new(),

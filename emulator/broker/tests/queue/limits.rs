@@ -175,7 +175,8 @@ fn the_largest_message_follows_tier_and_entity() {
         };
         let id = servicebus_broker::EntityId(1);
         let path = "orders".parse().unwrap();
-        Entity::new(id, path, description, &settings, START).max_message_size()
+        let queue = servicebus_broker::EntityKind::Queue;
+        Entity::new(queue, id, path, description, &settings, START).max_message_size()
     };
     assert_eq!(size(Tier::Basic, None), 256 * 1024);
     assert_eq!(size(Tier::Standard, None), 256 * 1024);

@@ -3,13 +3,17 @@
 mod topics;
 mod transactions;
 
-use std::collections::BTreeMap;
+use std::cell::{Ref, RefCell};
+use std::ops::DerefMut;
+use std::sync::Arc;
 use std::time::Duration;
 
+use servicebus_broker::filter::Rule;
 use servicebus_broker::{
     BrokerProperties, ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription,
-    EntityId, EntityPath, Events, FollowUps, Message, Outcome, PropertyChanges, ReceiveMode,
-    ReceiverId, SendError, SequenceNumber, SessionAccess, SubQueue, Timestamp, delete, follow_up,
+    EntityKind, EntityPath, Events, FollowUps, Message, Namespace, NamespaceSettings, Outcome,
+    PropertyChanges, ReceiveMode, ReceiverId, SendError, SequenceNumber, SessionAccess, SubQueue,
+    Timestamp, create, delete, follow_up,
 };
 
 use crate::bus::{Counting, DROPPED, MessageBuilder, Rules, START, message, text};
@@ -18,7 +22,7 @@ pub(crate) use transactions::{abandon, bury, defer};
 
 /// Queues, topics and subscriptions by name, at one time, that do what their effects say after every operation.
 pub(crate) struct World {
-    queues: BTreeMap<EntityPath, Entity>,
+    namespace: Namespace<RefCell<Entity>>,
     pub(crate) now: Timestamp,
     ids: Counting,
     effects: Effects,
@@ -26,7 +30,6 @@ pub(crate) struct World {
     follow_ups: FollowUps,
     /// What somebody else does just before this entity is reached the next time.
     interruption: Option<(EntityPath, Interruption)>,
-    entities: u32,
     receivers: u64,
 }
 
@@ -35,14 +38,13 @@ type Interruption = Box<dyn FnOnce(&mut World)>;
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            queues: BTreeMap::new(),
+            namespace: Namespace::default(),
             now: START,
             ids: Counting(0),
             effects: Effects::new(),
             events: Events::new(),
             follow_ups: FollowUps::default(),
             interruption: None,
-            entities: 0,
             receivers: 0,
         }
     }
@@ -59,13 +61,37 @@ impl World {
 
     /// Declares a queue.
     pub(crate) fn declare(&mut self, name: &str, rules: Rules) {
-        let id = self.next_id();
-        let queue = Entity::new(id, path(name), rules.queue, &rules.settings, self.now);
-        self.insert(queue);
+        self.create(
+            EntityKind::Queue,
+            path(name),
+            rules.queue,
+            &rules.settings,
+            vec![],
+        );
     }
 
-    fn insert(&mut self, queue: Entity) {
-        self.queues.insert(queue.path().clone(), queue);
+    fn create(
+        &mut self,
+        kind: EntityKind,
+        path: EntityPath,
+        description: EntityDescription,
+        settings: &NamespaceSettings,
+        rules: Vec<Rule>,
+    ) {
+        let problems = description.problems(kind, settings.tier);
+        assert!(problems.is_empty(), "{problems:?}");
+        let now = self.now;
+        let created = create(self, &path, rules, |id| {
+            RefCell::new(Entity::new(
+                kind,
+                id,
+                path.clone(),
+                description,
+                settings,
+                now,
+            ))
+        });
+        created.expect("its name is free");
     }
 
     pub(crate) fn delete(&mut self, name: &str) {
@@ -75,11 +101,12 @@ impl World {
 
     /// Takes an entity away and leaves its subscriptions, which go after it, for later.
     pub(crate) fn remove_alone(&mut self, name: &str) {
-        self.queues.remove(&path(name)).expect("it is declared");
+        let removed = self.namespace.remove(&path(name), None);
+        removed.expect("it is declared");
     }
 
     pub(crate) fn exists(&self, name: &str) -> bool {
-        self.queues.contains_key(&path(name))
+        self.namespace.find(&path(name)).is_some()
     }
 
     pub(crate) fn update(&mut self, name: &str, change: impl FnOnce(&mut EntityDescription)) {
@@ -218,25 +245,20 @@ impl World {
     /// Lets time pass, from one deadline to the next.
     pub(crate) fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some((at, path)) = self.next_deadline().filter(|(at, _)| *at <= end) {
+        while let Some(at) = self.first_deadline().filter(|at| *at <= end) {
             self.now = at.max(self.now);
-            self.with_entity(&path, |entity, cx| entity.handle_timeout(cx));
-            follow_up(self, usize::MAX);
+            for entity in self.due(self.now, 1) {
+                Entities::operate(self, &entity, |entity, cx| entity.handle_timeout(cx));
+                follow_up(self, usize::MAX);
+            }
         }
         self.now = end;
     }
 
-    fn next_deadline(&self) -> Option<(Timestamp, EntityPath)> {
-        let due = self.queues.values().filter_map(|queue| {
-            let at = queue.next_deadline()?;
-            Some((at, queue.path().clone()))
-        });
-        due.min()
-    }
-
     /// What is in a store, seen without being noticed.
     pub(crate) fn peek(&self, name: &str, store: SubQueue) -> Vec<(BrokerProperties, Message)> {
-        let seen = self.entity(name).snapshot(store, SequenceNumber(1));
+        let entity = self.entity(name);
+        let seen = entity.snapshot(store, SequenceNumber(1));
         seen.map(|(broker_properties, message)| (broker_properties, message.clone()))
             .collect()
     }
@@ -276,13 +298,17 @@ impl World {
         seen.iter().map(reason).collect()
     }
 
-    pub(crate) fn entity(&self, name: &str) -> &Entity {
-        &self.queues[&path(name)]
+    pub(crate) fn entity(&self, name: &str) -> Ref<'_, Entity> {
+        let entity = self.namespace.find(&path(name));
+        entity.expect("it is declared").borrow()
     }
 
     /// Every message that is anywhere.
     pub(crate) fn everything(&self) -> Vec<String> {
-        let names: Vec<String> = self.queues.keys().map(EntityPath::to_string).collect();
+        let entities = self.namespace.all();
+        let names: Vec<String> = entities
+            .map(|entity| entity.borrow().path().to_string())
+            .collect();
         let places = names
             .iter()
             .flat_map(|name| SubQueue::ALL.map(|kind| (name, kind)));
@@ -303,6 +329,32 @@ impl World {
 }
 
 impl Entities for World {
+    type Cell = RefCell<Entity>;
+
+    fn namespace(&mut self) -> impl DerefMut<Target = Namespace<RefCell<Entity>>> {
+        &mut self.namespace
+    }
+
+    fn operate<T>(
+        &mut self,
+        entity: &Arc<RefCell<Entity>>,
+        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let mut entity = entity.borrow_mut();
+        let mut cx = Context {
+            now: self.now,
+            client: ClientId(7),
+            ids: &mut self.ids,
+            effects: &mut self.effects,
+            events: &mut self.events,
+        };
+        let result = work(&mut entity, &mut cx);
+        entity.check_invariants();
+        self.namespace.index(&mut entity);
+        self.follow_ups.take(&mut self.effects, |_| ());
+        Some(result)
+    }
+
     fn with_entity<T>(
         &mut self,
         path: &EntityPath,
@@ -311,38 +363,8 @@ impl Entities for World {
         if let Some((_, interrupt)) = self.interruption.take_if(|(at, _)| at == path) {
             interrupt(self);
         }
-        let queue = self.queues.get_mut(path)?;
-        let mut cx = Context {
-            now: self.now,
-            client: ClientId(7),
-            ids: &mut self.ids,
-            effects: &mut self.effects,
-            events: &mut self.events,
-        };
-        let result = work(queue, &mut cx);
-        queue.check_invariants();
-        self.follow_ups.take(&mut self.effects, |_| ());
-        Some(result)
-    }
-
-    fn remove<T>(
-        &mut self,
-        path: &EntityPath,
-        id: Option<EntityId>,
-        work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let there = self.queues.get(path)?.id();
-        let mut queue = (id.is_none_or(|id| id == there)).then(|| self.queues.remove(path))??;
-        let mut cx = Context {
-            now: self.now,
-            client: ClientId(7),
-            ids: &mut self.ids,
-            effects: &mut self.effects,
-            events: &mut self.events,
-        };
-        let result = work(&mut queue, &mut cx);
-        self.follow_ups.take(&mut self.effects, |_| ());
-        Some(result)
+        let entity = self.namespace.find(path).cloned()?;
+        Entities::operate(self, &entity, work)
     }
 
     fn follow_ups(&mut self) -> &mut FollowUps {

@@ -68,9 +68,14 @@ impl Entity {
         // The holder of a session is told what all are told: that the entity is gone.
         self.active.drop_sessions();
         self.reset(cx);
-        self.auto_delete = AutoDelete::Deleting;
+        self.auto_delete = AutoDelete::Deleted;
         self.description.status = EntityStatus::Disabled;
         self.active.record_as(cx, None, EventKind::EntityDeleted);
+    }
+
+    /// Whether it was deleted.
+    pub fn is_deleted(&self) -> bool {
+        self.auto_delete == AutoDelete::Deleted
     }
 
     /// Empties the entity without looking at what it holds, and refuses what comes with this reason from now on. Its
@@ -98,8 +103,12 @@ impl Entity {
                 }
             }
         };
-        *self = Self::of_role(role, id, path, description, &settings, now);
-        self.broken = Some(Arc::new(reason.as_ref().to_owned()));
+        let indexed = self.indexed;
+        *self = Self {
+            broken: Some(Arc::new(reason.as_ref().to_owned())),
+            indexed,
+            ..Self::of_role(role, id, path, description, &settings, now)
+        };
     }
 
     /// Panics where a test wants to see what becomes of a panic in the middle of an operation: when a message with the id

@@ -13,6 +13,8 @@ pub(crate) enum AutoDelete {
     Pending,
     /// What is sent from now on comes too late: it would be lost if it were accepted.
     Deleting,
+    /// It was deleted, for this reason or another.
+    Deleted,
 }
 
 impl Entity {

@@ -119,7 +119,7 @@ impl Entity {
     /// Whether so many bytes more are welcome.
     pub(crate) fn check_quota(&self, bytes: u64) -> Result<(), SendError> {
         self.check_whole()?;
-        if self.auto_delete == AutoDelete::Deleting {
+        if matches!(self.auto_delete, AutoDelete::Deleting | AutoDelete::Deleted) {
             // It has asked to be deleted: what it took now would go with it.
             return Err(SendError::NotFound(self.path.clone()));
         }

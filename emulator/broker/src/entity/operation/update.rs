@@ -9,8 +9,8 @@ use crate::{Context, Deadline, Entity, EntityDescription, SubQueue};
 impl Entity {
     /// Goes on under another description. All locks are lost (decision D17), unless nothing but the status
     /// changes: then they run on (decision D27). A changed time to live holds at once for messages that brought
-    /// none (decision D7).
-    pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) {
+    /// none (decision D7). Returns whether locks were lost.
+    pub fn update(&mut self, cx: &mut Context<'_>, description: EntityDescription) -> bool {
         self.verb(cx, |entity, cx| {
             let before = std::mem::replace(&mut entity.description, description);
             for kind in SubQueue::ALL {
@@ -27,7 +27,8 @@ impl Entity {
             let lives_otherwise =
                 before.default_message_time_to_live != after.default_message_time_to_live;
             let allows_less = after.max_delivery_count < before.max_delivery_count;
-            if *after != only_status {
+            let ends_locks = *after != only_status;
+            if ends_locks {
                 entity.end_locks(cx);
             }
             if lives_otherwise {
@@ -44,7 +45,8 @@ impl Entity {
                 history.set_window(cx.now, window);
             }
             entity.run_due(cx);
-        });
+            ends_locks
+        })
     }
 
     /// Ends every lock, of messages and of sessions, as if its time had run out.

@@ -16,7 +16,8 @@ fn topic() -> World {
 }
 
 fn sessions(world: &World, entity: &str) -> Vec<String> {
-    let seen = world.entity(entity).snapshot_sessions();
+    let entity = world.entity(entity);
+    let seen = entity.snapshot_sessions();
     seen.map(|session| session.name.to_string()).collect()
 }
 

@@ -52,7 +52,8 @@ fn a_hundred_thousand_correlation_filters_select_one_message_each() {
     for number in 0..SUBSCRIPTIONS {
         world.delete(&name(number));
     }
-    let rules = world.entity("t").rules().expect("a topic");
+    let topic = world.entity("t");
+    let rules = topic.rules().expect("a topic");
     assert_eq!(rules.subscriptions().count(), 0);
 }
 

@@ -4,8 +4,7 @@ use servicebus_broker::filter::{
     Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter,
 };
 use servicebus_broker::{
-    ChangeRuleError, Entities, Entity, EntityDescription, EntityId, EntityKind, EntityPath,
-    NamespaceSettings,
+    ChangeRuleError, Entities, EntityDescription, EntityKind, EntityPath, NamespaceSettings,
 };
 
 use super::{World, path};
@@ -67,11 +66,7 @@ impl World {
     ) {
         let mut description = EntityDescription::default();
         change(&mut description);
-        let problems = description.problems(EntityKind::Topic, settings.tier);
-        assert!(problems.is_empty(), "{problems:?}");
-        let id = self.next_id();
-        let topic = Entity::topic(id, path(name), &description, settings, self.now);
-        self.insert(topic);
+        self.create(EntityKind::Topic, path(name), description, settings, vec![]);
     }
 
     /// Declares a subscription, given by its path, with the default rule.
@@ -94,19 +89,9 @@ impl World {
         let mut description = EntityDescription::default();
         change(&mut description);
         let settings = NamespaceSettings::default();
-        let path = path(name);
-        let problems = description.problems(EntityKind::Subscription, settings.tier);
-        assert!(problems.is_empty(), "{problems:?}");
-        let id = self.next_id();
-        let mut made = Entity::subscription(id, path.clone(), &description, &settings, self.now);
-        let held = self.with_entity(&topic_of(&path), |topic, _| topic.held());
-        if let Some(held) = held.flatten() {
-            made.join(held);
-        }
-        self.insert(made);
-        self.operate(topic_of(&path).as_str(), |entity, cx| {
-            entity.subscribe(cx, &path, rules);
-        });
+        let rules = rules.into_iter().collect();
+        let kind = EntityKind::Subscription;
+        self.create(kind, path(name), description, &settings, rules);
     }
 
     pub(crate) fn add_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
@@ -137,11 +122,6 @@ impl World {
         let topic = self.entity(topic_of(&subscription).as_str());
         let rules = topic.rules().expect("a topic").of(&subscription);
         rules.map(|rule| rule.name.to_string()).collect()
-    }
-
-    pub(crate) fn next_id(&mut self) -> EntityId {
-        self.entities += 1;
-        EntityId(self.entities)
     }
 }
 

@@ -123,8 +123,10 @@ impl World {
     /// follows from it.
     pub(crate) fn commit(&mut self, transaction: Transaction) -> Result<(), CommitError> {
         let ids: Vec<_> = transaction.participants().map(|(id, _)| id).collect();
-        let involved = self.queues.values_mut().filter(|q| ids.contains(&q.id()));
-        let mut entities: Vec<&mut Entity> = involved.collect();
+        let involved = self.namespace.all().map(|entity| entity.borrow_mut());
+        let involved = involved.filter(|entity| ids.contains(&entity.id()));
+        let mut involved: Vec<_> = involved.collect();
+        let mut entities: Vec<&mut Entity> = involved.iter_mut().map(|e| &mut **e).collect();
         let mut cx = Context {
             now: self.now,
             client: ClientId(7),
@@ -133,8 +135,12 @@ impl World {
             events: &mut self.events,
         };
         let result = commit(transaction, &mut entities, &mut cx);
+        drop(involved);
+        let entities: Vec<_> = self.namespace.all().cloned().collect();
         for entity in entities {
+            let entity = &mut *entity.borrow_mut();
             entity.check_invariants();
+            self.namespace.index(entity);
         }
         self.follow_ups.take(&mut self.effects, |_| ());
         follow_up(self, usize::MAX);
@@ -145,7 +151,7 @@ impl World {
         let participants = transaction.participants();
         let paths: Vec<_> = participants.map(|(id, path)| (id, path.clone())).collect();
         for (id, path) in paths {
-            if self.queues.get(&path).is_some_and(|queue| queue.id() == id) {
+            if self.exists(path.as_str()) && self.entity(path.as_str()).id() == id {
                 self.with_entity(&path, |entity, cx| entity.roll_back(cx, &transaction));
             }
         }

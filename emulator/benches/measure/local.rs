@@ -1,14 +1,16 @@
-//! Mailboxes called directly, with what surrounds them in the emulator: a timeline, and forwarding between them.
+//! Entities called directly, with what surrounds them in the emulator: a timeline, and forwarding between them.
 
-use std::collections::BTreeMap;
+use std::cell::{Ref, RefCell};
+use std::ops::DerefMut;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use servicebus_broker::filter::Rule;
 use servicebus_broker::{
-    ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription, EntityId,
-    EntityPath, Events, FollowUps, LockToken, Message, NamespaceSettings, Outcome as Settle,
-    ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, Timeline, Timestamp,
-    follow_up,
+    ClientId, Context, Delivery, Effects, Entities, Entity, EntityDescription, EntityKind,
+    EntityPath, Events, FollowUps, LockToken, Message, Namespace, NamespaceSettings,
+    Outcome as Settle, ReceiveMode, ReceiverId, SequenceNumber, SessionAccess, SubQueue, Timeline,
+    Timestamp, create, follow_up,
 };
 use servicebus_codec::Writer;
 
@@ -19,8 +21,8 @@ const BODY: [u8; 100] = [b'x'; 100];
 
 /// Some queues; the first is where everything happens unless another is named.
 #[derive(Debug)]
-pub(crate) struct Pond {
-    mailboxes: BTreeMap<EntityPath, Entity>,
+pub(crate) struct LocalNamespace {
+    namespace: Namespace<RefCell<Entity>>,
     first: EntityPath,
     pub(crate) now: Timestamp,
     ids: Counter,
@@ -51,7 +53,7 @@ pub(crate) fn encoded(id: u32, scheduled_at: Option<Timestamp>) -> Bytes {
     bytes.into()
 }
 
-impl Pond {
+impl LocalNamespace {
     /// One queue.
     pub(crate) fn new(description: &EntityDescription) -> Self {
         Self::of(vec![("first", description.clone())])
@@ -60,18 +62,10 @@ impl Pond {
     /// Several queues, the first first.
     pub(crate) fn of(queues: Vec<(&str, EntityDescription)>) -> Self {
         let now = Timestamp::from_millis(1_700_000_000_000);
-        let settings = NamespaceSettings::default();
         let path = |name: &str| name.parse::<EntityPath>().expect("our own name is legal");
         let first = path(queues.first().expect("at least one queue").0);
-        let mailboxes = queues
-            .into_iter()
-            .zip(1..)
-            .map(|((name, description), id)| {
-                let entity = Entity::new(EntityId(id), path(name), description, &settings, now);
-                (path(name), entity)
-            });
-        Self {
-            mailboxes: mailboxes.collect(),
+        let mut entities = Self {
+            namespace: Namespace::default(),
             first,
             now,
             ids: Counter::default(),
@@ -80,7 +74,33 @@ impl Pond {
             timeline: Timeline::new(Timeline::CAPACITY),
             follow_ups: FollowUps::default(),
             consumers: 0,
+        };
+        for (name, description) in queues {
+            entities.create(EntityKind::Queue, &path(name), &description, vec![]);
         }
+        entities
+    }
+
+    fn create(
+        &mut self,
+        kind: EntityKind,
+        path: &EntityPath,
+        description: &EntityDescription,
+        rules: Vec<Rule>,
+    ) {
+        let (settings, now) = (NamespaceSettings::default(), self.now);
+        let description = description.clone();
+        let created = create(self, path, rules, |id| {
+            RefCell::new(Entity::new(
+                kind,
+                id,
+                path.clone(),
+                description,
+                &settings,
+                now,
+            ))
+        });
+        created.expect("its name is free");
     }
 
     /// A topic with subscriptions that have these rules.
@@ -89,26 +109,22 @@ impl Pond {
         subscription: &EntityDescription,
         rules: Vec<Vec<Rule>>,
     ) -> Self {
-        let mut pond = Self::of(vec![("first", EntityDescription::default())]);
-        let settings = NamespaceSettings::default();
-        let (first, now) = (pond.first.clone(), pond.now);
-        let entity = Entity::topic(EntityId(1), first.clone(), topic, &settings, now);
-        pond.mailboxes.insert(first.clone(), entity);
+        let mut entities = Self::of(vec![("first", EntityDescription::default())]);
+        let first = entities.first.clone();
+        entities.namespace.remove(&first, None);
+        entities.create(EntityKind::Topic, &first, topic, vec![]);
         for (rules, id) in rules.into_iter().zip(2..) {
             let path = first.subscription(&format!("s{id}"));
             let path = path.expect("our own name is legal");
-            let id = EntityId(id);
-            let entity = Entity::subscription(id, path.clone(), subscription, &settings, now);
-            pond.mailboxes.insert(path.clone(), entity);
-            pond.operate(|topic, cx| topic.subscribe(cx, &path, rules));
+            entities.create(EntityKind::Subscription, &path, subscription, rules);
         }
-        pond
+        entities
     }
 
     /// The number of the message; none for a duplicate.
     pub(crate) fn send(&mut self, encoded: Bytes) -> Option<SequenceNumber> {
         let message = Message::parse(encoded, &mut self.ids).expect("our own message is sound");
-        let sent = self.operate(|entity, cx| entity.send(cx, message));
+        let sent = self.at_first(|entity, cx| entity.send(cx, message));
         sent.expect("there is room")
     }
 
@@ -116,7 +132,7 @@ impl Pond {
     pub(crate) fn receiver(&mut self, mode: ReceiveMode, credit: u32) -> ReceiverId {
         self.consumers += 1;
         let id = ReceiverId(self.consumers);
-        self.operate(|entity, cx| {
+        self.at_first(|entity, cx| {
             entity.attach_receiver(ACTIVE, id, mode);
             entity.set_credit(cx, ACTIVE, id, credit);
         });
@@ -128,7 +144,7 @@ impl Pond {
         self.consumers += 1;
         let id = ReceiverId(self.consumers);
         let mode = ReceiveMode::PeekLock;
-        let opened = self.operate(|entity, cx| {
+        let opened = self.at_first(|entity, cx| {
             entity.attach_session_receiver(cx, id, mode, None, SessionAccess::Exclusive)
         });
         assert!(
@@ -140,22 +156,22 @@ impl Pond {
 
     /// Gives a receiver of the first queue this credit.
     pub(crate) fn ask(&mut self, id: ReceiverId, credit: u32) {
-        self.operate(|entity, cx| entity.set_credit(cx, ACTIVE, id, credit));
+        self.at_first(|entity, cx| entity.set_credit(cx, ACTIVE, id, credit));
     }
 
     /// Ends a receiver of the first queue.
     pub(crate) fn close(&mut self, id: ReceiverId) {
-        self.operate(|entity, cx| entity.detach_receiver(cx, ACTIVE, id));
+        self.at_first(|entity, cx| entity.detach_receiver(cx, ACTIVE, id));
     }
 
     pub(crate) fn take(&mut self, id: ReceiverId, max: usize) -> Vec<Delivery> {
         let mut taken = Vec::new();
-        self.operate(|entity, cx| entity.acquire(cx, ACTIVE, id, max, usize::MAX, &mut taken));
+        self.at_first(|entity, cx| entity.acquire(cx, ACTIVE, id, max, usize::MAX, &mut taken));
         taken
     }
 
     pub(crate) fn complete(&mut self, tokens: &[LockToken]) {
-        self.operate(|entity, cx| {
+        self.at_first(|entity, cx| {
             for &token in tokens {
                 let settled = entity.settle(cx, ACTIVE, token, Settle::Complete);
                 settled.expect("the lock is held");
@@ -167,12 +183,12 @@ impl Pond {
         self.entity(&self.first).next_deadline()
     }
 
-    pub(crate) fn entity(&self, path: &EntityPath) -> &Entity {
-        &self.mailboxes[path]
+    pub(crate) fn entity(&self, path: &EntityPath) -> Ref<'_, Entity> {
+        self.namespace.find(path).expect("it was created").borrow()
     }
 
     /// Does something to the first queue, and lets follow what follows.
-    pub(crate) fn operate<T>(
+    pub(crate) fn at_first<T>(
         &mut self,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> T {
@@ -185,13 +201,18 @@ impl Pond {
     }
 }
 
-impl Entities for Pond {
-    fn with_entity<T>(
+impl Entities for LocalNamespace {
+    type Cell = RefCell<Entity>;
+
+    fn namespace(&mut self) -> impl DerefMut<Target = Namespace<RefCell<Entity>>> {
+        &mut self.namespace
+    }
+
+    fn operate<T>(
         &mut self,
-        path: &EntityPath,
+        entity: &Arc<RefCell<Entity>>,
         work: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let entity = self.mailboxes.get_mut(path)?;
         let mut cx = Context {
             now: self.now,
             client: ClientId(1),
@@ -199,20 +220,14 @@ impl Entities for Pond {
             effects: &mut self.effects,
             events: &mut self.events,
         };
+        let entity = &mut *entity.borrow_mut();
         let result = work(entity, &mut cx);
+        if entity.changes_index() {
+            self.namespace.index(entity);
+        }
         self.timeline.absorb(&mut self.events);
         self.follow_ups.take(&mut self.effects, |_| ());
         Some(result)
-    }
-
-    fn remove<T>(
-        &mut self,
-        _: &EntityPath,
-        _: Option<EntityId>,
-        _: impl FnOnce(&mut Entity, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        // Nothing here is deleted.
-        None
     }
 
     fn follow_ups(&mut self) -> &mut FollowUps {
