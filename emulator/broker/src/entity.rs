@@ -39,7 +39,8 @@ pub struct Entity {
     round_robin: u64,
     /// What open transactions are to send here.
     pending_bytes: PendingBytes,
-    indexed: Indexed,
+    indexed_deadline: Deadline,
+    is_indexed_as_busy: bool,
 }
 
 /// What the indexes of a namespace have of an entity.
@@ -171,7 +172,8 @@ impl Entity {
             broken: None,
             round_robin: 0,
             pending_bytes: PendingBytes::default(),
-            indexed: Indexed::default(),
+            indexed_deadline: Deadline::NONE,
+            is_indexed_as_busy: false,
         }
     }
 
@@ -321,9 +323,9 @@ impl Entity {
     /// Whether something happens earlier than the indexes of the namespace have it, or the entity is busy and they have not:
     /// then [`crate::Namespace::index`] is to be called.
     pub fn changes_index(&self) -> bool {
-        let before = self.indexed;
-        let is_before = |at| before.deadline.get().is_none_or(|before| at < before);
-        self.next_deadline().is_some_and(is_before) || (!before.is_busy && self.is_busy())
+        let before = self.indexed_deadline.get();
+        let is_before = |at| before.is_none_or(|before| at < before);
+        self.next_deadline().is_some_and(is_before) || (!self.is_indexed_as_busy && self.is_busy())
     }
 
     pub(crate) fn to_be_indexed(&self) -> Indexed {
@@ -335,7 +337,10 @@ impl Entity {
 
     /// Records what the indexes have of it from now on; returns what they had.
     pub(crate) fn set_indexed(&mut self, indexed: Indexed) -> Indexed {
-        std::mem::replace(&mut self.indexed, indexed)
+        Indexed {
+            deadline: std::mem::replace(&mut self.indexed_deadline, indexed.deadline),
+            is_busy: std::mem::replace(&mut self.is_indexed_as_busy, indexed.is_busy),
+        }
     }
 
     /// Who holds the locks of a store, a receiver for each locked message.

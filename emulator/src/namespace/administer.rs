@@ -108,7 +108,9 @@ impl Namespace {
         subscription: &EntityPath,
         change: RuleChange,
     ) -> Result<(), ChangeRuleError> {
-        self.operate_as_broker(topic, |topic, cx| change.apply(topic, cx, subscription))
+        self.operate_as_broker(topic, |topic, cx| {
+            topic.change_rule(cx, subscription, change)
+        })
     }
 
     /// Creates an entity. A subscription begins with `first_rule`, or with the one that selects everything.

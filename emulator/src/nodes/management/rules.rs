@@ -75,7 +75,8 @@ impl Rules<'_, '_> {
             action: action(description)?,
             created_at: self.cx.now,
         };
-        let added = RuleChange::Add(rule).apply(self.topic, self.cx, self.subscription);
+        let added = RuleChange::Add(rule);
+        let added = self.topic.change_rule(self.cx, self.subscription, added);
         added.map_err(|error| self.refusal(&error))?;
         Ok(Reply::done())
     }
@@ -83,7 +84,8 @@ impl Rules<'_, '_> {
     /// `{rule-name}` → 200.
     fn remove(&mut self) -> Result<Reply, ServiceError> {
         let name = self.name()?.to_owned();
-        let removed = RuleChange::Remove(name).apply(self.topic, self.cx, self.subscription);
+        let removed = RuleChange::Remove(name);
+        let removed = self.topic.change_rule(self.cx, self.subscription, removed);
         removed.map_err(|error| self.refusal(&error))?;
         Ok(Reply::done())
     }

@@ -162,7 +162,7 @@ impl Management<'_, '_> {
                 let text = format!("The session state was refused: {error}.");
                 ServiceError::new(Condition::MessageSizeExceeded, text)
             }
-            SessionError::QuotaExceeded { .. } => {
+            SessionError::Full(_) => {
                 ServiceError::new(Condition::ResourceLimitExceeded, error.to_string())
             }
             SessionError::Disabled => ServiceError::disabled(self.host, path.as_str()),

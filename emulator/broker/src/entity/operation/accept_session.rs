@@ -53,12 +53,13 @@ impl Entity {
         wanted: Option<&SessionName>,
         access: SessionAccess,
     ) -> Result<Option<AcceptedSession>, AcceptSessionError> {
-        self.begin(cx);
-        match wanted {
-            Some(name) => self.hold_session(cx, id, mode, name, access)?,
-            None => self.await_session(cx, id, mode, access),
-        }
-        self.reserve(cx);
+        self.verb(cx, |entity, cx| match wanted {
+            Some(name) => entity.hold_session(cx, id, mode, name, access),
+            None => {
+                entity.await_session(cx, id, mode, access);
+                Ok(())
+            }
+        })?;
         // A receiver that asks right now need not be woken for what it is told.
         self.active.listen(id);
         Ok(self.accepted_session(id))

@@ -103,10 +103,10 @@ impl Entity {
                 }
             }
         };
-        let indexed = self.indexed;
         *self = Self {
             broken: Some(Arc::new(reason.as_ref().to_owned())),
-            indexed,
+            indexed_deadline: self.indexed_deadline,
+            is_indexed_as_busy: self.is_indexed_as_busy,
             ..Self::of_role(role, id, path, description, &settings, now)
         };
     }

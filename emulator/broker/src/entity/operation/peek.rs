@@ -35,7 +35,7 @@ impl Entity {
         max: usize,
         session: Option<&SessionName>,
     ) -> Vec<Peeked> {
-        self.begin(cx);
+        self.touch(cx);
         let store = self.store(kind);
         let entries: Box<dyn Iterator<Item = (Offset, &Entry)>> = match session {
             Some(name) => store.of_session(name, from.offset()),

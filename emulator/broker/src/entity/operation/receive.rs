@@ -97,7 +97,7 @@ impl Entity {
         kind: SubQueue,
         id: ReceiverId,
     ) -> Option<(ReceiveMode, &Message)> {
-        self.begin(cx);
+        self.touch(cx);
         let store = self.store(kind);
         let (offset, mode) = store.receivers().first_reserved(id)?;
         let entry = store.get(offset)?;

@@ -33,22 +33,6 @@ pub enum RuleChange {
     Remove(String),
 }
 
-impl RuleChange {
-    /// Changes the rules of a subscription, which its topic keeps.
-    pub fn apply(
-        self,
-        topic: &mut Entity,
-        cx: &mut Context<'_>,
-        subscription: &EntityPath,
-    ) -> Result<(), ChangeRuleError> {
-        match self {
-            Self::Add(rule) => topic.add_rule(cx, subscription, rule),
-            Self::Replace(rule) => topic.replace_rule(cx, subscription, rule),
-            Self::Remove(name) => topic.remove_rule(cx, subscription, &name),
-        }
-    }
-}
-
 impl Entity {
     /// The rules of a topic's subscriptions; none at a queue or subscription.
     pub fn rules(&self) -> Option<&Arc<RuleSet>> {
@@ -71,86 +55,73 @@ impl Entity {
         subscription: &EntityPath,
         rules: impl IntoIterator<Item = Rule>,
     ) {
-        self.begin(cx);
-        if let Some(set) = self.rules_mut() {
+        self.change_rules(cx, |set| {
             set.subscribe(subscription);
             for rule in rules {
                 set.add(subscription, rule);
             }
-        }
+        });
     }
 
     /// Forgets a subscription and its rules.
     pub fn unsubscribe(&mut self, cx: &mut Context<'_>, subscription: &EntityPath) {
-        self.begin(cx);
-        if let Some(set) = self.rules_mut() {
-            set.unsubscribe(subscription);
-        }
+        self.change_rules(cx, |set| set.unsubscribe(subscription));
     }
 
-    /// Adds a rule; it takes effect for later messages.
-    pub fn add_rule(
+    /// Changes the rules of a subscription, for later messages; nothing changes when that cannot be.
+    pub fn change_rule(
         &mut self,
         cx: &mut Context<'_>,
         subscription: &EntityPath,
-        rule: Rule,
+        change: RuleChange,
     ) -> Result<(), ChangeRuleError> {
-        self.begin(cx);
-        let name = rule.name.to_string();
-        // A subscription that was deleted meanwhile must not come back with a rule.
-        let set = self.rules_mut().filter(|set| set.has(subscription));
-        let set = set.ok_or_else(|| ChangeRuleError::NotFound(subscription.to_string()))?;
-        if set.find(subscription, &name).is_some() {
-            return Err(ChangeRuleError::Exists(name));
-        }
-        if let Some(limit) = set.limit_reached(&rule.filter) {
-            return Err(ChangeRuleError::LimitReached(limit));
-        }
-        set.add(subscription, rule);
-        Ok(())
+        let changed = self.change_rules(cx, |set| change.apply(set, subscription));
+        let no_topic = || Err(ChangeRuleError::NotFound(subscription.to_string()));
+        changed.unwrap_or_else(no_topic)
     }
 
-    /// Puts a rule in the place of the one that has its name; nothing changes when it cannot be.
-    pub fn replace_rule(
+    /// What is published right now keeps the set as it was. None at a queue or subscription.
+    fn change_rules<T>(
         &mut self,
         cx: &mut Context<'_>,
-        subscription: &EntityPath,
-        rule: Rule,
-    ) -> Result<(), ChangeRuleError> {
-        self.begin(cx);
-        let name = rule.name.to_string();
-        let missing = || ChangeRuleError::NotFound(name.clone());
-        let set = self.rules_mut().ok_or_else(missing)?;
-        let before = Arc::clone(set.find(subscription, &name).ok_or_else(missing)?);
-        set.remove(subscription, &name);
-        if let Some(limit) = set.limit_reached(&rule.filter) {
-            set.add(subscription, (*before).clone());
-            return Err(ChangeRuleError::LimitReached(limit));
-        }
-        set.add(subscription, rule);
-        Ok(())
-    }
-
-    /// Removes a rule.
-    pub fn remove_rule(
-        &mut self,
-        cx: &mut Context<'_>,
-        subscription: &EntityPath,
-        name: &str,
-    ) -> Result<(), ChangeRuleError> {
-        self.begin(cx);
-        let removed = self
-            .rules_mut()
-            .is_some_and(|set| set.remove(subscription, name));
-        let missing = || ChangeRuleError::NotFound(name.to_owned());
-        removed.then_some(()).ok_or_else(missing)
-    }
-
-    /// What is published right now keeps the set as it was.
-    fn rules_mut(&mut self) -> Option<&mut RuleSet> {
-        match &mut self.role {
-            Role::Topic { rules, .. } => Some(Arc::make_mut(rules)),
+        change: impl FnOnce(&mut RuleSet) -> T,
+    ) -> Option<T> {
+        self.verb(cx, |entity, _| match &mut entity.role {
+            Role::Topic { rules, .. } => Some(change(Arc::make_mut(rules))),
             Role::Queue { .. } | Role::Subscription { .. } => None,
+        })
+    }
+}
+
+impl RuleChange {
+    fn apply(self, set: &mut RuleSet, subscription: &EntityPath) -> Result<(), ChangeRuleError> {
+        let missing = |name: &str| ChangeRuleError::NotFound(name.to_owned());
+        let (rule, before) = match self {
+            Self::Remove(name) => {
+                let removed = set.remove(subscription, &name);
+                return removed.then_some(()).ok_or_else(|| missing(&name));
+            }
+            // One that was deleted meanwhile must not come back with a rule.
+            Self::Add(_) if !set.has(subscription) => return Err(missing(subscription.as_str())),
+            Self::Add(rule) => match set.find(subscription, &rule.name) {
+                Some(_) => return Err(ChangeRuleError::Exists(rule.name.to_string())),
+                None => (rule, None),
+            },
+            Self::Replace(rule) => {
+                let before = set.find(subscription, &rule.name).cloned();
+                let before = before.ok_or_else(|| missing(&rule.name))?;
+                set.remove(subscription, &rule.name);
+                (rule, Some(before))
+            }
+        };
+        let limit = set.limit_reached(&rule.filter);
+        let kept = match (limit, before) {
+            (Some(_), before) => before.map(|before| (*before).clone()),
+            (None, _) => Some(rule),
+        };
+        if let Some(rule) = kept {
+            set.add(subscription, rule);
         }
+        limit.map_or(Ok(()), |limit| Err(ChangeRuleError::LimitReached(limit)))
     }
 }

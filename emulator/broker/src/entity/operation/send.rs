@@ -91,8 +91,7 @@ impl Entity {
     ) -> Result<Option<SequenceNumber>, SendError> {
         self.verb(cx, |entity, cx| {
             entity.check_quota(message.size())?;
-            entity.check_session(&message)?;
-            let key = entity.partition_key(&message)?;
+            let key = entity.own_key(&message)?;
             let partition = entity.partition(key.as_deref());
             Ok(entity.accept(cx, message, partition))
         })
@@ -106,7 +105,9 @@ impl Entity {
     ) -> Result<Vec<Option<SequenceNumber>>, SendError> {
         self.verb(cx, |entity, cx| {
             entity.check_quota(messages.iter().map(Message::size).sum())?;
-            messages.iter().try_for_each(|m| entity.check_session(m))?;
+            if messages.iter().any(|message| entity.lacks_session(message)) {
+                return Err(SendError::NoSession);
+            }
             let keys = messages.iter().map(|message| entity.partition_key(message));
             let keys = keys.collect::<Result<Vec<_>, _>>()?;
             let key = partition::key_of_batch(&keys)?;
@@ -142,10 +143,11 @@ impl Entity {
         Ok(())
     }
 
-    pub(crate) fn check_session(&self, message: &Message) -> Result<(), SendError> {
+    /// The partition key of a message that stays here, if it may.
+    pub(crate) fn own_key(&self, message: &Message) -> Result<Option<String>, SendError> {
         match self.lacks_session(message) {
             true => Err(SendError::NoSession),
-            false => Ok(()),
+            false => self.partition_key(message),
         }
     }
 

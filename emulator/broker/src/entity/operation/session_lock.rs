@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use crate::store::sessions::{Sessions, Slot};
+use crate::store::sessions::{Ended, Sessions, Slot};
 use crate::{
-    ClientId, Context, Effect, Entity, EntityKind, EntityPath, EventKind, ReceiverId, SessionName,
-    SubQueue, Text, Timestamp,
+    ClientId, Context, Effect, Entity, EventKind, ReceiverId, SendError, SessionName, SubQueue,
+    Text, Timestamp,
 };
 
 /// Why something was not done for the holder of a session; nothing has changed.
@@ -22,21 +22,9 @@ pub enum SessionError {
         /// Bytes that it may have.
         limit: u64,
     },
-    /// The entity is full, dead letters included (semantics §20.2).
-    #[error(
-        "The maximum entity size has been reached or exceeded for {kind}: '{path}'. Size of entity in \
-         bytes:{size}, Max entity size in bytes:{max}."
-    )]
-    QuotaExceeded {
-        /// A queue or a subscription.
-        kind: EntityKind,
-        /// Which.
-        path: EntityPath,
-        /// Bytes held.
-        size: u64,
-        /// Bytes that may be held.
-        max: u64,
-    },
+    /// The entity is full.
+    #[error(transparent)]
+    Full(#[from] SendError),
     /// Nothing can be received from the entity now; the lock runs on (decision D27).
     #[error("the entity is disabled")]
     Disabled,
@@ -106,20 +94,16 @@ impl Entity {
 
     /// Ends the lock of a session that its holder did not give back: each delivery under it has failed.
     pub(crate) fn session_lock_expired(&mut self, cx: &mut Context<'_>, slot: Slot) {
-        let Some(ended) = self.active.end_session(slot) else {
+        let ended = self.end_session(cx, slot, |session| EventKind::SessionLockExpired {
+            session,
+        });
+        let Some(ended) = ended else {
             return;
         };
-        self.record_session(cx, &ended.session, |session| {
-            EventKind::SessionLockExpired { session }
-        });
         cx.effects.push(Effect::SessionLost(ended.lock.receiver));
         for offset in ended.locked {
             self.expire_lock(cx, SubQueue::Active, offset);
         }
-    }
-
-    fn held_sessions(&self) -> Vec<Slot> {
-        self.active.sessions().map_or_else(Vec::new, Sessions::held)
     }
 
     /// Ends the locks of all sessions in the same way.
@@ -136,32 +120,44 @@ impl Entity {
             return;
         };
         sessions.stop_waiting(id);
-        if let Some(slot) = sessions.held_by(id)
-            && let Some(ended) = self.active.end_session(slot)
-        {
-            self.record_session(cx, &ended.session, |session| EventKind::SessionReleased {
-                session,
-            });
-            for offset in ended.locked {
-                self.active.record(cx, offset, EventKind::Released);
-                self.requeue_or_dead_letter(cx, SubQueue::Active, offset);
-            }
+        let held = sessions.held_by(id);
+        let ended = held.and_then(|slot| self.release_session(cx, slot));
+        for offset in ended.into_iter().flat_map(|ended| ended.locked) {
+            self.active.record(cx, offset, EventKind::Released);
+            self.requeue_or_dead_letter(cx, SubQueue::Active, offset);
         }
     }
 
-    /// Forgets all sessions but those who wait for one; every holder loses its session.
+    /// Forgets all sessions but those that receivers wait for; every holder loses its session.
     pub(crate) fn forget_sessions(&mut self, cx: &mut Context<'_>) {
         for slot in self.held_sessions() {
-            if let Some(ended) = self.active.end_session(slot) {
+            if let Some(ended) = self.release_session(cx, slot) {
                 cx.effects.push(Effect::SessionLost(ended.lock.receiver));
-                self.record_session(cx, &ended.session, |session| EventKind::SessionReleased {
-                    session,
-                });
             }
         }
         if let Some(sessions) = self.active.sessions_mut() {
             sessions.clear_states();
         }
+    }
+
+    fn held_sessions(&self) -> Vec<Slot> {
+        self.active.sessions().map_or_else(Vec::new, Sessions::held)
+    }
+
+    fn release_session(&mut self, cx: &mut Context<'_>, slot: Slot) -> Option<Ended> {
+        self.end_session(cx, slot, |session| EventKind::SessionReleased { session })
+    }
+
+    /// Ends the lock of a session; what was locked under it is left to the caller.
+    fn end_session(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: Slot,
+        kind: impl FnOnce(Text) -> EventKind,
+    ) -> Option<Ended> {
+        let ended = self.active.end_session(slot)?;
+        self.record_session(cx, &ended.session, kind);
+        Some(ended)
     }
 
     /// Records what happened to a session.

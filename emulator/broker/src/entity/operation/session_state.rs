@@ -86,7 +86,7 @@ impl Entity {
         skip: usize,
         top: usize,
     ) -> Vec<SessionName> {
-        self.begin(cx);
+        self.touch(cx);
         let sessions = self.active.sessions().into_iter();
         let sessions = sessions.flat_map(Sessions::iter);
         let listed = sessions.filter(|session| match since {
@@ -115,14 +115,8 @@ impl Entity {
 
     /// Whether a state of `size` bytes fits that replaces one of `before` bytes.
     fn check_state_fits(&self, before: u64, size: u64) -> Result<(), SessionError> {
-        let (held, max) = (self.whole_size(), self.max_size());
-        match size > before && held + size - before > max {
-            true => Err(SessionError::QuotaExceeded {
-                kind: self.kind(),
-                path: self.path.clone(),
-                size: held,
-                max,
-            }),
+        match size > before {
+            true => Ok(self.check_size(size - before)?),
             false => Ok(()),
         }
     }

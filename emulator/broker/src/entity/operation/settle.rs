@@ -136,13 +136,14 @@ impl Entity {
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Result<(), SettleError> {
-        self.begin(cx);
-        self.check_settling()?;
-        self.find_locks(cx.now, kind, tokens)?;
-        // What else can fail fails for the first one: it lies in the outcome, which they share.
-        tokens
-            .iter()
-            .try_for_each(|&token| self.settle(cx, kind, token, outcome.clone()))
+        self.verb(cx, |entity, cx| {
+            entity.check_settling()?;
+            entity.find_locks(cx.now, kind, tokens)?;
+            // What else can fail fails for the first one: it lies in the outcome, which they share.
+            tokens
+                .iter()
+                .try_for_each(|&token| entity.settle(cx, kind, token, outcome.clone()))
+        })
     }
 
     /// The message that a token locks and its number; none when the lock is over.

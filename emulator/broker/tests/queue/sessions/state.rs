@@ -62,7 +62,7 @@ fn it_counts_towards_the_size_of_the_entity() {
     assert_eq!(bus.counts().size, 1024 * 1024);
     bus.accept("e");
     let refused = bus.set_state("e", Some(b"x")).unwrap_err();
-    assert!(matches!(refused, SessionError::QuotaExceeded { .. }));
+    assert!(matches!(refused, SessionError::Full(_)));
     assert!(
         refused
             .to_string()

@@ -1,7 +1,7 @@
 //! Which rules select a message, and how many copies that makes (semantics §13.1, decisions D11, D12).
 
-use servicebus_broker::ChangeRuleError;
 use servicebus_broker::filter::{Correlation, Encoded, Filter, Value};
+use servicebus_broker::{ChangeRuleError, RuleChange};
 
 use super::{A, B};
 use crate::bus::{MessageBuilder, message, text};
@@ -238,7 +238,7 @@ fn a_subscription_that_is_gone_takes_no_rule() {
     let mut world = World::topic(&[A]);
     let path = servicebus_broker::EntityPath::of_address(B).unwrap();
     let added = world.operate("t", |entity, cx| {
-        entity.add_rule(cx, &path, rule("late", Filter::True))
+        entity.change_rule(cx, &path, RuleChange::Add(rule("late", Filter::True)))
     });
     assert!(added.is_err());
     world.subscribe(B, |_| {});

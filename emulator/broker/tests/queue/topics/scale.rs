@@ -1,7 +1,7 @@
 //! As many subscriptions and filters as a topic may have (service-bus-quotas).
 
 use servicebus_broker::filter::{Correlation, Encoded, Rule, Value};
-use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, SubQueue};
+use servicebus_broker::{ChangeRuleError, Context, Entity, EntityPath, RuleChange, SubQueue};
 
 use crate::bus::message;
 use crate::world::{World, correlation, rule, sql};
@@ -64,11 +64,12 @@ fn rules_that_come_and_go_one_by_one_leave_nothing_behind() {
     let path = EntityPath::of_address(&name(0)).unwrap();
     let each = |entity: &mut Entity, cx: &mut Context<'_>| {
         for number in 0..2_000 {
-            entity.add_rule(cx, &path, on_number(number)).unwrap();
+            let added = RuleChange::Add(on_number(number));
+            entity.change_rule(cx, &path, added).unwrap();
         }
         for number in 0..2_000 {
             entity
-                .remove_rule(cx, &path, &format!("R{number}"))
+                .change_rule(cx, &path, RuleChange::Remove(format!("R{number}")))
                 .unwrap();
         }
     };

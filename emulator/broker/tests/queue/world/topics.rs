@@ -5,6 +5,7 @@ use servicebus_broker::filter::{
 };
 use servicebus_broker::{
     ChangeRuleError, Entities, EntityDescription, EntityKind, EntityPath, NamespaceSettings,
+    RuleChange,
 };
 
 use super::{World, path};
@@ -95,24 +96,22 @@ impl World {
     }
 
     pub(crate) fn add_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
-        let subscription = path(name);
-        self.with_entity(&subscription, |entity, cx| entity.touch(cx));
-        self.operate(topic_of(&subscription).as_str(), |entity, cx| {
-            entity.add_rule(cx, &subscription, rule)
-        })
+        self.with_entity(&path(name), |entity, cx| entity.touch(cx));
+        self.change_rule(name, RuleChange::Add(rule))
     }
 
     pub(crate) fn replace_rule(&mut self, name: &str, rule: Rule) -> Result<(), ChangeRuleError> {
-        let subscription = path(name);
-        self.operate(topic_of(&subscription).as_str(), |entity, cx| {
-            entity.replace_rule(cx, &subscription, rule)
-        })
+        self.change_rule(name, RuleChange::Replace(rule))
     }
 
     pub(crate) fn remove_rule(&mut self, name: &str, rule: &str) -> Result<(), ChangeRuleError> {
+        self.change_rule(name, RuleChange::Remove(rule.to_owned()))
+    }
+
+    fn change_rule(&mut self, name: &str, change: RuleChange) -> Result<(), ChangeRuleError> {
         let subscription = path(name);
         self.operate(topic_of(&subscription).as_str(), |entity, cx| {
-            entity.remove_rule(cx, &subscription, rule)
+            entity.change_rule(cx, &subscription, change)
         })
     }
 

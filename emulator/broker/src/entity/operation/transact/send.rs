@@ -40,7 +40,7 @@ impl Entity {
         messages: &[Message],
         key: impl Fn(&Self, &Message) -> Result<Option<String>, SendError>,
     ) -> Result<u8, TransactError> {
-        self.begin(cx);
+        self.touch(cx);
         transaction.check(cx.now, &self.path, messages.len())?;
         self.check_quota(messages.iter().map(Message::size).sum())?;
         let keys = messages.iter().map(|message| key(self, message));
@@ -58,12 +58,6 @@ impl Entity {
         let own = transaction.partition().cloned();
         transaction.set_partition(Partition::join(own, Partition { number, key })?);
         Ok(number)
-    }
-
-    /// The partition key of a message that stays here, if it may.
-    pub(crate) fn own_key(&self, message: &Message) -> Result<Option<String>, SendError> {
-        self.check_session(message)?;
-        self.partition_key(message)
     }
 
     pub(crate) fn record_send(
