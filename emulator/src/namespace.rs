@@ -83,7 +83,7 @@ pub(crate) struct Caller {
     pub(crate) woken: Vec<ReceiverId>,
     /// Own receivers whose sessions are not theirs any more.
     pub(crate) lost: Vec<ReceiverId>,
-    /// Whether receivers of other connections were told since somebody asked.
+    /// Whether receivers of other connections were told since that was last asked.
     pub(crate) told_others: bool,
     follow_ups: FollowUps,
 }
@@ -212,7 +212,7 @@ impl Namespace {
         for sleeper in self.faults.waits.take_due(now) {
             match sleeper {
                 Sleeper::Connection(id) => self.router.nudge(id),
-                // Nobody waits any longer: the client has hung up.
+                // No task waits any longer: the client has hung up.
                 Sleeper::Task(wake) => drop(wake.send(())),
             }
         }

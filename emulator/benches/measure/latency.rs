@@ -35,7 +35,7 @@ pub(crate) enum Beat {
 /// The other end of a [`Beat`], for the thread that reads.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Nobody waits.
+    /// Where none waits.
     Unheard,
     /// The next one may go.
     Heard(mpsc::Sender<()>),
@@ -89,7 +89,7 @@ impl Answer {
     /// Says that everything about a message is over.
     pub(crate) fn give(&self) {
         if let Self::Heard(answers) = self {
-            // After the last one nobody listens any more.
+            // After the last one no receiver is left.
             let _ = answers.send(());
         }
     }

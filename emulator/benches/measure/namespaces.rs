@@ -1,5 +1,5 @@
 //! Virtual namespaces made and removed over the control API, one after the other by one client on one connection: what a
-//! pair of these costs the server, beside nobody and beside many that stay.
+//! pair of these costs the server, alone and beside many that stay.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;

@@ -18,7 +18,7 @@ use crate::statistics::histogram;
 /// What the emulator reads in one go.
 const BLOCK: usize = 64 * 1024;
 
-/// Says where it listens and sends back whatever comes, until it is ended.
+/// Says where it listens and sends back what comes, until it is ended.
 pub(crate) fn serve_echo() -> Outcome {
     tokio::runtime::Runtime::new()?.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;

@@ -27,7 +27,7 @@ pub(crate) struct Receiver {
 pub(crate) enum Accept {
     /// In ranges of exactly so many, and the rest at the end.
     Ranges(u32),
-    /// Whatever one read has brought.
+    /// What one read has brought.
     AsItComes,
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A limit as it was written: without zeros that nobody asked for.
+/// A limit as it was written: without zeros that say nothing.
 fn plain(limit: f64) -> String {
     limit.to_string()
 }

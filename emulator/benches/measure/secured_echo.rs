@@ -31,7 +31,7 @@ pub(crate) enum Wrapping {
     WebSocket,
 }
 
-/// Says where it listens and which certificate it shows, and sends back whatever comes, until it is ended.
+/// Says where it listens and which certificate it shows, and sends back what comes, until it is ended.
 pub(crate) fn serve(wrapping: Wrapping) -> Outcome {
     let key = rcgen::KeyPair::generate()?;
     let own = rcgen::CertificateParams::new(["localhost".to_owned()])?.self_signed(&key)?;

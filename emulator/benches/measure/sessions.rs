@@ -128,7 +128,7 @@ fn encoded(session: u32, body: usize) -> Vec<u8> {
     encoded
 }
 
-/// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. Whoever accepts
+/// Nanoseconds for accepting the next session among `sessions`, of which `receivers` are held by others. The receiver that accepts
 /// completes what is there, lets the session go, and another message comes to it.
 fn accept_in_core(sessions: u32, receivers: u32, turns: u32) -> f64 {
     let mut local = LocalNamespace::new(&EntityDescription {

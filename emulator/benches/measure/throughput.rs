@@ -113,7 +113,7 @@ pub(crate) fn passed(count: u32, took: Duration, used: Duration) -> Passed {
     }
 }
 
-/// The processor time of a server that nobody asks anything.
+/// The processor time of a server without requests.
 pub(crate) fn at_rest(pid: u32) -> io::Result<Duration> {
     thread::sleep(REST);
     processor_time(pid)

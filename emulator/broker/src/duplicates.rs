@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{EntityDescription, Timestamp};
 
-/// Ids with the instant from which their window counts, kept whatever becomes of their messages.
+/// Ids with the instant from which their window counts, kept even when their messages are gone.
 #[derive(Debug)]
 pub(crate) struct History {
     window: Duration,

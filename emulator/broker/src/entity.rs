@@ -90,7 +90,7 @@ enum Role {
         /// What the subscriptions hold.
         held: SizeInUse,
     },
-    /// Messages come from the topic, whatever the status is.
+    /// Messages come from the topic, under any status.
     Subscription {
         dead_letters: MessageStore,
         /// Where the subscriptions of the topic say what they hold.
@@ -222,7 +222,7 @@ impl Entity {
         self.settings.tier
     }
 
-    /// One of the stores. A topic has no dead letters but those that could not be forwarded; whatever would be another one
+    /// One of the stores. A topic has no dead letters but those that could not be forwarded; what would be another one
     /// is among them.
     pub fn store(&self, kind: SubQueue) -> &MessageStore {
         match kind {

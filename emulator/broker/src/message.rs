@@ -1,7 +1,7 @@
 //! A message: the envelope parsed, the message shared.
 //!
 //! The broker reads what it needs (time to live, message id) once and keeps the rest as the bytes
-//! that were sent. Whatever the broker does not own reaches the receiver bit for bit.
+//! that were sent. What the broker does not own reaches the receiver bit for bit.
 
 mod annotations;
 mod application;

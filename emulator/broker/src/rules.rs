@@ -1,7 +1,7 @@
 //! The rules of a topic's subscriptions: which of them get a message, and how many copies (semantics §13.1).
 //!
-//! A set is shared with whoever publishes right now and copied when it is changed meanwhile, so that filters are
-//! evaluated while nobody holds the topic.
+//! A set is shared with what is published right now and copied when it is changed meanwhile, so that filters are
+//! evaluated while the topic is not locked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

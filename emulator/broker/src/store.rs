@@ -84,7 +84,7 @@ impl MessageStore {
         }
     }
 
-    /// Messages held, whatever their state.
+    /// Messages held, in any state.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -121,7 +121,7 @@ impl MessageStore {
         self.size + states.map_or(0, |sessions| sessions.state_bytes())
     }
 
-    /// Whether somebody waits for messages or for a session, or has yet to take what is reserved.
+    /// Whether a receiver waits for messages or for a session, or has yet to take what is reserved.
     pub(crate) fn is_awaited(&self) -> bool {
         let sessions = self.sessions.as_ref();
         self.receivers.is_active() || sessions.is_some_and(|sessions| sessions.is_awaited())
@@ -289,7 +289,7 @@ impl MessageStore {
         }
     }
 
-    /// Puts a reserved, locked or forwarded entry back where it belongs when nobody has it: at its old place,
+    /// Puts a reserved, locked or forwarded entry back where it belongs when no receiver has it: at its old place,
     /// deferred again if it was, on its way if the store forwards.
     pub(crate) fn put_back(&mut self, offset: Offset) {
         let Some(entry) = self.entries.get_mut(offset) else {
@@ -332,7 +332,7 @@ impl MessageStore {
         }
     }
 
-    /// Locks an entry that nobody has, or that is reserved to whoever locks it.
+    /// Locks an entry that is ready, or that is reserved to the receiver that locks it.
     pub(crate) fn lock(&mut self, offset: Offset, lock: Lock) {
         let Some(entry) = self.entries.get_mut(offset) else {
             return;
@@ -352,7 +352,7 @@ impl MessageStore {
         }
     }
 
-    /// Adds an entry to those that nobody has.
+    /// Adds an entry to those that are ready.
     fn make_ready(&mut self, offset: Offset) {
         match &mut self.sessions {
             Some(sessions) => sessions.change_of(offset, |session, offset| {
@@ -459,7 +459,7 @@ impl MessageStore {
         }
     }
 
-    /// Sets application properties of an entry and then whatever `change` does; nothing when they do not fit.
+    /// Sets application properties of an entry and then what `change` does; nothing when they do not fit.
     pub(crate) fn change<T: Default>(
         &mut self,
         offset: Offset,

@@ -16,7 +16,7 @@ static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const MESSAGES: usize = 100_000;
 const PAYLOAD: usize = 100;
-/// Bytes that a message may cost beside its payload, whatever state it is in.
+/// Bytes that a message may cost beside its payload, in any state.
 const BUDGET: usize = 400;
 /// Bytes that an empty queue may keep: one block of each store, buffers of receivers.
 const REST: usize = 64 * 1024;

@@ -62,7 +62,7 @@ impl EntityMetadata {
         self.changed_at.max(self.created_at + MOMENT)
     }
 
-    /// When somebody last used the entity, which says itself that it was at `used`; none when nobody did.
+    /// When a client last used the entity, which says itself that it was at `used`; none when none did.
     pub(crate) fn accessed_at(&self, used: Timestamp) -> Option<Timestamp> {
         let since = (used > self.changed_at).then(|| used.max(self.updated_at()));
         since.or(self.used_before)

@@ -60,7 +60,7 @@ impl Namespace {
     }
 
     /// Lets happen what is due, and says how many messages that concerned. An entity that breaks by it is told of, and
-    /// keeps nobody else from what is due there.
+    /// keeps no other from what is due there.
     pub(super) fn expire(&self, entity: &SharedEntity) -> usize {
         let mut broker = self.broker.lock();
         let done = self.try_operate(entity, &mut broker, Entity::handle_timeout);

@@ -1,4 +1,4 @@
-//! The messages behind the record, where somebody asked for them to be kept.
+//! The messages behind the record, where the command line asks for them to be kept.
 //!
 //! A timeline names messages by their ids, which is enough for people. Tests also ask for bodies of messages that are
 //! gone by now, so that with `--record-messages` each message is kept as it came in, up to a number of bytes; the oldest
@@ -42,7 +42,7 @@ impl RecordedMessages {
         self.0.is_some()
     }
 
-    /// Keeps the messages that came in by these events; to be called while nobody can have taken them.
+    /// Keeps the messages that came in by these events; to be called while no receiver can have taken them.
     pub(super) fn keep(&self, entity: &Entity, events: &Events) {
         let Some(mut kept) = self.kept() else {
             return;

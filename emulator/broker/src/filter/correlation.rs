@@ -113,7 +113,7 @@ pub(crate) fn field<'p, 'm>(properties: &'p Properties<'m>, property: &Property)
     }
 }
 
-/// A number by its value: whole ones whatever their type, others by their bits.
+/// A number by its value: whole ones of any type, others by their bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exact {
     Whole(i128),

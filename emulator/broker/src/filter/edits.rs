@@ -1,4 +1,4 @@
-//! What an action changes on its copy of a message; applying it is somebody else's task.
+//! What an action changes on its copy of a message; applying it is the caller's task.
 
 use super::convert;
 use super::properties::{Properties, fold, same_name};

@@ -1,7 +1,7 @@
 //! Many correlation filters, looked up instead of tried.
 //!
 //! Filters on the same set of properties form a group, in which the values of a message are one look-up. A message
-//! meets only groups whose first property it has, so filters on properties that nobody sends cost nothing.
+//! meets only groups whose first property it has, so filters on properties that no message has cost nothing.
 
 use std::collections::BTreeMap;
 

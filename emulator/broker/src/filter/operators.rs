@@ -1,7 +1,7 @@
 //! What operators do with values: three-valued logic, comparison, arithmetic. All of it is tables.
 //!
 //! The documentation refers to C#: numbers are promoted to the wider of two types, and text is joined by `+` to
-//! whatever the other operand prints. Where C# would not compile, comparisons are unknown (decision D12) and
+//! with any other operand, as it prints. Where C# would not compile, comparisons are unknown (decision D12) and
 //! arithmetic fails.
 
 use std::cmp::Ordering;

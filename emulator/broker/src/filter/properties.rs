@@ -127,7 +127,7 @@ impl<'a> Properties<'a> {
         &self.system[property as usize]
     }
 
-    /// A user property of that name, whatever its case; of several that differ in case, the first.
+    /// A user property of that name in any case; of several that differ in case, the first.
     #[inline]
     pub fn user(&self, name: &Name) -> Option<&Value<'a>> {
         self.find(name.hash, &name.text).map(|user| &user.value)

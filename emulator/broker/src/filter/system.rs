@@ -114,7 +114,7 @@ impl SystemProperty {
         Self::ViaPartitionKey,
     ];
 
-    /// The property of that name, whatever its case.
+    /// The property of that name in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|property| property.name().eq_ignore_ascii_case(name))

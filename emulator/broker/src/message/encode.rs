@@ -83,7 +83,7 @@ impl Message {
                 broker_properties.write_annotations(client_time, out) + u32::from(source.is_some())
             },
         )?;
-        self.write_letter(self.expiry(broker_properties.time_to_live), out)
+        self.write_message(self.expiry(broker_properties.time_to_live), out)
     }
 
     /// The expiry instant to write in place of the sender's: where its entity has given the message another time to live,
@@ -108,7 +108,7 @@ impl Message {
     }
 
     /// The properties with the expiry instant in them, changed application properties, and what follows.
-    fn write_letter(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
+    fn write_message(&self, expiry: Option<i64>, out: &mut Vec<u8>) -> Result<Bytes, DecodeError> {
         let (application_start, application_end) = self.sections.application_range();
         let mut untouched = self.sections.message_annotations_end();
         if expiry.is_some() {

@@ -43,7 +43,7 @@ pub(crate) struct Scanned {
 }
 
 impl Sections {
-    /// Walks the sections once, in whatever order they come: each at most once, but for the parts of a body, of which there
+    /// Walks the sections once, in any order: each at most once, but for the parts of a body, of which there
     /// is one kind (AMQP 1.0 §3.2, observed 1).
     pub(crate) fn scan(payload: &[u8]) -> Result<Scanned, MessageError> {
         if u32::try_from(payload.len()).is_err() {
@@ -63,7 +63,7 @@ impl Sections {
             if is_second_body || seen[rank] && !may_repeat {
                 return Err(MessageError::Section(code));
             }
-            // Down to the leaves: what is accepted here will be decoded by somebody else's client.
+            // Down to the leaves: what is accepted here will be decoded by other clients.
             let content = reader;
             reader.validate_within(&mut budget)?;
             let is_other = check_shape(code, content)?;
@@ -267,7 +267,7 @@ pub(crate) fn split_batch(payload: &Bytes) -> Result<Vec<Range<usize>>, MessageE
                 let end = reader.position();
                 messages.push(end - length..end);
             }
-            // Accepting a body that holds no messages would lose whatever its sender meant by it.
+            // Accepting a body that holds no messages would lose what its sender meant by it.
             code @ (SEQUENCE | VALUE) => {
                 return Err(MessageError::Section(code));
             }

@@ -31,7 +31,7 @@ fn parse(payload: impl Into<Bytes>) -> Result<Message, MessageError> {
     Message::parse(payload.into(), &mut Counting::default())
 }
 
-/// Encodes whatever `write` writes.
+/// Encodes what `write` writes.
 fn encoded(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(&mut Writer::new(&mut bytes));

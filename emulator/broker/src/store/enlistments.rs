@@ -15,7 +15,7 @@ pub(crate) struct Enlistments(BTreeMap<Offset, Enlistment>);
 #[derive(Debug)]
 struct Enlistment {
     transaction: TransactionId,
-    /// When the transaction is over, whether or not somebody says so.
+    /// When the transaction is over, whether or not it is discharged.
     until: Timestamp,
 }
 

@@ -33,11 +33,11 @@ pub(crate) struct Entry {
 /// Where an entry is, or who has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody has it.
+    /// No receiver has it.
     Ready,
     /// A receiver with credit for it has yet to take it; nothing has begun.
     Reserved(ReceiverId),
-    /// Whoever holds the token.
+    /// A receiver holds the token.
     Locked(Lock),
     /// Set aside until a client asks for its number.
     Deferred,

@@ -1,6 +1,6 @@
 //! What a store that forwards has to send on, in order.
 //!
-//! One batch is on its way at a time, so that order is kept whoever carries it (decision D3, semantics §11).
+//! One batch is on its way at a time, so that order is kept whichever task carries it (decision D3, semantics §11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use crate::{EntityPath, Timestamp};
 pub(crate) struct Forwards {
     /// Those that wait.
     waiting: BTreeSet<Offset>,
-    /// Those that somebody carries right now.
+    /// Those that are carried right now.
     in_transfer: BTreeSet<Offset>,
-    /// Where single entries go, whatever the target of the store is: they were sent to go there (semantics §12).
+    /// Where single entries go, not to the target of the store: they were sent to go there (semantics §12).
     #[expect(
         clippy::box_collection,
         reason = "few entities have any, and each pays for the place"
@@ -45,7 +45,7 @@ impl Forwards {
         self.in_transfer.contains(&offset)
     }
 
-    /// Whether somebody must be told that there is something to carry; true once.
+    /// Whether an effect must say that there is something to carry; true once.
     fn must_announce(&mut self) -> bool {
         let idle = !self.waiting.is_empty() && self.in_transfer.is_empty();
         let must = idle && self.progress == Progress::Quiet;
@@ -112,7 +112,7 @@ impl MessageStore {
         &self.forwards
     }
 
-    /// Whether somebody must be told that there is something to carry; true once.
+    /// Whether an effect must say that there is something to carry; true once.
     pub(crate) fn must_announce(&mut self) -> bool {
         self.forwards.must_announce()
     }
@@ -128,7 +128,7 @@ impl MessageStore {
         destinations.insert(offset, destination);
     }
 
-    /// Whether an entry that nobody has is on its way from here.
+    /// Whether an entry that is not locked is on its way from here.
     pub(crate) fn auto_forwards(&self, offset: Offset, stays: bool) -> bool {
         let by_store = self.policy.forwards && !stays && self.forwards.retry_at().is_none();
         by_store || self.forwards.destination(offset).is_some()
@@ -178,13 +178,13 @@ impl MessageStore {
     }
 
     /// Puts on its way what is ready and may go on, and takes off its way what may not; what is carried right now
-    /// is left to whoever carries it.
+    /// is left to the task that carries it.
     pub(crate) fn resume_forwards(&mut self) {
         if self.forwards.retry_at().is_some() {
             self.forwards.progress = Progress::Quiet;
         }
         if !self.policy.forwards {
-            // Whoever was told finds nothing to carry, and must be told again when there is.
+            // The task that was told finds nothing to carry, and must be told again when there is.
             self.forwards.progress = Progress::Quiet;
             for offset in std::mem::take(&mut self.forwards.waiting) {
                 self.put_back(offset);

@@ -269,7 +269,7 @@ fn lowest(place: u64, word: u64) -> Offset {
 #[derive(Debug)]
 pub(crate) struct DeadlineIndex {
     all: SequenceSet<Timestamp>,
-    /// None is earlier. It stays when the first is removed, which nearly every operation does, and follows when somebody
+    /// None is earlier. It stays when the first is removed, which nearly every operation does, and follows when a caller
     /// has looked for what is due: so that every operation can ask without walking down the tree.
     bound: Option<Timestamp>,
 }

@@ -60,7 +60,7 @@ impl MessageStore {
                 );
                 assert!(
                     self.ready.len() == 0 || !self.policy.serves || !self.receivers.has_credit(),
-                    "somebody waits while a message is ready"
+                    "a receiver waits while a message is ready"
                 );
             }
         }
@@ -117,7 +117,7 @@ impl MessageStore {
                 expected.expiries.extend(at.map(|at| (at, offset)));
             }
             let limit = self.policy.max_delivery_count.unwrap_or(u32::MAX);
-            // What goes on to another entity begins there anew, whatever the limit has become here.
+            // What goes on to another entity begins there anew, under any limit here.
             assert!(
                 entry.delivery_count < limit || entry.state == State::Forwarding,
                 "{offset:?} is past its deliveries"

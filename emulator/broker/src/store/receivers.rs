@@ -20,7 +20,7 @@ pub(crate) struct Receivers {
     reserved: usize,
 }
 
-/// One link, or whatever else takes messages.
+/// One link, or what else takes messages.
 #[derive(Debug)]
 struct Receiver {
     mode: ReceiveMode,
@@ -81,7 +81,7 @@ impl Receivers {
         }
     }
 
-    /// Whether somebody with credit waits or has something reserved (decision D1).
+    /// Whether a receiver with credit waits or has something reserved (decision D1).
     pub(crate) fn is_active(&self) -> bool {
         !self.turns.is_empty() || self.has_reserved()
     }
@@ -113,7 +113,7 @@ impl Receivers {
             returned.extend(receiver.reserved.pop_last());
         }
         if receiver.reserved.is_empty() {
-            // An owner without credit does not come to take, whatever it was told.
+            // An owner without credit does not come to take, even when it was told to.
             receiver.woken = false;
         }
         self.reserved -= returned.len();

@@ -36,7 +36,7 @@ pub(crate) struct Sessions {
     available: BTreeMap<Offset, Slot>,
     /// When session locks end, of several at once the one of the oldest receiver first.
     ends: BTreeMap<(Timestamp, ReceiverId), Slot>,
-    /// Sessions that somebody holds and that have changed since they were served.
+    /// Sessions that a receiver holds and that have changed since they were served.
     changed: Vec<Slot>,
     /// Who waits for a session or holds one; not those who have lost theirs.
     standings: BTreeMap<ReceiverId, Standing>,
@@ -165,7 +165,7 @@ impl Sessions {
         }
     }
 
-    /// The session of this name, made if need be; whoever makes it gives it something at once.
+    /// The session of this name, made if need be; its maker gives it something at once.
     pub(crate) fn find_or_make(&mut self, name: &str) -> Option<Slot> {
         if let Some(&slot) = self.names.get(name) {
             return Some(slot);
@@ -223,7 +223,7 @@ pub(crate) struct Session {
     pub(crate) name: SessionName,
     /// How many messages it has, scheduled ones included.
     pub(crate) messages: usize,
-    /// Those that nobody has.
+    /// Those that are ready.
     pub(crate) ready: BTreeSet<Offset>,
     /// Those under a lock, in order: few, and mostly the last one comes and the first one goes. It lasts as long as that of the session.
     pub(crate) locked: Vec<Offset>,
@@ -270,7 +270,7 @@ impl Session {
         }
     }
 
-    /// Messages that are neither deferred nor scheduled, whoever has them.
+    /// Messages that are neither deferred nor scheduled, locked ones included.
     pub(crate) fn active(&self) -> usize {
         self.messages - self.deferred - self.scheduled
     }

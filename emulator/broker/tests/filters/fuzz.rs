@@ -9,7 +9,7 @@ use crate::table::{CONDITIONS, lines};
 
 const ROUNDS: usize = 20_000;
 
-/// Whatever the bytes are, nothing panics; what is read is printed, and read again as the same.
+/// With any bytes nothing panics; what is read is printed, and read again as the same.
 fn target(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut parameters = Parameters::new();

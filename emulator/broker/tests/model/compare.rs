@@ -18,7 +18,7 @@ pub(crate) struct Pair {
     reference: Reference,
     world: World,
     ledger: Ledger,
-    /// What was done so far, where somebody wants to know.
+    /// What was done so far, where that is asked for.
     pub(crate) steps: Option<Vec<Step>>,
 }
 
@@ -182,7 +182,7 @@ impl Pair {
 }
 
 impl Pair {
-    /// As long as somebody completes what there is, no session starves: the oldest message is next.
+    /// As long as a receiver completes what there is, no session starves: the oldest message is next.
     fn receive_sessions_that_are_left(&mut self, q: usize) {
         let has_sessions = |queue: &Queue| queue.has_sessions(SubQueue::Active);
         if !self.reference.queue(q).is_some_and(has_sessions) {

@@ -116,7 +116,7 @@ fn target(dice: &mut SeededRng, count: usize) -> usize {
 }
 
 fn transition(dice: &mut SeededRng) -> Transition {
-    // A queue, or somebody who receives.
+    // A queue, or a receiver.
     let queue = dice.pick();
     match dice.below(1000) {
         0..200 => {

@@ -11,7 +11,7 @@ use servicebus_broker::{
     EntityDescription, EntityStatus, NamespaceSettings, ReceiveMode, SubQueue,
 };
 
-/// Names of queues; a history has the first few. Nobody is ever called the last.
+/// Names of queues; a history has the first few. None is ever called the last.
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "x"];
 
 /// Most queues of a history.
@@ -24,7 +24,7 @@ pub(crate) struct Rules {
     pub(crate) settings: NamespaceSettings,
 }
 
-/// One of those there are, whatever their number.
+/// One of those there are, by a number modulo theirs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pick(pub(crate) u32);
 
@@ -55,7 +55,7 @@ pub(crate) enum Transition {
     Drop(Pick),
 }
 
-/// What somebody wants of a session.
+/// What a client wants of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OfSession {
     Renew,
@@ -69,7 +69,7 @@ pub(crate) enum OfSession {
     Delete(usize),
 }
 
-/// What somebody does who receives.
+/// What a receiver does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Consume {
     Credit(u32),
@@ -133,7 +133,7 @@ pub(crate) enum Token {
     Garbage(u128),
 }
 
-/// A number that somebody asks for.
+/// A number that a client asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Number {
     /// That of a message in the state that is asked for.
@@ -161,7 +161,7 @@ pub(crate) struct Properties(pub(crate) Vec<(&'static str, Rc<str>)>);
 pub(crate) enum Step {
     Send(usize, Vec<Parcel>, bool),
     Open(Place, u64, ReceiveMode),
-    /// Somebody wants a session, or the next.
+    /// A receiver wants a session, or the next.
     Accept(usize, u64, ReceiveMode, Option<u8>),
     Session(usize, u8, OfSession),
     Close(Place, u64),
@@ -221,12 +221,12 @@ pub(crate) enum Answer {
     Deleted(usize),
     /// The session and the end of its lock, if it is there already.
     Accepted(Result<Option<(u8, i64)>, String>),
-    /// The new end of a lock, the length of a state, or whether somebody held it.
+    /// The new end of a lock, the length of a state, or whether it was held.
     Session(Result<Option<i64>, String>),
     Sessions(Vec<u8>),
 }
 
-/// A message as somebody sees it.
+/// A message as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) number: u64,
@@ -238,7 +238,7 @@ pub(crate) struct Seen {
     pub(crate) time_to_live: Option<u64>,
     pub(crate) locked_until: Option<i64>,
     pub(crate) state: Option<i32>,
-    /// Where it was dead-lettered, as far as somebody looked.
+    /// Where it was dead-lettered, as far as that was looked at.
     pub(crate) source: Option<usize>,
     pub(crate) properties: Properties,
 }

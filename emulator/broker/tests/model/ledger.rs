@@ -1,4 +1,4 @@
-//! What must hold whatever the reference says: conclusions from the events and effects alone.
+//! What must hold apart from the reference: conclusions from the events and effects alone.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) struct Ledger {
     eager: bool,
     /// Messages that came in and have not gone for a recorded reason.
     held: [Vec<Held>; QUEUES],
-    /// Sessions that somebody holds.
+    /// Sessions that a receiver holds.
     sessions: [BTreeSet<u8>; QUEUES],
     /// Receivers that were told to take and have not.
     told: BTreeSet<u64>,
@@ -77,7 +77,7 @@ impl Ledger {
         for &(place, id) in open {
             let waits = world.reserved(place, id) > 0;
             let knows = self.told.contains(&id) || self.knowing.contains(&id);
-            assert!(knows || !waits, "nobody told {id}");
+            assert!(knows || !waits, "{id} was not told");
         }
         for (q, held) in self.held.iter_mut().enumerate() {
             match world.entity(q) {
@@ -247,11 +247,11 @@ impl Ledger {
         let held = &mut self.sessions[event.queue];
         if let What::SessionAccepted(session, until) = event.what {
             assert!(event.at < until, "{event:?} locks nothing");
-            assert!(held.insert(session), "{event:?}: somebody holds it");
+            assert!(held.insert(session), "{event:?}: it is held");
         } else if let What::SessionRenewed(session, _) | What::StateSet(session, _) = event.what {
-            assert!(held.contains(&session), "{event:?}: nobody holds it");
+            assert!(held.contains(&session), "{event:?}: it is not held");
         } else if let What::SessionExpired(session) | What::SessionReleased(session) = event.what {
-            assert!(held.remove(&session), "{event:?}: nobody holds it");
+            assert!(held.remove(&session), "{event:?}: it is not held");
         }
     }
 

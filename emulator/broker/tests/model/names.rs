@@ -14,7 +14,7 @@ use crate::world::wire::encoded;
 /// A queue that holds so many messages is sent no more: everything happens among a few.
 const ENOUGH: usize = 12;
 
-/// Somebody who is not there, or not at this store.
+/// A receiver that is not there, or not at this store.
 const STRANGER: u64 = 1_000_000;
 
 /// Receivers and tokens by their number.
@@ -159,7 +159,7 @@ impl Names {
         self.open.retain(|&((q, _), _)| is_there(q));
     }
 
-    /// Who is to hold a lock: a receiver of the store, or somebody else.
+    /// Who is to hold a lock: a receiver of the store, or another one.
     fn holder(&self, place: Place, who: Pick) -> Option<u64> {
         let open = self.open.iter().filter(|(at, _)| *at == place);
         let ids: Vec<u64> = open.map(|&(_, id)| id).chain([STRANGER]).collect();
@@ -302,4 +302,4 @@ impl Change {
     }
 }
 
-const _: () = assert!(QUEUES < NAMES.len(), "one name is nobody's");
+const _: () = assert!(QUEUES < NAMES.len(), "one name is left over");

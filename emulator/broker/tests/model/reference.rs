@@ -209,7 +209,7 @@ impl Reference {
         seen.collect()
     }
 
-    /// Somebody does something with a queue.
+    /// A client does something with a queue.
     fn begin(&mut self, q: usize) {
         self.let_pass(q);
         self.at(q).used_at = self.now;

@@ -37,7 +37,7 @@ pub(crate) struct World {
     effects: Effects,
     pub(crate) events: Events,
     follow_ups: FollowUps,
-    /// Whom somebody told to take, since this was last cleared.
+    /// Which receivers were told to take, since this was last cleared.
     pub(crate) woken: Vec<ReceiverId>,
     /// Who lost its session, since this was last cleared.
     pub(crate) lost: Vec<u64>,
@@ -72,7 +72,7 @@ impl World {
         world
     }
 
-    /// Does a step and whatever the queues ask for because of it.
+    /// Does a step and what the queues ask for because of it.
     pub(crate) fn apply(&mut self, step: &Step) -> Answer {
         let answer = self.answer(step);
         self.client = ClientId::BROKER;

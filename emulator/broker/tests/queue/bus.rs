@@ -36,7 +36,7 @@ pub(crate) struct Bus {
     pub(crate) unchecked: bool,
 }
 
-/// Somebody who receives from one of the stores.
+/// A receiver of one of the stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Receiver {
     pub(crate) store: SubQueue,
@@ -226,7 +226,7 @@ impl Bus {
             .collect()
     }
 
-    /// The ids of what is in the queue, whoever has it.
+    /// The ids of what is in the queue, locked ones included.
     pub(crate) fn queued(&mut self) -> Vec<String> {
         let seen = self.peek(SubQueue::Active);
         seen.iter()

@@ -230,7 +230,7 @@ fn a_client_that_asks_in_steps_of_one_gets_all_it_asked_for() {
 }
 
 #[test]
-fn credit_of_somebody_unknown_is_nothing() {
+fn credit_of_an_unknown_receiver_is_nothing() {
     let mut bus = bus();
     bus.send("a");
     let receiver = bus.receiver();

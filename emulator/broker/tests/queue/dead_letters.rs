@@ -104,7 +104,7 @@ fn a_dead_letter_has_a_new_number_and_remembers_where_it_was_enqueued() {
 }
 
 #[test]
-fn dead_letters_go_to_whoever_waits_for_them() {
+fn dead_letters_go_to_a_waiting_receiver() {
     let mut bus = bus();
     let dead_letters = bus.dead_letter_receiver();
     bus.credit(dead_letters, 1);

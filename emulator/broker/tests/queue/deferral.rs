@@ -188,7 +188,7 @@ fn properties_that_are_set_when_deferring_are_shown_on_retrieval() {
 }
 
 #[test]
-fn it_does_not_expire_by_itself_but_is_gone_when_somebody_asks() {
+fn it_does_not_expire_by_itself_but_is_gone_when_a_client_asks() {
     let mut bus = bus();
     let short = message("a").time_to_live(secs(10));
     bus.post(&short).unwrap();

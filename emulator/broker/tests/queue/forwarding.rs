@@ -245,7 +245,7 @@ fn what_is_deferred_stays_where_it_is() {
 }
 
 #[test]
-fn nobody_receives_from_a_queue_that_forwards() {
+fn a_queue_that_forwards_cannot_be_received_from() {
     let mut world = World::new();
     world.declare("a", rules().forward_to("b"));
     world.interrupt_before("b", |world| {

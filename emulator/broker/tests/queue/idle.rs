@@ -1,4 +1,4 @@
-//! Entities that nobody uses go away by themselves (semantics §5).
+//! Entities that are not used go away by themselves (semantics §5).
 
 use servicebus_broker::{Effect, LockToken, SendError, SequenceNumber, SubQueue};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ fn is_deleted(bus: &Bus) -> bool {
 }
 
 #[test]
-fn a_queue_that_nobody_uses_asks_to_be_deleted_once() {
+fn a_queue_that_is_not_used_asks_to_be_deleted_once() {
     let mut bus = bus();
     assert_eq!(bus.next_deadline(), Some(START + secs(IDLE)));
     bus.advance(secs(IDLE) - millis(1));
@@ -113,7 +113,7 @@ fn looking_unnoticed_is_no_use() {
 }
 
 #[test]
-fn a_receiver_with_credit_keeps_it_whatever_it_receives_from() {
+fn a_receiver_with_credit_keeps_it_at_every_store() {
     for store in SubQueue::ALL {
         let mut bus = bus();
         let receiver = bus.open(store, servicebus_broker::ReceiveMode::PeekLock);

@@ -130,7 +130,7 @@ fn deleting_begins_with_the_first_and_ends_with_the_count_or_the_cut_off() {
 }
 
 #[test]
-fn what_somebody_has_is_passed_over_and_so_is_what_is_set_aside() {
+fn what_a_receiver_has_is_passed_over_and_so_is_what_is_set_aside() {
     let mut bus = bus();
     bus.send_all(&["deferred", "locked", "reserved", "ready"]);
     bus.schedule("scheduled", START + secs(60));

@@ -1,4 +1,4 @@
-//! Whatever happens to queues that forward to each other: every message that was accepted is somewhere, was received,
+//! With any events in queues that forward to each other: every message that was accepted is somewhere, was received,
 //! has expired or went with its queue, and none is there twice.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use crate::world::World;
 /// Seven, so that a chain of them is longer than a message may go.
 const NAMES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 
-/// What somebody does.
+/// What a client does.
 #[derive(Debug, Clone)]
 enum Step {
     Send(&'static str, Sent),

@@ -22,7 +22,11 @@ fn without_a_receiver_an_expired_message_stays_and_is_counted() {
     let mut bus = bus();
     bus.send_with_ttl("a", secs(10));
     bus.advance(secs(1_000));
-    assert_eq!(bus.next_deadline(), None, "nobody needs to be woken for it");
+    assert_eq!(
+        bus.next_deadline(),
+        None,
+        "no receiver needs to be woken for it"
+    );
     assert_eq!(bus.queued(), ["a"], "peeking is not receiving");
     assert_eq!(bus.counts().active, 1);
 }

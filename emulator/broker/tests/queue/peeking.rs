@@ -12,7 +12,7 @@ fn numbers(bus: &mut Bus, from: u64, max: usize) -> Vec<u64> {
 }
 
 #[test]
-fn peeking_shows_messages_in_order_whoever_has_them() {
+fn peeking_shows_messages_in_order_locked_ones_included() {
     let mut bus = bus();
     bus.send_all(&["locked", "reserved", "ready"]);
     let busy = bus.receiver();

@@ -18,7 +18,7 @@ fn the_only(bus: &mut Bus) -> (u64, Option<i32>, u64) {
 }
 
 #[test]
-fn nobody_receives_it_before_its_time() {
+fn it_is_not_received_before_its_time() {
     let mut bus = bus();
     let receiver = bus.receiver_with_credit(2);
     bus.schedule("later", START + secs(60));

@@ -28,7 +28,7 @@ pub(crate) struct World {
     effects: Effects,
     pub(crate) events: Events,
     follow_ups: FollowUps,
-    /// What somebody else does just before this entity is reached the next time.
+    /// What another client does just before this entity is reached the next time.
     interruption: Option<(EntityPath, Interruption)>,
     receivers: u64,
 }
@@ -117,7 +117,7 @@ impl World {
         });
     }
 
-    /// Lets somebody do something just before `name` is reached the next time.
+    /// Lets another client do something just before `name` is reached the next time.
     pub(crate) fn interrupt_before(&mut self, name: &str, work: impl FnOnce(&mut Self) + 'static) {
         self.interruption = Some((path(name), Box::new(work)));
     }
@@ -168,7 +168,7 @@ impl World {
         taken
     }
 
-    /// The same by somebody who stays, and asks for no more.
+    /// The same by a receiver that stays, and asks for no more.
     pub(crate) fn take_and_stay(
         &mut self,
         name: &str,
@@ -180,7 +180,7 @@ impl World {
         Some((taken?, id))
     }
 
-    /// A message of the next session that is available, by somebody who holds the session on.
+    /// A message of the next session that is available, by a receiver that holds the session on.
     pub(crate) fn take_from_next_session(&mut self, name: &str) -> Option<(Delivery, ReceiverId)> {
         self.receivers += 1;
         let id = ReceiverId(self.receivers);

@@ -62,7 +62,7 @@ impl Entity {
     }
 
     /// Decides where a message goes whose lock is over. Expiry comes before the delivery limit (decision D24); a
-    /// deferred message does not expire until somebody asks for it (decision D9).
+    /// deferred message does not expire until a client asks for it (decision D9).
     pub(crate) fn requeue_or_dead_letter(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,6 +1,6 @@
 //! Messages go on to another entity (semantics §11, decisions D3, D22).
 //!
-//! A store that forwards says so ([`crate::Effect::Forward`]); whoever hears it calls [`forward`], which carries
+//! A store that forwards says so ([`crate::Effect::Forward`]); who carries out effects calls [`forward`], which carries
 //! batches from store to store with at most one entity in hand at a time, so that no order of locks matters. A
 //! message is removed from its source only after its target has answered.
 

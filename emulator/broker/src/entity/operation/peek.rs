@@ -24,7 +24,7 @@ pub struct Peeked {
 }
 
 impl Entity {
-    /// Up to `max` messages from the first whose number is at least `from`, in order, whoever has them; of `session`
+    /// Up to `max` messages from the first whose number is at least `from`, in order, locked ones included; of `session`
     /// only if it is given.
     /// Under [`crate::Expiry::OnReceive`] expired ones that have not left are among them.
     pub fn peek(
@@ -48,7 +48,7 @@ impl Entity {
         seen.collect()
     }
 
-    /// Every message from `from` on as browsing shows it. Nobody notices: time does not pass, and the entity is
+    /// Every message from `from` on as browsing shows it. It changes nothing: time does not pass, and the entity is
     /// not used by it.
     pub fn snapshot(
         &self,

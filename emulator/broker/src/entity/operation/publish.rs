@@ -122,7 +122,7 @@ impl Entity {
         }
     }
 
-    /// The subscriptions have what they wanted; what nobody wanted is gone (semantics §13.1).
+    /// The subscriptions have what they wanted; what none wanted is gone (semantics §13.1).
     fn published(&mut self, cx: &mut Context<'_>, offsets: Vec<Offset>) {
         self.follow_up(cx, |entity, cx| {
             let store = &mut entity.active;

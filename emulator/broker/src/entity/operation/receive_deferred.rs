@@ -26,9 +26,9 @@ pub enum ReceiveDeferredError {
 
 impl Entity {
     /// Hands out deferred messages, all or none, in the order asked for; of `session` only if it is given. `id` is who
-    /// holds the locks; where there are sessions, whoever holds the session, which must be a receiver of the same
+    /// holds the locks; where there are sessions, the receiver that holds the session, which must be a receiver of the same
     /// client. What has
-    /// expired is not there any more, and leaves now that somebody has asked for it (decision D9).
+    /// expired is not there any more, and leaves now that a client has asked for it (decision D9).
     pub fn receive_deferred(
         &mut self,
         cx: &mut Context<'_>,

@@ -25,7 +25,7 @@ pub enum RenewError {
 }
 
 impl Entity {
-    /// Renews locks: each lasts from now for the lock duration, whatever was left of it (semantics §2.4), and ends at least
+    /// Renews locks: each lasts from now for the lock duration, however much was left of it (semantics §2.4), and ends at least
     /// a millisecond later than before (observed 16).
     /// Returns their new ends in order. All or none.
     pub fn renew_locks(

@@ -97,7 +97,7 @@ impl Entity {
         names.skip(skip).take(top).collect()
     }
 
-    /// Every session about which there is anything to know, by name. Nobody notices: time does not pass, and the
+    /// Every session about which there is anything to know, by name. It changes nothing: time does not pass, and the
     /// entity is not used by it.
     pub fn snapshot_sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let sessions = self.active.sessions().into_iter();

@@ -1,6 +1,6 @@
 //! Work is enlisted in a transaction, and happens when that is committed (semantics §12).
 //!
-//! Whatever can be wrong with an operation is found when it comes; what may change until the commit is looked at
+//! All that can be wrong with an operation is found when it comes; what may change until the commit is looked at
 //! again there. An operation that fails leaves the transaction as it was.
 
 pub(crate) mod commit;

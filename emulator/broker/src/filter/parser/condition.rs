@@ -53,7 +53,7 @@ impl Parser<'_> {
         Ok(Node::Condition(Condition::Not(Box::new(operand))))
     }
 
-    /// One comparison, or whatever a bracket holds.
+    /// One comparison, or what a bracket holds.
     fn comparison(&mut self) -> Parsed<Node> {
         if self.take_keyword(Keyword::Exists) {
             self.expect_symbol("(", "'(' behind EXISTS")?;

@@ -1,4 +1,4 @@
-//! Messages that nobody would think of.
+//! Random messages.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_accepted_can_be_delivered_and_changed(
+    fn what_is_accepted_can_be_delivered_and_changed(
         sent in sent_message(),
         damage in prop::collection::vec((any::<Index>(), any::<u8>()), 0..4),
     ) {

@@ -16,7 +16,7 @@ pub(crate) enum Standing {
     Holds(Slot),
 }
 
-/// Somebody who waits for any session.
+/// A receiver that waits for any session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) receiver: ReceiverId,
@@ -31,7 +31,7 @@ pub(crate) struct Grant {
     pub(crate) lock: SessionLock,
 }
 
-/// What is left when somebody holds a session no more.
+/// What is left when a receiver holds a session no more.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) session: SessionName,
@@ -41,7 +41,7 @@ pub(crate) struct Ended {
 }
 
 impl Sessions {
-    /// Lets a receiver hold a session that nobody holds.
+    /// Lets a receiver hold a session that is free.
     pub(crate) fn hold(&mut self, name: &SessionName, lock: SessionLock) {
         if let Some(slot) = self.find_or_make(name.as_str()) {
             self.hold_slot(slot, lock);
@@ -66,7 +66,7 @@ impl Sessions {
         self.waiting.values().map(|waiting| waiting.receiver)
     }
 
-    /// Whether somebody waits for a session.
+    /// Whether a receiver waits for a session.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -103,7 +103,7 @@ impl Sessions {
         self.standings.contains_key(&receiver)
     }
 
-    /// Every session that somebody holds.
+    /// Every session that a receiver holds.
     pub(crate) fn held(&self) -> Vec<Slot> {
         let standings = self.standings.keys();
         standings.filter_map(|&id| self.held_by(id)).collect()

@@ -85,11 +85,11 @@ impl MessageStore {
         }
     }
 
-    /// Nobody waits for what is there.
+    /// No receiver waits for what is there.
     fn check_served(&self, sessions: &Sessions) {
         assert!(
             sessions.waiting.is_empty() || sessions.available.is_empty(),
-            "somebody waits while a session is available"
+            "a receiver waits while a session is available"
         );
         assert!(sessions.changed.is_empty(), "a session was not served");
         for session in sessions.iter() {
@@ -131,7 +131,7 @@ impl Sessions {
             assert!(!session.is_over(), "nothing is to be known of {name}");
             assert!(
                 !session.is_changed || self.changed.contains(&slot),
-                "{name} is to be served and nobody knows"
+                "{name} is to be served and not among the changed"
             );
             available.extend(session.place().map(|place| (place, slot)));
             ends.extend(session.lock.map(|lock| ((lock.until, lock.receiver), slot)));

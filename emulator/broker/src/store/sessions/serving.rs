@@ -25,7 +25,7 @@ impl MessageStore {
         }
     }
 
-    /// Messages that nobody has, in order; of `session` only if it is given.
+    /// Messages that are ready, in order; of `session` only if it is given.
     pub(crate) fn ready_of<'a>(
         &'a self,
         session: Option<&'a SessionName>,
@@ -69,7 +69,7 @@ impl MessageStore {
         }
     }
 
-    /// Records that somebody holds a session from now on.
+    /// Records that a receiver holds a session from now on.
     pub(crate) fn record_accepted(
         &self,
         cx: &mut Context<'_>,

@@ -42,7 +42,7 @@ impl Reference {
                 _ => self.store(q, kind).message(number).stays = true,
             }
         }
-        // Nobody needs to be told of what is on its way.
+        // No effect tells of what is on its way.
         self.store(q, kind).is_announced = true;
         self.serve(q);
         if batch.is_empty() {

@@ -1,4 +1,4 @@
-//! What somebody sees of a message, and how many there are.
+//! What a client sees of a message, and how many there are.
 
 use servicebus_broker::{Counts, SubQueue};
 
@@ -63,7 +63,7 @@ impl Queue {
             dead_letter: beside(SubQueue::DeadLetter),
             transfer_dead_letter: beside(SubQueue::TransferDeadLetter),
             scheduled,
-            // Whatever goes on has gone before a step is over.
+            // What goes on has gone before a step is over.
             transfer: 0,
             locked: store.count(|state| matches!(state, State::Locked { .. })),
             deferred: store.messages.iter().filter(|l| l.is_deferred()).count(),

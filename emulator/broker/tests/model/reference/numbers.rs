@@ -1,4 +1,4 @@
-//! Messages that somebody names by their numbers, or clears away.
+//! Messages that a client names by their numbers, or clears away.
 
 use servicebus_broker::ReceiveMode;
 use servicebus_broker::SubQueue::Active;
@@ -88,7 +88,7 @@ impl Reference {
         missing
     }
 
-    /// The first that are old enough, unless somebody has them.
+    /// The first that are old enough, unless a receiver has them.
     pub(crate) fn delete(
         &mut self,
         (q, kind): Place,

@@ -29,7 +29,7 @@ pub(crate) struct Store {
     pub(crate) waiting: Vec<(u64, usize)>,
     /// When it tries again what the other queue refused; until then nothing goes on.
     pub(crate) retries_at: Option<i64>,
-    /// Whether somebody is on the way to fetch what goes on.
+    /// Whether a task is on the way to fetch what goes on.
     pub(crate) is_announced: bool,
 }
 
@@ -110,7 +110,7 @@ impl Queue {
         self.description.status.can_receive() && !forwards
     }
 
-    /// Whether messages of a store that nobody has go on to another queue.
+    /// Whether messages of a store that are ready go on to another queue.
     pub(crate) fn sends_on(&self, kind: SubQueue) -> bool {
         self.target(kind).is_some() && self.store(kind).retries_at.is_none()
     }
@@ -125,7 +125,7 @@ impl Queue {
         messages + self.sessions.size()
     }
 
-    /// Whether somebody receives from a store: with credit, or waiting for a session.
+    /// Whether a receiver receives from a store: with credit, or waiting for a session.
     pub(crate) fn is_awaited(&self, kind: SubQueue) -> bool {
         let waits = self.has_sessions(kind) && !self.sessions.waiting.is_empty();
         waits || self.store(kind).is_active()
@@ -195,7 +195,7 @@ impl Store {
         receivers.into_iter().for_each(|id| self.restore(id));
     }
 
-    /// Whoever is next, but for the one who had it before if there are others, one message each.
+    /// The receiver that is next, but for the one who had it before if there are others, one message each.
     pub(crate) fn next_consumer(&mut self, former: Option<u64>) -> Option<u64> {
         let others = self.waiting.iter().position(|&(id, _)| Some(id) != former);
         let at = others.unwrap_or(0);

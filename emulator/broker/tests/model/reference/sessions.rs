@@ -35,7 +35,7 @@ struct Kept {
     set_at: i64,
 }
 
-/// A session as somebody sees it who looks.
+/// A session as a snapshot shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     session: u8,
@@ -206,7 +206,7 @@ impl Reference {
         let until = self.now + self.at(q).description.lock_duration.as_millis() as i64;
         let mut holds = self.at(q).sessions.holds.iter_mut();
         let hold = holds.find(|hold| hold.session == session);
-        let hold = hold.expect("somebody holds it");
+        let hold = hold.expect("it is held");
         hold.until = until.max(hold.until + 1);
         let until = hold.until;
         self.note((q, Active), 0, What::SessionRenewed(session, until));

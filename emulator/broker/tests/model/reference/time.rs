@@ -123,7 +123,7 @@ impl Reference {
         messages.chain(sessions).chain(retries).min()
     }
 
-    /// When a queue is deleted because nobody uses it.
+    /// When a queue is deleted because it is not used.
     fn idle_at(&self, q: usize) -> Option<i64> {
         let queue = self.queue(q)?;
         let idle = queue.description.auto_delete_on_idle?.as_millis() as i64;

@@ -14,7 +14,7 @@ const CORRELATION_ID: usize = 5;
 const CONTENT_TYPE: usize = 6;
 const SESSION: usize = 10;
 
-/// A message that somebody is about to send.
+/// A message to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageBuilder {
     id: String,

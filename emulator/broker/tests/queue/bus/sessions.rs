@@ -54,7 +54,7 @@ impl Bus {
         Ok((Receiver { store, id }, accepted))
     }
 
-    /// Somebody who holds this session and locks what is received.
+    /// A receiver that holds this session and locks what is received.
     pub(crate) fn accept(&mut self, session: &str) -> Receiver {
         let accepted = self.try_accept(Some(session), ReceiveMode::PeekLock);
         let (receiver, accepted) = accepted.unwrap();
@@ -69,7 +69,7 @@ impl Bus {
         receiver
     }
 
-    /// Somebody who holds the next session or waits for one, and which it is.
+    /// A receiver that holds the next session or waits for one, and which it is.
     pub(crate) fn accept_next(&mut self) -> (Receiver, Option<String>) {
         let accepted = self.try_accept(None, ReceiveMode::PeekLock).unwrap();
         let (receiver, accepted) = accepted;
@@ -77,7 +77,7 @@ impl Bus {
         (receiver, session)
     }
 
-    /// The session that somebody holds, and until when.
+    /// The session that a receiver holds, and until when.
     pub(crate) fn held(&self, receiver: Receiver) -> Option<(String, Timestamp)> {
         let accepted = self.queue.accepted_session(receiver.id)?;
         Some((accepted.session.as_str().to_owned(), accepted.locked_until))
@@ -137,7 +137,7 @@ impl Bus {
         })
     }
 
-    /// The ids of up to `max` messages of a session from this number on, whoever has them.
+    /// The ids of up to `max` messages of a session from this number on, locked ones included.
     pub(crate) fn peek_session(
         &mut self,
         store: SubQueue,

@@ -1,4 +1,4 @@
-//! Somebody holds a session, and nobody else does.
+//! One receiver holds a session, and no other does.
 
 use servicebus_broker::{AcceptSessionError, EventKind, ReceiveMode, SubQueue};
 
@@ -29,7 +29,7 @@ fn its_holder_gets_its_messages_and_no_others() {
 }
 
 #[test]
-fn a_session_that_somebody_holds_is_refused() {
+fn a_session_that_is_held_is_refused() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     bus.accept("a");

@@ -1,4 +1,4 @@
-//! Deferred messages of a session are received by whoever holds it.
+//! Deferred messages of a session are received by the receiver that holds it.
 //!
 //! Expired messages make no session available (decision D1).
 

@@ -81,7 +81,7 @@ fn an_action_does_not_change_the_session_in_its_own_subscription() {
 }
 
 #[test]
-fn a_deleted_entity_tells_nobody_that_a_session_is_lost() {
+fn a_deleted_entity_tells_no_receiver_that_a_session_is_lost() {
     let mut bus = crate::bus::sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept_with_credit("a", 1);

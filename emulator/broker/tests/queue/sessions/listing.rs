@@ -45,7 +45,7 @@ fn or_those_whose_state_was_set_after_an_instant() {
 }
 
 #[test]
-fn looking_shows_all_there_is_to_know_and_nobody_notices() {
+fn looking_shows_all_there_is_to_know_and_changes_nothing() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     let receiver = bus.accept("a");
@@ -69,7 +69,7 @@ fn looking_shows_all_there_is_to_know_and_nobody_notices() {
 }
 
 #[test]
-fn one_session_is_peeked_whoever_has_its_messages() {
+fn one_session_is_peeked_locked_messages_included() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3"]);
     bus.send_to("b", "4");
@@ -86,7 +86,7 @@ fn one_session_is_peeked_whoever_has_its_messages() {
 }
 
 #[test]
-fn one_session_is_cleared_of_what_nobody_has() {
+fn one_session_is_cleared_of_what_is_ready() {
     let mut bus = sessions();
     bus.send_all_to("a", &["1", "2", "3", "4"]);
     bus.send_to("b", "5");

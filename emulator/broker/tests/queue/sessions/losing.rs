@@ -112,14 +112,14 @@ fn what_expired_under_the_lock_expires_with_it() {
 }
 
 #[test]
-fn somebody_may_end_it_on_purpose() {
+fn it_may_be_ended_on_purpose() {
     let mut bus = sessions();
     bus.send_to("a", "1");
     let receiver = bus.accept("a");
     bus.receive(receiver, 1);
     assert!(bus.lose_session("a"));
     assert_eq!(bus.lost(), [receiver.id]);
-    assert!(!bus.lose_session("a"), "nobody holds it now");
+    assert!(!bus.lose_session("a"), "it is free now");
     let next = bus.accept("a");
     assert_eq!(bus.receive_one(next).broker_properties.delivery_count, 1);
 }

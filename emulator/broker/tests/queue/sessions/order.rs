@@ -1,4 +1,4 @@
-//! Within a session messages come in the order in which they were sent, whatever comes back.
+//! Within a session messages come in the order in which they were sent, even when some come back.
 
 use servicebus_broker::{Outcome, SubQueue};
 
@@ -82,7 +82,7 @@ fn a_scheduled_message_stands_where_it_became_active() {
 }
 
 #[test]
-fn a_scheduled_message_joins_a_session_that_somebody_holds() {
+fn a_scheduled_message_joins_a_session_that_is_held() {
     let mut bus = sessions();
     let later = message("later").session("a");
     bus.post(&later.scheduled_at(START + secs(10))).unwrap();

@@ -1,4 +1,4 @@
-//! Somebody waits for the next session.
+//! Receivers wait for the next session.
 
 use servicebus_broker::{Entity, EntityStatus};
 
@@ -80,7 +80,7 @@ fn credit_that_came_before_the_session_holds_for_it() {
 }
 
 #[test]
-fn nobody_is_granted_a_session_while_nothing_can_be_received() {
+fn no_session_is_granted_while_nothing_can_be_received() {
     let mut bus = sessions();
     let (receiver, _) = bus.accept_next();
     bus.update(|queue| queue.status = EntityStatus::ReceiveDisabled);

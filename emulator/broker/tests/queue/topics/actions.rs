@@ -22,7 +22,7 @@ fn changed(action: &str, message: &MessageBuilder) -> (BrokerProperties, Message
 }
 
 /// Everything behind the annotations, and the part of it that is shared.
-fn letter_of((broker_properties, message): &(BrokerProperties, Message)) -> (Vec<u8>, Bytes) {
+fn message_of((broker_properties, message): &(BrokerProperties, Message)) -> (Vec<u8>, Bytes) {
     let mut head = Vec::new();
     let rest = message.encode(broker_properties, 0, &mut head).unwrap();
     head.extend_from_slice(&rest);
@@ -55,7 +55,7 @@ fn user_properties_are_set_replaced_and_removed_and_the_rest_stays_byte_for_byte
         .property("fresh", &Value::Signed(2))
         .property("n", &Value::Signed(2))
         .property("RuleName", &Value::text("r"));
-    let (found, _) = letter_of(&changed(action, &sent));
+    let (found, _) = message_of(&changed(action, &sent));
     assert_eq!(found, as_sent(&expected));
 }
 
@@ -64,7 +64,7 @@ fn without_action_a_copy_is_what_was_sent() {
     let mut world = World::topic(&[A]);
     let sent = message("1").label("l").text("a").content_type("text/plain");
     world.post("t", &sent).unwrap();
-    let (found, _) = letter_of(&copy(&world, A));
+    let (found, _) = message_of(&copy(&world, A));
     assert_eq!(found, as_sent(&sent));
     assert_eq!(text(&copy(&world, A).1, "RuleName"), None);
 }
@@ -74,7 +74,7 @@ fn system_properties_are_set_in_their_places() {
     let sent = message("1").label("old").correlation_id("c").to("there");
     let action = "SET sys.Label = 'new'; SET sys.ContentType = 'text/plain'; REMOVE sys.To; \
                   SET sys.SessionId = 's'; SET sys.MessageId = '2'";
-    let (found, _) = letter_of(&changed(action, &sent));
+    let (found, _) = message_of(&changed(action, &sent));
     let expected = message("2")
         .label("new")
         .correlation_id("c")
@@ -102,12 +102,12 @@ fn other_copies_keep_what_was_sent() {
     world.select(A, [action, rule("plain", Filter::True)]);
     let sent = message("1").label("old").text("t");
     world.post("t", &sent).unwrap();
-    let (own, _) = letter_of(&copy(&world, B));
+    let (own, _) = message_of(&copy(&world, B));
     assert_eq!(own, as_sent(&sent));
     let copies = world.peek(A, SubQueue::Active);
     let plain = copies
         .iter()
-        .map(letter_of)
+        .map(message_of)
         .filter(|(found, _)| *found == own);
     assert_eq!((copies.len(), plain.count()), (2, 1));
 }
@@ -118,7 +118,7 @@ fn copies_share_the_body() {
         let mut world = World::topic(&[B]);
         world.select(A, [acting("r", Filter::True, "SET color = 'blue'")]);
         world.post("t", &message("1").text("t").body(body)).unwrap();
-        let [(_, acted), (_, plain)] = [A, B].map(|name| letter_of(&copy(&world, name)));
+        let [(_, acted), (_, plain)] = [A, B].map(|name| message_of(&copy(&world, name)));
         assert!(acted.len() >= body);
         assert_eq!(acted.as_ptr_range().end, plain.as_ptr_range().end);
     }

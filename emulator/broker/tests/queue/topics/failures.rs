@@ -1,7 +1,7 @@
 //! Filters and actions that cannot be evaluated, and copies that outgrow their limits (semantics §3.2, §13.1,
 //! decisions D6, D23).
 //!
-//! Messages of clients that encode what they like: whatever is accepted is published, filtered and changed.
+//! Messages of clients that encode what they like: all that is accepted is published, filtered and changed.
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Action, Filter, Parameters, Rule, Value};
@@ -139,7 +139,7 @@ fn dead_letters_of_a_filter_go_on_like_others() {
 }
 
 #[test]
-fn a_copy_that_an_action_makes_too_large_is_dead_lettered_whatever_the_setting() {
+fn a_copy_that_an_action_makes_too_large_is_dead_lettered_under_any_setting() {
     let double = || acting("grow", Filter::True, "SET copy = big");
     for keeps in [false, true] {
         let mut world = world(keeps, [double(), rule("plain", Filter::True)]);

@@ -112,7 +112,7 @@ fn a_circle_ends_when_its_hops_are_used_up() {
 }
 
 #[test]
-fn what_cannot_be_forwarded_is_a_transfer_dead_letter_of_the_subscription() {
+fn what_cannot_be_forwarded_is_a_transfer_dead_message_of_the_subscription() {
     let mut world = world();
     world.update("q", |queue| queue.status = EntityStatus::Disabled);
     world.send("t", "1");

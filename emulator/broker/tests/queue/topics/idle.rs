@@ -1,4 +1,4 @@
-//! Topics and subscriptions that nobody uses go away by themselves (semantics §5).
+//! Topics and subscriptions that are not used go away by themselves (semantics §5).
 
 use servicebus_broker::filter::Filter;
 use servicebus_broker::{Entities, EntityPath, ReceiveMode, ReceiverId, SubQueue};

@@ -1,4 +1,4 @@
-//! Whatever the rules of random topics are: every copy that they call for is somewhere, once, in order, and no other.
+//! For random topics with random rules: every copy that they call for is somewhere, once, in order, and no other.
 
 use proptest::prelude::*;
 use servicebus_broker::filter::{Encoded, Filter, Rule, Value};
@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn every_accepted_message_reaches_who_wants_all_in_order_whatever_happens_beside(
+    fn every_accepted_message_reaches_who_wants_all_in_order_with_any_events_beside(
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let mut world = World::topic(&["t/Subscriptions/all"]);

@@ -1,4 +1,4 @@
-//! Whatever happens meanwhile: a committed transaction is the same as its operations one after another at the moment
+//! With any events meanwhile: a committed transaction is the same as its operations one after another at the moment
 //! of its commit, and any other is the same as nothing.
 //!
 //! Two worlds are compared after every step. In the one there are transactions, of several connections, interleaved
@@ -19,7 +19,7 @@ const TARGETS: [&str; 7] = ["plain", "known", "forwards", "buries", "t", "sessio
 const SOURCES: [&str; 5] = ["plain", "known", "buries", "t/Subscriptions/s", "sessions"];
 const CONNECTIONS: usize = 3;
 
-/// What somebody does. Connections, their transactions and what they have locked are named by an index.
+/// What a client does. Connections, their transactions and what they have locked are named by an index.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Declare(usize),
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Renew(usize),
     Commit(usize),
     RollBack(usize),
-    /// Whoever took this message goes.
+    /// The receiver that took this message goes.
     Close(usize),
     /// The connection is gone with its transactions.
     Lose(usize),

@@ -5,7 +5,7 @@ use servicebus_broker::{CommitError, SequenceNumber, SettleError, SubQueue, Tran
 use crate::bus::{START, rules, secs};
 use crate::world::{World, abandon};
 
-/// What somebody does meanwhile.
+/// What a client does meanwhile.
 type Change = fn(&mut World);
 
 /// A queue with a locked message, whose completion is enlisted beside a message that is sent.
@@ -31,7 +31,7 @@ fn settle(world: &mut World, locked: &servicebus_broker::Delivery) -> Result<(),
 }
 
 #[test]
-fn nobody_else_settles_it() {
+fn no_other_client_settles_it() {
     let (mut world, transaction, locked) = world();
     assert_eq!(settle(&mut world, &locked), Err(SettleError::LockLost));
     let lost = Err(TransactError::Settle(SettleError::LockLost));

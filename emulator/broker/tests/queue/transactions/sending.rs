@@ -8,7 +8,7 @@ use servicebus_broker::{
 use crate::bus::{START, message, rules, secs};
 use crate::world::World;
 
-/// What somebody does meanwhile.
+/// What a client does meanwhile.
 type Change = fn(&mut World);
 
 fn world() -> World {
@@ -28,7 +28,7 @@ fn nothing_is_seen_before_the_commit() {
 }
 
 #[test]
-fn whoever_waits_is_woken_by_the_commit_and_gets_all_of_it() {
+fn a_waiting_receiver_is_woken_by_the_commit_and_gets_all_of_it() {
     let mut world = world();
     let (id, store) = (ReceiverId(500), SubQueue::Active);
     let mut taken = Vec::new();

@@ -49,7 +49,7 @@ fn what_is_settled_and_sent_in_a_session_happens_together_and_in_order() {
 }
 
 #[test]
-fn whoever_loses_the_session_commits_nothing() {
+fn a_client_that_loses_the_session_commits_nothing() {
     let losses: [fn(&mut World, ReceiverId); 4] = [
         |world, _| world.advance(secs(60)),
         |world, id| {

@@ -10,7 +10,7 @@ use servicebus_broker::{
 use crate::bus::{MessageBuilder, START, message, rules, secs};
 use crate::world::{World, bury};
 
-/// What somebody does meanwhile.
+/// What a client does meanwhile.
 type Change = fn(&mut World);
 
 const TRANSFER: SubQueue = SubQueue::TransferDeadLetter;
@@ -158,7 +158,7 @@ fn failed_ones_go_to_the_ordinary_dead_letters_where_the_namespace_says_so() {
 
 /// A topic has no other dead letters than those that could not be forwarded.
 #[test]
-fn failed_ones_stay_among_the_transfer_dead_letters_of_a_topic_whatever_the_namespace_says() {
+fn failed_ones_stay_among_the_transfer_dead_letters_of_a_topic_in_any_namespace() {
     let settings = NamespaceSettings {
         failed_forwards: FailedForwards::DeadLetter,
         ..NamespaceSettings::default()

@@ -81,7 +81,7 @@ impl World {
         })
     }
 
-    /// The next message of an entity, locked by somebody who has gone.
+    /// The next message of an entity, locked by a receiver that has gone.
     pub(crate) fn lock(&mut self, name: &str) -> Delivery {
         let locked = self.take(name, SubQueue::Active, ReceiveMode::PeekLock);
         locked.expect("a message is ready")

@@ -4,7 +4,7 @@
 //! there. A client that schedules is told numbers at once, to cancel by; so they are reserved. If the transaction is rolled
 //! back, or a message turns out to be a duplicate, its number belongs to no message.
 //!
-//! The entity between takes messages for another one in with whatever else a transaction does there, and forwards them: in
+//! The entity between takes messages for another one in with all else that a transaction does there, and forwards them: in
 //! order, and into its transfer dead letters where that fails (decision D3). They take no part in its duplicate detection and
 //! in its own forwarding, and pass it without a hop.
 

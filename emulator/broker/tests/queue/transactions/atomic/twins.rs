@@ -53,7 +53,7 @@ enum Work {
     Settle(usize, End),
 }
 
-/// A message that somebody has locked in both worlds.
+/// A message that a receiver has locked in both worlds.
 struct Lock {
     name: &'static str,
     store: SubQueue,

@@ -40,7 +40,7 @@ impl Twins {
                     let plain = settle(&mut self.plain, &self.locks[which], false, end);
                     assert_eq!(result, plain);
                 }
-                // Settled or not, nobody but the transaction may do it.
+                // Settled or not, only the transaction may do it.
                 false => assert!(result.is_err()),
             }
             return;
