@@ -17,7 +17,6 @@ mod parser;
 mod print;
 
 mod decimal;
-mod parameters;
 mod properties;
 mod system;
 mod text;
@@ -28,7 +27,6 @@ mod eval;
 mod like;
 mod operators;
 
-mod action;
 mod correlation;
 mod edits;
 mod error;
@@ -37,17 +35,15 @@ mod index;
 mod rule;
 mod sql;
 
-pub use action::Action;
 pub use correlation::{Correlation, CorrelationFilter};
 pub use edits::{Edit, Edits, Target};
 pub use error::{EvaluationError, Fault, Problem, RuleError, RulePart, SyntaxError};
 pub use explain::{Explanation, Outcome, Reason, explain};
 pub use index::CorrelationIndex;
 pub use operators::Truth;
-pub use parameters::Parameters;
 pub use properties::{Name, Properties, Sections};
 pub use rule::{Filter, Rule};
-pub use sql::SqlFilter;
+pub use sql::{Action, Parameters, SqlFilter};
 pub use system::{System, SystemProperty};
 pub use value::{Encoded, Value};
 

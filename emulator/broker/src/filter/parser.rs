@@ -14,8 +14,8 @@ mod expression;
 
 use super::ast::{Condition, Expression, Property, Statement};
 use super::error::{Problem, SyntaxError};
-use super::parameters::Parameters;
 use super::properties::Name;
+use super::sql::Parameters;
 use super::system::SystemProperty;
 use super::token::{self, Keyword, Spanned, Token};
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_STATEMENTS};

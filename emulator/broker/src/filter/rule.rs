@@ -2,13 +2,12 @@
 
 use servicebus_codec::DecodeError;
 
-use super::action::Action;
 use super::correlation::CorrelationFilter;
 use super::edits::Edits;
 use super::error::{EvaluationError, Fault, RuleError, RulePart};
 use super::operators::Truth;
 use super::properties::Properties;
-use super::sql::SqlFilter;
+use super::sql::{Action, SqlFilter};
 use super::value::Value;
 use crate::{IdSource, Timestamp};
 

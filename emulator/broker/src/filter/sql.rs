@@ -1,12 +1,17 @@
-//! A SQL filter: its text, and the condition read from it.
+//! SQL filters and actions: their texts, the values that these name with `@`, and what was read from them.
+//!
+//! An action is `SET` and `REMOVE` on the copy of a message that a rule has selected. Its statements run in turn, and each
+//! sees what those before it changed.
 
-use super::ast::Condition;
+use super::ast::{Condition, Property, Statement};
+use super::convert;
+use super::edits::Edits;
 use super::error::{EvaluationError, SyntaxError};
-use super::eval::Evaluator;
+use super::eval::{self, Evaluator};
 use super::operators::Truth;
-use super::parameters::Parameters;
 use super::parser;
-use super::properties::Properties;
+use super::properties::{Properties, same_name};
+use super::value::{Encoded, Value};
 use crate::IdSource;
 
 /// A SQL filter that has been read, and its text, which clients read back.
@@ -65,5 +70,122 @@ impl SqlFilter {
 impl PartialEq for SqlFilter {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.parameters == other.parameters
+    }
+}
+
+/// An action that has been read, and its text, which clients read back.
+#[derive(Debug, Clone)]
+pub struct Action {
+    text: Box<str>,
+    parameters: Parameters,
+    statements: Vec<Statement>,
+}
+
+impl Action {
+    /// Reads an action.
+    pub fn parse(text: &str, parameters: Parameters) -> Result<Self, SyntaxError> {
+        Ok(Self {
+            statements: parser::statements(text, &parameters)?,
+            text: text.into(),
+            parameters,
+        })
+    }
+
+    /// The action as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The values of its parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The action in the form that the language prints.
+    pub fn canonical(&self) -> String {
+        let statements: Vec<_> = self.statements.iter().map(Statement::to_string).collect();
+        statements.join("; ")
+    }
+
+    /// What it changes on a message.
+    pub fn edits(
+        &self,
+        properties: &Properties<'_>,
+        ids: &mut dyn IdSource,
+    ) -> Result<Edits, Box<EvaluationError>> {
+        let mut edits = Edits::default();
+        for statement in &self.statements {
+            let (property, value) = match statement {
+                Statement::Remove(property) => (property, Value::Null),
+                Statement::Set { property, value } => {
+                    let mut evaluator = Evaluator {
+                        properties,
+                        edits: Some(&edits),
+                        ids,
+                    };
+                    let expression = value;
+                    let value = evaluator.value(expression)?.into_owned();
+                    let value = match property {
+                        Property::User(_) => value,
+                        Property::System(system) => convert::to_system(*system, value)
+                            .map_err(|error| eval::fault(expression, error))?,
+                    };
+                    (property, value)
+                }
+            };
+            match property {
+                Property::User(name) => edits.set_user(properties, name.as_str(), value),
+                Property::System(system) => {
+                    edits.set_system(*system, Some(&value).filter(|value| !value.is_null()));
+                }
+            }
+        }
+        Ok(edits)
+    }
+}
+
+/// Two actions are equal when their clients wrote the same.
+impl PartialEq for Action {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.parameters == other.parameters
+    }
+}
+
+/// Parameters of a filter or action in the order given, as their client wrote them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    entries: Vec<(Box<str>, Encoded)>,
+}
+
+impl Parameters {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a parameter; its name may begin with `@`.
+    pub fn add(&mut self, name: &str, value: Encoded) {
+        self.entries.push((name.into(), value));
+    }
+
+    /// The parameters with their names as given.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Encoded)> {
+        self.entries.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The value of a parameter whose name comes without the `@`. The last of a name counts.
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'static>> {
+        let matches = |given: &str| same_name(given.strip_prefix('@').unwrap_or(given), name);
+        let (_, value) = self
+            .entries
+            .iter()
+            .rev()
+            .find(|(given, _)| matches(given))?;
+        Some(value.value().into_owned())
     }
 }
