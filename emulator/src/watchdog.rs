@@ -4,9 +4,8 @@
 
 use crate::failures::Failures;
 
-/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes half as
-/// much again, which is what builds without optimisation need on a busy machine. A poll in which something panicked is left
-/// out: a backtrace takes long, and that something panicked is told anyway.
+/// The task, each of whose polls may take 50 ms of its thread's processor time; `/health` tells of one that takes longer. A
+/// poll in which something panicked is left out: a backtrace takes long, and that something panicked is told anyway.
 #[cfg(all(feature = "watchdog", unix))]
 pub(crate) fn watched<F: Future>(
     name: &'static str,
@@ -19,7 +18,7 @@ pub(crate) fn watched<F: Future>(
 
     use crate::failures::Failure;
 
-    const LONGEST: Duration = Duration::from_millis(75);
+    const LONGEST: Duration = Duration::from_millis(50);
     let thread_time = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

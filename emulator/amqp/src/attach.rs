@@ -8,7 +8,7 @@ use crate::session::SessionId;
 use crate::wire::cold;
 
 /// Which end of a link the peer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkRole {
     /// The peer sends to us.
     Sender,

@@ -1,6 +1,8 @@
 //! One link of a session: its name, its state and the credit that flows over it. It neither reads nor
 //! writes frames. A link is [`LinkState::Attached`] only between the owner's acceptance and a detach.
 
+use std::sync::Arc;
+
 use crate::LinkRole;
 use crate::attach::Echo;
 
@@ -33,7 +35,7 @@ impl LinkId {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) id: LinkId,
-    pub(crate) name: Box<str>,
+    pub(crate) name: Arc<str>,
     pub(crate) stage: LinkState,
     pub(crate) side: Side,
     /// Whether the next flush writes a flow for this link.

@@ -2,9 +2,11 @@
 //! writes frames. Links are kept sorted by handle, so that memory follows their number and not the
 //! size of the handles that a peer likes to use.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::Config;
 use crate::link::{Link, LinkId};
 use crate::serial;
 use crate::unsettled::Unsettled;
@@ -12,6 +14,7 @@ use crate::wire::cold::SessionBegin;
 use crate::wire::flow::SessionPart;
 use crate::wire::reply::OUTGOING_WINDOW;
 use crate::wire::transfer::Head;
+use crate::{Config, LinkRole};
 
 /// A session, unique in the life of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     /// Sorted by handle.
     links: Vec<(u32, Box<Link>)>,
+    /// The handle that the last link of a role and name has.
+    handles: BTreeMap<(LinkRole, Arc<str>), u32>,
     /// Id that the peer's next transfer should have; counted by frame, never enforced (spec/wire.md §1.5).
     pub(crate) next_incoming_id: u32,
     /// Frames that the peer may still send, as far as we told it.
@@ -60,6 +65,7 @@ impl Session {
         Self {
             id,
             links: Vec::new(),
+            handles: BTreeMap::new(),
             next_incoming_id: begin.next_outgoing_id,
             incoming_window: config.session_window,
             next_outgoing_id: 0,
@@ -90,6 +96,12 @@ impl Session {
         self.link(id.handle()).filter(|link| link.id == id)
     }
 
+    /// The link of this role and name, unless it is going.
+    pub(crate) fn link_named(&mut self, role: LinkRole, name: &str) -> Option<&mut Link> {
+        let handle = *self.handles.get(&(role, name.into()))?;
+        self.link(handle).filter(|link| !link.is_detaching())
+    }
+
     pub(crate) fn links(&self) -> impl ExactSizeIterator<Item = &Link> {
         self.links.iter().map(|(_, link)| &**link)
     }
@@ -103,6 +115,8 @@ impl Session {
         let handle = link.id.handle();
         if let Err(index) = self.position(handle) {
             self.links_held += link.held();
+            let name = (link.role(), Arc::clone(&link.name));
+            self.handles.insert(name, handle);
             self.links.insert(index, (handle, Box::new(link)));
         }
     }
@@ -111,6 +125,10 @@ impl Session {
         let index = self.position(handle).ok()?;
         let link = self.links.remove(index).1;
         self.links_held -= link.held();
+        let name = (link.role(), Arc::clone(&link.name));
+        if self.handles.get(&name) == Some(&handle) {
+            self.handles.remove(&name);
+        }
         Some(link)
     }
 

@@ -93,11 +93,8 @@ impl Connection {
         let Some(session) = self.sessions.on(channel) else {
             return;
         };
-        let same = |link: &&Link| {
-            !link.is_detaching() && link.role() == request.role() && &*link.name == request.name()
-        };
-        let old = session.links().find(same).map(|link| link.id);
-        if let Some(old) = old {
+        if let Some(old) = session.link_named(request.role(), request.name()) {
+            let old = old.id;
             let text = format!(
                 "The link with identifier {} has been closed due to link stealing.",
                 request.name()

@@ -1,5 +1,5 @@
 //! Nothing that many or large messages bring about keeps a thread for long: the watchdog (`emulator/src/watchdog.rs`),
-//! with which tests are built, tells `/health` of a poll that takes more than 75 ms.
+//! with which tests are built, tells `/health` of a poll that takes more than 50 ms.
 
 use serde_json::json;
 
