@@ -2,7 +2,7 @@
 #![expect(
     clippy::large_futures,
     clippy::print_stdout,
-    reason = "this is the README's, to the letter"
+    reason = "this is the README's, word by word"
 )]
 
 use azservicebus::{ServiceBusClient, ServiceBusClientOptions};

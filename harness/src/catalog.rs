@@ -91,7 +91,7 @@ impl Catalog {
         entities.map(|entity| (entity.kind, entity.name.as_str()))
     }
 
-    /// Finds an entity of a kind by name, whatever the case.
+    /// Finds an entity of a kind by name, in any case.
     pub(crate) fn find(&self, kind: EntityKind, name: &str) -> Option<&Declared> {
         let mut entities = self.of_kind(kind);
         entities.find(|entity| entity.name.eq_ignore_ascii_case(name))

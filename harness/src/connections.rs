@@ -1,7 +1,7 @@
 //! The connections of a running namespace, as every client holds them.
 //!
 //! Clients share the connections and not the emulator: the emulator ends with its [`ServiceBus`](crate::ServiceBus),
-//! whatever clients are still around. All work happens on the background runtime. A test that drops a future
+//! with any clients still around. All work happens on the background runtime. A test that drops a future
 //! cancels the operation, and the next one does not begin before the cancelled one has closed its link: a
 //! receive that was cancelled takes no message away from the receive after it.
 

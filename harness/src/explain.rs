@@ -33,7 +33,7 @@ impl Explanation {
         rules.any(|rule| rule.outcome == RuleOutcome::Matched)
     }
 
-    /// Finds what one rule says, whatever the case of its name.
+    /// Finds what one rule says, by its name in any case.
     pub fn rule(&self, name: &str) -> Option<&RuleExplanation> {
         let mut rules = self.rules.iter();
         rules.find(|rule| rule.rule.eq_ignore_ascii_case(name))

@@ -43,8 +43,8 @@ impl Faults {
         FaultBuilder::new(Arc::clone(&self.connections), operation)
     }
 
-    /// Begins random faults. The same seed picks the same operations again: by their number on each entity, whatever
-    /// happens elsewhere.
+    /// Begins random faults. The same seed picks the same operations again: by their number on each entity,
+    /// unaffected by others.
     pub fn random(&self, seed: u64) -> RandomFaults {
         RandomFaults::new(Arc::clone(&self.connections), seed)
     }

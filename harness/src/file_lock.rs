@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_in_vain_learns_who_has_it() {
+    fn a_wait_in_vain_names_the_holder() {
         let mut first = waiting();
         let file_lock = first.try_take().unwrap();
         let error = again(&first).try_take().unwrap_err().to_string();
         let place = &first.place;
         let program = env::current_exe().unwrap();
         let program = program.file_name().unwrap().to_string_lossy();
-        let test = "file_lock::tests::whoever_waits_in_vain_learns_who_has_it";
+        let test = "file_lock::tests::a_wait_in_vain_names_the_holder";
         assert_eq!(
             error,
             format!(

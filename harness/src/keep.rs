@@ -78,7 +78,7 @@ impl Drop for KeepOnFailure {
     }
 }
 
-/// Waits for a line on standard input. Where that is closed, as under most test runners, there is nobody to wait for.
+/// Waits for a line on standard input. Where that is closed, as under most test runners, nothing is waited for.
 fn wait_for_enter() {
     let read = io::stdin().lock().read_line(&mut String::new());
     if !matches!(read, Ok(1..)) {

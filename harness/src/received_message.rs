@@ -57,7 +57,7 @@ pub struct ReceivedMessage {
     pub sequence_number: i64,
     /// Its sequence number where it was first enqueued.
     pub enqueued_sequence_number: Option<i64>,
-    /// The message id as text, whatever its type.
+    /// The message id as text, of any type.
     pub message_id: Option<String>,
     /// The body: data as it is, other bodies as text.
     pub body: Bytes,

@@ -79,7 +79,7 @@ pub(crate) async fn start(
     let (endpoints, secure) = reached.await?;
     let admin = Admin::new(&remote_config, endpoints.http, secure.clone());
     let remote = Arc::new(RemoteNamespace::new(admin, max_real_wait, prefix));
-    // From here on whatever was made is removed, also when the rest fails.
+    // From here on everything that was made is removed, also when the rest fails.
     let running = RemoteRun::new(
         Arc::clone(&remote),
         Arc::clone(background),

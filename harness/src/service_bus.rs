@@ -1,7 +1,7 @@
 //! The namespace a test holds.
 //!
 //! A [`ServiceBus`] is one namespace of an emulator, which it has to itself unless that is shared. It ends when it is dropped:
-//! without blocking, without a panic during a panic, and whatever clients are still around.
+//! without blocking, without a panic during a panic, and with any clients still around.
 
 mod builder;
 
@@ -423,7 +423,7 @@ impl fmt::Debug for ServiceBus {
     }
 }
 
-/// What a test wants of its namespace, whatever mode it runs in.
+/// What a test wants of its namespace, in any mode.
 #[derive(Debug, Clone)]
 struct Options {
     keys: Keys,

@@ -159,7 +159,7 @@ fn identified(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// Whether an event happened at this address, whatever the case.
+/// Whether an event happened at this address, in any case.
 pub(crate) fn is_at(event: &Event, path: &str) -> bool {
     let entity = event.entity.as_deref();
     entity.is_some_and(|entity| entity.eq_ignore_ascii_case(path))

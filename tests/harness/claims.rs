@@ -69,7 +69,7 @@ pub(crate) async fn each_key_gives_its_rights(servicebus: &ServiceBus) {
 #[should_panic(
     expected = "this namespace has no key with the rights \"none\"; a namespace in mode in-process, process or container has one"
 )]
-async fn nobody_needs_a_key_without_rights() {
+async fn there_is_no_key_without_rights() {
     let servicebus = ServiceBus::start().await;
     servicebus.connection_string_with(Claims::NONE);
 }

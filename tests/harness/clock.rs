@@ -54,7 +54,7 @@ async fn a_clock_belongs_to_its_namespace() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_settled_when_nobody_holds_a_lock() {
+async fn a_namespace_is_idle_when_no_receiver_holds_a_lock() {
     let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send("hello").await;

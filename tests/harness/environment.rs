@@ -44,7 +44,7 @@ async fn a_child_process_finds_the_namespace(#[case] mode: Mode) {
 }
 
 #[tokio::test]
-async fn over_tls_a_child_process_trusts_nobody_else() {
+async fn over_tls_a_child_process_trusts_that_authority_alone() {
     let servicebus = ServiceBus::builder().tls(true).start().await;
     let env: HashMap<_, _> = servicebus.env().into_iter().collect();
     let file = servicebus.ca_certificate_file().unwrap();

@@ -138,7 +138,7 @@ fn send_strategies() {
         seconds.unwrap_or_else(|| panic!("{printed}"))
     };
     let [one, ten, all] = ["1", "10", "100"].map(took);
-    // So many ways there and back are the least, whatever the machine: a hundred, ten, one.
+    // So many ways there and back are the least on any machine: a hundred, ten, one.
     assert!(one >= 8.0, "{printed}");
     assert!(ten >= 0.8, "{printed}");
     assert!(all >= 0.08, "{printed}");

@@ -168,7 +168,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn ports_that_are_taken_are_named_with_their_addresses() {
-    // HTTP where AMQP listens already, at whatever address.
+    // HTTP where AMQP listens already, at any address.
     let bus = ServiceBus::builder().mode(Mode::InProcess);
     let error = bus.ports(5672, 8443).start().result().await.unwrap_err();
     let text = error.to_string();

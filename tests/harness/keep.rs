@@ -69,12 +69,12 @@ impl Failing {
 }
 
 #[test]
-fn a_namespace_in_process_stays_until_somebody_presses_enter() {
+fn a_namespace_in_process_stays_until_enter_is_pressed() {
     if child::is_child() {
         return child::play(fail());
     }
     let mut test = Failing::start(
-        "harness::keep::a_namespace_in_process_stays_until_somebody_presses_enter",
+        "harness::keep::a_namespace_in_process_stays_until_enter_is_pressed",
         "in-process",
     );
     let address = test.address();

@@ -181,7 +181,7 @@ async fn poison(servicebus: &ServiceBus) {
     }
     let reason = "MaxDeliveryCountExceeded";
     assert_dead_lettered!(orders, reason = reason, message_id = "o-17", count = 1).await;
-    orders.send("put aside").await;
+    orders.send("deferred").await;
     let number = orders.receive().await.defer().await;
     assert_message_count!(orders, active = 1, deferred = 1, dead_letter = 1).await;
     orders.receive_deferred(number).await.complete().await;
@@ -333,7 +333,7 @@ fn the_leak_check_looks_at_what_the_namespace_made() {
 }
 
 #[test]
-fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
+fn a_namespace_that_is_kept_is_removed_when_enter_is_pressed() {
     let fails = async {
         let bus = ServiceBus::builder().topology(orders());
         let _servicebus = bus.start().await;
@@ -342,7 +342,7 @@ fn a_namespace_that_is_kept_is_removed_when_somebody_has_looked() {
     either(fails, async {
         let elsewhere = Elsewhere::start(Topology::new()).await;
         let test =
-            "harness::namespace::a_namespace_that_is_kept_is_removed_when_somebody_has_looked";
+            "harness::namespace::a_namespace_that_is_kept_is_removed_when_enter_is_pressed";
         let mut command = elsewhere.command(test);
         command.env(KEEP_VARIABLE, "1").stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -418,7 +418,7 @@ fn what_a_killed_run_left_goes_by_itself_or_before_the_next() {
 }
 
 #[test]
-fn what_is_somebodys_is_left_alone() {
+fn what_others_made_is_left_alone() {
     let refused = async {
         let error = ServiceBus::builder()
             .topology(orders())
@@ -433,7 +433,7 @@ fn what_is_somebodys_is_left_alone() {
         let elsewhere = Elsewhere::start(orders()).await;
         elsewhere.servicebus.queue("orders").send("theirs").await;
         elsewhere
-            .assert_plays("harness::namespace::what_is_somebodys_is_left_alone")
+            .assert_plays("harness::namespace::what_others_made_is_left_alone")
             .await;
         assert_message_count!(elsewhere.servicebus.queue("orders"), active = 1).await;
     });

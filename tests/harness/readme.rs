@@ -1,4 +1,4 @@
-//! What the READMEs show beside their doctests is code that is run elsewhere, to the letter.
+//! What the READMEs show beside their doctests is code that is run elsewhere, word by word.
 
 use std::{fs, path::Path};
 

@@ -82,7 +82,7 @@ async fn the_next_session_is_the_one_that_has_waited_longest() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_held_is_nobody_elses() {
+async fn a_session_that_is_held_cannot_be_accepted() {
     let servicebus = namespace_with_carts().await;
     let carts = servicebus.queue("carts");
     carts.send(step("1", "cart-7")).await;

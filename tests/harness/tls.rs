@@ -48,7 +48,7 @@ async fn every_namespace_has_a_door_for_tls(#[case] mode: Mode) {
     if is_kept(kept) {
         assert!(secured.ca_certificate_pem().await.starts_with(kept));
     }
-    // The harness's own clients come without TLS whatever the strings say.
+    // The harness's own clients come without TLS, against the strings.
     secured.queue("orders").send("hello").await;
     assert_message_count!(secured.queue("orders"), active = 1).await;
 }

@@ -49,7 +49,7 @@ async fn more_than_are_allowed() {
     let servicebus = namespace_with_orders().await;
     let orders = servicebus.queue("orders");
     orders.send(Message::from("{}").message_id("o-17")).await;
-    // Reported at once, whatever the deadline.
+    // Reported at once, with any deadline.
     let failed = orders.expect_unsettled_sends().at_most(0);
     assert_text(
         failed.within(Duration::from_secs(60)).await,

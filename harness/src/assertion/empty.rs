@@ -6,7 +6,7 @@ use crate::{
     text,
 };
 
-/// Expects a queue, or a dead-letter queue, to hold no message of whatever state.
+/// Expects a queue, or a dead-letter queue, to hold no message of any state.
 #[derive(Debug, Clone)]
 pub struct Empty;
 

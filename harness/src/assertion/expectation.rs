@@ -1,4 +1,4 @@
-//! One assertion, whatever it expects: a value that is built, awaited, and yields a `Result`.
+//! One assertion of any kind: a value that is built, awaited, and yields a `Result`.
 //!
 //! What it expects is its [`Kind`], a marker. The other traits say which narrowings a kind takes.
 

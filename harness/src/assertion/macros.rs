@@ -316,7 +316,7 @@ macro_rules! assert_session_order {
 /// # }
 /// ```
 ///
-/// Takes one of `bytes`, `text`, `json` and `set`, and `within`; without any, whatever is kept will do.
+/// Takes one of `bytes`, `text`, `json` and `set`, and `within`; without any, any state will do.
 #[macro_export]
 macro_rules! assert_session_state {
     ($queue:expr, session = $session:expr $(, $($rest:tt)*)?) => {

@@ -1,7 +1,7 @@
 //! Which messages an assertion is about.
 //!
 //! Every assertion about messages takes the same expectations of them: their id, their body as text or as JSON, and
-//! whatever a predicate asks. Without any it is about all of them.
+//! what a predicate asks. Without any it is about all of them.
 
 use serde_json::Value;
 

@@ -81,7 +81,7 @@ pub(crate) fn from_amqp(value: Value) -> PropertyValue {
     }
 }
 
-/// Reads an encoded value, whatever it is.
+/// Reads an encoded value of any type.
 pub(crate) fn from_encoded(bytes: &[u8]) -> PropertyValue {
     // Validated first, so that the decoder neither recurses nor allocates beyond what is there.
     let is_valid = Reader::new(bytes).validate().is_ok();

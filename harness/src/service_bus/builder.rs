@@ -56,7 +56,7 @@ impl Builder {
         self
     }
 
-    /// Fixes the mode, whatever the environment says.
+    /// Fixes the mode, against the environment.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
@@ -103,7 +103,7 @@ impl Builder {
         self
     }
 
-    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, whatever the environment says.
+    /// Names the namespace of mode [`Mode::Namespace`] by its connection string, against the environment.
     pub fn connection_string(mut self, connection_string: impl Into<String>) -> Self {
         self.connection_string = Some(Secret::from(connection_string.into()));
         self

@@ -96,7 +96,7 @@ impl Client {
 }
 
 impl Sender {
-    /// Sends a message; the error is the condition of a rejection, or whatever else went wrong.
+    /// Sends a message; the error is the condition of a rejection, or what else went wrong.
     pub(super) async fn send_text(&mut self, text: &str) -> Result<(), String> {
         match within(self.0.send(message(text))).await {
             Ok(Outcome::Accepted(_)) => Ok(()),
